@@ -1,0 +1,311 @@
+// The typed face of the core addon, and the only file that loads the .node.
+//
+// The addon holds every secret byte. What crosses this line are key references (opaque numbers), operation references,
+// key records (sealed), public keys, and buffers of data. No function returns the value of a key except
+// `exportSecret`, which exists for PKCS#11 keys that are extractable and not sensitive.
+//
+// Errors: every function throws `CoreError` with a `code` from `CoreErrorCode`. Messages hold no data.
+
+import { createRequire } from 'node:module';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+declare const keyRefBrand: unique symbol;
+declare const operationRefBrand: unique symbol;
+
+/** A key in the addon's key table: process-wide, usable from every thread, never reused within a process. */
+export type KeyRef = number & { readonly [keyRefBrand]: true };
+/** A running multi-part operation inside the addon. Ends by `operationFinal` or `operationCancel`. */
+export type OperationRef = number & { readonly [operationRefBrand]: true };
+
+export type CoreErrorCode =
+  | 'bad-argument' // a parameter has the wrong shape or range: the caller's fault
+  | 'bad-key' // the key reference is unknown or released
+  | 'key-type' // the key exists but is of another type or size than the algorithm needs
+  | 'data-length' // the input's length does not fit the algorithm
+  | 'buffer-too-small' // the output view is shorter than the result
+  | 'authentication-failed' // tag, padding, unwrap check or record does not authenticate: one code for all
+  | 'signature-invalid'
+  | 'memory-lock' // the process may not lock enough memory (RLIMIT_MEMLOCK)
+  | 'io' // a file or socket failed; the message names the path and errno
+  | 'permission' // owner or mode of a file is not as it must be; the message names the path and the wanted mode
+  | 'format' // a file or record has an unknown version or a broken layout
+  | 'unsupported'
+  | 'internal';
+
+export class CoreError extends Error {
+  override readonly name = 'CoreError';
+  readonly code: CoreErrorCode;
+  constructor(code: CoreErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export type Digest = 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512';
+export type Curve = 'p256' | 'p384' | 'p521';
+export type KeyKind = 'aes' | 'generic' | 'kek' | 'rsa-private' | 'rsa-public' | 'ec-private' | 'ec-public' | 'ed25519-private' | 'ed25519-public' | 'x25519-private';
+
+export interface KeyDescription {
+  readonly kind: KeyKind;
+  /** Bits of the secret, the modulus or the curve. */
+  readonly bits: number;
+  readonly curve?: Curve;
+}
+
+/** How a cipher runs. `iv` is 16 bytes for cbc/ctr (the initial counter block), 1 to 256 bytes for gcm (tagLength 12 to 16 bytes). */
+export type CipherParameters =
+  | { readonly algorithm: 'aes-ecb' }
+  | { readonly algorithm: 'aes-cbc'; readonly iv: Uint8Array }
+  | { readonly algorithm: 'aes-cbc-pad'; readonly iv: Uint8Array }
+  | { readonly algorithm: 'aes-ctr'; readonly iv: Uint8Array; readonly counterBits?: number }
+  | { readonly algorithm: 'aes-gcm'; readonly iv: Uint8Array; readonly aad?: Uint8Array; readonly tagLength: number };
+export type Direction = 'encrypt' | 'decrypt';
+
+export type MacParameters = { readonly algorithm: 'hmac'; readonly digest: Digest } | { readonly algorithm: 'aes-cmac' };
+
+/** `message` inputs are hashed inside; `prehashed` inputs are the digest itself (RSA PKCS#1: the DigestInfo when `digest` is absent). */
+export type SignatureParameters =
+  | { readonly algorithm: 'rsa-pkcs1'; readonly digest?: Digest }
+  | { readonly algorithm: 'rsa-pss'; readonly digest: Digest; readonly mgfDigest: Digest; readonly saltLength: number; readonly prehashed?: boolean }
+  | { readonly algorithm: 'ecdsa'; readonly digest?: Digest; readonly encoding: 'p1363' | 'der' }
+  | { readonly algorithm: 'ed25519' };
+
+export interface OaepParameters {
+  readonly digest: Digest;
+  readonly mgfDigest: Digest;
+  readonly label?: Uint8Array;
+}
+
+/** The fields that a key record binds; see FORMAT.md. All byte fields are raw bytes. */
+export interface RecordContext {
+  /** 16 bytes. */
+  readonly tenant: Uint8Array;
+  /** 16 bytes. */
+  readonly object: Uint8Array;
+  readonly version: number;
+  /** Epoch of the key that seals: 32-bit. */
+  readonly epoch: number;
+  /** What this blob is, for example 'vault-copy', 'sealed-copy', 'tenant-kek'. */
+  readonly class: string;
+  /** Bound into the seal: algorithm and immutable attributes, in a canonical form the caller chooses. */
+  readonly attributes: Uint8Array;
+}
+
+export interface MemoryStatus {
+  /** Bytes of locked memory that the key arena has, and that it uses now. */
+  readonly capacity: number;
+  readonly used: number;
+  readonly keys: number;
+  readonly operations: number;
+  readonly locked: boolean;
+}
+
+export interface RootFile {
+  readonly epoch: number;
+  /** The root key: a KEK, usable with `sealRecord` and `openRecord`. */
+  readonly key: KeyRef;
+}
+
+/** Reply of an XKS body function: bytes to send, made inside the addon so that no plaintext becomes a JavaScript string. */
+export interface XksRequestMetadata {
+  readonly kmsRequestId: string;
+  readonly kmsOperation: string;
+  readonly awsPrincipalArn?: string;
+  readonly kmsKeyArn?: string;
+  readonly awsSourceVpc?: string;
+  readonly awsSourceVpce?: string;
+  readonly kmsViaService?: string;
+}
+export type XksOperation = 'health' | 'metadata' | 'encrypt' | 'decrypt';
+/** A parsed XKS request: the metadata as strings, the secret members kept inside the addon under `body`. */
+export type XksParsed =
+  | { readonly ok: true; readonly body: number; readonly requestMetadata: XksRequestMetadata | undefined; readonly empty: boolean; readonly keyVersion: number }
+  | { readonly ok: false; readonly errorName: XksBodyErrorName; readonly message: string };
+export type XksBodyErrorName = 'ValidationException' | 'UnsupportedOperationException' | 'InvalidCiphertextException' | 'InternalException';
+
+export interface FrameServerOptions {
+  /** Path of the unix socket to make; or `fd`, an already listening socket (systemd). */
+  readonly path?: string;
+  readonly fd?: number;
+  /** Mode of the socket file, for example 0o600. */
+  readonly mode?: number;
+  /** Microseconds of yield-spinning before the loop sleeps; 0 = off. */
+  readonly spinMicroseconds: number;
+  /** Largest frame body accepted, in bytes. A longer one closes the connection. */
+  readonly maxFrame: number;
+  readonly maxConnections: number;
+}
+export interface Peer {
+  readonly pid: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+export interface FrameHandlers {
+  /** A peer has connected and sent its version byte. Return the version byte to answer with, or -1 to refuse. */
+  connect(connection: number, peer: Peer, version: number): number;
+  /**
+   * One whole frame. `request` is a reused buffer: valid only during the call; the frame body is request[0..length).
+   * Write the reply body into `reply` (reused, maxFrame long) and return its length (> 0): it is sent with the same call
+   * code. Return 0 when the reply comes later through `send`. Return -1 to close the connection.
+   */
+  frame(connection: number, callCode: number, request: Buffer, length: number, reply: Buffer): number;
+  close(connection: number): void;
+}
+export interface FrameServer {
+  /** Process-wide number of this server, for `wakeFrameServer` from other threads. */
+  readonly id: number;
+  /**
+   * Blocks this thread and serves frames, until `wakeFrameServer(id)` was called, or a `frame` callback returned 0 and the
+   * batch of ready events is done (so that promises can settle). Returns 'woken', 'pending', or 'stopped' after `stop`.
+   */
+  turn(): 'woken' | 'pending' | 'stopped';
+  /** Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has gone). */
+  send(connection: number, callCode: number, body: Uint8Array): void;
+  closeConnection(connection: number): void;
+  /** Counters for health and tests. */
+  statistics(): { readonly connections: number; readonly frames: number; readonly rejected: number };
+  stop(): void;
+}
+
+/** What the .node exports. Arguments are trusted there: this file's callers pass good shapes, the binding checks the rest. */
+export interface Core {
+  // --- memory -----------------------------------------------------------------------------------------------------
+  /** Reserves the locked key arena once per process; later calls answer the status. Throws `memory-lock` with the limit to raise. */
+  initialize(options?: { readonly arenaBytes?: number; readonly allowUnlocked?: boolean }): MemoryStatus;
+  memoryStatus(): MemoryStatus;
+  /** Overwrites a buffer so that the compiler cannot drop it. */
+  wipe(buffer: Uint8Array): void;
+  /** Fills the view with random bytes. */
+  random(out: Uint8Array): void;
+  timingSafeEqual(a: Uint8Array, b: Uint8Array): boolean;
+
+  // --- keys -------------------------------------------------------------------------------------------------------
+  generateAes(bits: 128 | 192 | 256): KeyRef;
+  generateGeneric(bytes: number): KeyRef;
+  generateKek(): KeyRef;
+  generateRsa(bits: number): KeyRef;
+  generateEc(curve: Curve): KeyRef;
+  generateEd25519(): KeyRef;
+  /** Copies the bytes into the arena. The caller wipes its own buffer. */
+  importSecret(kind: 'aes' | 'generic' | 'kek', value: Uint8Array): KeyRef;
+  /** DER: PKCS#8 for private keys, SubjectPublicKeyInfo for public ones. */
+  importPrivateKey(pkcs8: Uint8Array): KeyRef;
+  importPublicKey(spki: Uint8Array): KeyRef;
+  /** Raw value of a secret key: only for keys whose policy (kept by the caller) says extractable and not sensitive. */
+  exportSecret(key: KeyRef): Buffer;
+  /** SubjectPublicKeyInfo of a public key or of a private key's public half. */
+  exportPublicKey(key: KeyRef): Buffer;
+  describe(key: KeyRef): KeyDescription;
+  /** PKCS#11 check value: first 3 bytes of ECB over zeros (AES), of SHA-1 over the value (generic). */
+  checkValue(key: KeyRef): Buffer;
+  /** Wipes the key now; running operations on it fail with bad-key from here on. Unknown references are ignored. */
+  release(key: KeyRef): void;
+  /** HKDF-SHA-256 (RFC 5869) from a secret key into a new one. */
+  hkdf(key: KeyRef, digest: Digest, salt: Uint8Array, info: Uint8Array, kind: 'aes' | 'generic' | 'kek', bytes: number): KeyRef;
+
+  // --- one-shot ciphers: bytes written into `out` are returned as a count -------------------------------------------
+  /**
+   * The hot path. `parameters` is parsed once by `cipherPlan` (algorithm and tag length), the iv and aad are given per call.
+   * In and out may overlap only exactly. Throws buffer-too-small before anything is written.
+   */
+  cipher(key: KeyRef, direction: Direction, parameters: CipherParameters, input: Uint8Array, out: Uint8Array): number;
+  /** Exact or upper-bound output length for a whole message. */
+  cipherLength(direction: Direction, parameters: CipherParameters, inputLength: number): number;
+
+  // --- multi-part ---------------------------------------------------------------------------------------------------
+  cipherBegin(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;
+  /** Upper bound of what the next `cipherUpdate`/`cipherFinal` may write. GCM decryption holds everything back until final. */
+  cipherUpdateLength(operation: OperationRef, inputLength: number): number;
+  cipherUpdate(operation: OperationRef, input: Uint8Array, out: Uint8Array): number;
+  cipherFinalLength(operation: OperationRef): number;
+  cipherFinal(operation: OperationRef, out: Uint8Array): number;
+  digestBegin(digest: Digest): OperationRef;
+  digestUpdate(operation: OperationRef, input: Uint8Array): void;
+  digestFinal(operation: OperationRef, out: Uint8Array): number;
+  macBegin(key: KeyRef, parameters: MacParameters): OperationRef;
+  macUpdate(operation: OperationRef, input: Uint8Array): void;
+  macFinal(operation: OperationRef, out: Uint8Array): number;
+  /** Releases a running operation of any sort. Unknown references are ignored. */
+  operationCancel(operation: OperationRef): void;
+
+  // --- digests, macs, signatures --------------------------------------------------------------------------------------
+  digest(digest: Digest, input: Uint8Array, out: Uint8Array): number;
+  mac(key: KeyRef, parameters: MacParameters, input: Uint8Array, out: Uint8Array): number;
+  sign(key: KeyRef, parameters: SignatureParameters, input: Uint8Array): Buffer;
+  /** False for a wrong signature; throws only for wrong arguments. */
+  verify(key: KeyRef, parameters: SignatureParameters, input: Uint8Array, signature: Uint8Array): boolean;
+  oaepEncrypt(key: KeyRef, parameters: OaepParameters, input: Uint8Array): Buffer;
+  oaepDecrypt(key: KeyRef, parameters: OaepParameters, input: Uint8Array): Buffer;
+  /** Raw ECDH shared secret (x coordinate) as a generic key. `peer` is an uncompressed point. */
+  ecdh(key: KeyRef, peer: Uint8Array): KeyRef;
+
+  // --- key wrap: AES-KW (RFC 3394) and AES-KWP (RFC 5649) ---------------------------------------------------------------
+  wrapKey(wrapping: KeyRef, key: KeyRef, padded: boolean): Buffer;
+  unwrapKey(wrapping: KeyRef, wrapped: Uint8Array, padded: boolean, kind: 'aes' | 'generic' | 'kek'): KeyRef;
+  /** The same over caller's data (PKCS#11 C_Encrypt with CKM_AES_KEY_WRAP*). */
+  wrapData(wrapping: KeyRef, data: Uint8Array, padded: boolean): Buffer;
+  unwrapData(wrapping: KeyRef, wrapped: Uint8Array, padded: boolean): Buffer;
+
+  // --- records and roots ------------------------------------------------------------------------------------------------
+  /** Seals a secret or private key under a KEK: key record, format 1 (FORMAT.md). */
+  sealRecord(kek: KeyRef, context: RecordContext, key: KeyRef): Buffer;
+  /** Opens a record. Throws authentication-failed when any bound field differs, format when it is no record. */
+  openRecord(kek: KeyRef, context: RecordContext, record: Uint8Array): KeyRef;
+  /** The epoch and version written in a record's header, without opening it. */
+  peekRecord(record: Uint8Array): { readonly epoch: number; readonly version: number };
+  /** Makes the root file (mode 0400, two preallocated slots, fsynced with its directory). Fails if the file exists. */
+  createRootFile(path: string): RootFile;
+  /** Opens it: checks owner, mode and layout. `slots` says how many slots hold a key (2 = an unfinished rotation). */
+  openRootFile(path: string): { readonly current: RootFile; readonly previous: RootFile | undefined };
+  /** Writes a fresh root key into the free slot, epoch + 1, fsynced and read back. The old slot stays. */
+  addRootEpoch(path: string): RootFile;
+  /** Overwrites the slot of an older epoch in place, fsyncs, reads back through O_DIRECT where possible. */
+  eraseRootEpoch(path: string, epoch: number): void;
+  /** Name of the file system below a path and whether overwriting in place erases there. */
+  fileSystem(path: string): { readonly name: string; readonly overwritesInPlace: boolean };
+  /** Key pair and self-signed X.509 certificate (P-256): the key file is written by the addon (mode 0600). Returns the certificate as PEM. */
+  createSelfSignedCertificate(options: { readonly keyPath: string; readonly names: readonly string[]; readonly days: number }): string;
+
+  // --- XKS ----------------------------------------------------------------------------------------------------------------
+  /** kSigning for one day and region (SigV4), from a generic key holding the secret access key. */
+  sigv4SigningKey(secret: KeyRef, date: string, region: string, service: string): KeyRef;
+  /** 32-byte HMAC of the string to sign, compared in constant time with 64 lower-case hex digits. */
+  sigv4Verify(signingKey: KeyRef, stringToSign: Uint8Array | string, signatureHex: string): boolean;
+  /** Fresh secret access key of 64 characters: the key reference, and the characters in a buffer to be shown once and wiped. */
+  generateSecretAccessKey(): { readonly key: KeyRef; readonly characters: Buffer };
+  /** Strict JSON (RFC 8259, UTF-8, no duplicate members) and strict Base64; secret members stay in the addon until `xksRelease` or the operation. */
+  xksParse(operation: XksOperation, body: Uint8Array): XksParsed;
+  /** Encrypts what was parsed, decrypts and compares, and writes the whole JSON answer. Consumes `body`. */
+  xksEncrypt(body: number, key: KeyRef, keyVersion: number, binding: Uint8Array): Buffer;
+  /** Decrypts and writes the whole JSON answer. Throws authentication-failed. Consumes `body`. The caller wipes the answer after it was sent. */
+  xksDecrypt(body: number, key: KeyRef, binding: Uint8Array): Buffer;
+  xksRelease(body: number): void;
+
+  // --- frames ---------------------------------------------------------------------------------------------------------------
+  createFrameServer(options: FrameServerOptions, handlers: FrameHandlers): FrameServer;
+  /** From any thread: makes `turn` return. Unknown ids are ignored. */
+  wakeFrameServer(id: number): void;
+  /** From any thread: makes `turn` return 'stopped', now and for ever. */
+  stopFrameServer(id: number): void;
+}
+
+const packageRoot = (from: string): string => {
+  for (let folder = from; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'addon'))) return folder;
+    if (existsSync(join(folder, 'dke_core.node'))) return folder;
+    if (folder === dirname(folder)) throw new CoreError('io', 'the core addon is not built: run `npm run build:native`');
+  }
+};
+
+const load = (): Core => {
+  const root = packageRoot(import.meta.dirname);
+  const candidates = [join(root, 'build', 'Release', 'dke_core.node'), join(root, 'dke_core.node')];
+  const path = candidates.find((candidate) => existsSync(candidate));
+  if (path === undefined) throw new CoreError('io', 'the core addon is not built: run `npm run build:native`');
+  const binding = createRequire(import.meta.url)(path) as Core & { setErrorClass(constructor: typeof CoreError): void };
+  binding.setErrorClass(CoreError);
+  return binding;
+};
+
+export const core: Core = load();
