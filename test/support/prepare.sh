@@ -1,0 +1,23 @@
+#!/bin/sh
+# prepare.sh <demo|test|bench>: installs what that job needs beyond the build, then builds what is not built yet.
+set -eu
+cd "$(dirname "$0")/../.."
+. test/support/packages.sh
+
+job=${1:?usage: prepare.sh demo, test or bench}
+need curl 'command -v curl'
+case $job in
+  test | bench)
+    need softhsm2 'command -v softhsm2-util'
+    need p11-kit 'command -v p11-kit'
+    need p11-kit-modules 'test -n "$(find /usr/lib -name p11-kit-client.so | head -n 1)"'
+    need opensc 'command -v pkcs11-tool'
+    ;;
+esac
+case $job in
+  test) need chromium 'command -v chromium' ;;
+  bench) need wrk 'command -v wrk' ;;
+esac
+install_needed
+
+npm run --silent build
