@@ -1,0 +1,261 @@
+// The vocabulary in which calls.ts declares Cryptoki: one constructor per kind of argument, the values that handlers see,
+// and the inference from a row to its handler's input and output. No wire bytes here (codec.ts), no C (generate.ts).
+//
+// Who owns which bytes. `bytes` arguments and secret attribute values are views on the request frame: valid during the
+// synchronous part of a handler only, so a handler that awaits copies them first (and wipes the copy). Everything else,
+// the other attribute values and mechanism parameters included, belongs to the handler and may be kept.
+// The input object itself is reused by calls marked `hot`: take it apart in the parameter list, do not keep it.
+import type { StructName, Structs } from './structs.ts';
+
+/** CK_UNAVAILABLE_INFORMATION, CK_ULONG's all-ones: in outputs `-1` is written as it, in inputs it reads as `-1`. */
+export const unavailableInformation = -1;
+
+/** A boolean is CK_BBOOL, a number or bigint CK_ULONG (bigint only above 2^53 - 1), bytes also a CK_DATE (8 or 0 bytes). */
+export type AttributeValue = boolean | number | bigint | Uint8Array | readonly number[] | readonly Attribute[];
+
+/** One row of a template. */
+export interface Attribute {
+  readonly type: number;
+  /** Decoded by the attribute's kind (attributes.ts). `null`: the caller gave no value (CK_UNAVAILABLE_INFORMATION as length). */
+  readonly value: AttributeValue | null;
+  /** The caller's ulValueLen in bytes; -1 when unavailable. */
+  readonly length: number;
+}
+
+/** One row of C_GetAttributeValue's template. */
+export interface AttributeQuery {
+  readonly type: number;
+  /** Bytes the caller has room for; `null` when only the length is asked. */
+  readonly capacity: number | null;
+}
+
+/**
+ * The answer to C_GetAttributeValue: one value per queried row, in order. `null` is CK_UNAVAILABLE_INFORMATION (sensitive,
+ * or not an attribute of this object). The codec fits values to capacities and turns CKR_OK into CKR_BUFFER_TOO_SMALL where
+ * needed; `rv` carries CKR_ATTRIBUTE_SENSITIVE or CKR_ATTRIBUTE_TYPE_INVALID.
+ */
+export interface AttributeAnswers {
+  readonly rv: number;
+  readonly values: readonly (AttributeValue | LengthOnly | null)[];
+}
+
+/** A mechanism with its parameter, decoded by mechanism (mechanisms.ts). Bytes are copies. */
+export interface Mechanism {
+  readonly type: number;
+  readonly parameter: MechanismParameter | null;
+}
+
+export type MechanismParameter =
+  /** An IV, or any flat parameter of a mechanism that has no row. */
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  /** CK_MAC_GENERAL_PARAMS: length of the MAC in bytes. */
+  | { readonly kind: 'ulong'; readonly value: number }
+  /** CK_AES_CTR_PARAMS. */
+  | { readonly kind: 'ctr'; readonly counterBits: number; readonly block: Uint8Array }
+  /** CK_GCM_PARAMS. `ivBits` is 0 or garbage from many callers: trust `iv.length`. */
+  | {
+      readonly kind: 'gcm';
+      readonly iv: Uint8Array;
+      readonly ivBits: number;
+      readonly aad: Uint8Array;
+      readonly tagBits: number;
+    }
+  /** CK_RSA_PKCS_PSS_PARAMS: `hash` a CKM_, `mgf` a CKG_, `saltLength` in bytes. */
+  | { readonly kind: 'pss'; readonly hash: number; readonly mgf: number; readonly saltLength: number }
+  /** CK_RSA_PKCS_OAEP_PARAMS. */
+  | {
+      readonly kind: 'oaep';
+      readonly hash: number;
+      readonly mgf: number;
+      readonly source: number;
+      readonly label: Uint8Array;
+    }
+  /** CK_ECDH1_DERIVE_PARAMS. */
+  | { readonly kind: 'ecdh1'; readonly kdf: number; readonly shared: Uint8Array; readonly publicData: Uint8Array };
+
+export type MechanismParameterKind = MechanismParameter['kind'];
+
+/** Where the caller wants bytes. */
+export interface OutBuffer {
+  /** Bytes the caller has room for; `null` when only the length is asked: answer with `LengthOnly`. */
+  readonly capacity: number | null;
+  /**
+   * A view into the reply frame to write into without a copy: min(capacity, rest of the frame) bytes long. Valid during the
+   * synchronous part of the handler only.
+   */
+  readonly space: Buffer;
+}
+
+/** The length of an output that is not sent: for a size query, and when the buffer is too small. */
+export class LengthOnly {
+  readonly length: number;
+  constructor(length: number) {
+    this.length = length;
+  }
+}
+
+/** A number: that many bytes were written into `space`. An array: copied. `LengthOnly`: see there. */
+export type BytesOutput = number | Uint8Array | LengthOnly;
+
+/** What a handler throws to answer with an error. */
+export class CryptokiError extends Error {
+  readonly rv: number;
+  constructor(rv: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'CryptokiError';
+    this.rv = rv;
+  }
+}
+
+// --- arguments ------------------------------------------------------------------------------------------------------
+
+interface KindInputs {
+  ulong: number;
+  flag: boolean;
+  bytes: Uint8Array;
+  label: Uint8Array;
+  template: readonly Attribute[];
+  mechanism: Mechanism | null;
+  out: OutBuffer;
+  fill: OutBuffer;
+  /** How many the caller has room for; `null` when only the count is asked. */
+  list: number | null;
+  /** The most the caller takes in this call. */
+  batch: number;
+  query: readonly AttributeQuery[];
+}
+interface KindOutputs {
+  out: BytesOutput;
+  fill: BytesOutput;
+  list: readonly number[];
+  batch: readonly number[];
+  query: AttributeAnswers;
+  result: number;
+}
+
+export type Kind = keyof KindInputs | keyof KindOutputs | 'struct' | 'ignored';
+
+/** `c` is the C type of the argument (of its element, for arrays); `struct` names the structure of a `struct` argument. */
+export interface Arg<
+  K extends Kind = Kind,
+  N extends string = string,
+  S extends StructName | null = StructName | null,
+> {
+  readonly kind: K;
+  readonly name: N;
+  readonly c: string;
+  readonly struct: S;
+}
+
+const arg = <K extends Kind, N extends string>(kind: K, name: N, c: string): Arg<K, N, null> => ({
+  kind,
+  name,
+  c,
+  struct: null,
+});
+
+/** CK_ULONG or one of its typedefs, by value. Wire: u. */
+export const ulong = <N extends string>(name: N, c = 'CK_ULONG') => arg('ulong', name, c);
+export const session = ulong('session', 'CK_SESSION_HANDLE');
+export const slot = ulong('slot', 'CK_SLOT_ID');
+export const handle = <N extends string>(name: N) => ulong(name, 'CK_OBJECT_HANDLE');
+/** CK_BBOOL. Wire: y. */
+export const flag = <N extends string>(name: N) => arg('flag', name, 'CK_BBOOL');
+/** Pointer and length. A null pointer with length 0 arrives as no bytes. Wire: ay. */
+export const bytes = <N extends string>(name: N) => arg('bytes', name, 'CK_BYTE');
+/** A blank-padded label of 32 bytes. Wire: z. */
+export const label = <N extends string>(name: N) => arg('label', name, 'CK_UTF8CHAR');
+/** Attributes with values. Wire: aA. */
+export const template = <N extends string>(name: N) => arg('template', name, 'CK_ATTRIBUTE');
+/** CK_MECHANISM_PTR; null cancels an operation (3.0). Wire: M. */
+export const mechanism = arg('mechanism', 'mechanism', 'CK_MECHANISM');
+/** Output bytes: pointer and pointer to a length. Wire: fy, answered by ay. */
+export const out = <N extends string>(name: N) => arg('out', name, 'CK_BYTE');
+/** Output bytes of exactly the length asked: pointer and length. Wire: fy, answered by ay. */
+export const fill = <N extends string>(name: N) => arg('fill', name, 'CK_BYTE');
+/** Output list: pointer and pointer to a count. Wire: fu, answered by au. */
+export const list = <N extends string>(name: N, c: string) => arg('list', name, c);
+/** Output list with its room by value: pointer, maximum, pointer to a count. Wire: fu, answered by au. */
+export const batch = <N extends string>(name: N, c: string) => arg('batch', name, c);
+/** C_GetAttributeValue's template. Wire: fA, answered by aAu. */
+export const query = <N extends string>(name: N) => arg('query', name, 'CK_ATTRIBUTE');
+/** Pointer to one CK_ULONG that receives a result. Wire: answered by u. */
+export const result = <N extends string>(name: N, c = 'CK_ULONG') => arg('result', name, c);
+/** Pointer to a structure that receives the answer. */
+export const struct = <N extends string, S extends StructName>(name: N, of: S): Arg<'struct', N, S> => ({
+  kind: 'struct',
+  name,
+  c: of,
+  struct: of,
+});
+/** A C argument that never travels. */
+export const ignored = <N extends string>(name: N, c: string) => arg('ignored', name, c);
+
+// --- rows -----------------------------------------------------------------------------------------------------------
+
+/** The operations that a session can have running, one of each. */
+export type OperationKind =
+  | 'find'
+  | 'encrypt'
+  | 'decrypt'
+  | 'digest'
+  | 'sign'
+  | 'signRecover'
+  | 'verify'
+  | 'verifyRecover';
+
+export interface CallOptions {
+  /** The first version of the standard that has it; 2.40 when absent. */
+  readonly since?: '3.0';
+  /** The C entry point is written by hand (module/entry.c). */
+  readonly byHand?: true;
+  /** Answered by the library alone: never on the wire. */
+  readonly local?: true;
+  /** Decoded without allocation into a reused input. */
+  readonly hot?: true;
+  /** Sent again after the agent was lost only if it had not been sent: doing it twice is not the same as once. */
+  readonly once?: true;
+  /** Starts, goes on with, or ends an operation: what the library may repeat after the agent was restarted. */
+  readonly starts?: OperationKind;
+  readonly continues?: readonly OperationKind[];
+  readonly ends?: OperationKind;
+}
+
+export interface Call<A extends readonly Arg[] = readonly Arg[]> extends CallOptions {
+  /** p11-kit's call id. 0 for calls that never travel. */
+  readonly code: number;
+  readonly args: A;
+}
+
+export const call = <const A extends readonly Arg[]>(code: number, args: A, options: CallOptions = {}): Call<A> => ({
+  code,
+  args,
+  ...options,
+});
+
+// --- inference ------------------------------------------------------------------------------------------------------
+
+type InputsOf<A extends Arg> = {
+  readonly [Each in A as Each['kind'] extends keyof KindInputs
+    ? Each['name']
+    : never]: Each['kind'] extends keyof KindInputs ? KindInputs[Each['kind']] : never;
+};
+type OutputOf<A extends Arg> = A['kind'] extends keyof KindOutputs
+  ? KindOutputs[A['kind']]
+  : A extends Arg<'struct', string, infer S extends StructName>
+    ? Structs[S]
+    : never;
+type OutputsOf<A extends Arg> = {
+  readonly [Each in A as Each['kind'] extends keyof KindOutputs | 'struct' ? Each['name'] : never]: OutputOf<Each>;
+};
+type IsUnion<T, U = T> = [T] extends [never] ? false : T extends U ? ([U] extends [T] ? false : true) : never;
+
+/** What a handler gets: every argument that travels to the agent, by name. */
+export type InputOf<C extends Call> = InputsOf<C['args'][number]>;
+/** What a handler gives: nothing, the one output itself, or an object when there are several. */
+export type CallOutput<C extends Call> = keyof OutputsOf<C['args'][number]> extends never
+  ? // biome-ignore lint/suspicious/noConfusingVoidType: a handler that gives nothing simply ends
+    void
+  : IsUnion<keyof OutputsOf<C['args'][number]>> extends true
+    ? OutputsOf<C['args'][number]>
+    : OutputsOf<C['args'][number]>[keyof OutputsOf<C['args'][number]>];

@@ -1,0 +1,354 @@
+// The agent's codec, call by call: what a handler sees of a request and what the peer gets of its answer.
+import { describe, expect, test } from 'vitest';
+import { createDispatcher, type Dialect, negotiate, ownVersion, signatures } from '../../../provider/client/codec.ts';
+import { CKA } from '../../../provider/schema/attributes.ts';
+import { type CallName, calls, type Handlers, type Input } from '../../../provider/schema/calls.ts';
+import { CKM } from '../../../provider/schema/mechanisms.ts';
+import { CKR } from '../../../provider/schema/return-values.ts';
+import { type AttributeAnswers, CryptokiError, LengthOnly } from '../../../provider/schema/types.ts';
+
+const u32 = (value: number): number[] => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255];
+const u64 = (value: number): number[] =>
+  value === -1 ? Array<number>(8).fill(255) : [...u32(Math.floor(value / 2 ** 32)), ...u32(value >>> 0)];
+const array = (bytes: readonly number[]): number[] => [...u32(bytes.length), ...bytes];
+const present = (bytes: readonly number[]): number[] => [1, ...array(bytes)];
+const text = (value: string): number[] => [...Buffer.from(value, 'latin1')];
+
+const message = (name: CallName, ...body: number[][]): Buffer =>
+  Buffer.from([...u32(calls[name].code), ...array(text(signatures(calls[name]).request)), ...body.flat()]);
+const answer = (name: CallName, ...body: number[][]): Buffer =>
+  Buffer.from([...u32(calls[name].code), ...array(text(signatures(calls[name]).reply)), ...body.flat()]);
+const refusal = (rv: number): Buffer => Buffer.from([...u32(0), ...array(text('u')), ...u64(rv)]);
+
+const send = async (
+  handlers: Handlers<null>,
+  request: Buffer,
+  dialect: Dialect = 'own',
+  size = 4096,
+): Promise<Buffer> => {
+  const reply = Buffer.alloc(size);
+  const frame = Buffer.concat([request, Buffer.alloc(64, 0xee)]);
+  const length = createDispatcher(handlers)(null, dialect, frame, request.length, reply);
+  if (typeof length !== 'number') return Buffer.from(await length);
+  return length < 0 ? Buffer.alloc(0) : reply.subarray(0, length);
+};
+
+describe('signatures', () => {
+  test('are p11-kit’s', () => {
+    const known: Partial<Record<CallName, readonly [string, string]>> = {
+      C_Initialize: ['ayyay', ''],
+      C_GetInfo: ['', 'vsusv'],
+      C_GetSlotList: ['yfu', 'au'],
+      C_GetTokenInfo: ['u', 'ssssuuuuuuuuuuuvvs'],
+      C_InitToken: ['uayz', ''],
+      C_OpenSession: ['uu', 'u'],
+      C_SetOperationState: ['uayuu', ''],
+      C_GetAttributeValue: ['uufA', 'aAu'],
+      C_FindObjects: ['ufu', 'au'],
+      C_EncryptInit: ['uMu', ''],
+      C_Encrypt: ['uayfy', 'ay'],
+      C_Verify: ['uayay', ''],
+      C_GenerateKeyPair: ['uMaAaA', 'uu'],
+      C_UnwrapKey: ['uMuayaA', 'u'],
+      C_GenerateRandom: ['ufy', 'ay'],
+      C_WaitForSlotEvent: ['u', 'u'],
+      C_LoginUser: ['uuayay', ''],
+    };
+    for (const [name, [request, reply]] of Object.entries(known)) {
+      expect([name, signatures(calls[name as CallName])]).toEqual([name, { request, reply }]);
+    }
+  });
+});
+
+describe('C_Encrypt', () => {
+  const data = [1, 2, 3, 4];
+  const request = (capacity: number) => message('C_Encrypt', u64(7), present(data), u32(capacity));
+
+  test('writes into the reply frame without a copy', async () => {
+    const seen: unknown[] = [];
+    const reply = await send(
+      {
+        C_Encrypt: (_, { session, data, encryptedData }) => {
+          seen.push(session, [...data], encryptedData.capacity, encryptedData.space.length);
+          encryptedData.space.set(data);
+          return data.length;
+        },
+      },
+      request(16),
+    );
+    expect(seen).toEqual([7, data, 16, 16]);
+    expect(reply).toEqual(answer('C_Encrypt', present(data)));
+  });
+
+  test('copies an array that a handler gives, also late', async () => {
+    const bytes = Uint8Array.of(9, 8);
+    expect(await send({ C_Encrypt: () => bytes }, request(16))).toEqual(answer('C_Encrypt', present([9, 8])));
+    expect(await send({ C_Encrypt: async () => bytes }, request(16))).toEqual(answer('C_Encrypt', present([9, 8])));
+  });
+
+  test('tells only the length when the caller asked for it or gave too little room', async () => {
+    const told = answer('C_Encrypt', [0], u32(16));
+    const capacities: (number | null)[] = [];
+    const handlers: Handlers<null> = {
+      C_Encrypt: (_, { encryptedData }) => {
+        capacities.push(encryptedData.capacity);
+        return new LengthOnly(16);
+      },
+    };
+    expect(await send(handlers, request(0))).toEqual(told);
+    expect(await send(handlers, request(0xffffffff))).toEqual(told);
+    expect(await send(handlers, request(8))).toEqual(told);
+    expect(capacities).toEqual([null, 0, 8]);
+    expect(await send({ C_Encrypt: () => new Uint8Array(16) }, request(8))).toEqual(told);
+  });
+
+  test('offers no more space than the frame has', async () => {
+    let space = -1;
+    const handlers: Handlers<null> = {
+      C_Encrypt: (_, { encryptedData }) => {
+        space = encryptedData.space.length;
+        return 0;
+      },
+    };
+    await send(handlers, request(1 << 30), 'own', 100);
+    expect(space).toBe(100 - 8 - 2 - 5);
+  });
+
+  test('never answers bytes of `space` that were written after waiting', async () => {
+    expect(await send({ C_Encrypt: async () => 4 }, request(16))).toEqual(refusal(CKR.GENERAL_ERROR));
+  });
+});
+
+describe('a mechanism', () => {
+  const dispatch = async (bytes: number[], dialect: Dialect) => {
+    let seen: Input<'C_DigestInit'>['mechanism'] | undefined;
+    const reply = await send(
+      {
+        C_DigestInit: (_, { mechanism }) => {
+          seen = mechanism;
+        },
+      },
+      message('C_DigestInit', u64(1), bytes),
+      dialect,
+    );
+    return reply.equals(answer('C_DigestInit')) ? seen : reply;
+  };
+  const iv = Array.from({ length: 16 }, (_, i) => i);
+
+  test('says its form in our dialect', async () => {
+    expect(await dispatch([...u32(CKM.SHA256), 0], 'own')).toEqual({ type: CKM.SHA256, parameter: null });
+    expect(await dispatch([...u32(CKM.AES_CBC), 1, ...array(iv)], 'own')).toEqual({
+      type: CKM.AES_CBC,
+      parameter: { kind: 'bytes', bytes: Uint8Array.from(iv) },
+    });
+    expect(
+      await dispatch([...u32(CKM.AES_GCM), 4, ...array(iv), ...u64(128), ...array([5]), ...u64(96)], 'own'),
+    ).toEqual({
+      type: CKM.AES_GCM,
+      parameter: { kind: 'gcm', iv: Uint8Array.from(iv), ivBits: 128, aad: Uint8Array.of(5), tagBits: 96 },
+    });
+    expect(await dispatch([...u32(CKM.AES_GCM), 9], 'own')).toEqual(refusal(CKR.DEVICE_ERROR));
+  });
+
+  test('has a null array in p11-kit 0.24 where it has no parameter, and structures for PSS and OAEP alone', async () => {
+    expect(await dispatch([...u32(CKM.SHA256), ...u32(0xffffffff)], 'p11-kit-0.24')).toEqual({
+      type: CKM.SHA256,
+      parameter: null,
+    });
+    expect(await dispatch([...u32(CKM.RSA_PKCS_PSS), ...u64(0x250), ...u64(2), ...u64(32)], 'p11-kit-0.24')).toEqual({
+      type: CKM.RSA_PKCS_PSS,
+      parameter: { kind: 'pss', hash: 0x250, mgf: 2, saltLength: 32 },
+    });
+  });
+
+  test('has nothing in p11-kit 0.26 where it has no parameter, else a byte that says so', async () => {
+    expect(await dispatch(u32(CKM.SHA256), 'p11-kit-0.26')).toEqual({ type: CKM.SHA256, parameter: null });
+    expect(await dispatch([...u32(CKM.AES_CTR), 1, ...u64(128), ...array(iv)], 'p11-kit-0.26')).toEqual({
+      type: CKM.AES_CTR,
+      parameter: { kind: 'ctr', counterBits: 128, block: Uint8Array.from(iv) },
+    });
+    expect(await dispatch([...u32(CKM.AES_CBC), 0], 'p11-kit-0.26')).toEqual({ type: CKM.AES_CBC, parameter: null });
+  });
+
+  test('is null when the operation is to be cancelled', async () => {
+    expect(await dispatch(u32(0xffffffff), 'own')).toBeNull();
+  });
+});
+
+describe('attributes', () => {
+  test('are decoded by their kind', async () => {
+    let seen: Input<'C_CreateObject'>['template'] = [];
+    const rows = [
+      [...u32(CKA.CLASS), 1, ...u32(8), ...u64(4)],
+      [...u32(CKA.TOKEN), 1, ...u32(1), 1],
+      [...u32(CKA.LABEL), 1, ...u32(2), ...array(text('ab'))],
+      [...u32(CKA.DESTROYABLE), 1, ...u32(1), ...array([1])],
+      [...u32(CKA.ID), 0],
+      [...u32(CKA.ALLOWED_MECHANISMS), 1, ...u32(8), ...u32(1), ...u64(0x1082)],
+      [...u32(CKA.WRAP_TEMPLATE), 1, ...u32(24), ...u32(1), ...u32(CKA.PRIVATE), 1, ...u32(1), 0],
+    ];
+    const reply = await send(
+      {
+        C_CreateObject: (_, { template }) => {
+          seen = template;
+          return 77;
+        },
+      },
+      message('C_CreateObject', u64(1), u32(rows.length), rows.flat()),
+    );
+    expect(reply).toEqual(answer('C_CreateObject', u64(77)));
+    expect(seen).toEqual([
+      { type: CKA.CLASS, value: 4, length: 8 },
+      { type: CKA.TOKEN, value: true, length: 1 },
+      { type: CKA.LABEL, value: Uint8Array.from(text('ab')), length: 2 },
+      { type: CKA.DESTROYABLE, value: true, length: 1 },
+      { type: CKA.ID, value: null, length: -1 },
+      { type: CKA.ALLOWED_MECHANISMS, value: [0x1082], length: 8 },
+      { type: CKA.WRAP_TEMPLATE, value: [{ type: CKA.PRIVATE, value: false, length: 1 }], length: 24 },
+    ]);
+  });
+
+  test('nest eight deep and no deeper', async () => {
+    const nest = (depth: number): number[] =>
+      depth === 0 ? u32(0) : [...u32(1), ...u32(CKA.WRAP_TEMPLATE), 1, ...u32(24), ...nest(depth - 1)];
+    const handlers: Handlers<null> = { C_CreateObject: () => 1 };
+    expect(await send(handlers, message('C_CreateObject', u64(1), nest(8)))).toEqual(answer('C_CreateObject', u64(1)));
+    expect(await send(handlers, message('C_CreateObject', u64(1), nest(9)))).toEqual(refusal(CKR.DEVICE_ERROR));
+  });
+
+  test('are answered one by one whatever becomes of the others', async () => {
+    const queries = [
+      [CKA.VALUE, 32],
+      [CKA.LABEL, 10],
+      [CKA.ID, 1],
+      [CKA.VALUE_LEN, 0],
+      [CKA.SENSITIVE, 1],
+    ] as const;
+    const answers: AttributeAnswers = {
+      rv: CKR.ATTRIBUTE_SENSITIVE,
+      values: [null, Uint8Array.of(1, 2), Uint8Array.of(3, 4), 32, true],
+    };
+    const reply = await send(
+      { C_GetAttributeValue: async () => answers },
+      message('C_GetAttributeValue', u64(1), u64(2), u32(queries.length), queries.flat().flatMap(u32)),
+    );
+    expect(reply).toEqual(
+      answer(
+        'C_GetAttributeValue',
+        u32(5),
+        [...u32(CKA.VALUE), 0],
+        [...u32(CKA.LABEL), 1, ...u32(2), ...array([1, 2])],
+        [...u32(CKA.ID), 0],
+        [...u32(CKA.VALUE_LEN), 1, ...u32(8), ...u64(0)],
+        [...u32(CKA.SENSITIVE), 1, ...u32(1), 1],
+        u64(CKR.ATTRIBUTE_SENSITIVE),
+      ),
+    );
+  });
+
+  test('that do not fit make a good answer CKR_BUFFER_TOO_SMALL', async () => {
+    const reply = await send(
+      { C_GetAttributeValue: () => ({ rv: CKR.OK, values: [Uint8Array.of(3, 4)] }) },
+      message('C_GetAttributeValue', u64(1), u64(2), u32(1), u32(CKA.ID), u32(1)),
+    );
+    expect(reply.subarray(-8)).toEqual(Buffer.from(u64(CKR.BUFFER_TOO_SMALL)));
+  });
+});
+
+describe('structures and lists', () => {
+  test('are padded with blanks and keep their order', async () => {
+    const reply = await send(
+      {
+        C_GetSlotInfo: () => ({
+          description: 'a slot',
+          manufacturer: 'x'.repeat(40),
+          flags: 5,
+          hardwareVersion: { major: 1, minor: 2 },
+          firmwareVersion: { major: 3, minor: 4 },
+        }),
+      },
+      message('C_GetSlotInfo', u64(0)),
+    );
+    expect(reply).toEqual(
+      answer('C_GetSlotInfo', array(text('a slot'.padEnd(64))), array(text('x'.repeat(32))), u64(5), [1, 2, 3, 4]),
+    );
+  });
+
+  test('tell their count when only that is asked or the room is too small', async () => {
+    const handlers: Handlers<null> = { C_GetMechanismList: () => [1, 2, 3] };
+    const ask = (room: number) => send(handlers, message('C_GetMechanismList', u64(0), u32(room)));
+    expect(await ask(0)).toEqual(answer('C_GetMechanismList', [0], u32(3)));
+    expect(await ask(2)).toEqual(answer('C_GetMechanismList', [0], u32(3)));
+    expect(await ask(3)).toEqual(answer('C_GetMechanismList', [1], u32(3), [1, 2, 3].flatMap(u64)));
+  });
+
+  test('several results come as an object', async () => {
+    const template = u32(0);
+    const reply = await send(
+      { C_GenerateKeyPair: () => ({ publicKey: 5, privateKey: 6 }) },
+      message('C_GenerateKeyPair', u64(1), [...u32(CKM.EC_KEY_PAIR_GEN), 0], template, template),
+    );
+    expect(reply).toEqual(answer('C_GenerateKeyPair', u64(5), u64(6)));
+  });
+});
+
+describe('errors', () => {
+  test('a CryptokiError becomes its return value, anything else a general error, now or late', async () => {
+    const close = message('C_CloseSession', u64(1));
+    const no = () => {
+      throw new CryptokiError(CKR.SESSION_HANDLE_INVALID, 'no such session');
+    };
+    expect(await send({ C_CloseSession: no }, close)).toEqual(refusal(CKR.SESSION_HANDLE_INVALID));
+    expect(await send({ C_CloseSession: async () => no() }, close)).toEqual(refusal(CKR.SESSION_HANDLE_INVALID));
+    expect(
+      await send(
+        {
+          C_CloseSession: () => {
+            throw new TypeError('oops');
+          },
+        },
+        close,
+      ),
+    ).toEqual(refusal(CKR.GENERAL_ERROR));
+  });
+
+  test('a call without a handler or of an unknown number is not supported', async () => {
+    expect(await send({}, message('C_CloseSession', u64(1)))).toEqual(refusal(CKR.FUNCTION_NOT_SUPPORTED));
+    expect(await send({}, Buffer.from([...u32(9999), ...array([])]))).toEqual(refusal(CKR.FUNCTION_NOT_SUPPORTED));
+  });
+
+  test('a foreign signature or no message at all closes the connection', async () => {
+    expect(await send({}, Buffer.from([...u32(11), ...array(text('uu')), ...u64(1)]))).toHaveLength(0);
+    expect(await send({}, Buffer.from([1, 2, 3]))).toHaveLength(0);
+  });
+
+  test('no prefix of a request and no longer request reaches a handler', async () => {
+    const whole = message('C_Encrypt', u64(7), present([1, 2, 3, 4]), u32(16));
+    let calls = 0;
+    const handlers: Handlers<null> = {
+      C_Encrypt: () => {
+        calls++;
+        return 0;
+      },
+    };
+    for (let length = 0; length < whole.length; length++) await send(handlers, whole.subarray(0, length));
+    await send(handlers, Buffer.concat([whole, Buffer.of(0)]));
+    expect(calls).toBe(0);
+    await send(handlers, whole);
+    expect(calls).toBe(1);
+  });
+
+  test('an answer that exceeds the frame is an error, not a broken frame', async () => {
+    const request = message('C_Encrypt', u64(7), present([1]), u32(1000));
+    expect(await send({ C_Encrypt: () => new Uint8Array(900) }, request, 'own', 200)).toEqual(
+      refusal(CKR.DEVICE_MEMORY),
+    );
+  });
+});
+
+test('the version byte tells our library from p11-kit’s peers', () => {
+  expect(negotiate(ownVersion)).toEqual({ answer: ownVersion, dialect: 'own' });
+  expect(negotiate(0)).toEqual({ answer: 0, dialect: 'p11-kit-0.24' });
+  expect(negotiate(1)).toEqual({ answer: 0, dialect: 'p11-kit-0.24' });
+  expect(negotiate(2)).toEqual({ answer: 0, dialect: 'p11-kit-0.26' });
+});
