@@ -1,0 +1,66 @@
+// What our library says of itself in the reserved string of C_Initialize (PROTOCOL.md, "Hello"): a JSON object and a NUL.
+// Foreign peers send nothing there. Reads and checks; what to do with it is connection.ts's business.
+import { CKR } from '../schema/return-values.ts';
+import { CryptokiError } from '../schema/types.ts';
+
+/** A session that was open when the library lost its agent: to be opened again under the same handle. */
+export interface ResumedSession {
+  readonly handle: number;
+  readonly slot: number;
+  readonly flags: number;
+}
+
+export interface Hello {
+  /** The real path of pkcs11.toml; the path as given when it could not be resolved. */
+  readonly config: string;
+  /** The library's version, "1.0". */
+  readonly library: string;
+  /** As the process sees itself; the socket's credentials are what counts. */
+  readonly pid: number;
+  /** The name that ps shows: a database's role, such as ora_lgwr_ORCL. */
+  readonly process: string;
+  /** The CKU_ user type that was logged in when the agent was lost; `null` when nobody was, or at the first start. */
+  readonly login: number | null;
+  readonly sessions: readonly ResumedSession[];
+}
+
+const bad = (what: string): CryptokiError =>
+  new CryptokiError(CKR.ARGUMENTS_BAD, `the library's hello is not understood: ${what}`);
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** The library writes bytes above 0x7e as \u00XX, one escape a byte, so that any path survives: back to UTF-8 here. */
+const asText = (value: unknown, name: string): string => {
+  if (typeof value !== 'string') throw bad(name);
+  return Buffer.from(value, 'latin1').toString('utf8');
+};
+
+const asSession = (value: unknown): ResumedSession => {
+  if (!Array.isArray(value) || value.length !== 3 || !value.every(isCount)) throw bad('sessions');
+  const [handle, slot, flags] = value as [number, number, number];
+  return { handle, slot, flags };
+};
+
+/** Throws CKR_ARGUMENTS_BAD when the string is not a hello. Unknown members are allowed: newer libraries may say more. */
+export const parseHello = (reserved: Uint8Array): Hello => {
+  const end = reserved.at(-1) === 0 ? reserved.length - 1 : reserved.length;
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(reserved.buffer, reserved.byteOffset, end).toString('latin1'));
+  } catch {
+    throw bad('not JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('not an object');
+  const { config, library, pid, process, login, sessions } = value as Record<string, unknown>;
+  if (!isCount(pid)) throw bad('pid');
+  if (login !== null && !isCount(login)) throw bad('login');
+  if (!Array.isArray(sessions)) throw bad('sessions');
+  return {
+    config: asText(config, 'config'),
+    library: asText(library, 'library'),
+    pid,
+    process: asText(process, 'process'),
+    login,
+    sessions: sessions.map(asSession),
+  };
+};
