@@ -1,0 +1,735 @@
+// The frame server's loop against real unix sockets: framing, limits, fairness, signals. The handler here is a small echo
+// whose behaviour a frame's first byte chooses; what frames mean is tested elsewhere.
+#include "frames.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+namespace {
+
+using dke::FrameHandler;
+using dke::FrameLoop;
+using dke::FrameOptions;
+using dke::FramePeer;
+using Turn = FrameLoop::Turn;
+
+constexpr uint32_t kMaxFrame = 1 << 16;
+
+// First byte of a frame's body: what the handler does with it.
+enum : uint8_t { kEcho = 0, kBig = 1, kAnswerLater = 2, kHangUp = 3, kBreak = 4, kFlood = 5, kCloseMe = 6, kStopAll = 7, kGate = 8 };
+
+class Echo : public FrameHandler {
+ public:
+  FrameLoop* loop = nullptr;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<FramePeer> peers;
+  std::vector<uint8_t> versions;
+  std::vector<uint64_t> frames_of;  // connection of each frame, in the order served
+  std::vector<uint64_t> closed;
+  std::vector<std::pair<uint64_t, uint32_t>> later;
+  bool request_was_clean = true;
+
+  int64_t Connect(uint64_t, const FramePeer& peer, uint8_t version) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    peers.push_back(peer);
+    versions.push_back(version);
+    changed.notify_all();
+    if (version == 0xff) return kClose;
+    return version == 0xfe ? kFailed : 1;
+  }
+
+  int64_t Frame(uint64_t connection, uint32_t call_code, uint32_t length) override {
+    const uint8_t* const body = loop->request();
+    const uint8_t what = length > 0 ? body[0] : static_cast<uint8_t>(kEcho);
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      frames_of.push_back(connection);
+      for (uint32_t i = length; i < kMaxFrame; ++i) request_was_clean = request_was_clean && body[i] == 0;
+      if (what == kGate) changed.wait(lock, [this] { return gate_open_; });
+      if (what == kAnswerLater) later.emplace_back(connection, call_code);
+      changed.notify_all();
+    }
+    switch (what) {
+      case kBig:
+        memset(loop->reply(), 'b', kMaxFrame);
+        return kMaxFrame;
+      case kAnswerLater:
+        return kLater;
+      case kHangUp:
+        return kClose;
+      case kBreak:
+        return kFailed;
+      case kFlood: {
+        const std::vector<uint8_t> block(kMaxFrame, 'f');
+        for (int i = 0; i < 64; ++i) loop->Send(connection, call_code, block.data(), block.size());
+        return kLater;
+      }
+      case kCloseMe:
+        loop->CloseConnection(connection);
+        return kLater;
+      case kStopAll:
+        loop->Stop();
+        return kLater;
+      default:
+        memcpy(loop->reply(), body, length);
+        loop->reply()[length] = '!';
+        return length + 1;
+    }
+  }
+
+  int64_t Close(uint64_t connection) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    closed.push_back(connection);
+    changed.notify_all();
+    return 0;
+  }
+
+  void OpenGate() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    gate_open_ = true;
+    changed.notify_all();
+  }
+
+  void Await(const std::function<bool()>& condition) {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (!changed.wait_for(lock, std::chrono::seconds(30), condition)) fail_msg("what should have happened did not");
+  }
+
+ private:
+  bool gate_open_ = false;
+};
+
+// A loop in a thread of its own, which starts the next turn whatever ended the last one, until it is stopped.
+class Server {
+ public:
+  std::string folder;
+  std::string path;
+  Echo handler;
+  std::unique_ptr<FrameLoop> loop;
+  std::vector<Turn> turns;
+  std::function<void(FrameLoop*, Turn)> after_turn;
+
+  explicit Server(const std::function<void(FrameOptions*)>& adjust = [](FrameOptions*) {}) {
+    char name[] = "/tmp/dke-frames-XXXXXX";
+    folder = mkdtemp(name);
+    path = folder + "/socket";
+    FrameOptions options;
+    options.path = path;
+    options.max_frame = kMaxFrame;
+    options.spin_microseconds = 20;
+    adjust(&options);
+    FrameLoop::Fault fault;
+    std::string message;
+    loop = FrameLoop::Open(options, &fault, &message);
+    if (loop == nullptr) fail_msg("%s", message.c_str());
+    handler.loop = loop.get();
+    thread_ = std::thread([this] {
+      Turn turn;
+      do {
+        turn = loop->Run(&handler);
+        const std::lock_guard<std::mutex> lock(handler.mutex);
+        turns.push_back(turn);
+        if (after_turn) after_turn(loop.get(), turn);
+        handler.changed.notify_all();
+      } while (turn != Turn::kStopped);
+    });
+  }
+
+  void Join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  ~Server() {
+    dke::FrameSignal::StopById(loop->id());
+    Join();
+    loop.reset();
+    rmdir(folder.c_str());
+  }
+
+ private:
+  std::thread thread_;
+};
+
+int Dial(const std::string& path) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path.data(), path.size());
+  assert_int_equal(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  return fd;
+}
+
+void Write(int fd, const std::string& bytes) {
+  size_t at = 0;
+  while (at < bytes.size()) {
+    const ssize_t wrote = send(fd, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
+    if (wrote < 0) fail_msg("send: %s", strerror(errno));
+    at += static_cast<size_t>(wrote);
+  }
+}
+
+// Reads exactly `length` bytes; fewer when the other side closes.
+std::string Read(int fd, size_t length) {
+  std::string bytes(length, '\0');
+  size_t at = 0;
+  while (at < length) {
+    pollfd waiting{fd, POLLIN, 0};
+    if (poll(&waiting, 1, 30000) != 1) fail_msg("no answer");
+    const ssize_t got = recv(fd, bytes.data() + at, length - at, 0);
+    if (got <= 0) break;
+    at += static_cast<size_t>(got);
+  }
+  bytes.resize(at);
+  return bytes;
+}
+
+bool IsClosed(int fd) {
+  std::string rest;
+  for (;;) {
+    rest = Read(fd, 1 << 16);
+    if (rest.size() < 1 << 16) return true;
+  }
+}
+
+std::string U32(uint32_t value) {
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
+          static_cast<char>(value)};
+}
+
+std::string Frame(uint32_t code, const std::string& body, const std::string& options = "") {
+  return U32(code) + U32(static_cast<uint32_t>(options.size())) + U32(static_cast<uint32_t>(body.size())) + options + body;
+}
+
+std::string Body(uint8_t what, const std::string& rest = "") { return std::string(1, static_cast<char>(what)) + rest; }
+
+int Greet(const std::string& path, uint8_t version = 0) {
+  const int fd = Dial(path);
+  Write(fd, std::string(1, static_cast<char>(version)));
+  assert_string_equal(Read(fd, 1).c_str(), "\x01");
+  return fd;
+}
+
+void ExpectReply(int fd, uint32_t code, const std::string& body) {
+  const std::string wanted = Frame(code, body);
+  const std::string got = Read(fd, wanted.size());
+  assert_int_equal(got.size(), wanted.size());
+  assert_memory_equal(got.data(), wanted.data(), wanted.size());
+}
+
+void AVersionByteIsAnsweredByOneAndThePeerIsKnown(void**) {
+  Server server;
+  const int fd = Greet(server.path, 7);
+  assert_int_equal(server.handler.versions.at(0), 7);
+  assert_int_equal(server.handler.peers.at(0).pid, getpid());
+  assert_int_equal(server.handler.peers.at(0).uid, getuid());
+  assert_int_equal(server.handler.peers.at(0).gid, getgid());
+  close(fd);
+}
+
+void ARefusedVersionClosesTheConnectionAndIsNotReportedAsClosed(void**) {
+  Server server;
+  const int refused = Dial(server.path);
+  Write(refused, "\xff");
+  assert_true(IsClosed(refused));
+  close(refused);
+  close(Greet(server.path));
+  server.handler.Await([&] { return server.handler.closed.size() == 1; });
+  assert_int_equal(server.loop->statistics().rejected, 1);
+}
+
+void AReplyCarriesTheCallCodeAndOptionsAreSkipped(void**) {
+  Server server;
+  const int fd = Greet(server.path);
+  Write(fd, Frame(0x10, Body(kEcho, "hello"), "module-name"));
+  ExpectReply(fd, 0x10, Body(kEcho, "hello!"));
+  Write(fd, Frame(0xfffffffe, ""));
+  ExpectReply(fd, 0xfffffffe, "!");
+  close(fd);
+}
+
+void FramesMayArriveByteByByte(void**) {
+  Server server;
+  const int fd = Dial(server.path);
+  const std::string bytes = std::string(1, '\0') + Frame(1, Body(kEcho, "split"), "opt") + Frame(2, Body(kEcho, "again"));
+  for (const char byte : bytes) Write(fd, std::string(1, byte));
+  assert_int_equal(Read(fd, 1).size(), 1);
+  ExpectReply(fd, 1, Body(kEcho, "split!"));
+  ExpectReply(fd, 2, Body(kEcho, "again!"));
+  close(fd);
+}
+
+void ManyFramesInOneWriteAreAnsweredInOrder(void**) {
+  Server server;
+  const int fd = Dial(server.path);
+  std::string bytes(1, '\0');
+  constexpr uint32_t kCount = 3000;
+  for (uint32_t i = 1; i <= kCount; ++i) bytes += Frame(i, Body(kEcho, std::to_string(i)));
+  std::thread writer([&] { Write(fd, bytes); });
+  assert_int_equal(Read(fd, 1).size(), 1);
+  for (uint32_t i = 1; i <= kCount; ++i) ExpectReply(fd, i, Body(kEcho, std::to_string(i) + "!"));
+  writer.join();
+  close(fd);
+}
+
+void TheLargestFrameFitsAndOneByteMoreClosesTheConnection(void**) {
+  Server server;
+  const int fd = Greet(server.path);
+  std::string largest = Body(kEcho, std::string(kMaxFrame - 2, 'x'));
+  Write(fd, Frame(5, largest));
+  ExpectReply(fd, 5, largest + "!");
+  // The sum counts, so that neither length can hide behind the other.
+  Write(fd, U32(6) + U32(kMaxFrame) + U32(1));
+  assert_true(IsClosed(fd));
+  close(fd);
+  const int wrap = Greet(server.path);
+  Write(wrap, U32(6) + U32(0xffffffff) + U32(2));
+  assert_true(IsClosed(wrap));
+  close(wrap);
+  const int zero = Greet(server.path);
+  Write(zero, Frame(0, Body(kEcho)));
+  assert_true(IsClosed(zero));
+  close(zero);
+  server.handler.Await([&] { return server.handler.closed.size() == 3; });
+  assert_int_equal(server.loop->statistics().rejected, 3);
+}
+
+void ARequestIsWipedBeforeTheNextOneComes(void**) {
+  Server server;
+  const int fd = Greet(server.path);
+  Write(fd, Frame(1, Body(kEcho, std::string(5000, 's'))) + Frame(2, Body(kEcho, "short")));
+  ExpectReply(fd, 1, Body(kEcho, std::string(5000, 's') + "!"));
+  ExpectReply(fd, 2, Body(kEcho, "short!"));
+  close(fd);
+  server.handler.Await([&] { return server.handler.closed.size() == 1; });
+  assert_true(server.handler.request_was_clean);
+}
+
+void ABusyPeerDoesNotKeepTheOthersWaiting(void**) {
+  Server server;
+  const int busy = Greet(server.path);
+  const int quiet = Greet(server.path);
+  // The handler holds the loop until both peers' frames are in their sockets.
+  std::string flood = Frame(1, Body(kGate));
+  for (uint32_t i = 2; i <= 400; ++i) flood += Frame(i, Body(kEcho));
+  Write(busy, flood);
+  Write(quiet, Frame(1, Body(kEcho)));
+  server.handler.OpenGate();
+  ExpectReply(quiet, 1, Body(kEcho, "!"));
+  ExpectReply(busy, 1, Body(kGate, "!"));
+  for (uint32_t i = 2; i <= 400; ++i) ExpectReply(busy, i, Body(kEcho, "!"));
+  const auto& order = server.handler.frames_of;
+  const uint64_t busy_number = order.front();
+  const auto turn = std::find_if(order.begin(), order.end(), [&](uint64_t number) { return number != busy_number; });
+  assert_true(turn != order.end());
+  assert_true(turn - order.begin() <= 32);
+  close(busy);
+  close(quiet);
+}
+
+void ALateReplyEndsTheTurnAndLeavesBySend(void**) {
+  Server server;
+  server.after_turn = [&](FrameLoop* loop, Turn turn) {
+    if (turn != Turn::kPending) return;
+    for (const auto& [connection, code] : server.handler.later) {
+      loop->Send(connection, code, reinterpret_cast<const uint8_t*>("late"), 4);
+    }
+    server.handler.later.clear();
+  };
+  const int fd = Greet(server.path);
+  Write(fd, Frame(9, Body(kAnswerLater)));
+  ExpectReply(fd, 9, "late");
+  close(fd);
+  server.handler.Await([&] { return server.handler.closed.size() == 1; });
+}
+
+void AReplyToAConnectionThatHasGoneIsDropped(void**) {
+  Server server;
+  bool sent = false;
+  server.after_turn = [&](FrameLoop* loop, Turn turn) {
+    if (turn != Turn::kWoken || server.handler.later.empty()) return;
+    sent = loop->Send(server.handler.later[0].first, 1, reinterpret_cast<const uint8_t*>("late"), 4);
+    assert_false(loop->Send(1, 1, nullptr, kMaxFrame + 1));
+  };
+  const int fd = Greet(server.path);
+  Write(fd, Frame(9, Body(kAnswerLater)));
+  server.handler.Await([&] { return !server.handler.later.empty(); });
+  close(fd);
+  server.handler.Await([&] { return server.handler.closed.size() == 1; });
+  dke::FrameSignal::WakeById(server.loop->id());
+  server.handler.Await([&] { return sent; });
+}
+
+void AHandlerMayCloseAConnectionInEveryWay(void**) {
+  Server server;
+  for (const uint8_t what : {kHangUp, kCloseMe, kBreak}) {
+    const int fd = Greet(server.path);
+    Write(fd, Frame(1, Body(what)) + Frame(2, Body(kEcho)));
+    assert_true(IsClosed(fd));
+    close(fd);
+  }
+  const int failed = Dial(server.path);
+  Write(failed, "\xfe");
+  assert_true(IsClosed(failed));
+  close(failed);
+  // The loop goes on, and each connection that was accepted is reported closed once.
+  close(Greet(server.path));
+  server.handler.Await([&] { return server.handler.closed.size() == 4; });
+  const std::lock_guard<std::mutex> lock(server.handler.mutex);
+  assert_int_equal(std::count(server.turns.begin(), server.turns.end(), Turn::kFailed), 2);
+  assert_int_equal(server.handler.frames_of.size(), 3);
+}
+
+void APeerThatDoesNotReadIsHeldBackAndThenDropped(void**) {
+  Server server([](FrameOptions* options) { options->stall_milliseconds = 50; });
+  const int fd = Greet(server.path);
+  const int good = Greet(server.path);
+  for (uint32_t i = 1; i <= 200; ++i) Write(fd, Frame(i, Body(kBig)));
+  server.handler.Await([&] { return server.handler.closed.size() == 1; });
+  // Held back: nobody computes and keeps 200 answers of 64 KiB for it.
+  {
+    const std::lock_guard<std::mutex> lock(server.handler.mutex);
+    assert_true(server.handler.frames_of.size() < 100);
+  }
+  Write(good, Frame(1, Body(kEcho)));
+  ExpectReply(good, 1, Body(kEcho, "!"));
+  close(good);
+  close(fd);
+}
+
+void APeerThatReadsLateGetsEveryReply(void**) {
+  Server server;
+  const int fd = Greet(server.path);
+  std::string bytes;
+  for (uint32_t i = 1; i <= 100; ++i) bytes += Frame(i, Body(kBig));
+  Write(fd, bytes);
+  const std::string big(kMaxFrame, 'b');
+  for (uint32_t i = 1; i <= 100; ++i) ExpectReply(fd, i, big);
+  Write(fd, Frame(101, Body(kEcho)));
+  ExpectReply(fd, 101, Body(kEcho, "!"));
+  close(fd);
+}
+
+void LateRepliesOverTheCapCloseTheConnection(void**) {
+  Server server;
+  const int fd = Greet(server.path);
+  Write(fd, Frame(1, Body(kFlood)));
+  server.handler.Await([&] { return server.handler.closed.size() == 1; });
+  assert_int_equal(server.loop->statistics().rejected, 1);
+  close(fd);
+}
+
+void APeerThatSaysNothingIsDropped(void**) {
+  Server server([](FrameOptions* options) { options->stall_milliseconds = 50; });
+  const int greeted = Greet(server.path);
+  const int silent = Dial(server.path);
+  assert_true(IsClosed(silent));
+  // One that has greeted may be silent for ever.
+  Write(greeted, Frame(1, Body(kEcho)));
+  ExpectReply(greeted, 1, Body(kEcho, "!"));
+  close(silent);
+  close(greeted);
+}
+
+void APeerThatGoesInTheMiddleOfAFrameIsReportedClosed(void**) {
+  Server server;
+  for (size_t cut = 1; cut < 24; ++cut) {
+    const int fd = Greet(server.path);
+    Write(fd, Frame(1, Body(kEcho, std::string(20, 'm'))).substr(0, cut));
+    close(fd);
+    server.handler.Await([&] { return server.handler.closed.size() == cut; });
+  }
+  assert_int_equal(server.handler.frames_of.size(), 0);
+}
+
+void MoreConnectionsThanAllowedAreRefused(void**) {
+  Server server([](FrameOptions* options) { options->max_connections = 3; });
+  std::vector<int> fds;
+  for (int i = 0; i < 3; ++i) fds.push_back(Greet(server.path));
+  const int extra = Dial(server.path);
+  assert_true(IsClosed(extra));
+  close(extra);
+  close(fds.back());
+  server.handler.Await([&] { return server.handler.closed.size() == 1; });
+  fds.back() = Greet(server.path);
+  for (const int fd : fds) close(fd);
+}
+
+void SixHundredConnectionsAreServedTogether(void**) {
+  Server server;
+  std::vector<int> fds;
+  for (int i = 0; i < 600; ++i) {
+    fds.push_back(Dial(server.path));
+    Write(fds.back(), std::string(1, '\0') + Frame(static_cast<uint32_t>(i + 1), Body(kEcho, std::to_string(i))));
+  }
+  for (int i = 0; i < 600; ++i) {
+    assert_int_equal(Read(fds[static_cast<size_t>(i)], 1).size(), 1);
+    ExpectReply(fds[static_cast<size_t>(i)], static_cast<uint32_t>(i + 1), Body(kEcho, std::to_string(i) + "!"));
+  }
+  for (const int fd : fds) close(fd);
+  server.handler.Await([&] { return server.handler.closed.size() == 600; });
+}
+
+void ThreadsWithTheirOwnConnectionsGetTheirOwnAnswers(void**) {
+  Server server;
+  std::vector<std::thread> threads;
+  for (uint32_t number = 0; number < 8; ++number) {
+    threads.emplace_back([&server, number] {
+      const int fd = Greet(server.path);
+      for (uint32_t i = 1; i <= 200; ++i) {
+        const std::string text = std::to_string(number) + "/" + std::to_string(i);
+        Write(fd, Frame(i, Body(kEcho, text)));
+        ExpectReply(fd, i, Body(kEcho, text + "!"));
+        if (i % 50 == 0) dke::FrameSignal::WakeById(server.loop->id());
+      }
+      close(fd);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  server.handler.Await([&] { return server.handler.closed.size() == 8; });
+}
+
+void AWakeBeforeTheTurnEndsItAtOnce(void**) {
+  FrameOptions options;
+  char name[] = "/tmp/dke-frames-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  options.path = folder + "/socket";
+  FrameLoop::Fault fault;
+  std::string message;
+  auto loop = FrameLoop::Open(options, &fault, &message);
+  assert_non_null(loop.get());
+  Echo handler;
+  handler.loop = loop.get();
+  const uint32_t id = loop->id();
+  for (int i = 0; i < 3; ++i) {
+    dke::FrameSignal::WakeById(id);
+    dke::FrameSignal::WakeById(id);
+    assert_true(loop->Run(&handler) == Turn::kWoken);
+  }
+  int pipe_ends[2];
+  assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+  assert_true(loop->Watch(pipe_ends[0]));
+  assert_int_equal(write(pipe_ends[1], "x", 1), 1);
+  assert_true(loop->Run(&handler) == Turn::kWoken);
+  // Nobody read the pipe, yet it is not reported again: the next end is the stop.
+  std::thread stopper([id] { dke::FrameSignal::StopById(id); });
+  assert_true(loop->Run(&handler) == Turn::kStopped);
+  stopper.join();
+  assert_true(loop->Run(&handler) == Turn::kStopped);
+  assert_int_not_equal(access(options.path.c_str(), F_OK), 0);
+  loop.reset();
+  dke::FrameSignal::WakeById(id);
+  dke::FrameSignal::StopById(id);
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+  rmdir(folder.c_str());
+}
+
+void AStopClosesEveryConnectionAndReportsIt(void**) {
+  Server server;
+  std::vector<int> fds;
+  for (int i = 0; i < 5; ++i) fds.push_back(Greet(server.path));
+  dke::FrameSignal::StopById(server.loop->id());
+  server.Join();
+  for (const int fd : fds) {
+    assert_true(IsClosed(fd));
+    close(fd);
+  }
+  assert_int_equal(server.handler.closed.size(), 5);
+}
+
+void AHandlerMayStopTheLoop(void**) {
+  Server server;
+  const int other = Greet(server.path);
+  const int fd = Greet(server.path);
+  Write(fd, Frame(1, Body(kStopAll)));
+  server.Join();
+  assert_true(server.turns.back() == Turn::kStopped);
+  assert_int_equal(server.handler.closed.size(), 2);
+  close(fd);
+  close(other);
+}
+
+void TheSocketHasItsModeFromTheStart(void**) {
+  const mode_t before = umask(0077);
+  {
+    Server server([](FrameOptions* options) { options->mode = 0666; });
+    struct stat found;
+    assert_int_equal(lstat(server.path.c_str(), &found), 0);
+    assert_int_equal(found.st_mode & 07777, 0666);
+  }
+  umask(0);
+  {
+    Server server;
+    struct stat found;
+    assert_int_equal(lstat(server.path.c_str(), &found), 0);
+    assert_int_equal(found.st_mode & 07777, 0600);
+  }
+  umask(before);
+}
+
+std::string OpenFails(const FrameOptions& options, FrameLoop::Fault wanted) {
+  FrameLoop::Fault fault;
+  std::string message;
+  const auto loop = FrameLoop::Open(options, &fault, &message);
+  assert_null(loop.get());
+  assert_true(fault == wanted);
+  return message;
+}
+
+void ASocketPathIsTakenOverOnlyFromTheDead(void**) {
+  char name[] = "/tmp/dke-frames-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  FrameOptions options;
+  options.path = folder + "/socket";
+  // A file that is no socket stays.
+  close(open(options.path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  assert_non_null(strstr(OpenFails(options, FrameLoop::Fault::kIo).c_str(), "is no socket"));
+  unlink(options.path.c_str());
+  // A dead owner's socket is replaced.
+  const int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, options.path.data(), options.path.size());
+  assert_int_equal(bind(dead, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  close(dead);
+  FrameLoop::Fault fault;
+  std::string message;
+  auto first = FrameLoop::Open(options, &fault, &message);
+  assert_non_null(first.get());
+  // A live one's is not.
+  assert_non_null(strstr(OpenFails(options, FrameLoop::Fault::kIo).c_str(), "serves"));
+  // A successor's socket outlives the loop that had the path before.
+  unlink(options.path.c_str());
+  auto second = FrameLoop::Open(options, &fault, &message);
+  assert_non_null(second.get());
+  first.reset();
+  assert_int_equal(access(options.path.c_str(), F_OK), 0);
+  second.reset();
+  assert_int_not_equal(access(options.path.c_str(), F_OK), 0);
+  rmdir(folder.c_str());
+}
+
+void BadOptionsAreRefusedWithTheReason(void**) {
+  FrameOptions options;
+  OpenFails(options, FrameLoop::Fault::kArgument);
+  options.path = "/tmp/x";
+  options.fd = 0;
+  OpenFails(options, FrameLoop::Fault::kArgument);
+  options.fd = -1;
+  options.max_frame = 0;
+  OpenFails(options, FrameLoop::Fault::kArgument);
+  options.max_frame = 100;
+  options.max_connections = 0;
+  OpenFails(options, FrameLoop::Fault::kArgument);
+  options.max_connections = 1;
+  options.path = "/tmp/" + std::string(120, 'p');
+  assert_non_null(strstr(OpenFails(options, FrameLoop::Fault::kIo).c_str(), "107"));
+  options.path = "/tmp/no-such-folder-for-dke/socket";
+  OpenFails(options, FrameLoop::Fault::kIo);
+  options.path.clear();
+  options.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  OpenFails(options, FrameLoop::Fault::kIo);
+  close(options.fd);
+}
+
+void AListeningDescriptorMayBeHandedIn(void**) {
+  char name[] = "/tmp/dke-frames-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  const std::string path = folder + "/socket";
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path.data(), path.size());
+  assert_int_equal(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  assert_int_equal(listen(listener, 5), 0);
+  {
+    Server server([&](FrameOptions* options) {
+      options->path.clear();
+      options->fd = listener;
+    });
+    const int fd = Greet(path);
+    Write(fd, Frame(1, Body(kEcho)));
+    ExpectReply(fd, 1, Body(kEcho, "!"));
+    close(fd);
+  }
+  // Whoever made the path keeps it.
+  assert_int_equal(access(path.c_str(), F_OK), 0);
+  unlink(path.c_str());
+  rmdir(folder.c_str());
+}
+
+void EveryDescriptorIsClosedOnExec(void**) {
+  Server server;
+  const int fd = Greet(server.path);
+  DIR* const folder = opendir("/proc/self/fd");
+  assert_non_null(folder);
+  while (const dirent* const entry = readdir(folder)) {
+    const int number = atoi(entry->d_name);
+    if (number <= 2 || number == dirfd(folder)) continue;
+    char target[256] = "";
+    const std::string link = std::string("/proc/self/fd/") + entry->d_name;
+    if (readlink(link.c_str(), target, sizeof target - 1) < 0) continue;
+    const bool ours = strstr(target, "socket:") != nullptr || strstr(target, "anon_inode:") != nullptr;
+    if (ours) assert_true((fcntl(number, F_GETFD) & FD_CLOEXEC) != 0);
+  }
+  closedir(folder);
+  close(fd);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(AVersionByteIsAnsweredByOneAndThePeerIsKnown),
+      cmocka_unit_test(ARefusedVersionClosesTheConnectionAndIsNotReportedAsClosed),
+      cmocka_unit_test(AReplyCarriesTheCallCodeAndOptionsAreSkipped),
+      cmocka_unit_test(FramesMayArriveByteByByte),
+      cmocka_unit_test(ManyFramesInOneWriteAreAnsweredInOrder),
+      cmocka_unit_test(TheLargestFrameFitsAndOneByteMoreClosesTheConnection),
+      cmocka_unit_test(ARequestIsWipedBeforeTheNextOneComes),
+      cmocka_unit_test(ABusyPeerDoesNotKeepTheOthersWaiting),
+      cmocka_unit_test(ALateReplyEndsTheTurnAndLeavesBySend),
+      cmocka_unit_test(AReplyToAConnectionThatHasGoneIsDropped),
+      cmocka_unit_test(AHandlerMayCloseAConnectionInEveryWay),
+      cmocka_unit_test(APeerThatDoesNotReadIsHeldBackAndThenDropped),
+      cmocka_unit_test(APeerThatReadsLateGetsEveryReply),
+      cmocka_unit_test(LateRepliesOverTheCapCloseTheConnection),
+      cmocka_unit_test(APeerThatSaysNothingIsDropped),
+      cmocka_unit_test(APeerThatGoesInTheMiddleOfAFrameIsReportedClosed),
+      cmocka_unit_test(MoreConnectionsThanAllowedAreRefused),
+      cmocka_unit_test(SixHundredConnectionsAreServedTogether),
+      cmocka_unit_test(ThreadsWithTheirOwnConnectionsGetTheirOwnAnswers),
+      cmocka_unit_test(AWakeBeforeTheTurnEndsItAtOnce),
+      cmocka_unit_test(AStopClosesEveryConnectionAndReportsIt),
+      cmocka_unit_test(AHandlerMayStopTheLoop),
+      cmocka_unit_test(TheSocketHasItsModeFromTheStart),
+      cmocka_unit_test(ASocketPathIsTakenOverOnlyFromTheDead),
+      cmocka_unit_test(BadOptionsAreRefusedWithTheReason),
+      cmocka_unit_test(AListeningDescriptorMayBeHandedIn),
+      cmocka_unit_test(EveryDescriptorIsClosedOnExec),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
