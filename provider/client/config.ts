@@ -1,0 +1,182 @@
+// pkcs11.toml: where the service is and with which credential a database may call it. Reads one file, checks that nobody
+// but its owner can read or replace it, and parses it strictly. Errors name the path and what is wanted, never a value.
+import { timingSafeEqual } from 'node:crypto';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import { parse, TomlError } from 'smol-toml';
+
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+export interface ProviderConfig {
+  readonly path: string;
+  /** scheme://host:port of the service. */
+  readonly origin: string;
+  /** Path below the origin, with the access_guid and app_id and no slash at its end: secret, never to be logged. */
+  readonly basePath: string;
+  /** The same address with the access_guid left out, for logs. */
+  readonly redactedUrl: string;
+  readonly applicationId: string;
+  readonly accessToken: string;
+  /** PEM file with the authorities to trust instead of the system's. */
+  readonly caFile: string | null;
+  readonly connectTimeoutMs: number;
+  readonly callTimeoutMs: number;
+  /** Where the log goes; null for the default. */
+  readonly logDir: string | null;
+  readonly logLevel: LogLevel;
+  /** Microseconds that the agent's socket loop spins before it sleeps. */
+  readonly spinUs: number;
+}
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** Largest file that is read. */
+const maxBytes = 64 * 1024;
+
+type Row =
+  | { readonly type: 'text'; readonly required: boolean }
+  | { readonly type: 'integer'; readonly min: number; readonly max: number };
+const fields = {
+  server_url: { type: 'text', required: true },
+  access_token: { type: 'text', required: true },
+  ca_file: { type: 'text', required: false },
+  connect_timeout_ms: { type: 'integer', min: 50, max: 60_000 },
+  call_timeout_ms: { type: 'integer', min: 50, max: 600_000 },
+  log_dir: { type: 'text', required: false },
+  log_level: { type: 'text', required: false },
+  spin_us: { type: 'integer', min: 0, max: 1000 },
+} as const satisfies Record<string, Row>;
+
+/** Reads the file on behalf of a process of `uid`. Throws ConfigError. */
+export const loadConfig = (path: string, uid: number): ProviderConfig => parseConfig(path, readGuarded(path, uid));
+
+/** What a change of the file changes: a context is good as long as this stays the same. */
+export const configFingerprint = (path: string): string => {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs, uid, mode } = statSync(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs, uid, mode].join(':');
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+};
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
+const unreadable = (path: string, error: unknown): ConfigError => {
+  const code = codeOf(error);
+  if (code === 'ENOENT') return new ConfigError(`${path}: no such file; set DKE_PKCS11_CONF to the path of pkcs11.toml`);
+  return new ConfigError(`${path}: cannot be read (${code}); wanted: mode 600, owned by the database's user`);
+};
+
+const readGuarded = (path: string, uid: number): string => {
+  if (!isAbsolute(path)) throw new ConfigError(`${path}: the path must be absolute`);
+  const trusted = (owner: number): boolean => owner === uid || owner === 0;
+  let file: number;
+  try {
+    const link = lstatSync(path);
+    if (link.isSymbolicLink() && !trusted(link.uid)) {
+      throw new ConfigError(`${path}: a symbolic link owned by uid ${link.uid}; wanted: owner uid ${uid} or root`);
+    }
+    // Not blocking: a FIFO put there must not stop the agent.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch (error) {
+    throw error instanceof ConfigError ? error : unreadable(path, error);
+  }
+  try {
+    const { uid: owner, mode, size } = fstatSync(file);
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw new ConfigError(`${path}: not a regular file`);
+    if (!trusted(owner)) throw new ConfigError(`${path}: owned by uid ${owner}; wanted: owner uid ${uid} or root`);
+    if ((mode & 0o077) !== 0) {
+      throw new ConfigError(`${path}: mode ${(mode & 0o7777).toString(8)} lets others at it; wanted: mode 600`);
+    }
+    if (size > maxBytes) throw new ConfigError(`${path}: longer than ${maxBytes} bytes`);
+    const bytes = Buffer.alloc(maxBytes + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length <= maxBytes; length += read) {
+      read = readSync(file, bytes, length, bytes.length - length, null);
+    }
+    const text = bytes.toString('utf8', 0, length);
+    bytes.fill(0);
+    return text;
+  } finally {
+    closeSync(file);
+  }
+};
+
+const parseToml = (path: string, text: string): Record<string, unknown> => {
+  try {
+    return parse(text);
+  } catch (error) {
+    // The parser's message quotes the lines around the mistake, which may hold the token.
+    const where = error instanceof TomlError ? ` (line ${error.line}, column ${error.column})` : '';
+    throw new ConfigError(`${path}: not valid TOML${where}`);
+  }
+};
+
+/** Parses and checks the text of a file. Throws ConfigError. */
+export const parseConfig = (path: string, text: string): ProviderConfig => {
+  const table = parseToml(path, text);
+  const bad = (field: string, wanted: string): ConfigError => new ConfigError(`${path}: ${field} ${wanted}`);
+  for (const name of Object.keys(table)) {
+    if (!Object.hasOwn(fields, name)) throw bad(name, `is unknown; known fields: ${Object.keys(fields).join(', ')}`);
+  }
+  for (const [name, row] of Object.entries(fields) as [string, Row][]) {
+    const value = table[name];
+    if (value === undefined) {
+      if (row.type === 'text' && row.required) throw bad(name, 'is missing');
+    } else if (row.type === 'text') {
+      if (typeof value !== 'string' || value === '') throw bad(name, 'must be a string that is not empty');
+    } else if (typeof value !== 'number' || !Number.isInteger(value) || value < row.min || value > row.max) {
+      throw bad(name, `must be an integer from ${row.min} to ${row.max}`);
+    }
+  }
+  const text_ = (name: keyof typeof fields): string | null => (table[name] as string | undefined) ?? null;
+  const integer = (name: keyof typeof fields, otherwise: number): number =>
+    (table[name] as number | undefined) ?? otherwise;
+
+  const level = text_('log_level') ?? 'info';
+  const logLevel = logLevels.find((each) => each === level);
+  if (logLevel === undefined) throw bad('log_level', `must be one of ${logLevels.join(', ')}`);
+  for (const name of ['ca_file', 'log_dir'] as const) {
+    if (!isAbsolute(text_(name) ?? '/')) throw bad(name, 'must be an absolute path');
+  }
+  const accessToken = text_('access_token') ?? '';
+  if (/[^\x21-\x7e]/.test(accessToken)) throw bad('access_token', 'must be printable ASCII without blanks');
+  return {
+    path,
+    ...parseServerUrl(text_('server_url') ?? '', accessToken, (wanted) => bad('server_url', wanted)),
+    accessToken,
+    caFile: text_('ca_file'),
+    connectTimeoutMs: integer('connect_timeout_ms', 1000),
+    callTimeoutMs: integer('call_timeout_ms', 3000),
+    logDir: text_('log_dir'),
+    logLevel,
+    spinUs: integer('spin_us', 20),
+  };
+};
+
+const parseServerUrl = (
+  text: string,
+  accessToken: string,
+  bad: (wanted: string) => ConfigError,
+): Pick<ProviderConfig, 'origin' | 'basePath' | 'redactedUrl' | 'applicationId'> => {
+  const shape = 'must be https://HOST/tde/v1/<access_guid>/<app_id>';
+  if (!URL.canParse(text)) throw bad(shape);
+  const url = new URL(text);
+  const parts = /^(?<prefix>\/(?:.+\/)?tde\/v1)\/(?<guid>[^/]+)\/(?<app>[^/]+)\/?$/.exec(url.pathname)?.groups;
+  const plain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  if (url.protocol !== 'https:' || parts === undefined || !plain) throw bad(shape);
+  const { prefix = '', guid = '', app = '' } = parts;
+  const same = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
+  if (!same(Buffer.from(decodeURIComponent(guid)), Buffer.from(accessToken))) {
+    throw bad('embeds another access_guid than access_token');
+  }
+  return {
+    origin: url.origin,
+    basePath: `${prefix}/${guid}/${app}`,
+    redactedUrl: `${url.origin}${prefix}/***/${app}`,
+    applicationId: decodeURIComponent(app),
+  };
+};

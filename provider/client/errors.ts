@@ -1,0 +1,134 @@
+// What the service's failures, and the addon's, are called in Cryptoki (PKCS#11 2.40, section 5.1): the code that names the
+// cause best, because the database prints it. `dispatch.ts` is the only place that asks.
+import { CoreError, type CoreErrorCode } from '../../addon/core.ts';
+import { ServiceError, type ServiceErrorCode } from '../../server/base/errors.ts';
+import type { CallName } from '../schema/calls.ts';
+import { CKR } from '../schema/return-values.ts';
+import { CryptokiError } from '../schema/types.ts';
+
+/** What a call does to its object, where one cause has several names. */
+type Purpose = 'object' | 'key' | 'encrypt' | 'decrypt' | 'sign' | 'verify' | 'create' | 'wrapping' | 'unwrapping';
+type Row = number | (Partial<Record<Purpose, number>> & { readonly otherwise: number });
+
+/** By function; the functions of chapter 5.7, and every one not listed, name an object. */
+const purposes: Partial<Record<CallName, Purpose>> = {
+  C_CreateObject: 'create',
+  C_GenerateKey: 'create',
+  C_EncryptInit: 'key',
+  C_Encrypt: 'encrypt',
+  C_EncryptUpdate: 'encrypt',
+  C_EncryptFinal: 'encrypt',
+  C_DecryptInit: 'key',
+  C_Decrypt: 'decrypt',
+  C_DecryptUpdate: 'decrypt',
+  C_DecryptFinal: 'decrypt',
+  C_DigestKey: 'key',
+  C_SignInit: 'key',
+  C_Sign: 'sign',
+  C_SignUpdate: 'sign',
+  C_SignFinal: 'sign',
+  C_VerifyInit: 'key',
+  C_Verify: 'verify',
+  C_VerifyUpdate: 'verify',
+  C_VerifyFinal: 'verify',
+  C_DigestEncryptUpdate: 'encrypt',
+  C_SignEncryptUpdate: 'encrypt',
+  C_DecryptDigestUpdate: 'decrypt',
+  C_DecryptVerifyUpdate: 'decrypt',
+  C_WrapKey: 'wrapping',
+  C_UnwrapKey: 'unwrapping',
+  C_DeriveKey: 'key',
+};
+
+const gone = {
+  object: CKR.OBJECT_HANDLE_INVALID,
+  wrapping: CKR.WRAPPING_KEY_HANDLE_INVALID,
+  unwrapping: CKR.UNWRAPPING_KEY_HANDLE_INVALID,
+  otherwise: CKR.KEY_HANDLE_INVALID,
+} as const;
+const wrongLength = {
+  decrypt: CKR.ENCRYPTED_DATA_LEN_RANGE,
+  create: CKR.ATTRIBUTE_VALUE_INVALID,
+  unwrapping: CKR.WRAPPED_KEY_LEN_RANGE,
+  otherwise: CKR.DATA_LEN_RANGE,
+} as const;
+const doesNotAuthenticate = {
+  decrypt: CKR.ENCRYPTED_DATA_INVALID,
+  verify: CKR.SIGNATURE_INVALID,
+  unwrapping: CKR.WRAPPED_KEY_INVALID,
+  otherwise: CKR.DATA_INVALID,
+} as const;
+
+const serviceRows = {
+  validation: { create: CKR.TEMPLATE_INCONSISTENT, object: CKR.ATTRIBUTE_VALUE_INVALID, otherwise: CKR.ARGUMENTS_BAD },
+  // The credential in pkcs11.toml is refused: no PIN was looked at, so none of the PIN codes tells the truth.
+  unauthenticated: CKR.ACTION_PROHIBITED,
+  forbidden: CKR.ACTION_PROHIBITED,
+  'not-found': gone,
+  'key-not-found': gone,
+  'key-disabled': CKR.KEY_FUNCTION_NOT_PERMITTED,
+  'key-destroyed': gone,
+  'key-usage': CKR.KEY_FUNCTION_NOT_PERMITTED,
+  'key-tampered': CKR.DEVICE_ERROR,
+  conflict: CKR.ACTION_PROHIBITED,
+  // Section 4.1.1: a template that violates a requirement of the token is inconsistent. Ours: a label names one key.
+  'label-exists': CKR.TEMPLATE_INCONSISTENT,
+  'precondition-failed': CKR.ACTION_PROHIBITED,
+  'invalid-ciphertext': doesNotAuthenticate,
+  'data-length': wrongLength,
+  unsupported: { create: CKR.KEY_SIZE_RANGE, otherwise: CKR.MECHANISM_INVALID },
+  'payload-too-large': wrongLength,
+  'rate-limited': CKR.DEVICE_ERROR,
+  'dependency-timeout': CKR.DEVICE_ERROR,
+  unavailable: CKR.DEVICE_ERROR,
+  internal: CKR.DEVICE_ERROR,
+} as const satisfies Record<ServiceErrorCode, Row>;
+
+const coreRows = {
+  'bad-argument': CKR.GENERAL_ERROR,
+  'bad-key': gone,
+  'key-type': CKR.KEY_TYPE_INCONSISTENT,
+  'data-length': wrongLength,
+  'buffer-too-small': CKR.BUFFER_TOO_SMALL,
+  'authentication-failed': doesNotAuthenticate,
+  'signature-invalid': CKR.SIGNATURE_INVALID,
+  'memory-lock': CKR.DEVICE_MEMORY,
+  io: CKR.DEVICE_ERROR,
+  permission: CKR.DEVICE_ERROR,
+  format: CKR.DEVICE_ERROR,
+  unsupported: CKR.MECHANISM_INVALID,
+  internal: CKR.GENERAL_ERROR,
+} as const satisfies Record<CoreErrorCode, Row>;
+
+const choose = (row: Row, call: CallName | null): number => {
+  if (typeof row === 'number') return row;
+  return row[(call !== null && purposes[call]) || 'object'] ?? row.otherwise;
+};
+
+/** The return value for whatever a handler of `call` threw. Anything unforeseen is CKR_GENERAL_ERROR. */
+export const returnValueFor = (error: unknown, call: CallName | null): number => {
+  if (error instanceof CryptokiError) return error.rv;
+  if (error instanceof ServiceError) return choose(serviceRows[error.code], call);
+  if (error instanceof CoreError) return choose(coreRows[error.code], call);
+  return CKR.GENERAL_ERROR;
+};
+
+// One constructor per situation: the code and what it means, together, once.
+const situation = (rv: number, message: string) => (): CryptokiError => new CryptokiError(rv, message);
+
+export const notInitialized = situation(CKR.CRYPTOKI_NOT_INITIALIZED, 'C_Initialize has not been called');
+export const slotInvalid = situation(CKR.SLOT_ID_INVALID, 'there is one slot, 0');
+export const sessionInvalid = situation(CKR.SESSION_HANDLE_INVALID, 'no such session');
+export const sessionReadOnly = situation(CKR.SESSION_READ_ONLY, 'token objects change in a read-write session only');
+export const notLoggedIn = situation(CKR.USER_NOT_LOGGED_IN, 'private objects need C_Login');
+export const objectInvalid = situation(CKR.OBJECT_HANDLE_INVALID, 'no such object');
+export const keyInvalid = situation(CKR.KEY_HANDLE_INVALID, 'no such key');
+export const actionProhibited = situation(CKR.ACTION_PROHIBITED, 'the object does not allow this');
+export const operationActive = situation(CKR.OPERATION_ACTIVE, 'an operation of this kind is running');
+export const operationMissing = situation(CKR.OPERATION_NOT_INITIALIZED, 'no operation of this kind is running');
+export const mechanismInvalid = situation(CKR.MECHANISM_INVALID, 'the mechanism is not carried for this function');
+export const parameterInvalid = situation(CKR.MECHANISM_PARAM_INVALID, 'the mechanism parameter is not as it must be');
+export const keyTypeInconsistent = situation(CKR.KEY_TYPE_INCONSISTENT, 'the key is of another type than the mechanism');
+export const keyNotPermitted = situation(CKR.KEY_FUNCTION_NOT_PERMITTED, 'the key does not allow this function');
+export const argumentsBad = situation(CKR.ARGUMENTS_BAD, 'an argument is not as it must be');
+export const dataTooLong = situation(CKR.DATA_LEN_RANGE, 'more data than one call to the service may carry');

@@ -1,0 +1,76 @@
+// The agent's logs: JSON lines, one file per directory, rotated by size. What is logged is decided by the callers; what
+// this file guarantees is that a line has a time, a level and no more than the fields it was given.
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { createStream } from 'rotating-file-stream';
+import type { LogLevel } from './config.ts';
+
+export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
+
+export interface Log {
+  write(level: LogLevel, fields: LogFields, message: string): void;
+}
+
+export interface Logs {
+  /** The log in a directory; null for the default. Opened once, then shared; the lowest level asked for wins. */
+  of(directory: string | null, level: LogLevel): Log;
+  /** Flushes and closes every file. */
+  close(): Promise<void>;
+}
+
+export const defaultLogDirectory = '/var/log/dke-pkcs11';
+
+/** Where to log when the wanted directory cannot be written. */
+const fallbackDirectory = (environment: NodeJS.ProcessEnv): string =>
+  join(environment['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'dke-pkcs11');
+
+const makeWritable = (directory: string): boolean => {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o750 });
+    accessSync(directory, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+export const openLogs = (environment: NodeJS.ProcessEnv = process.env): Logs => {
+  const opened = new Map<string, { log: pino.Logger; end: () => Promise<void> }>();
+  // One file a user: several agents may share the directory, none may write into another's file.
+  const fileName = `agent-${userInfo().username.replace(/[^\w.-]/g, '_')}.log`;
+
+  const open = (wanted: string, level: LogLevel) => {
+    const directory = [wanted, fallbackDirectory(environment)].find(makeWritable);
+    if (directory === undefined) {
+      const log = pino({ level, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
+      log.warn({ wanted }, 'no log directory can be written; logging to standard error');
+      return { log, end: async () => undefined };
+    }
+    const stream = createStream(fileName, { path: directory, size: '10M', maxFiles: 10, mode: 0o640 });
+    // A full disk costs lines, never the agent.
+    stream.on('error', () => undefined);
+    const log = pino({ level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+    log.info({ directory, file: fileName, wanted }, directory === wanted ? 'log opened' : 'log opened elsewhere');
+    return { log, end: () => new Promise<void>((resolve) => stream.end(() => resolve())) };
+  };
+
+  return {
+    of(directory, level) {
+      const wanted = directory ?? defaultLogDirectory;
+      let entry = opened.get(wanted);
+      if (entry === undefined) {
+        entry = open(wanted, level);
+        opened.set(wanted, entry);
+      }
+      const { log } = entry;
+      if ((pino.levels.values[level] ?? 0) < (pino.levels.values[log.level] ?? 0)) log.level = level;
+      return { write: (at, fields, message) => log[at](fields, message) };
+    },
+    async close() {
+      await Promise.all([...opened.values()].map(({ end }) => end()));
+      opened.clear();
+    },
+  };
+};

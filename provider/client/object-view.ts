@@ -1,0 +1,155 @@
+// One object as Cryptoki sees it, wherever it lives: a session object, whose key is in the addon, or a token object, whose key
+// is with the service. Also the way between Cryptoki's attributes and the fields of the TDE API's contract.
+import { core, type KeyRef } from '../../addon/core.ts';
+import type { CreateObject, KeyAlgorithm, KeyUsage, ObjectClass, TokenObject } from '../../server/fronts/contract/tde.ts';
+import { CKA } from '../schema/attributes.ts';
+import { CKK, CKO } from '../schema/constants.ts';
+import { type AttributeMap, decodeAttributes, encodeAttributes, type ReadonlyAttributes } from './attribute-blob.ts';
+import type { Session } from './session.ts';
+
+/** A key in the addon that several session objects may share: a copy of an object has the same key. */
+export class SharedKey {
+  readonly ref: KeyRef;
+  #owners = 1;
+
+  constructor(ref: KeyRef) {
+    this.ref = ref;
+  }
+  share(): this {
+    this.#owners++;
+    return this;
+  }
+  release(): void {
+    if (--this.#owners === 0) core.release(this.ref);
+  }
+}
+
+export interface SessionObject {
+  readonly where: 'session';
+  readonly handle: number;
+  /** Every attribute but a key's VALUE. */
+  readonly attributes: AttributeMap;
+  readonly key: SharedKey | null;
+  /** The session that made it, with which it goes. */
+  readonly session: Session;
+}
+
+export interface TokenView {
+  readonly where: 'token';
+  readonly handle: number;
+  /** Every attribute but VALUE. */
+  readonly attributes: ReadonlyAttributes;
+  readonly object: TokenObject;
+}
+
+export type ObjectView = SessionObject | TokenView;
+
+export const isTrue = (view: ObjectView, type: number): boolean => view.attributes.get(type) === true;
+
+/** Whether VALUE may be read: data objects always, keys when they are extractable and not sensitive. */
+export const isReadable = (view: ObjectView): boolean =>
+  view.attributes.get(CKA.CLASS) !== CKO.SECRET_KEY ||
+  (isTrue(view, CKA.EXTRACTABLE) && view.attributes.get(CKA.SENSITIVE) === false);
+
+const classNumbers = {
+  data: CKO.DATA,
+  certificate: CKO.CERTIFICATE,
+  'public-key': CKO.PUBLIC_KEY,
+  'private-key': CKO.PRIVATE_KEY,
+  'secret-key': CKO.SECRET_KEY,
+} as const satisfies Record<ObjectClass, number>;
+
+/** The service's word for a class; undefined when it stores no such objects. */
+export const classNamed = (objectClass: number): ObjectClass | undefined =>
+  (Object.keys(classNumbers) as ObjectClass[]).find((name) => classNumbers[name] === objectClass);
+
+const usageAttributes = {
+  encrypt: CKA.ENCRYPT,
+  decrypt: CKA.DECRYPT,
+  wrap: CKA.WRAP,
+  unwrap: CKA.UNWRAP,
+  sign: CKA.SIGN,
+  verify: CKA.VERIFY,
+  derive: CKA.DERIVE,
+} as const satisfies Record<KeyUsage, number>;
+const usageRows = Object.entries(usageAttributes) as [KeyUsage, number][];
+
+export const usagesOf = (attributes: ReadonlyAttributes): KeyUsage[] =>
+  usageRows.filter(([, type]) => attributes.get(type) === true).map(([name]) => name);
+
+export const usageAttribute = (usage: KeyUsage): number => usageAttributes[usage];
+
+/** Attributes that have a field of their own in the contract, or follow from one. */
+const fields: ReadonlySet<number> = new Set([
+  CKA.CLASS,
+  CKA.TOKEN,
+  CKA.PRIVATE,
+  CKA.MODIFIABLE,
+  CKA.DESTROYABLE,
+  CKA.LABEL,
+  CKA.UNIQUE_ID,
+  CKA.SENSITIVE,
+  CKA.EXTRACTABLE,
+  CKA.LOCAL,
+  CKA.VALUE_LEN,
+  CKA.CHECK_VALUE,
+  ...Object.values(usageAttributes),
+]);
+
+/** The attributes that the service keeps without looking into them. */
+export const blobOf = (attributes: ReadonlyAttributes): string =>
+  encodeAttributes(new Map([...attributes].filter(([type]) => !fields.has(type)))).toString('base64');
+
+const labelOf = (attributes: ReadonlyAttributes): string => {
+  const label = attributes.get(CKA.LABEL);
+  return label instanceof Uint8Array ? Buffer.from(label).toString('base64') : '';
+};
+
+/** What to ask of the service for a new token object. `length` is the key's in bytes; null for data. */
+export const describeNew = (attributes: ReadonlyAttributes, length: number | null): CreateObject => {
+  const is = (type: number): boolean => attributes.get(type) === true;
+  const isKey = length !== null;
+  return {
+    class: isKey ? 'secret-key' : 'data',
+    label: labelOf(attributes),
+    algorithm: isKey ? algorithmOf(attributes) : null,
+    bits: isKey ? length * 8 : null,
+    usages: usagesOf(attributes),
+    sensitive: is(CKA.SENSITIVE),
+    extractable: isKey ? is(CKA.EXTRACTABLE) : true,
+    modifiable: is(CKA.MODIFIABLE),
+    destroyable: is(CKA.DESTROYABLE),
+    private: is(CKA.PRIVATE),
+    attributes: blobOf(attributes),
+  };
+};
+
+const algorithmOf = (attributes: ReadonlyAttributes): KeyAlgorithm =>
+  attributes.get(CKA.KEY_TYPE) === CKK.AES ? 'aes' : 'generic';
+
+const keyTypeOf = (algorithm: KeyAlgorithm | null): number =>
+  algorithm === 'aes' ? CKK.AES : algorithm === 'generic' ? CKK.GENERIC_SECRET : CKK.VENDOR_DEFINED;
+
+/** A token object's attributes, from the contract's fields and the agent's own. Throws RangeError for bytes of another format. */
+export const viewOf = (object: TokenObject): TokenView => {
+  const attributes = decodeAttributes(Buffer.from(object.attributes, 'base64'));
+  const set = attributes.set.bind(attributes);
+  set(CKA.CLASS, classNumbers[object.class]);
+  set(CKA.TOKEN, true);
+  set(CKA.PRIVATE, object.private);
+  set(CKA.MODIFIABLE, object.modifiable && object.owned);
+  set(CKA.DESTROYABLE, object.destroyable && object.owned);
+  set(CKA.LABEL, Buffer.from(object.label, 'base64'));
+  set(CKA.UNIQUE_ID, Buffer.from(object.id, 'utf8'));
+  if (!attributes.has(CKA.COPYABLE)) set(CKA.COPYABLE, true);
+  if (object.class !== 'data') {
+    if (!attributes.has(CKA.KEY_TYPE)) set(CKA.KEY_TYPE, keyTypeOf(object.algorithm));
+    set(CKA.LOCAL, object.local);
+    set(CKA.SENSITIVE, object.sensitive);
+    set(CKA.EXTRACTABLE, object.extractable);
+    for (const [usage, type] of usageRows) set(type, object.usages.includes(usage));
+    if (object.bits !== null) set(CKA.VALUE_LEN, object.bits / 8);
+    if (object.checkValue !== null) set(CKA.CHECK_VALUE, Buffer.from(object.checkValue, 'base64'));
+  }
+  return { where: 'token', handle: object.handle, attributes, object };
+};

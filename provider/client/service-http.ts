@@ -1,0 +1,175 @@
+// The service over HTTPS: one keep-alive pool per configuration, one deadline per call. Retries a call once when a kept
+// connection turns out to have been closed under it, and only if doing it twice is the same as doing it once.
+import { readFileSync } from 'node:fs';
+import { errors, Pool } from 'undici';
+import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
+import { envelopeType, maxEnvelope, packEnvelope, tdeRoutes, unpackEnvelope } from '../../server/fronts/contract/tde.ts';
+import { ConfigError, type ProviderConfig } from './config.ts';
+import {
+  type Answer,
+  type Caller,
+  type RouteName,
+  type ServiceAnswer,
+  ServiceCallError,
+  type ServiceDoor,
+  type ServiceRequest,
+} from './service.ts';
+
+/** Routes that make something: never sent twice. */
+const once: ReadonlySet<RouteName> = new Set(['generateKey', 'createObject', 'updateObject', 'destroyObject']);
+/** Connections to one service. A database has many processes, but each call is short. */
+const maxConnections = 32;
+
+export const openHttpService = (config: ProviderConfig): ServiceDoor => {
+  const pool = new Pool(config.origin, {
+    connections: maxConnections,
+    pipelining: 1,
+    connect: { timeout: config.connectTimeoutMs, ca: readAuthorities(config) },
+    headersTimeout: config.callTimeoutMs,
+    bodyTimeout: config.callTimeoutMs,
+    keepAliveTimeout: 4000,
+    maxResponseSize: maxEnvelope,
+  });
+  const authorization = `Bearer ${config.accessToken}`;
+
+  const send = async <R extends RouteName>(
+    { route, handle, head, raw }: ServiceRequest<R>,
+    { requestId, instance }: Caller,
+    signal: AbortSignal,
+  ): Promise<ServiceAnswer<R>> => {
+    const body = packEnvelope(head, raw ?? undefined);
+    try {
+      const response = await pool.request({
+        method: 'POST',
+        path: config.basePath + tdeRoutes[route].path.replace(':handle', String(handle)),
+        headers: {
+          authorization,
+          'content-type': envelopeType,
+          accept: envelopeType,
+          'x-request-id': requestId,
+          'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+        },
+        body,
+        signal,
+      });
+      const bytes = Buffer.from(await response.body.arrayBuffer());
+      if (response.statusCode !== 200) throw problem(response.statusCode, bytes, requestId);
+      return parseAnswer(route, response.headers['content-type'], bytes, requestId);
+    } finally {
+      body.fill(0);
+    }
+  };
+
+  return {
+    async call(request, caller) {
+      const signal = AbortSignal.timeout(config.callTimeoutMs);
+      try {
+        try {
+          return await send(request, caller, signal);
+        } catch (error) {
+          if (!wasClosedUnderUs(error) || once.has(request.route)) throw error;
+          return await send(request, caller, signal);
+        }
+      } catch (error) {
+        throw error instanceof ServiceCallError ? error : unreachable(error, signal, caller.requestId);
+      } finally {
+        request.raw?.fill(0);
+      }
+    },
+    close: () => pool.destroy(),
+  };
+};
+
+const readAuthorities = ({ caFile }: ProviderConfig): string | undefined => {
+  if (caFile === null) return undefined;
+  try {
+    return readFileSync(caFile, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+    throw new ConfigError(`${caFile}: cannot be read (${code}); wanted: a PEM file that the agent may read (ca_file)`);
+  }
+};
+
+const wasClosedUnderUs = (error: unknown): boolean => {
+  const code = (error as { code?: string }).code;
+  return error instanceof errors.SocketError || code === 'ECONNRESET' || code === 'EPIPE';
+};
+
+/** Neither addresses nor header values reach the message: the cause's code is what helps. */
+const unreachable = (error: unknown, signal: AbortSignal, requestId: string): ServiceCallError => {
+  const cause = error as { code?: string; name?: string };
+  const late =
+    signal.aborted ||
+    error instanceof errors.HeadersTimeoutError ||
+    error instanceof errors.BodyTimeoutError ||
+    error instanceof errors.ConnectTimeoutError;
+  const reason = cause.code ?? cause.name ?? 'unknown error';
+  return late
+    ? new ServiceCallError('dependency-timeout', `the service did not answer in time (${reason})`, requestId)
+    : new ServiceCallError('unavailable', `the service cannot be reached (${reason})`, requestId);
+};
+
+const codeByStatus: Readonly<Record<number, ServiceErrorCode>> = {
+  400: 'validation',
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'not-found',
+  409: 'conflict',
+  413: 'payload-too-large',
+  429: 'rate-limited',
+  503: 'unavailable',
+  504: 'dependency-timeout',
+};
+
+/** An RFC 9457 problem document, or whatever a proxy in between has to say. */
+const problem = (status: number, body: Buffer, requestId: string): ServiceCallError => {
+  const document = parseJson(body);
+  const code = serviceErrorCodes.find((each) => each === document?.['code']) ?? codeByStatus[status] ?? 'internal';
+  const detail = document?.['detail'] ?? document?.['title'];
+  return new ServiceCallError(code, typeof detail === 'string' ? detail.slice(0, 200) : `status ${status}`, requestId);
+};
+
+const parseJson = (body: Buffer): Record<string, unknown> | null => {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+};
+
+/** Routes that answer with a token object. */
+const answersObject: ReadonlySet<RouteName> = new Set(['generateKey', 'createObject', 'getObject', 'updateObject']);
+
+const parseAnswer = <R extends RouteName>(
+  route: R,
+  contentType: string | string[] | undefined,
+  body: Buffer,
+  requestId: string,
+): ServiceAnswer<R> => {
+  const wrong = (what: string, cause?: unknown): ServiceCallError =>
+    new ServiceCallError('internal', `the service's answer is not understood: ${what}`, requestId, { cause });
+  if (typeof contentType !== 'string' || !contentType.startsWith(envelopeType)) throw wrong('media type');
+  let unpacked: ReturnType<typeof unpackEnvelope>;
+  try {
+    unpacked = unpackEnvelope(body);
+  } catch {
+    throw wrong('envelope');
+  }
+  const { head, raw } = unpacked;
+  if (!isRecord(head)) throw wrong('head');
+  const objects = answersObject.has(route) ? [head] : route === 'findObjects' ? head['objects'] : [];
+  if (!Array.isArray(objects) || !objects.every(isTokenObject)) throw wrong('object');
+  return { answer: head as unknown as Answer<R>, raw };
+};
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+
+/** The fields on which memory safety of the wire depends; the rest is the service's word. */
+const isTokenObject = (value: unknown): boolean =>
+  isRecord(value) &&
+  Number.isInteger(value['handle']) &&
+  (value['handle'] as number) > 0 &&
+  (value['handle'] as number) < 2 ** 31 &&
+  ['id', 'class', 'label', 'attributes', 'createdAt', 'state'].every((name) => typeof value[name] === 'string') &&
+  Array.isArray(value['usages']);

@@ -1,0 +1,46 @@
+// The agent's view of the service: one door, through which every request on a token object goes. The routes and their
+// heads are those of the TDE API's contract; nothing here knows Cryptoki, HTTP or threads.
+//
+// Failures are `ServiceError`s whose code is the service's, and `unavailable` or `dependency-timeout` when the service
+// could not be reached or did not answer in time. They carry the id under which the server's audit log knows the call.
+import { ServiceError, type ServiceErrorCode } from '../../server/base/errors.ts';
+import type { InstanceHeader, TdeRoutes } from '../../server/fronts/contract/tde.ts';
+
+export type RouteName = keyof TdeRoutes;
+export type Head<R extends RouteName> = TdeRoutes[R]['head'];
+export type Answer<R extends RouteName> = TdeRoutes[R]['answer'];
+
+export interface ServiceRequest<R extends RouteName = RouteName> {
+  readonly route: R;
+  /** The object, for routes that name one. */
+  readonly handle: number | null;
+  readonly head: Head<R>;
+  /** Data or key bytes. The door owns them from here on and wipes them once they were sent. */
+  readonly raw: Uint8Array<ArrayBuffer> | null;
+}
+
+export interface ServiceAnswer<R extends RouteName = RouteName> {
+  readonly answer: Answer<R>;
+  /** Owned by the receiver, who wipes it when it is secret. */
+  readonly raw: Uint8Array;
+}
+
+/** Who calls: for the server's instance list and its audit. */
+export interface Caller {
+  readonly requestId: string;
+  readonly instance: InstanceHeader;
+}
+
+export interface ServiceDoor {
+  call<R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>>;
+  close(): Promise<void>;
+}
+
+/** A failure of a call, with the call's id. */
+export class ServiceCallError extends ServiceError {
+  readonly requestId: string;
+  constructor(code: ServiceErrorCode, message: string, requestId: string, options: { readonly cause?: unknown } = {}) {
+    super(code, message, options);
+    this.requestId = requestId;
+  }
+}
