@@ -38,9 +38,7 @@ const isTemplate = (value: readonly number[] | readonly Attribute[]): value is r
   typeof value[0] === 'object';
 
 const encodeEntries = (entries: Iterable<readonly [number, AttributeValue]>): Buffer =>
-  Buffer.concat(
-    [...entries].sort(([a], [b]) => a - b).flatMap(([type, value]) => [u32(type), ...encodeValue(value)]),
-  );
+  Buffer.concat([...entries].sort(([a], [b]) => a - b).flatMap(([type, value]) => [u32(type), ...encodeValue(value)]));
 
 export const encodeAttributes = (attributes: ReadonlyAttributes): Buffer =>
   Buffer.concat([Buffer.of(format), encodeEntries(attributes)]);

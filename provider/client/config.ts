@@ -66,7 +66,8 @@ export const configFingerprint = (path: string): string => {
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
 const unreadable = (path: string, error: unknown): ConfigError => {
   const code = codeOf(error);
-  if (code === 'ENOENT') return new ConfigError(`${path}: no such file; set DKE_PKCS11_CONF to the path of pkcs11.toml`);
+  if (code === 'ENOENT')
+    return new ConfigError(`${path}: no such file; set DKE_PKCS11_CONF to the path of pkcs11.toml`);
   return new ConfigError(`${path}: cannot be read (${code}); wanted: mode 600, owned by the database's user`);
 };
 

@@ -128,7 +128,10 @@ export const operationActive = situation(CKR.OPERATION_ACTIVE, 'an operation of 
 export const operationMissing = situation(CKR.OPERATION_NOT_INITIALIZED, 'no operation of this kind is running');
 export const mechanismInvalid = situation(CKR.MECHANISM_INVALID, 'the mechanism is not carried for this function');
 export const parameterInvalid = situation(CKR.MECHANISM_PARAM_INVALID, 'the mechanism parameter is not as it must be');
-export const keyTypeInconsistent = situation(CKR.KEY_TYPE_INCONSISTENT, 'the key is of another type than the mechanism');
+export const keyTypeInconsistent = situation(
+  CKR.KEY_TYPE_INCONSISTENT,
+  'the key is of another type than the mechanism',
+);
 export const keyNotPermitted = situation(CKR.KEY_FUNCTION_NOT_PERMITTED, 'the key does not allow this function');
 export const argumentsBad = situation(CKR.ARGUMENTS_BAD, 'an argument is not as it must be');
 export const dataTooLong = situation(CKR.DATA_LEN_RANGE, 'more data than one call to the service may carry');

@@ -24,7 +24,7 @@ export const defaultLogDirectory = '/var/log/dke-pkcs11';
 
 /** Where to log when the wanted directory cannot be written. */
 const fallbackDirectory = (environment: NodeJS.ProcessEnv): string =>
-  join(environment['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'dke-pkcs11');
+  join(environment.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'dke-pkcs11');
 
 const makeWritable = (directory: string): boolean => {
   try {

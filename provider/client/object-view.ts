@@ -1,7 +1,13 @@
 // One object as Cryptoki sees it, wherever it lives: a session object, whose key is in the addon, or a token object, whose key
 // is with the service. Also the way between Cryptoki's attributes and the fields of the TDE API's contract.
 import { core, type KeyRef } from '../../addon/core.ts';
-import type { CreateObject, KeyAlgorithm, KeyUsage, ObjectClass, TokenObject } from '../../server/fronts/contract/tde.ts';
+import type {
+  CreateObject,
+  KeyAlgorithm,
+  KeyUsage,
+  ObjectClass,
+  TokenObject,
+} from '../../server/fronts/contract/tde.ts';
 import { CKA } from '../schema/attributes.ts';
 import { CKK, CKO } from '../schema/constants.ts';
 import { type AttributeMap, decodeAttributes, encodeAttributes, type ReadonlyAttributes } from './attribute-blob.ts';

@@ -3,7 +3,13 @@
 import { readFileSync } from 'node:fs';
 import { errors, Pool } from 'undici';
 import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
-import { envelopeType, maxEnvelope, packEnvelope, tdeRoutes, unpackEnvelope } from '../../server/fronts/contract/tde.ts';
+import {
+  envelopeType,
+  maxEnvelope,
+  packEnvelope,
+  tdeRoutes,
+  unpackEnvelope,
+} from '../../server/fronts/contract/tde.ts';
 import { ConfigError, type ProviderConfig } from './config.ts';
 import {
   type Answer,
@@ -124,8 +130,8 @@ const codeByStatus: Readonly<Record<number, ServiceErrorCode>> = {
 /** An RFC 9457 problem document, or whatever a proxy in between has to say. */
 const problem = (status: number, body: Buffer, requestId: string): ServiceCallError => {
   const document = parseJson(body);
-  const code = serviceErrorCodes.find((each) => each === document?.['code']) ?? codeByStatus[status] ?? 'internal';
-  const detail = document?.['detail'] ?? document?.['title'];
+  const code = serviceErrorCodes.find((each) => each === document?.code) ?? codeByStatus[status] ?? 'internal';
+  const detail = document?.detail ?? document?.title;
   return new ServiceCallError(code, typeof detail === 'string' ? detail.slice(0, 200) : `status ${status}`, requestId);
 };
 
@@ -158,7 +164,7 @@ const parseAnswer = <R extends RouteName>(
   }
   const { head, raw } = unpacked;
   if (!isRecord(head)) throw wrong('head');
-  const objects = answersObject.has(route) ? [head] : route === 'findObjects' ? head['objects'] : [];
+  const objects = answersObject.has(route) ? [head] : route === 'findObjects' ? head.objects : [];
   if (!Array.isArray(objects) || !objects.every(isTokenObject)) throw wrong('object');
   return { answer: head as unknown as Answer<R>, raw };
 };
@@ -168,8 +174,8 @@ const isRecord = (value: unknown): value is Record<string, unknown> => typeof va
 /** The fields on which memory safety of the wire depends; the rest is the service's word. */
 const isTokenObject = (value: unknown): boolean =>
   isRecord(value) &&
-  Number.isInteger(value['handle']) &&
-  (value['handle'] as number) > 0 &&
-  (value['handle'] as number) < 2 ** 31 &&
+  Number.isInteger(value.handle) &&
+  (value.handle as number) > 0 &&
+  (value.handle as number) < 2 ** 31 &&
   ['id', 'class', 'label', 'attributes', 'createdAt', 'state'].every((name) => typeof value[name] === 'string') &&
-  Array.isArray(value['usages']);
+  Array.isArray(value.usages);

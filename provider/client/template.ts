@@ -153,14 +153,9 @@ const aesLengths: ReadonlySet<number> = new Set([16, 24, 32]);
 export const maxGenericBytes = 512;
 const keyTypes: ReadonlyMap<number, (bytes: number) => boolean> = new Map([
   [CKK.AES, (bytes: number) => aesLengths.has(bytes)],
-  ...[
-    CKK.GENERIC_SECRET,
-    CKK.SHA_1_HMAC,
-    CKK.SHA224_HMAC,
-    CKK.SHA256_HMAC,
-    CKK.SHA384_HMAC,
-    CKK.SHA512_HMAC,
-  ].map((type) => [type, (bytes: number) => bytes >= 1 && bytes <= maxGenericBytes] as const),
+  ...[CKK.GENERIC_SECRET, CKK.SHA_1_HMAC, CKK.SHA224_HMAC, CKK.SHA256_HMAC, CKK.SHA384_HMAC, CKK.SHA512_HMAC].map(
+    (type) => [type, (bytes: number) => bytes >= 1 && bytes <= maxGenericBytes] as const,
+  ),
 ]);
 
 /** Whether an attribute belongs to objects of this class at all, for C_GetAttributeValue. */
@@ -249,7 +244,13 @@ export const newObject = (template: readonly Attribute[], origin: Origin, logged
 
   for (const [type, value] of given) checkGiven(type, value, kind, origin);
   for (const [type, rule] of ruleRows) {
-    if (origin.how === 'create' && rule.create === 'needed' && rule.of !== 'any' && rule.of === kind && !given.has(type)) {
+    if (
+      origin.how === 'create' &&
+      rule.create === 'needed' &&
+      rule.of !== 'any' &&
+      rule.of === kind &&
+      !given.has(type)
+    ) {
       throw refuse(CKR.TEMPLATE_INCOMPLETE, type, 'is missing');
     }
   }
@@ -285,7 +286,7 @@ const checkGiven = (type: number, value: AttributeValue, kind: 'data' | 'key', o
   const who = origin.how === 'create' ? rule.create : rule.generate;
   if (who === 'read-only') throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'is decided by the token');
   if (who === 'never') throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'cannot be given for a generated key');
-  if (type === CKA.TRUSTED && value === true) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'is not the user\'s to set');
+  if (type === CKA.TRUSTED && value === true) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, "is not the user's to set");
 };
 
 interface Taken {
@@ -325,7 +326,8 @@ const keyLength = (given: ReadonlyAttributes, { value, valueLength }: Taken, ori
     return valueLength;
   }
   const fits = keyTypes.get(keyType);
-  if (fits === undefined) throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.KEY_TYPE, 'is not a type that this token can hold');
+  if (fits === undefined)
+    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.KEY_TYPE, 'is not a type that this token can hold');
   if (value === null) throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.VALUE, 'is missing');
   if (!fits(value.length)) throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.VALUE, 'is not as long as such a key is');
   if (valueLength !== null && valueLength !== value.length) {
@@ -338,7 +340,11 @@ const keyLength = (given: ReadonlyAttributes, { value, valueLength }: Taken, ori
  * What a template changes in an object, or why it may not. `by` is the function: setting and copying differ. The result
  * holds only what differs, VALUE included (a view that does not outlive the call).
  */
-export const changes = (template: readonly Attribute[], current: ReadonlyAttributes, by: 'set' | 'copy'): AttributeMap => {
+export const changes = (
+  template: readonly Attribute[],
+  current: ReadonlyAttributes,
+  by: 'set' | 'copy',
+): AttributeMap => {
   const given = readTemplate(template);
   const kind = classes.get(Number(current.get(CKA.CLASS)));
   for (const [type, value] of given) {

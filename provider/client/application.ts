@@ -1,0 +1,167 @@
+// One application, from C_Initialize to C_Finalize (PKCS#11 2.40, sections 2.4 and 5.6): its sessions, its login state, its
+// session objects, and its way to the service. Everything it holds is released when it ends.
+import { randomUUID } from 'node:crypto';
+import type { InstanceHeader, ServiceInfo, TokenObject } from '../../server/fronts/contract/tde.ts';
+import { CKA } from '../schema/attributes.ts';
+import { CKR } from '../schema/return-values.ts';
+import { CryptokiError } from '../schema/types.ts';
+import type { AttributeMap } from './attribute-blob.ts';
+import { keyInvalid, notLoggedIn, objectInvalid, sessionInvalid, sessionReadOnly } from './errors.ts';
+import { firstSessionObject, HandleMap } from './handle-map.ts';
+import type { ResumedSession } from './hello.ts';
+import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
+import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
+import { Session } from './session.ts';
+
+/** Token objects whose fixed properties (class, type, size, private) are remembered, so that an Init asks one question. */
+const maxRemembered = 4096;
+/** Sessions of one application; more is a leak in it. */
+export const maxSessions = 65_536;
+
+type Named = 'object' | 'key';
+const invalid = { object: objectInvalid, key: keyInvalid } as const satisfies Record<Named, () => Error>;
+
+export class Application {
+  loggedIn = false;
+  readonly sessions = new HandleMap<Session>(1);
+  readonly #door: ServiceDoor;
+  readonly #instance: InstanceHeader;
+  readonly #objects = new HandleMap<SessionObject>(firstSessionObject);
+  readonly #tokens = new Map<number, TokenView>();
+  #info: ServiceInfo | null = null;
+
+  constructor(door: ServiceDoor, instance: InstanceHeader) {
+    this.#door = door;
+    this.#instance = instance;
+  }
+
+  // --- service --------------------------------------------------------------------------------------------------------
+
+  /** Asks the service. `raw` is given away: the door wipes it. */
+  ask<R extends RouteName>(
+    route: R,
+    handle: number | null,
+    head: Head<R>,
+    raw: Uint8Array<ArrayBuffer> | null = null,
+  ): Promise<ServiceAnswer<R>> {
+    return this.#door.call({ route, handle, head, raw }, { requestId: randomUUID(), instance: this.#instance });
+  }
+
+  /** What the service calls this application; asked once. */
+  async info(): Promise<ServiceInfo> {
+    this.#info ??= (await this.ask('info', null, {})).answer;
+    return this.#info;
+  }
+
+  // --- sessions and login ---------------------------------------------------------------------------------------------
+
+  openSession(readWrite: boolean): Session {
+    if (this.sessions.size >= maxSessions) throw new CryptokiError(CKR.SESSION_COUNT, 'too many sessions');
+    return this.sessions.add((handle) => new Session(handle, this, readWrite));
+  }
+
+  resumeSession({ handle }: ResumedSession, readWrite: boolean): void {
+    this.sessions.restore(handle, new Session(handle, this, readWrite));
+  }
+
+  session(handle: number): Session {
+    const session = this.sessions.get(handle);
+    if (session === undefined) throw sessionInvalid();
+    return session;
+  }
+
+  /** Its session objects go with it; with the last session the user is logged out. */
+  closeSession(session: Session): void {
+    session.close();
+    this.sessions.delete(session.handle);
+    this.#releaseObjects((object) => object.session === session);
+    if (this.sessions.size === 0) this.loggedIn = false;
+  }
+
+  closeAllSessions(): void {
+    for (const session of [...this.sessions.values()]) this.closeSession(session);
+  }
+
+  login(): void {
+    this.loggedIn = true;
+  }
+
+  /** Private session objects are destroyed, and what runs on private objects ends. Handles of token objects never change. */
+  logout(): void {
+    this.loggedIn = false;
+    for (const session of this.sessions.values()) session.cancelAll((operation) => operation.private);
+    this.#releaseObjects((object) => isTrue(object, CKA.PRIVATE));
+  }
+
+  // --- objects --------------------------------------------------------------------------------------------------------
+
+  /** The session object of this handle as far as the user may see it; undefined for handles of token objects. */
+  sessionObject(handle: number, named: Named): SessionObject | undefined {
+    if (handle < firstSessionObject) return undefined;
+    const object = this.#objects.get(handle);
+    if (object === undefined || !this.sees(object)) throw invalid[named]();
+    return object;
+  }
+
+  /** The token object of this handle; `fresh` asks the service even if its fixed properties are known. */
+  async tokenObject(handle: number, named: Named, fresh: boolean): Promise<TokenView> {
+    if (handle <= 0 || !Number.isInteger(handle)) throw invalid[named]();
+    const known = fresh ? undefined : this.#tokens.get(handle);
+    const view = known ?? this.remember((await this.ask('getObject', handle, {})).answer);
+    if (!this.sees(view)) throw invalid[named]();
+    return view;
+  }
+
+  async object(handle: number, named: Named, fresh: boolean): Promise<ObjectView> {
+    return this.sessionObject(handle, named) ?? (await this.tokenObject(handle, named, fresh));
+  }
+
+  remember(object: TokenObject): TokenView {
+    const view = viewOf(object);
+    this.#tokens.delete(view.handle);
+    this.#tokens.set(view.handle, view);
+    if (this.#tokens.size > maxRemembered) {
+      const [oldest] = this.#tokens.keys();
+      if (oldest !== undefined) this.#tokens.delete(oldest);
+    }
+    return view;
+  }
+
+  forget(handle: number): void {
+    this.#tokens.delete(handle);
+  }
+
+  sees(view: ObjectView): boolean {
+    return this.loggedIn || !isTrue(view, CKA.PRIVATE);
+  }
+
+  *sessionObjects(): Generator<SessionObject> {
+    for (const object of this.#objects.values()) if (this.sees(object)) yield object;
+  }
+
+  /** Keeps a new session object. The key is the object's from here on. */
+  addObject(session: Session, attributes: AttributeMap, key: SharedKey | null): SessionObject {
+    return this.#objects.add((handle) => ({ where: 'session', handle, attributes, key, session }));
+  }
+
+  removeObject(object: SessionObject): void {
+    if (this.#objects.delete(object.handle)) object.key?.release();
+  }
+
+  /** Whether this session may make, change or destroy an object that is on the token, or private. */
+  checkMayWrite(session: Session, onToken: boolean, isPrivate: boolean): void {
+    if (onToken && !session.readWrite) throw sessionReadOnly();
+    if (isPrivate && !this.loggedIn) throw notLoggedIn();
+  }
+
+  #releaseObjects(which: (object: SessionObject) => boolean): void {
+    for (const object of [...this.#objects.values()]) if (which(object)) this.removeObject(object);
+  }
+
+  /** Ends everything. The application is not to be used after it. */
+  end(): void {
+    this.closeAllSessions();
+    this.#releaseObjects(() => true);
+    this.#tokens.clear();
+  }
+}

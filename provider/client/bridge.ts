@@ -1,0 +1,117 @@
+// What the agent's two threads say to each other. The socket thread (listen.ts) carries Cryptoki; the main thread (host.ts)
+// carries everything that waits: HTTPS, files, logs, time. Bytes are transferred, not copied.
+import type { MessagePort } from 'node:worker_threads';
+import type { Peer } from '../../addon/core.ts';
+import type { ServiceErrorCode } from '../../server/base/errors.ts';
+import { CKR } from '../schema/return-values.ts';
+import { CryptokiError } from '../schema/types.ts';
+import type { LogLevel } from './config.ts';
+import type { Context } from './connection.ts';
+import type { LogFields } from './log.ts';
+import {
+  type Caller,
+  type RouteName,
+  type ServiceAnswer,
+  ServiceCallError,
+  type ServiceDoor,
+  type ServiceRequest,
+} from './service.ts';
+
+/** From the socket thread to the main thread. */
+export type Question =
+  | { readonly kind: 'open'; readonly id: number; readonly config: string | null; readonly peer: Peer }
+  | {
+      readonly kind: 'call';
+      readonly id: number;
+      readonly context: number;
+      readonly request: ServiceRequest;
+      readonly caller: Caller;
+    };
+export type Notice =
+  | { readonly kind: 'listening'; readonly server: number }
+  | { readonly kind: 'connections'; readonly count: number }
+  | { readonly kind: 'release'; readonly context: number }
+  | {
+      readonly kind: 'log';
+      readonly context: number | null;
+      readonly level: LogLevel;
+      readonly fields: LogFields;
+      readonly message: string;
+    };
+export type ToHost = Question | Notice;
+
+/** From the main thread to the socket thread: answers to questions, by their id. */
+export type Reply =
+  | { readonly id: number; readonly kind: 'opened'; readonly context: number }
+  | { readonly id: number; readonly kind: 'refused'; readonly message: string }
+  | { readonly id: number; readonly kind: 'answered'; readonly answer: unknown; readonly raw: Uint8Array<ArrayBuffer> }
+  | {
+      readonly id: number;
+      readonly kind: 'failed';
+      readonly code: ServiceErrorCode;
+      readonly message: string;
+      readonly requestId: string;
+    };
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+interface Waiting {
+  readonly resolve: (reply: Reply) => void;
+}
+
+/** The socket thread's end: asks, and matches replies with who asked. */
+export class HostPort {
+  readonly #port: MessagePort;
+  readonly #waiting = new Map<number, Waiting>();
+  #next = 1;
+
+  constructor(port: MessagePort) {
+    this.#port = port;
+  }
+
+  tell(notice: Notice): void {
+    this.#port.postMessage(notice);
+  }
+
+  async open(config: string | null, peer: Peer): Promise<Context> {
+    const reply = await this.#ask({ kind: 'open', config, peer });
+    // What is wrong with the configuration stands in the log: the main thread, which looked at it, wrote it there.
+    if (reply.kind !== 'opened') throw new CryptokiError(CKR.DEVICE_ERROR, 'the configuration is not usable');
+    return { id: reply.context, door: this.#door(reply.context) };
+  }
+
+  /** The service through the main thread. */
+  #door(context: number): ServiceDoor {
+    return {
+      call: async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
+        const { raw } = request;
+        const question = { kind: 'call', context, request, caller } as const;
+        const reply = await this.#ask(question, raw === null ? [] : [raw.buffer]);
+        switch (reply.kind) {
+          case 'answered':
+            return { answer: reply.answer as ServiceAnswer<R>['answer'], raw: reply.raw };
+          case 'failed':
+            throw new ServiceCallError(reply.code, reply.message, reply.requestId);
+          default:
+            throw new CryptokiError(CKR.GENERAL_ERROR, 'the main thread has answered another question');
+        }
+      },
+      close: async () => undefined,
+    };
+  }
+
+  #ask(question: DistributiveOmit<Question, 'id'>, transfer: ArrayBuffer[] = []): Promise<Reply> {
+    const id = this.#next++;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, { resolve });
+      this.#port.postMessage({ id, ...question }, transfer);
+    });
+  }
+
+  /** Hands a reply to whoever waits for it. */
+  deliver(reply: Reply): void {
+    const waiting = this.#waiting.get(reply.id);
+    this.#waiting.delete(reply.id);
+    waiting?.resolve(reply);
+  }
+}

@@ -1,0 +1,66 @@
+// Encryption and decryption functions, PKCS#11 2.40 sections 5.8 and 5.9. The hot path of a database: with a session key,
+// nothing here waits.
+import type { Direction } from '../../../addon/core.ts';
+import { CKA } from '../../schema/attributes.ts';
+import { CKF } from '../../schema/constants.ts';
+import type { Mechanism } from '../../schema/types.ts';
+import { mechanismInvalid } from '../errors.ts';
+import type { GuardedHandlers } from '../guards.ts';
+import { isTrue } from '../object-view.ts';
+import { LocalCipher, ServiceCipher } from '../operations/cipher.ts';
+import { localKey, tokenKey } from '../operations/keys.ts';
+import { type MechanismRow, mechanismFor } from '../operations/mechanisms.ts';
+import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
+import type { Later, Session } from '../session.ts';
+
+const flags = { encrypt: CKF.ENCRYPT, decrypt: CKF.DECRYPT } as const satisfies Record<Direction, number>;
+
+const init = (session: Session, direction: Direction, mechanism: Mechanism | null, key: number): Later<void> => {
+  // A null mechanism ends what is running (3.0, section 5.8.1; also 2.40, errata 1).
+  if (mechanism === null) return session.cancel(direction);
+  checkIdle(session, direction);
+  const row = mechanismFor(mechanism, flags[direction]);
+  const { cipher } = row;
+  if (cipher === undefined) throw mechanismInvalid();
+  const local = localKey(session.application, key, row, direction);
+  if (local === undefined) return initOnToken(session, direction, row, mechanism, key);
+  const parameters = cipher.parameters(mechanism.parameter);
+  begin(session, direction, new LocalCipher(cipher, local.key.ref, direction, parameters, local.private));
+};
+
+const initOnToken = async (
+  session: Session,
+  direction: Direction,
+  row: MechanismRow,
+  mechanism: Mechanism,
+  handle: number,
+): Promise<void> => {
+  const { application } = session;
+  const { cipher } = row;
+  if (cipher === undefined) throw mechanismInvalid();
+  const parameters = cipher.parameters(mechanism.parameter);
+  const view = await tokenKey(application, handle, row, direction);
+  const isPrivate = isTrue(view, CKA.PRIVATE);
+  begin(session, direction, new ServiceCipher(application, cipher, handle, direction, parameters, isPrivate));
+};
+
+export const cipher = {
+  C_EncryptInit: (session, { mechanism, key }) => init(session, 'encrypt', mechanism, key),
+  C_Encrypt: (session, { data, encryptedData }) => {
+    checkWhole(session.encrypt);
+    return step(session, 'encrypt', true, (operation) => operation.whole(data, encryptedData));
+  },
+  C_EncryptUpdate: (session, { part, encryptedPart }) =>
+    step(session, 'encrypt', false, (operation) => operation.update(part, encryptedPart)),
+  C_EncryptFinal: (session, { lastEncryptedPart }) =>
+    step(session, 'encrypt', true, (operation) => operation.final(lastEncryptedPart)),
+
+  C_DecryptInit: (session, { mechanism, key }) => init(session, 'decrypt', mechanism, key),
+  C_Decrypt: (session, { encryptedData, data }) => {
+    checkWhole(session.decrypt);
+    return step(session, 'decrypt', true, (operation) => operation.whole(encryptedData, data));
+  },
+  C_DecryptUpdate: (session, { encryptedPart, part }) =>
+    step(session, 'decrypt', false, (operation) => operation.update(encryptedPart, part)),
+  C_DecryptFinal: (session, { lastPart }) => step(session, 'decrypt', true, (operation) => operation.final(lastPart)),
+} as const satisfies GuardedHandlers;

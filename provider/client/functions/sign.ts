@@ -1,0 +1,61 @@
+// Signing and MACing functions, PKCS#11 2.40 sections 5.11 and 5.12: HMAC and AES-CMAC.
+import { CKA } from '../../schema/attributes.ts';
+import { CKF } from '../../schema/constants.ts';
+import type { Mechanism } from '../../schema/types.ts';
+import { mechanismInvalid } from '../errors.ts';
+import type { GuardedHandlers } from '../guards.ts';
+import { isTrue } from '../object-view.ts';
+import { localKey, tokenKey } from '../operations/keys.ts';
+import { LocalSign, LocalVerify, ServiceSign, ServiceVerify } from '../operations/mac.ts';
+import { type MacRow, type MechanismRow, macLength, mechanismFor } from '../operations/mechanisms.ts';
+import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
+import type { Later, Session } from '../session.ts';
+
+type Purpose = 'sign' | 'verify';
+const flags = { sign: CKF.SIGN, verify: CKF.VERIFY } as const satisfies Record<Purpose, number>;
+
+const init = (session: Session, purpose: Purpose, mechanism: Mechanism | null, key: number): Later<void> => {
+  if (mechanism === null) return session.cancel(purpose);
+  checkIdle(session, purpose);
+  const row = mechanismFor(mechanism, flags[purpose]);
+  const { mac } = row;
+  if (mac === undefined) throw mechanismInvalid();
+  const local = localKey(session.application, key, row, purpose);
+  if (local === undefined) return initOnToken(session, purpose, row, mac, macLength(mac, mechanism), key);
+  const length = macLength(mac, mechanism);
+  if (purpose === 'sign') begin(session, 'sign', new LocalSign(mac, length, local.key.ref, local.private));
+  else begin(session, 'verify', new LocalVerify(mac, length, local.key.ref, local.private));
+};
+
+const initOnToken = async (
+  session: Session,
+  purpose: Purpose,
+  row: MechanismRow,
+  mac: MacRow,
+  length: number,
+  handle: number,
+): Promise<void> => {
+  const { application } = session;
+  const view = await tokenKey(application, handle, row, purpose);
+  const isPrivate = isTrue(view, CKA.PRIVATE);
+  if (purpose === 'sign') begin(session, 'sign', new ServiceSign(application, mac, length, handle, isPrivate));
+  else begin(session, 'verify', new ServiceVerify(application, mac, length, handle, isPrivate));
+};
+
+export const sign = {
+  C_SignInit: (session, { mechanism, key }) => init(session, 'sign', mechanism, key),
+  C_Sign: (session, { data, signature }) => {
+    checkWhole(session.sign);
+    return step(session, 'sign', true, (operation) => operation.whole(data, signature));
+  },
+  C_SignUpdate: (session, { part }) => step(session, 'sign', false, (operation) => operation.update(part)),
+  C_SignFinal: (session, { signature }) => step(session, 'sign', true, (operation) => operation.final(signature)),
+
+  C_VerifyInit: (session, { mechanism, key }) => init(session, 'verify', mechanism, key),
+  C_Verify: (session, { data, signature }) => {
+    checkWhole(session.verify);
+    return step(session, 'verify', true, (operation) => operation.whole(data, signature));
+  },
+  C_VerifyUpdate: (session, { part }) => step(session, 'verify', false, (operation) => operation.update(part)),
+  C_VerifyFinal: (session, { signature }) => step(session, 'verify', true, (operation) => operation.final(signature)),
+} as const satisfies GuardedHandlers;

@@ -1,0 +1,80 @@
+// Slot and token management, PKCS#11 2.40 section 5.5. One slot, with one token that is always there: the application that
+// the configuration names. C_InitToken, C_InitPIN and C_SetPIN are not carried: registration, and who may use the token, is
+// the service's business.
+import { CKF } from '../../schema/constants.ts';
+import { CKR } from '../../schema/return-values.ts';
+import { CryptokiError } from '../../schema/types.ts';
+import { mechanismInvalid, slotInvalid } from '../errors.ts';
+import type { GuardedHandlers } from '../guards.ts';
+import { findMechanism, mechanismRows } from '../operations/mechanisms.ts';
+import { agentVersion, manufacturer } from './general.ts';
+
+const theSlot = 0;
+export const checkSlot = (slot: number): void => {
+  if (slot !== theSlot) throw slotInvalid();
+};
+
+/** CK_EFFECTIVELY_INFINITE, the standard's word for "no limit worth a number". */
+const effectivelyInfinite = 0;
+const unknown = -1;
+const longestPin = 65_536;
+
+export const slot = {
+  C_GetSlotList: () => [theSlot],
+
+  C_GetSlotInfo: (_application, { slot }) => {
+    checkSlot(slot);
+    return {
+      description: 'DKE key management service',
+      manufacturer,
+      flags: CKF.TOKEN_PRESENT,
+      hardwareVersion: agentVersion,
+      firmwareVersion: agentVersion,
+    };
+  },
+
+  // C_GetTokenInfo, section 5.5. Never CKF_WRITE_PROTECTED: databases skip key generation when they see it.
+  C_GetTokenInfo: async (application, { slot }) => {
+    checkSlot(slot);
+    const { applicationName, applicationId } = await application.info();
+    const sessions = [...application.sessions.values()];
+    return {
+      label: applicationName,
+      manufacturer,
+      model: 'DKE',
+      serialNumber: applicationId.replaceAll('-', '').slice(0, 16),
+      flags:
+        CKF.RNG | CKF.LOGIN_REQUIRED | CKF.USER_PIN_INITIALIZED | CKF.TOKEN_INITIALIZED | CKF.DUAL_CRYPTO_OPERATIONS,
+      maxSessionCount: effectivelyInfinite,
+      sessionCount: sessions.length,
+      maxRwSessionCount: effectivelyInfinite,
+      rwSessionCount: sessions.filter(({ readWrite }) => readWrite).length,
+      maxPinLength: longestPin,
+      minPinLength: 0,
+      totalPublicMemory: unknown,
+      freePublicMemory: unknown,
+      totalPrivateMemory: unknown,
+      freePrivateMemory: unknown,
+      hardwareVersion: agentVersion,
+      firmwareVersion: agentVersion,
+      utcTime: '',
+    };
+  },
+
+  C_GetMechanismList: (_application, { slot }) => {
+    checkSlot(slot);
+    return mechanismRows.map(({ type }) => type);
+  },
+
+  C_GetMechanismInfo: (_application, { slot, type }) => {
+    checkSlot(slot);
+    const row = findMechanism(type);
+    if (row === undefined) throw mechanismInvalid();
+    return { minKeySize: row.minKeySize, maxKeySize: row.maxKeySize, flags: row.flags };
+  },
+
+  // C_WaitForSlotEvent, section 5.5. The token never comes or goes: no event, and waiting for one would wait for ever.
+  C_WaitForSlotEvent: () => {
+    throw new CryptokiError(CKR.NO_EVENT, 'the token never comes or goes');
+  },
+} as const satisfies GuardedHandlers;

@@ -1,0 +1,146 @@
+// The main thread's half: configurations and their ways to the service, logs, and the answers to the socket thread's
+// questions. One client context serves every process that names the same unchanged configuration file.
+import { realpathSync } from 'node:fs';
+import type { MessagePort } from 'node:worker_threads';
+import { core, type Peer } from '../../addon/core.ts';
+import type { Notice, Question, Reply, ToHost } from './bridge.ts';
+import { ConfigError, configFingerprint, loadConfig, type ProviderConfig } from './config.ts';
+import type { Log, Logs } from './log.ts';
+import { ServiceCallError, type ServiceDoor } from './service.ts';
+import { openHttpService } from './service-http.ts';
+
+interface OpenContext {
+  readonly id: number;
+  readonly key: string;
+  readonly config: ProviderConfig;
+  readonly fingerprint: string;
+  readonly door: ServiceDoor;
+  readonly log: Log;
+  users: number;
+}
+
+export interface HostOptions {
+  readonly port: MessagePort;
+  readonly logs: Logs;
+  /** Where lines go that belong to no configuration. */
+  readonly log: Log;
+  /** The configuration for peers that name none. */
+  readonly defaultConfig: string;
+  /** The socket thread listens. */
+  readonly listening: (server: number) => void;
+  /** The number of connections has changed. */
+  readonly counted: (connections: number) => void;
+}
+
+export interface Host {
+  close(): Promise<void>;
+}
+
+export const startHost = (options: HostOptions): Host => {
+  const { port, logs, log } = options;
+  const byId = new Map<number, OpenContext>();
+  const byKey = new Map<string, OpenContext>();
+  let nextContext = 1;
+  let server: number | null = null;
+
+  const reply = (message: Reply, transfer: ArrayBuffer[] = []): void => {
+    port.postMessage(message, transfer);
+    if (server !== null) core.wakeFrameServer(server);
+  };
+
+  const open = (path: string, { uid }: Peer): OpenContext => {
+    // Every peer's right to the file is checked, also when another process has it open already.
+    const fingerprint = configFingerprint(path);
+    const config = loadConfig(path, uid);
+    const key = `${uid}:${realpathSync(path)}`;
+    const known = byKey.get(key);
+    if (known !== undefined && known.fingerprint === fingerprint) return known;
+    const context: OpenContext = {
+      id: nextContext++,
+      key,
+      config,
+      fingerprint,
+      door: openHttpService(config),
+      log: logs.of(config.logDir, config.logLevel),
+      users: 0,
+    };
+    byId.set(context.id, context);
+    byKey.set(key, context);
+    const { redactedUrl: server_url, applicationId: app_id } = config;
+    context.log.write('info', { config: path, uid, server_url, app_id }, 'configuration opened');
+    return context;
+  };
+
+  const release = (id: number): void => {
+    const context = byId.get(id);
+    if (context === undefined || --context.users > 0) return;
+    // The current one stays for the next process; one that was replaced goes with its last user.
+    if (byKey.get(context.key) === context) return;
+    byId.delete(id);
+    void context.door.close();
+  };
+
+  const answerOpen = ({ id, config, peer }: Extract<Question, { kind: 'open' }>): void => {
+    try {
+      const context = open(config ?? options.defaultConfig, peer);
+      context.users++;
+      reply({ id, kind: 'opened', context: context.id });
+    } catch (error) {
+      const message = error instanceof ConfigError ? error.message : 'the configuration cannot be opened';
+      log.write('error', { peer: peer.pid, uid: peer.uid }, message);
+      reply({ id, kind: 'refused', message });
+    }
+  };
+
+  const answerCall = async ({ id, context: contextId, request, caller }: Extract<Question, { kind: 'call' }>) => {
+    const { requestId } = caller;
+    const context = byId.get(contextId);
+    if (context === undefined) {
+      return reply({ id, kind: 'failed', code: 'internal', message: 'the configuration is closed', requestId });
+    }
+    const { route, handle } = request;
+    try {
+      const { answer, raw } = await context.door.call(request, caller);
+      // Memory of its own: the answer's buffer holds more than the raw part.
+      const own = new Uint8Array(raw);
+      raw.fill(0);
+      context.log.write('debug', { id: requestId, route, handle }, 'asked the service');
+      reply({ id, kind: 'answered', answer, raw: own }, [own.buffer]);
+    } catch (error) {
+      const { code, message } =
+        error instanceof ServiceCallError ? error : { code: 'internal' as const, message: 'the call failed' };
+      reply({ id, kind: 'failed', code, message, requestId });
+    }
+  };
+
+  const notice = (message: Notice): void => {
+    switch (message.kind) {
+      case 'listening':
+        server = message.server;
+        options.listening(server);
+        break;
+      case 'connections':
+        options.counted(message.count);
+        break;
+      case 'release':
+        release(message.context);
+        break;
+      case 'log':
+        (byId.get(message.context ?? 0)?.log ?? log).write(message.level, message.fields, message.message);
+        break;
+    }
+  };
+
+  port.on('message', (message: ToHost) => {
+    if (message.kind === 'open') answerOpen(message);
+    else if (message.kind === 'call') void answerCall(message);
+    else notice(message);
+  });
+
+  return {
+    async close() {
+      port.close();
+      await Promise.all([...byId.values()].map(({ door }) => door.close()));
+    },
+  };
+};

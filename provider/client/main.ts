@@ -1,0 +1,178 @@
+// `dke agent`: the process on a database host that the library talks to. Starts the socket thread, and stops: on SIGTERM or
+// SIGINT, when the socket thread fails, or after a while without connections when it was not started by systemd.
+//
+//   --socket <path>         where to listen; DKE_PKCS11_SOCKET otherwise. A socket from systemd (LISTEN_FDS) goes first.
+//   --idle-seconds <n>      stop after so long without a connection; 0 = never. Default 600, with systemd 0.
+//   --detach                start in the background and return.
+//
+// Who may connect: on a socket below /run or /var/run, and on systemd's, everybody (mode 0666; each configuration file is
+// opened only for its owner), elsewhere the agent's own user and root (mode 0600). One agent serves one socket: a second one
+// refuses to start.
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { parseArgs } from 'node:util';
+import { MessageChannel, Worker } from 'node:worker_threads';
+import { core, type FrameServerOptions } from '../../addon/core.ts';
+import { startHost } from './host.ts';
+import type { ListenOptions } from './listen.ts';
+import { type Log, openLogs } from './log.ts';
+
+interface AgentOptions {
+  /** Null: systemd's. */
+  readonly socket: string | null;
+  readonly idleSeconds: number;
+  readonly detach: boolean;
+}
+
+const defaultConfig = '/etc/dke/pkcs11.toml';
+const firstListenFd = 3;
+const maxFrame = 1 << 20;
+const maxConnections = 4096;
+const defaultSpin = 20;
+
+class UsageError extends Error {}
+
+const parseOptions = (argv: readonly string[], environment: NodeJS.ProcessEnv): AgentOptions => {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      socket: { type: 'string' },
+      'idle-seconds': { type: 'string' },
+      detach: { type: 'boolean', default: false },
+    },
+  });
+  const inherited = environment.LISTEN_PID === String(process.pid) && Number(environment.LISTEN_FDS) > 0;
+  const socket = inherited ? null : (values.socket ?? environment.DKE_PKCS11_SOCKET);
+  if (socket === undefined || socket === '') {
+    throw new UsageError('no socket: give --socket <path>, set DKE_PKCS11_SOCKET, or use a systemd socket unit');
+  }
+  const idleSeconds = Number(values['idle-seconds'] ?? (inherited ? 0 : 600));
+  if (!Number.isInteger(idleSeconds) || idleSeconds < 0) throw new UsageError('--idle-seconds must be 0 or more');
+  return { socket, idleSeconds, detach: values.detach };
+};
+
+const isSystemSocket = (socket: string | null): boolean =>
+  socket === null || /^\/(?:var\/)?run\/dke-pkcs11\//.test(socket);
+
+const serverOptions = (socket: string | null, environment: NodeJS.ProcessEnv): FrameServerOptions => {
+  const spin = Number(environment.DKE_AGENT_SPIN_US ?? defaultSpin);
+  return {
+    ...(socket === null ? { fd: firstListenFd } : { path: socket, mode: isSystemSocket(socket) ? 0o666 : 0o600 }),
+    spinMicroseconds: Number.isInteger(spin) && spin >= 0 && spin <= 1000 ? spin : defaultSpin,
+    maxFrame,
+    maxConnections,
+  };
+};
+
+/** Runs until it is told to stop. The exit code: 0 stopped as asked, 1 failed. */
+const run = async ({ socket, idleSeconds }: AgentOptions, environment: NodeJS.ProcessEnv): Promise<number> => {
+  process.umask(0o077);
+  const logs = openLogs(environment);
+  const log = logs.of(environment.DKE_AGENT_LOG_DIR ?? null, 'info');
+  if (socket !== null) mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
+
+  const { port1, port2 } = new MessageChannel();
+  const workerData: ListenOptions = {
+    port: port2,
+    server: serverOptions(socket, environment),
+    onlyUser: isSystemSocket(socket) ? null : (process.geteuid?.() ?? null),
+  };
+  const file = import.meta.url.endsWith('.ts') ? './listen.ts' : './listen.js';
+  const worker = new Worker(new URL(file, import.meta.url), { workerData, transferList: [port2] });
+
+  const idle = new IdleClock(idleSeconds, () => stop('idle'));
+  let server: number | null = null;
+  let stopping = false;
+  const stop = (reason: string): void => {
+    if (stopping) return;
+    stopping = true;
+    log.write('info', { reason }, 'stopping');
+    // The thread blocks in native code: it must be woken before anything else can end it.
+    if (server !== null) core.stopFrameServer(server);
+  };
+  const host = startHost({
+    port: port1,
+    logs,
+    log,
+    defaultConfig: environment.DKE_PKCS11_CONF ?? defaultConfig,
+    listening(id) {
+      server = id;
+      log.write('info', { socket: socket ?? 'systemd', idle_seconds: idleSeconds }, 'listening');
+      if (stopping) core.stopFrameServer(id);
+    },
+    counted: (connections) => idle.set(connections),
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal));
+  // A terminal that goes away is no reason to leave databases without keys.
+  process.on('SIGHUP', () => undefined);
+
+  const code = await ended(worker, log);
+  idle.stop();
+  await host.close();
+  log.write('info', { code }, 'stopped');
+  await logs.close();
+  return code;
+};
+
+/** The exit code, once the socket thread has ended. */
+const ended = (worker: Worker, log: Log): Promise<number> =>
+  new Promise((resolve) => {
+    let failed = false;
+    worker.once('error', (error) => {
+      failed = true;
+      // The addon's messages name what to do: a path and the wanted mode, a limit to raise.
+      const message = error instanceof Error ? error.message : 'the socket thread failed';
+      log.write('fatal', {}, message);
+      process.stderr.write(`dke agent: ${message}\n`);
+    });
+    worker.once('exit', (code) => resolve(failed || code !== 0 ? 1 : 0));
+  });
+
+/** Calls back when there was no connection for so many seconds. */
+class IdleClock {
+  readonly #seconds: number;
+  readonly #expired: () => void;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(seconds: number, expired: () => void) {
+    this.#seconds = seconds;
+    this.#expired = expired;
+    this.set(0);
+  }
+
+  set(connections: number): void {
+    this.stop();
+    if (connections === 0 && this.#seconds > 0) this.#timer = setTimeout(this.#expired, this.#seconds * 1000);
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}
+
+/** Starts the same program again, in a session of its own, and lets it go. */
+const detach = (argv: readonly string[]): void => {
+  const [, script = ''] = process.argv;
+  const rest = argv.filter((argument) => argument !== '--detach');
+  spawn(process.execPath, [...process.execArgv, script, ...rest], { detached: true, stdio: 'ignore' }).unref();
+};
+
+/** `dke agent`. Answers the exit code: 2 for a wrong command line. */
+export const main = async (argv: readonly string[], environment: NodeJS.ProcessEnv = process.env): Promise<number> => {
+  let options: AgentOptions;
+  try {
+    options = parseOptions(argv, environment);
+  } catch (error) {
+    process.stderr.write(`dke agent: ${(error as Error).message}\n`);
+    return 2;
+  }
+  if (options.detach) {
+    detach(argv);
+    return 0;
+  }
+  return run(options, environment);
+};
+
+if (import.meta.main) process.exitCode = await main(process.argv.slice(2));

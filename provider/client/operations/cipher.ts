@@ -1,0 +1,208 @@
+// Encryption and decryption (PKCS#11 2.40, sections 5.8 and 5.9) with a session key, in the addon, or with a token key, by
+// the service. Both keep the rules of 5.2 for output: a length query and a buffer that is too small leave everything as it
+// was.
+import { type CipherParameters, core, type Direction, type KeyRef, type OperationRef } from '../../../addon/core.ts';
+import type { CipherHead } from '../../../server/fronts/contract/tde.ts';
+import { CKR } from '../../schema/return-values.ts';
+import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
+import type { Application } from '../application.ts';
+import { dataTooLong } from '../errors.ts';
+import type { CipherOperation } from '../session.ts';
+import type { CipherRow } from './mechanisms.ts';
+import { ownCopy, Parts } from './parts.ts';
+
+const wrongLength = (direction: Direction): CryptokiError =>
+  direction === 'encrypt'
+    ? new CryptokiError(CKR.DATA_LEN_RANGE, 'the data is not as long as the mechanism wants it')
+    : new CryptokiError(CKR.ENCRYPTED_DATA_LEN_RANGE, 'the encrypted data is not as long as the mechanism makes it');
+
+/** Length of a whole result: exact but for CBC_PAD decryption, where it is the most that can come. */
+const resultLength = (direction: Direction, parameters: CipherParameters, length: number): number => {
+  switch (parameters.algorithm) {
+    case 'aes-cbc-pad':
+      return direction === 'encrypt' ? length - (length % 16) + 16 : length;
+    case 'aes-gcm':
+      return direction === 'encrypt' ? length + parameters.tagLength : length - parameters.tagLength;
+    default:
+      return length;
+  }
+};
+
+const checkLength = (row: CipherRow, direction: Direction, parameters: CipherParameters, length: number): void => {
+  const unit = direction === 'encrypt' ? row.encryptUnit : row.decryptUnit;
+  if (length % unit !== 0) throw wrongLength(direction);
+  if (direction === 'decrypt') {
+    if (parameters.algorithm === 'aes-cbc-pad' && length === 0) throw wrongLength(direction);
+    if (parameters.algorithm === 'aes-gcm' && length < parameters.tagLength) throw wrongLength(direction);
+  }
+};
+
+/** Whether the caller has room for so many bytes. */
+const fits = ({ capacity }: OutBuffer, length: number): boolean => capacity !== null && capacity >= length;
+
+/** The place for a result; the frame may end before the caller's room does. */
+const placeFor = (out: OutBuffer, length: number): Buffer => {
+  if (out.space.length < length) throw dataTooLong();
+  return out.space;
+};
+
+export class LocalCipher implements CipherOperation {
+  readonly private: boolean;
+  readonly #row: CipherRow;
+  readonly #key: KeyRef;
+  readonly #direction: Direction;
+  readonly #parameters: CipherParameters;
+  #running: OperationRef | null = null;
+  /** The last part, made but not yet fetched because the room was too small. */
+  #last: Buffer | null = null;
+
+  constructor(row: CipherRow, key: KeyRef, direction: Direction, parameters: CipherParameters, isPrivate: boolean) {
+    this.#row = row;
+    this.#key = key;
+    this.#direction = direction;
+    this.#parameters = parameters;
+    this.private = isPrivate;
+  }
+
+  get started(): boolean {
+    return this.#running !== null;
+  }
+
+  whole(input: Uint8Array, out: OutBuffer): BytesOutput {
+    const length = input.length;
+    checkLength(this.#row, this.#direction, this.#parameters, length);
+    const most = resultLength(this.#direction, this.#parameters, length);
+    if (fits(out, most)) {
+      return core.cipher(this.#key, this.#direction, this.#parameters, input, placeFor(out, most));
+    }
+    if (out.capacity === null || this.#parameters.algorithm !== 'aes-cbc-pad' || this.#direction === 'encrypt') {
+      return new LengthOnly(most);
+    }
+    // Padding makes the result shorter than the most it can be: see what it is.
+    const result = Buffer.alloc(most);
+    const exact = core.cipher(this.#key, this.#direction, this.#parameters, input, result);
+    const answer = fits(out, exact) ? result.copy(placeFor(out, exact), 0, 0, exact) : new LengthOnly(exact);
+    core.wipe(result);
+    return answer;
+  }
+
+  update(input: Uint8Array, out: OutBuffer): BytesOutput {
+    this.#running ??= core.cipherBegin(this.#key, this.#direction, this.#parameters);
+    const most = core.cipherUpdateLength(this.#running, input.length);
+    if (!fits(out, most)) return new LengthOnly(most);
+    return core.cipherUpdate(this.#running, input, placeFor(out, most));
+  }
+
+  final(out: OutBuffer): BytesOutput {
+    if (this.#last === null) {
+      this.#running ??= core.cipherBegin(this.#key, this.#direction, this.#parameters);
+      const most = core.cipherFinalLength(this.#running);
+      if (fits(out, most)) return core.cipherFinal(this.#running, placeFor(out, most));
+      if (out.capacity === null) return new LengthOnly(most);
+      const last = Buffer.alloc(most);
+      this.#last = last.subarray(0, core.cipherFinal(this.#running, last));
+    }
+    if (!fits(out, this.#last.length)) return new LengthOnly(this.#last.length);
+    return this.#last.copy(placeFor(out, this.#last.length));
+  }
+
+  cancel(): void {
+    if (this.#running !== null) core.operationCancel(this.#running);
+    if (this.#last !== null) core.wipe(this.#last);
+  }
+}
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+
+const headOf = (parameters: CipherParameters): CipherHead => {
+  switch (parameters.algorithm) {
+    case 'aes-ecb':
+      return { mode: 'ecb' };
+    case 'aes-cbc':
+      return { mode: 'cbc', iv: base64(parameters.iv) };
+    case 'aes-cbc-pad':
+      return { mode: 'cbc-pad', iv: base64(parameters.iv) };
+    case 'aes-ctr':
+      return { mode: 'ctr', iv: base64(parameters.iv), counterBits: parameters.counterBits ?? 128 };
+    case 'aes-gcm':
+      return {
+        mode: 'gcm',
+        iv: base64(parameters.iv),
+        aad: base64(parameters.aad ?? new Uint8Array(0)),
+        tagLength: parameters.tagLength,
+      };
+  }
+};
+
+/** With a key that never leaves the service: parts are collected, and the message travels in one call. */
+export class ServiceCipher implements CipherOperation {
+  readonly private: boolean;
+  started = false;
+  readonly #application: Application;
+  readonly #row: CipherRow;
+  readonly #handle: number;
+  readonly #direction: Direction;
+  readonly #parameters: CipherParameters;
+  readonly #parts = new Parts();
+  /** The result, made but not yet fetched because the room was too small. */
+  #result: Uint8Array | null = null;
+
+  constructor(
+    application: Application,
+    row: CipherRow,
+    handle: number,
+    direction: Direction,
+    parameters: CipherParameters,
+    isPrivate: boolean,
+  ) {
+    this.#application = application;
+    this.#row = row;
+    this.#handle = handle;
+    this.#direction = direction;
+    this.#parameters = parameters;
+    this.private = isPrivate;
+  }
+
+  whole(input: Uint8Array, out: OutBuffer): BytesOutput | Promise<BytesOutput> {
+    checkLength(this.#row, this.#direction, this.#parameters, input.length);
+    const most = resultLength(this.#direction, this.#parameters, input.length);
+    // A query is answered without a call; only a result of unknown length is made to see how long it is.
+    const unknown = this.#parameters.algorithm === 'aes-cbc-pad' && this.#direction === 'decrypt';
+    if (!fits(out, most) && (out.capacity === null || !unknown)) return new LengthOnly(most);
+    return this.#run(ownCopy(input), out.capacity);
+  }
+
+  update(input: Uint8Array, out: OutBuffer): BytesOutput {
+    // Nothing comes back before the end, so a query takes nothing in either.
+    if (out.capacity === null) return new LengthOnly(0);
+    this.started = true;
+    this.#parts.add(input);
+    return 0;
+  }
+
+  final(out: OutBuffer): BytesOutput | Promise<BytesOutput> {
+    const { capacity } = out;
+    if (this.#result !== null) return this.#fetch(this.#result, capacity);
+    checkLength(this.#row, this.#direction, this.#parameters, this.#parts.length);
+    const most = resultLength(this.#direction, this.#parameters, this.#parts.length);
+    if (capacity === null) return new LengthOnly(most);
+    return this.#run(this.#parts.copy(), capacity);
+  }
+
+  async #run(input: Uint8Array<ArrayBuffer>, capacity: number | null): Promise<BytesOutput> {
+    const head = headOf(this.#parameters);
+    const { raw } = await this.#application.ask(this.#direction, this.#handle, head, input);
+    return this.#fetch(raw, capacity);
+  }
+
+  #fetch(result: Uint8Array, capacity: number | null): BytesOutput {
+    if (capacity !== null && result.length <= capacity) return result;
+    this.#result = this.started ? result : null;
+    return new LengthOnly(result.length);
+  }
+
+  cancel(): void {
+    this.#parts.wipe();
+    this.#result = null;
+  }
+}

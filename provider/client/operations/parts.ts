@@ -1,0 +1,49 @@
+// Collects the parts of a message that must travel to the service in one piece, in memory that is wiped.
+import { core } from '../../../addon/core.ts';
+import { maxEnvelope } from '../../../server/fronts/contract/tde.ts';
+import { dataTooLong } from '../errors.ts';
+
+/** Most bytes of data in one call: an envelope less its head. */
+export const maxMessage = maxEnvelope - 8192;
+
+export class Parts {
+  #bytes = Buffer.alloc(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(part: Uint8Array): void {
+    const wanted = this.#length + part.length;
+    if (wanted > maxMessage) throw dataTooLong();
+    if (wanted > this.#bytes.length) {
+      const larger = Buffer.alloc(Math.min(Math.max(wanted, this.#bytes.length * 2, 1024), maxMessage));
+      this.#bytes.copy(larger, 0, 0, this.#length);
+      core.wipe(this.#bytes);
+      this.#bytes = larger;
+    }
+    this.#bytes.set(part, this.#length);
+    this.#length = wanted;
+  }
+
+  /** A copy in memory of its own, to be given to the service's door, which wipes it. */
+  copy(): Uint8Array<ArrayBuffer> {
+    return ownCopy(this.#bytes.subarray(0, this.#length));
+  }
+
+  wipe(): void {
+    if (this.#bytes.length > 0) core.wipe(this.#bytes);
+    this.#bytes = Buffer.alloc(0);
+    this.#length = 0;
+  }
+}
+
+/** A copy whose memory can be given to another thread, behind an optional prefix. */
+export const ownCopy = (bytes: Uint8Array, prefix: Uint8Array = new Uint8Array(0)): Uint8Array<ArrayBuffer> => {
+  if (prefix.length + bytes.length > maxMessage) throw dataTooLong();
+  const copy = new Uint8Array(prefix.length + bytes.length);
+  copy.set(prefix, 0);
+  copy.set(bytes, prefix.length);
+  return copy;
+};

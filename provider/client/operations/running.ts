@@ -1,0 +1,77 @@
+// The life of a running operation (PKCS#11 2.40, section 5.2 and the text of every Init, Update and Final): a step takes the
+// operation out of its session, and puts it back only if it goes on. So an error ends it, and nobody else can use it while
+// the service is being asked.
+import { LengthOnly } from '../../schema/types.ts';
+import { operationActive, operationMissing } from '../errors.ts';
+import type { Later, OperationKind, Operations, Session } from '../session.ts';
+
+type Running<K extends OperationKind> = NonNullable<Operations[K]>;
+
+/** Starts an operation unless one of its kind runs, or the session was closed meanwhile. */
+export const begin = <K extends OperationKind>(session: Session, kind: K, operation: Running<K>): void => {
+  if (session.closed || session[kind] !== null) {
+    operation.cancel();
+    throw operationActive();
+  }
+  (session as Operations)[kind] = operation;
+};
+
+/** Refuses an Init while an operation of its kind runs. */
+export const checkIdle = (session: Session, kind: OperationKind): void => {
+  if (session[kind] !== null) throw operationActive();
+};
+
+const putBack = <K extends OperationKind>(session: Session, kind: K, operation: Running<K>, goesOn: boolean): void => {
+  if (goesOn && !session.closed && session[kind] === null) (session as Operations)[kind] = operation;
+  else operation.cancel();
+};
+
+/**
+ * One step. With `last` the operation ends with it, unless the answer is `LengthOnly`: then the caller is expected back
+ * with more room.
+ */
+export const step = <K extends OperationKind, R>(
+  session: Session,
+  kind: K,
+  last: boolean,
+  work: (operation: Running<K>) => Later<R>,
+): Later<R> => {
+  const operation = session[kind] as Running<K> | null;
+  if (operation === null) throw operationMissing();
+  (session as Operations)[kind] = null as Operations[K];
+  let goesOn = false;
+  let later = false;
+  try {
+    const result = work(operation);
+    if (result instanceof Promise) {
+      later = true;
+      return finishLater(session, kind, last, operation, result);
+    }
+    goesOn = !last || result instanceof LengthOnly;
+    return result;
+  } finally {
+    if (!later) putBack(session, kind, operation, goesOn);
+  }
+};
+
+const finishLater = async <K extends OperationKind, R>(
+  session: Session,
+  kind: K,
+  last: boolean,
+  operation: Running<K>,
+  result: Promise<R>,
+): Promise<R> => {
+  let goesOn = false;
+  try {
+    const value = await result;
+    goesOn = !last || value instanceof LengthOnly;
+    return value;
+  } finally {
+    putBack(session, kind, operation, goesOn);
+  }
+};
+
+/** A whole message cannot end an operation that has taken parts. The operation goes on. */
+export const checkWhole = (operation: { readonly started: boolean } | null): void => {
+  if (operation?.started) throw operationActive();
+};
