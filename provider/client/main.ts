@@ -11,6 +11,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { core, type FrameServerOptions } from '../../addon/core.ts';
@@ -154,8 +155,8 @@ class IdleClock {
 
 /** Starts the same program again, in a session of its own, and lets it go. */
 const detach = (argv: readonly string[]): void => {
-  const [, script = ''] = process.argv;
   const rest = argv.filter((argument) => argument !== '--detach');
+  const script = fileURLToPath(import.meta.url);
   spawn(process.execPath, [...process.execArgv, script, ...rest], { detached: true, stdio: 'ignore' }).unref();
 };
 
