@@ -132,24 +132,36 @@ export interface FrameServerOptions {
   readonly mode?: number;
   /** Microseconds of yield-spinning before the loop sleeps; 0 = off. */
   readonly spinMicroseconds: number;
-  /** Largest frame body accepted, in bytes. A longer one closes the connection. */
+  /** Largest sum of a frame's options and body, and largest reply, in bytes. A longer request closes the connection. */
   readonly maxFrame: number;
   readonly maxConnections: number;
+  /**
+   * A peer that does not say its version byte, or takes nothing of the output that waits for it, for this long is
+   * disconnected. Default 30 000; 0 = never.
+   */
+  readonly stallMilliseconds?: number;
 }
 export interface Peer {
   readonly pid: number;
   readonly uid: number;
   readonly gid: number;
 }
+/**
+ * Called inside `turn`, on its thread. A handler that throws, or answers with something else than its number, ends that turn
+ * with the error after its connection was closed; the server stays usable. No connection's work waits for another's: a peer
+ * that sends faster than it reads is not read from until it has caught up.
+ */
 export interface FrameHandlers {
   /** A peer has connected and sent its version byte. Return the version byte to answer with, or -1 to refuse. */
   connect(connection: number, peer: Peer, version: number): number;
   /**
-   * One whole frame. `request` is a reused buffer: valid only during the call; the frame body is request[0..length).
-   * Write the reply body into `reply` (reused, maxFrame long) and return its length (> 0): it is sent with the same call
-   * code. Return 0 when the reply comes later through `send`. Return -1 to close the connection.
+   * One whole frame. `request` is a reused buffer: valid only during the call (it is wiped afterwards); the frame body is
+   * request[0..length). Write the reply body into `reply` (reused, maxFrame long) and return its length (> 0): it is sent
+   * with the same call code, and that much of `reply` is wiped. Return 0 when the reply comes later through `send`. Return
+   * -1 to close the connection. Neither buffer may be transferred to another thread.
    */
   frame(connection: number, callCode: number, request: Buffer, length: number, reply: Buffer): number;
+  /** Once for each connection that `connect` accepted, after it has gone, whoever closed it. */
   close(connection: number): void;
 }
 export interface FrameServer {
@@ -158,13 +170,18 @@ export interface FrameServer {
   /**
    * Blocks this thread and serves frames, until `wakeFrameServer(id)` was called, or a `frame` callback returned 0 and the
    * batch of ready events is done (so that promises can settle). Returns 'woken', 'pending', or 'stopped' after `stop`.
+   * 'woken' also means that this thread's own event loop has work (a message, the end of the worker): let it turn once.
    */
   turn(): 'woken' | 'pending' | 'stopped';
-  /** Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has gone). */
+  /**
+   * Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has gone). Copies what the
+   * socket does not take at once; a peer that lets more than four of the largest frames pile up is disconnected.
+   */
   send(connection: number, callCode: number, body: Uint8Array): void;
   closeConnection(connection: number): void;
   /** Counters for health and tests. */
   statistics(): { readonly connections: number; readonly frames: number; readonly rejected: number };
+  /** Closes the socket and every connection; the next `turn` reports them to `close` and returns 'stopped'. */
   stop(): void;
 }
 

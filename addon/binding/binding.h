@@ -1,0 +1,24 @@
+// What the binding's files share: one registration function a file, and how a failure becomes a CoreError.
+//
+// This folder is the only one that knows Node. It checks arguments and converts values; decisions are in ../core and in
+// TypeScript.
+#pragma once
+
+#include <napi.h>
+
+#include <string>
+
+namespace dke {
+
+// State of one Node environment (the main thread and each worker have their own).
+struct Environment {
+  Napi::FunctionReference error_class;
+};
+
+// Throws the CoreError that core.ts registered, with one of its codes. The message holds no data.
+[[noreturn]] void Fail(Napi::Env env, const char* code, const std::string& message);
+
+void RegisterErrors(Napi::Env env, Napi::Object exports);
+void RegisterFrameServer(Napi::Env env, Napi::Object exports);
+
+}  // namespace dke

@@ -1,0 +1,270 @@
+// The frame server as JavaScript sees it (FrameServer in core.ts): argument checks, and the way from a frame to a callback.
+//
+// `turn` blocks its thread in the loop and calls the handlers synchronously. A handler that throws, or answers with what is
+// no number, ends the turn with that error after its connection was closed; the server stays usable.
+//
+// A worker that is terminated, or whose process exits, has to come out of a blocked `turn`. Node announces both through the
+// thread's libuv loop, so the loop's own descriptor is watched beside the sockets: `turn` then answers 'woken', and Node takes
+// over. The same makes an ordinary message to the worker end its turn.
+#include "binding.h"
+#include "frames.h"
+
+extern "C" int uv_backend_fd(const struct uv_loop_s* loop);
+
+namespace dke {
+namespace {
+
+constexpr int64_t kFrameFailed = FrameHandler::kFailed;
+
+class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
+ public:
+  static Napi::Function Define(Napi::Env env) {
+    return DefineClass(env, "FrameServer",
+                       {
+                           InstanceAccessor<&FrameServer::Id>("id"),
+                           InstanceMethod<&FrameServer::Turn>("turn"),
+                           InstanceMethod<&FrameServer::Send>("send"),
+                           InstanceMethod<&FrameServer::CloseConnection>("closeConnection"),
+                           InstanceMethod<&FrameServer::Statistics>("statistics"),
+                           InstanceMethod<&FrameServer::Stop>("stop"),
+                       });
+  }
+
+  explicit FrameServer(const Napi::CallbackInfo& info) : Napi::ObjectWrap<FrameServer>(info) {
+    const Napi::Env env = info.Env();
+    if (info.Length() < 2 || !info[0].IsObject() || !info[1].IsObject()) {
+      Fail(env, "bad-argument", "createFrameServer takes options and handlers");
+    }
+    const FrameOptions options = ReadOptions(info[0].As<Napi::Object>());
+    max_frame_ = options.max_frame;
+    const auto handlers = info[1].As<Napi::Object>();
+    handlers_ = Napi::Persistent(handlers);
+    connect_ = ReadHandler(handlers, "connect");
+    frame_ = ReadHandler(handlers, "frame");
+    close_ = ReadHandler(handlers, "close");
+
+    FrameLoop::Fault fault;
+    std::string message;
+    loop_ = FrameLoop::Open(options, &fault, &message);
+    if (loop_ == nullptr) Fail(env, fault == FrameLoop::Fault::kArgument ? "bad-argument" : "io", message);
+    request_ = Napi::Persistent(View(env, loop_->request()));
+    reply_ = Napi::Persistent(View(env, loop_->reply()));
+
+    uv_loop_s* event_loop = nullptr;
+    if (napi_get_uv_event_loop(env, &event_loop) != napi_ok || !loop_->Watch(uv_backend_fd(event_loop))) {
+      Fail(env, "internal", "the thread's event loop cannot be watched");
+    }
+  }
+
+ private:
+  // ---- Arguments ------------------------------------------------------------------------------------------------------
+
+  static uint32_t ReadNumber(const Napi::Object& options, const char* name, double largest, const Napi::Value& value) {
+    const double number = value.IsNumber() ? value.As<Napi::Number>().DoubleValue() : -1;
+    if (!(number >= 0 && number <= largest) || number != static_cast<double>(static_cast<uint32_t>(number))) {
+      Fail(options.Env(), "bad-argument", std::string(name) + " must be a whole number, 0 to " +
+                                              std::to_string(static_cast<uint32_t>(largest)));
+    }
+    return static_cast<uint32_t>(number);
+  }
+
+  static FrameOptions ReadOptions(const Napi::Object& from) {
+    FrameOptions options;
+    const auto read = [&](const char* name, double largest, auto* into) {
+      const Napi::Value value = from.Get(name);
+      if (!value.IsUndefined()) {
+        *into = static_cast<std::remove_reference_t<decltype(*into)>>(ReadNumber(from, name, largest, value));
+      }
+    };
+    const Napi::Value path = from.Get("path");
+    if (path.IsString()) options.path = path.As<Napi::String>().Utf8Value();
+    read("fd", INT32_MAX, &options.fd);
+    read("mode", 0777, &options.mode);
+    read("spinMicroseconds", 1'000'000, &options.spin_microseconds);
+    read("maxFrame", UINT32_MAX, &options.max_frame);
+    read("maxConnections", UINT32_MAX, &options.max_connections);
+    read("stallMilliseconds", UINT32_MAX, &options.stall_milliseconds);
+    return options;
+  }
+
+  static Napi::FunctionReference ReadHandler(const Napi::Object& handlers, const char* name) {
+    const Napi::Value handler = handlers.Get(name);
+    if (!handler.IsFunction()) {
+      Fail(handlers.Env(), "bad-argument", std::string("the handler ") + name + " must be a function");
+    }
+    return Napi::Persistent(handler.As<Napi::Function>());
+  }
+
+  // A Buffer over the loop's memory. It holds the memory, not the loop: a view that outlives the server stays harmless.
+  Napi::Object View(Napi::Env env, uint8_t* memory) const {
+    auto* const hold = new std::shared_ptr<FrameBuffers>(loop_->buffers());
+    const auto release = [](napi_env, void*, void* hint) { delete static_cast<std::shared_ptr<FrameBuffers>*>(hint); };
+    napi_value view;
+    if (napi_create_external_buffer(env, max_frame_, memory, release, hold, &view) != napi_ok) {
+      delete hold;
+      Fail(env, "unsupported", "this runtime does not let an addon share memory with JavaScript");
+    }
+    return Napi::Object(env, view);
+  }
+
+  static uint64_t ReadConnection(const Napi::CallbackInfo& info) {
+    if (!info[0].IsNumber()) Fail(info.Env(), "bad-argument", "a connection is a number");
+    return static_cast<uint64_t>(info[0].As<Napi::Number>().Int64Value());
+  }
+
+  // ---- Methods --------------------------------------------------------------------------------------------------------
+
+  Napi::Value Id(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), loop_->id()); }
+
+  Napi::Value Turn(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    if (loop_->running()) Fail(env, "bad-argument", "turn was called from a handler: the server is in it already");
+    env_ = env;
+    turn_handlers_ = handlers_.Value();
+    turn_connect_ = connect_.Value();
+    turn_frame_ = frame_.Value();
+    turn_close_ = close_.Value();
+    turn_request_ = request_.Value();
+    turn_reply_ = reply_.Value();
+    switch (loop_->Run(this)) {
+      case FrameLoop::Turn::kWoken:
+        return Napi::String::New(env, "woken");
+      case FrameLoop::Turn::kPending:
+        return Napi::String::New(env, "pending");
+      case FrameLoop::Turn::kStopped:
+        return Napi::String::New(env, "stopped");
+      case FrameLoop::Turn::kFailed:
+        break;
+    }
+    return Napi::Value();  // the handler's exception is pending
+  }
+
+  void Send(const Napi::CallbackInfo& info) {
+    const uint64_t connection = ReadConnection(info);
+    if (!info[1].IsNumber() || !info[2].IsTypedArray() ||
+        info[2].As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array) {
+      Fail(info.Env(), "bad-argument", "send takes a connection, a call code and bytes");
+    }
+    const auto body = info[2].As<Napi::Uint8Array>();
+    if (!loop_->Send(connection, info[1].As<Napi::Number>().Uint32Value(), body.Data(), body.ByteLength())) {
+      Fail(info.Env(), "bad-argument", "the reply is longer than maxFrame");
+    }
+  }
+
+  void CloseConnection(const Napi::CallbackInfo& info) { loop_->CloseConnection(ReadConnection(info)); }
+
+  Napi::Value Statistics(const Napi::CallbackInfo& info) {
+    const FrameStatistics statistics = loop_->statistics();
+    const auto result = Napi::Object::New(info.Env());
+    result.Set("connections", static_cast<double>(statistics.connections));
+    result.Set("frames", static_cast<double>(statistics.frames));
+    result.Set("rejected", static_cast<double>(statistics.rejected));
+    return result;
+  }
+
+  void Stop(const Napi::CallbackInfo&) { loop_->Stop(); }
+
+  // ---- From the loop to JavaScript: plain Node-API, because every frame passes here --------------------------------------
+
+  class Scope {
+   public:
+    explicit Scope(napi_env env) : env_(env) { napi_open_handle_scope(env, &scope_); }
+    ~Scope() { napi_close_handle_scope(env_, scope_); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    napi_env env_;
+    napi_handle_scope scope_ = nullptr;
+  };
+
+  napi_value Number(uint64_t value) const {
+    napi_value number = nullptr;
+    napi_create_int64(env_, static_cast<int64_t>(value), &number);
+    return number;
+  }
+
+  // Calls a handler. False when it threw, or when this thread may run no more JavaScript.
+  bool Call(napi_value function, const napi_value* arguments, size_t count, napi_value* result) const {
+    return napi_call_function(env_, turn_handlers_, function, count, arguments, result) == napi_ok;
+  }
+
+  int64_t AsAnswer(napi_value result, int64_t largest, const char* rule) const {
+    double answer;
+    if (napi_get_value_double(env_, result, &answer) == napi_ok && answer >= -1 && answer <= static_cast<double>(largest) &&
+        answer == static_cast<double>(static_cast<int64_t>(answer))) {
+      return static_cast<int64_t>(answer);
+    }
+    napi_throw_range_error(env_, nullptr, rule);
+    return kFrameFailed;
+  }
+
+  int64_t Connect(uint64_t connection, const FramePeer& peer, uint8_t version) override {
+    const Scope scope(env_);
+    napi_value who = nullptr;
+    napi_create_object(env_, &who);
+    napi_set_named_property(env_, who, "pid", Number(static_cast<uint64_t>(static_cast<int64_t>(peer.pid))));
+    napi_set_named_property(env_, who, "uid", Number(peer.uid));
+    napi_set_named_property(env_, who, "gid", Number(peer.gid));
+    const napi_value arguments[] = {Number(connection), who, Number(version)};
+    napi_value result;
+    if (!Call(turn_connect_, arguments, 3, &result)) return kFrameFailed;
+    return AsAnswer(result, 255, "the connect handler must return a version byte, or -1");
+  }
+
+  int64_t Frame(uint64_t connection, uint32_t call_code, uint32_t length) override {
+    const Scope scope(env_);
+    const napi_value arguments[] = {Number(connection), Number(call_code), turn_request_, Number(length), turn_reply_};
+    napi_value result;
+    if (!Call(turn_frame_, arguments, 5, &result)) return kFrameFailed;
+    return AsAnswer(result, max_frame_, "the frame handler must return a length up to maxFrame, 0 or -1");
+  }
+
+  int64_t Close(uint64_t connection) override {
+    const Scope scope(env_);
+    const napi_value arguments[] = {Number(connection)};
+    napi_value result;
+    return Call(turn_close_, arguments, 1, &result) ? 0 : kFrameFailed;
+  }
+
+  std::unique_ptr<FrameLoop> loop_;
+  uint32_t max_frame_ = 0;
+  Napi::ObjectReference handlers_;
+  Napi::FunctionReference connect_;
+  Napi::FunctionReference frame_;
+  Napi::FunctionReference close_;
+  Napi::ObjectReference request_;
+  Napi::ObjectReference reply_;
+
+  // The same as handles of the running turn.
+  napi_env env_ = nullptr;
+  napi_value turn_handlers_ = nullptr;
+  napi_value turn_connect_ = nullptr;
+  napi_value turn_frame_ = nullptr;
+  napi_value turn_close_ = nullptr;
+  napi_value turn_request_ = nullptr;
+  napi_value turn_reply_ = nullptr;
+};
+
+uint32_t ReadServer(const Napi::CallbackInfo& info) {
+  if (!info[0].IsNumber()) Fail(info.Env(), "bad-argument", "a frame server is a number");
+  return info[0].As<Napi::Number>().Uint32Value();
+}
+
+void WakeFrameServer(const Napi::CallbackInfo& info) { FrameSignal::WakeById(ReadServer(info)); }
+void StopFrameServer(const Napi::CallbackInfo& info) { FrameSignal::StopById(ReadServer(info)); }
+
+}  // namespace
+
+void RegisterFrameServer(Napi::Env env, Napi::Object exports) {
+  auto* const constructor = new Napi::FunctionReference(Napi::Persistent(FrameServer::Define(env)));
+  const auto create = [constructor](const Napi::CallbackInfo& info) -> Napi::Value {
+    return constructor->New({info[0], info[1]});
+  };
+  exports.Set("createFrameServer", Napi::Function::New(env, create, "createFrameServer"));
+  exports.Set("wakeFrameServer", Napi::Function::New(env, WakeFrameServer, "wakeFrameServer"));
+  exports.Set("stopFrameServer", Napi::Function::New(env, StopFrameServer, "stopFrameServer"));
+  env.AddCleanupHook([constructor] { delete constructor; });
+}
+
+}  // namespace dke
