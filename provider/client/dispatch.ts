@@ -54,7 +54,8 @@ const guarded = (name: CallName, handler: Handler): ((connection: Connection, in
   }
 };
 
-const handlers = Object.fromEntries(
+/** Every function the agent carries, behind its guard. */
+export const handlers = Object.fromEntries(
   Object.entries(chapters).map(([name, handler]) => [name, guarded(name as CallName, handler as Handler)]),
 ) as Handlers<Connection>;
 

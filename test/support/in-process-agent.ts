@@ -1,0 +1,85 @@
+// The agent's functions called directly, without socket, threads or HTTP: for unit tests of what they mean. The wire has its
+// own tests, and the conformance tests go through all of it.
+import { core } from '../../addon/core.ts';
+import { Connection } from '../../provider/client/connection.ts';
+import { handlers } from '../../provider/client/dispatch.ts';
+import { returnValueFor } from '../../provider/client/errors.ts';
+import type { CallName, Input, Output } from '../../provider/schema/calls.ts';
+import { CKR, returnValueName } from '../../provider/schema/return-values.ts';
+import { LengthOnly, type OutBuffer } from '../../provider/schema/types.ts';
+import { type MemoryService, openMemoryService } from './memory-service.ts';
+
+export interface InProcessAgent {
+  readonly service: MemoryService;
+  readonly connection: Connection;
+  readonly lines: string[];
+  /** Answers the function's output, or throws an `RvError` with the name of the return value. */
+  call<N extends CallName>(name: N, input: Input<N>): Promise<Output<N>>;
+  /** The name of the return value. */
+  rv<N extends CallName>(name: N, input: Input<N>): Promise<string>;
+  /** Opens a session; read-write unless told otherwise. */
+  open(readWrite?: boolean): Promise<number>;
+}
+
+export class RvError extends Error {
+  readonly rv: string;
+  constructor(rv: string) {
+    super(rv);
+    this.rv = rv;
+  }
+}
+
+export const startInProcess = async (options: { login?: boolean } = {}): Promise<InProcessAgent> => {
+  core.initialize({ allowUnlocked: true });
+  const service = openMemoryService();
+  const lines: string[] = [];
+  const connection = new Connection(1, { pid: 4242, uid: 1000, gid: 1000 }, 'own', {
+    open: async () => ({ id: 1, door: service }),
+    release: () => undefined,
+    log: (_context, level, fields, message) => lines.push(`${level} ${message} ${JSON.stringify(fields)}`),
+    userName: () => 'tester',
+  });
+  const call = async <N extends CallName>(name: N, input: Input<N>): Promise<Output<N>> => {
+    const handler = handlers[name];
+    if (handler === undefined) throw new RvError('CKR_FUNCTION_NOT_SUPPORTED');
+    try {
+      return await handler(connection, input);
+    } catch (error) {
+      const rv = returnValueName(returnValueFor(error, name));
+      if (rv === 'CKR_GENERAL_ERROR') throw error;
+      throw new RvError(rv);
+    }
+  };
+  const agent: InProcessAgent = {
+    service,
+    connection,
+    lines,
+    call,
+    async rv(name, input) {
+      try {
+        const output = await call(name, input);
+        const { rv = CKR.OK } = (typeof output === 'object' && output !== null ? output : {}) as { rv?: number };
+        return returnValueName(rv);
+      } catch (error) {
+        if (error instanceof RvError) return error.rv;
+        throw error;
+      }
+    },
+    open: (readWrite = true) => call('C_OpenSession', { slot: 0, flags: readWrite ? 6 : 4 }) as Promise<number>,
+  };
+  await call('C_Initialize', { handshake: Buffer.alloc(0), reservedPresent: false, reserved: Buffer.alloc(0) });
+  if (options.login !== false) {
+    const session = await agent.open(false);
+    await call('C_Login', { session, userType: 1, pin: Buffer.from('any') });
+  }
+  return agent;
+};
+
+/** Room for bytes, as a caller gives it; null asks for the length. */
+export const room = (capacity: number | null): OutBuffer => ({ capacity, space: Buffer.alloc(capacity ?? 0) });
+
+/** What a function gave out: the bytes, or the length that it wants. */
+export const given = (out: OutBuffer, output: number | Uint8Array | LengthOnly): Buffer | number => {
+  if (output instanceof LengthOnly) return output.length;
+  return typeof output === 'number' ? Buffer.from(out.space.subarray(0, output)) : Buffer.from(output);
+};
