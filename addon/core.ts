@@ -6,8 +6,8 @@
 //
 // Errors: every function throws `CoreError` with a `code` from `CoreErrorCode`. Messages hold no data.
 
-import { createRequire } from 'node:module';
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 declare const keyRefBrand: unique symbol;
@@ -44,7 +44,17 @@ export class CoreError extends Error {
 
 export type Digest = 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512';
 export type Curve = 'p256' | 'p384' | 'p521';
-export type KeyKind = 'aes' | 'generic' | 'kek' | 'rsa-private' | 'rsa-public' | 'ec-private' | 'ec-public' | 'ed25519-private' | 'ed25519-public' | 'x25519-private';
+export type KeyKind =
+  | 'aes'
+  | 'generic'
+  | 'kek'
+  | 'rsa-private'
+  | 'rsa-public'
+  | 'ec-private'
+  | 'ec-public'
+  | 'ed25519-private'
+  | 'ed25519-public'
+  | 'x25519-private';
 
 export interface KeyDescription {
   readonly kind: KeyKind;
@@ -62,12 +72,20 @@ export type CipherParameters =
   | { readonly algorithm: 'aes-gcm'; readonly iv: Uint8Array; readonly aad?: Uint8Array; readonly tagLength: number };
 export type Direction = 'encrypt' | 'decrypt';
 
-export type MacParameters = { readonly algorithm: 'hmac'; readonly digest: Digest } | { readonly algorithm: 'aes-cmac' };
+export type MacParameters =
+  | { readonly algorithm: 'hmac'; readonly digest: Digest }
+  | { readonly algorithm: 'aes-cmac' };
 
 /** `message` inputs are hashed inside; `prehashed` inputs are the digest itself (RSA PKCS#1: the DigestInfo when `digest` is absent). */
 export type SignatureParameters =
   | { readonly algorithm: 'rsa-pkcs1'; readonly digest?: Digest }
-  | { readonly algorithm: 'rsa-pss'; readonly digest: Digest; readonly mgfDigest: Digest; readonly saltLength: number; readonly prehashed?: boolean }
+  | {
+      readonly algorithm: 'rsa-pss';
+      readonly digest: Digest;
+      readonly mgfDigest: Digest;
+      readonly saltLength: number;
+      readonly prehashed?: boolean;
+    }
   | { readonly algorithm: 'ecdsa'; readonly digest?: Digest; readonly encoding: 'p1363' | 'der' }
   | { readonly algorithm: 'ed25519' };
 
@@ -120,9 +138,19 @@ export interface XksRequestMetadata {
 export type XksOperation = 'health' | 'metadata' | 'encrypt' | 'decrypt';
 /** A parsed XKS request: the metadata as strings, the secret members kept inside the addon under `body`. */
 export type XksParsed =
-  | { readonly ok: true; readonly body: number; readonly requestMetadata: XksRequestMetadata | undefined; readonly empty: boolean; readonly keyVersion: number }
+  | {
+      readonly ok: true;
+      readonly body: number;
+      readonly requestMetadata: XksRequestMetadata | undefined;
+      readonly empty: boolean;
+      readonly keyVersion: number;
+    }
   | { readonly ok: false; readonly errorName: XksBodyErrorName; readonly message: string };
-export type XksBodyErrorName = 'ValidationException' | 'UnsupportedOperationException' | 'InvalidCiphertextException' | 'InternalException';
+export type XksBodyErrorName =
+  | 'ValidationException'
+  | 'UnsupportedOperationException'
+  | 'InvalidCiphertextException'
+  | 'InternalException';
 
 export interface FrameServerOptions {
   /** Path of the unix socket to make; or `fd`, an already listening socket (systemd). */
@@ -219,7 +247,14 @@ export interface Core {
   /** Wipes the key now; running operations on it fail with bad-key from here on. Unknown references are ignored. */
   release(key: KeyRef): void;
   /** HKDF-SHA-256 (RFC 5869) from a secret key into a new one. */
-  hkdf(key: KeyRef, digest: Digest, salt: Uint8Array, info: Uint8Array, kind: 'aes' | 'generic' | 'kek', bytes: number): KeyRef;
+  hkdf(
+    key: KeyRef,
+    digest: Digest,
+    salt: Uint8Array,
+    info: Uint8Array,
+    kind: 'aes' | 'generic' | 'kek',
+    bytes: number,
+  ): KeyRef;
 
   // --- one-shot ciphers: bytes written into `out` are returned as a count -------------------------------------------
   /**
@@ -282,7 +317,11 @@ export interface Core {
   /** Name of the file system below a path and whether overwriting in place erases there. */
   fileSystem(path: string): { readonly name: string; readonly overwritesInPlace: boolean };
   /** Key pair and self-signed X.509 certificate (P-256): the key file is written by the addon (mode 0600). Returns the certificate as PEM. */
-  createSelfSignedCertificate(options: { readonly keyPath: string; readonly names: readonly string[]; readonly days: number }): string;
+  createSelfSignedCertificate(options: {
+    readonly keyPath: string;
+    readonly names: readonly string[];
+    readonly days: number;
+  }): string;
 
   // --- XKS ----------------------------------------------------------------------------------------------------------------
   /** kSigning for one day and region (SigV4), from a generic key holding the secret access key. */
@@ -311,7 +350,8 @@ const packageRoot = (from: string): string => {
   for (let folder = from; ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'addon'))) return folder;
     if (existsSync(join(folder, 'dke_core.node'))) return folder;
-    if (folder === dirname(folder)) throw new CoreError('io', 'the core addon is not built: run `npm run build:native`');
+    if (folder === dirname(folder))
+      throw new CoreError('io', 'the core addon is not built: run `npm run build:native`');
   }
 };
 
@@ -320,7 +360,7 @@ const load = (): Core => {
   const candidates = [join(root, 'build', 'Release', 'dke_core.node'), join(root, 'dke_core.node')];
   const path = candidates.find((candidate) => existsSync(candidate));
   if (path === undefined) throw new CoreError('io', 'the core addon is not built: run `npm run build:native`');
-  const binding = createRequire(import.meta.url)(path) as Core & { setErrorClass(constructor: typeof CoreError): void };
+  const binding = createRequire(import.meta.url)(path) as Core & { setErrorClass(errorClass: typeof CoreError): void };
   binding.setErrorClass(CoreError);
   return binding;
 };
