@@ -33,7 +33,11 @@ export class ServiceError extends Error {
   /** What the person can do about it, where there is something. */
   readonly hint: string | undefined;
 
-  constructor(code: ServiceErrorCode, message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {
+  constructor(
+    code: ServiceErrorCode,
+    message: string,
+    options: { readonly hint?: string; readonly cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.hint = options.hint;

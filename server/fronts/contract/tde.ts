@@ -114,7 +114,10 @@ export interface TdeRoutes {
   getObject: { head: Record<string, never>; answer: TokenObject };
   /** Raw answer bytes: the value of a data object, certificate or public key; of a secret key only if extractable and not sensitive. */
   readValue: { head: Record<string, never>; answer: Record<string, never> };
-  updateObject: { head: { readonly label?: string; readonly attributes?: string; readonly usages?: readonly KeyUsage[] }; answer: TokenObject };
+  updateObject: {
+    head: { readonly label?: string; readonly attributes?: string; readonly usages?: readonly KeyUsage[] };
+    answer: TokenObject;
+  };
   /** Destroys, for good. */
   destroyObject: { head: Record<string, never>; answer: Record<string, never> };
   /** Checks that the key may be used so, now: cheap. */

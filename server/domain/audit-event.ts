@@ -1,0 +1,107 @@
+// Every kind of audit record and the fields it may bear: an allow-list, so that no secret can slip in by a new member.
+// Identifiers, names, counts and states only; never a credential, a key, an input or an output.
+
+export const auditKinds = {
+  'service.started': ['version', 'rootEpoch', 'fileSystem', 'erasure'],
+  'service.stopped': [],
+  'tenant.created': ['name'],
+  'vault.created': ['name', 'kind'],
+  'vault.enabled': ['name'],
+  'vault.disabled': ['name'],
+  'vault.deleted': ['name'],
+  'key.created': [
+    'name',
+    'kind',
+    'vaultId',
+    'algorithm',
+    'bits',
+    'usages',
+    'origin',
+    'label',
+    'applicationId',
+    'appId',
+    'host',
+    'process',
+  ],
+  'key.enabled': ['name'],
+  'key.disabled': ['name'],
+  'key.rotated': ['name', 'version'],
+  'key.deleted': ['name', 'kind', 'vaultCopy'],
+  'key.reimported': ['name', 'applicationId', 'appId', 'host', 'process'],
+  'key.destroyed': ['name', 'kind', 'label', 'applicationId', 'appId', 'host', 'process', 'blastRadius'],
+  'key.unrecoverable': ['name', 'destroyedAt', 'erasure'],
+  'key.denied': ['applicationId', 'appId', 'host', 'process', 'operation', 'reason'],
+  'row.tampered': ['table'],
+  'erasure.started': ['rootEpoch', 'keys'],
+  'erasure.finished': ['rootEpoch', 'keys', 'records'],
+  'group.created': ['name', 'vaultId'],
+  'application.registered': ['name', 'groupId', 'appId'],
+  'application.enabled': ['name'],
+  'application.disabled': ['name'],
+  'access-guid.added': ['accessGuidId'],
+  'access-guid.removed': ['accessGuidId'],
+  'instance.first-used': [
+    'accessGuidId',
+    'appId',
+    'host',
+    'process',
+    'osUser',
+    'libraryVersion',
+    'agentVersion',
+    'pid',
+  ],
+  'application.used': ['from', 'to', 'operations', 'failures'],
+  'object.created': ['class', 'label', 'handle', 'appId', 'host', 'process'],
+  'object.updated': ['class', 'label', 'handle', 'changed', 'appId', 'host', 'process'],
+  'object.destroyed': ['class', 'label', 'handle', 'appId', 'host', 'process'],
+  'endpoint.created': ['name', 'prefix', 'vaultId', 'keyId'],
+  'endpoint.enabled': ['name'],
+  'endpoint.disabled': ['name'],
+  'endpoint.deleted': ['name', 'prefix'],
+  'endpoint.credential-added': ['accessKeyId'],
+  'endpoint.credential-removed': ['accessKeyId'],
+  'token.created': ['name', 'expiresAt'],
+  'token.revoked': ['name'],
+  'authentication.failed': ['channel', 'reason', 'count'],
+} as const satisfies Record<string, readonly string[]>;
+
+export type AuditKind = keyof typeof auditKinds;
+export type AuditField<K extends AuditKind> = (typeof auditKinds)[K][number];
+/** JSON values without secrets; canonical JSON is stored. */
+export type AuditValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly AuditValue[]
+  | { readonly [name: string]: AuditValue };
+export type AuditDetails<K extends AuditKind> = { readonly [F in AuditField<K>]?: AuditValue };
+
+export type SubjectKind =
+  | 'service'
+  | 'tenant'
+  | 'vault'
+  | 'key'
+  | 'group'
+  | 'application'
+  | 'object'
+  | 'endpoint'
+  | 'token';
+
+/** A stored record. `sequence` gives the order; `at` is for people. */
+export interface AuditEvent {
+  readonly sequence: number;
+  readonly at: number;
+  readonly kind: AuditKind;
+  readonly actorKind: 'administrator' | 'application' | 'service';
+  readonly actorId: string;
+  readonly actorName: string;
+  readonly peer: string | null;
+  readonly tenantId: string;
+  readonly subjectKind: SubjectKind;
+  readonly subjectId: string;
+  readonly requestId: string;
+  readonly details: { readonly [name: string]: AuditValue };
+}
+
+export const isAuditKind = (text: string): text is AuditKind => Object.hasOwn(auditKinds, text);

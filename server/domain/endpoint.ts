@@ -1,0 +1,36 @@
+// Key store endpoints: what a cloud key service calls under /xks/<prefix>.
+
+import type { Integrity } from './vault.ts';
+
+export type EndpointState = 'enabled' | 'disabled' | 'deleted';
+
+export interface EndpointCredential {
+  readonly id: string;
+  readonly endpointId: string;
+  /** 20 characters of A-Z2-7. */
+  readonly accessKeyId: string;
+  readonly createdAt: number;
+  readonly lastUsedAt: number | null;
+}
+
+export interface Endpoint {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly vaultId: string;
+  readonly keyId: string;
+  readonly state: EndpointState;
+  /** Whether operators may ask for health without a signature. */
+  readonly operatorProbes: boolean;
+  readonly createdAt: number;
+  /** At most two: the old and the new one of a rotation. */
+  readonly credentials: readonly EndpointCredential[];
+  readonly integrity: Integrity;
+}
+
+/** One path segment; the whole path /xks/<prefix>/kms/xks/v1 stays below 128 characters. */
+export const prefixPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+/** The path that the cloud key service is given. */
+export const xksProxyUriPath = (prefix: string): string => `/xks/${prefix}/kms/xks/v1`;

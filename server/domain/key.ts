@@ -1,0 +1,44 @@
+// Keys: general-purpose ones and TDE master keys share one row type. Material is elsewhere and sealed; nothing here is secret.
+
+import type { KeyState } from './lifecycle.ts';
+import type { Integrity } from './vault.ts';
+
+export type KeyAlgorithm = 'aes' | 'generic' | 'rsa' | 'ec' | 'ed25519';
+export const keyUsages = ['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] as const;
+export type KeyUsage = (typeof keyUsages)[number];
+
+export interface Key {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly vaultId: string;
+  /** For people. A master key's name is its label when that is text, else the label in hexadecimal. */
+  readonly name: string;
+  /** 'general': made by a person. 'master': a token key of a TDE application, with its own sealed copy. */
+  readonly kind: 'general' | 'master';
+  readonly algorithm: KeyAlgorithm;
+  readonly bits: number;
+  readonly usages: readonly KeyUsage[];
+  readonly state: KeyState;
+  /** Set by disable, cleared by enable; kept through soft deletion, so that deleting a disabled key does not free its use. */
+  readonly disabledAt: number | null;
+  readonly currentVersion: number;
+  readonly createdAt: number;
+  readonly deletedAt: number | null;
+  /** The time of the last re-import after the soft deletion; null when there was none. */
+  readonly reimportedAt: number | null;
+  readonly destroyedAt: number | null;
+  /** End of the erasure turn: from here old pages, logs and backups of the database open no more. */
+  readonly unrecoverableAt: number | null;
+  /** The TDE application that owns it; null for general keys. */
+  readonly applicationId: string | null;
+  /** 'tampered': a stored column was changed from outside; every use is refused and an alarm was recorded. */
+  readonly integrity: Integrity;
+}
+
+export interface KeyVersion {
+  readonly keyId: string;
+  readonly version: number;
+  readonly createdAt: number;
+  /** Whether the shared vault holds a copy now. False after soft deletion (until re-import) and after destruction. */
+  readonly vaultCopy: boolean;
+}

@@ -1,0 +1,125 @@
+// What a database binds to: groups, applications, their credentials and instances, master keys and token objects.
+
+import type { Key, KeyAlgorithm, KeyUsage } from './key.ts';
+import type { KeyState } from './lifecycle.ts';
+import type { Integrity } from './vault.ts';
+
+/** Applications of one group may find and use each other's master keys (a cloned PDB needs it), not change or destroy them. */
+export interface TdeGroup {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  /** The vault, made with the group, that holds the shared copies of its master keys. */
+  readonly vaultId: string;
+  readonly createdAt: number;
+}
+
+export type ApplicationState = 'enabled' | 'disabled';
+
+export interface TdeApplication {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly groupId: string;
+  readonly name: string;
+  /** The app_id offered in server_url. Instances may use others: any `appIdPattern` text. */
+  readonly appId: string;
+  readonly state: ApplicationState;
+  readonly createdAt: number;
+  readonly integrity: Integrity;
+}
+
+/** What an app_id may look like in server_url. Case-sensitive. */
+export const appIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** One access_guid of an application: never the value, which is kept as a keyed hash only. At most two are live. */
+export interface AccessGuid {
+  readonly id: string;
+  readonly applicationId: string;
+  readonly createdAt: number;
+  readonly removedAt: number | null;
+  readonly lastUsedAt: number | null;
+  readonly integrity: Integrity;
+}
+
+/** Who used an application: one row per (application, access_guid, app_id, host, process, operating system user). */
+export interface Instance {
+  readonly id: string;
+  readonly applicationId: string;
+  readonly accessGuidId: string;
+  readonly appId: string;
+  readonly host: string;
+  readonly process: string;
+  readonly osUser: string;
+  readonly libraryVersion: string;
+  readonly agentVersion: string;
+  /** The last process id seen. */
+  readonly pid: number;
+  readonly firstUsedAt: number;
+  readonly lastUsedAt: number;
+  readonly uses: number;
+}
+
+export type ObjectClass = 'secret-key' | 'public-key' | 'private-key' | 'certificate' | 'data';
+
+/** A token object as the provider sees it. Key objects share their id with a `Key`. */
+export interface TokenObject {
+  /** Stable, positive, below 2^31, never reused. */
+  readonly handle: number;
+  readonly id: string;
+  readonly tenantId: string;
+  readonly groupId: string;
+  readonly applicationId: string;
+  readonly class: ObjectClass;
+  /** Base64 of the label's bytes. */
+  readonly label: string;
+  readonly algorithm: KeyAlgorithm | null;
+  readonly bits: number | null;
+  readonly usages: readonly KeyUsage[];
+  readonly sensitive: boolean;
+  readonly extractable: boolean;
+  readonly modifiable: boolean;
+  readonly destroyable: boolean;
+  readonly local: boolean;
+  readonly private: boolean;
+  /** Base64, or null. */
+  readonly checkValue: string | null;
+  /** Base64 of the agent's own encoding of every other attribute. */
+  readonly attributes: string;
+  readonly createdAt: number;
+  /** The key's state; data objects are always active. */
+  readonly state: KeyState;
+  readonly integrity: Integrity;
+}
+
+/** A master key as people see it. */
+export interface MasterKey extends Key {
+  readonly kind: 'master';
+  readonly applicationId: string;
+  readonly groupId: string;
+  readonly handle: number;
+  /** Base64 of the label's bytes. */
+  readonly label: string;
+  readonly origin: 'generated' | 'imported';
+  /** Whether the application's sealed copy exists (it does until destruction). */
+  readonly sealedCopy: boolean;
+  readonly vaultCopy: boolean;
+  readonly lastUsedAt: number | null;
+}
+
+/** Which instances a destruction would cut off: everybody who used an access_guid of the owning application, and borrowers of the group. */
+export interface BlastRadius {
+  readonly keyId: string;
+  readonly applicationId: string;
+  readonly applicationName: string;
+  /** Instances of the owning application, latest use first. */
+  readonly instances: readonly Instance[];
+  /** Other applications of the group: they can find and use the key too. */
+  readonly groupApplications: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly instances: readonly Instance[];
+  }[];
+  readonly appIds: readonly string[];
+  readonly hosts: readonly string[];
+  readonly lastUsedAt: number | null;
+}

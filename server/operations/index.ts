@@ -1,0 +1,329 @@
+// What the service can do: the face that fronts, the command line and diagnostics call. Each member is one file beside this
+// one; `compose.ts` builds them from ports.
+//
+// Every method that changes something writes its audit record in the same transaction and resolves after the commit and
+// after every in-memory view in this process has been renewed. Errors are `ServiceError`. Times are milliseconds since
+// the epoch. Identifiers are compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
+
+import type { CipherParameters, MacParameters } from '../../addon/core.ts';
+import type { Actor } from '../domain/actor.ts';
+import type { ApiToken } from '../domain/api-token.ts';
+import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
+import type { Endpoint, EndpointCredential } from '../domain/endpoint.ts';
+import type { Key, KeyUsage, KeyVersion } from '../domain/key.ts';
+import type { KeyState } from '../domain/lifecycle.ts';
+import type { Page, PageRequest } from '../domain/page.ts';
+import type {
+  AccessGuid,
+  BlastRadius,
+  Instance,
+  MasterKey,
+  ObjectClass,
+  TdeApplication,
+  TdeGroup,
+  TokenObject,
+} from '../domain/tde.ts';
+import type { Tenant } from '../domain/tenant.ts';
+import type { Vault } from '../domain/vault.ts';
+import type { XksRequestRecord } from '../ports/xks-directory.ts';
+
+export interface TenantOperations {
+  list(actor: Actor): Promise<readonly Tenant[]>;
+  get(actor: Actor, id: string): Promise<Tenant>;
+  /** The tenant that everything belongs to when none is named. */
+  default(): Promise<Tenant>;
+}
+
+export interface VaultOperations {
+  /** Names are unique among the live vaults of a tenant: 'conflict'. */
+  create(actor: Actor, input: { readonly name: string }): Promise<Vault>;
+  list(actor: Actor, query: PageRequest): Promise<Page<Vault>>;
+  get(actor: Actor, id: string): Promise<Vault>;
+  enable(actor: Actor, id: string): Promise<Vault>;
+  disable(actor: Actor, id: string): Promise<Vault>;
+  /** The row stays with state 'deleted'; keys inside are found no more. A TDE vault with live master keys: 'conflict'. */
+  delete(actor: Actor, id: string): Promise<Vault>;
+}
+
+export interface KeyFilter extends PageRequest {
+  readonly vaultId?: string | undefined;
+  readonly kind?: 'general' | 'master' | undefined;
+  readonly state?: KeyState | undefined;
+}
+
+export interface KeyOperations {
+  /** An AES-256 key for encrypt and decrypt, made inside the addon. The name is for people and need not be unique. */
+  create(actor: Actor, input: { readonly name: string; readonly vaultId: string }): Promise<Key>;
+  list(actor: Actor, query: KeyFilter): Promise<Page<Key>>;
+  /** Any state, destroyed ones too: a tombstone outlives its key. */
+  get(actor: Actor, id: string): Promise<Key>;
+  versions(actor: Actor, id: string): Promise<readonly KeyVersion[]>;
+  enable(actor: Actor, id: string): Promise<Key>;
+  disable(actor: Actor, id: string): Promise<Key>;
+  /**
+   * Soft deletion, for general and master keys: the row stays, the vault copy is cleared. `vaultCopyCleared` false means
+   * that clearing failed (best effort) while the state did change.
+   */
+  softDelete(actor: Actor, id: string): Promise<{ readonly key: Key; readonly vaultCopyCleared: boolean }>;
+  /** Adds a version; older versions go on opening what they sealed. General keys only: 'conflict' for master keys. */
+  rotate(actor: Actor, id: string): Promise<KeyVersion>;
+}
+
+export interface TdeGroupOperations {
+  /** Makes the group and its vault. */
+  create(actor: Actor, input: { readonly name: string }): Promise<TdeGroup>;
+  list(actor: Actor, query: PageRequest): Promise<Page<TdeGroup>>;
+  get(actor: Actor, id: string): Promise<TdeGroup>;
+}
+
+/** An access_guid, shown this once: keep the text short-lived and out of logs. */
+export interface IssuedAccessGuid {
+  readonly record: AccessGuid;
+  /** The bearer credential: `access_token` in pkcs11.toml. */
+  readonly accessGuid: string;
+  /** `server_url` in pkcs11.toml; embeds the access_guid and the application's app_id. */
+  readonly serverUrl: string;
+}
+
+export interface ApplicationOperations {
+  register(
+    actor: Actor,
+    /** `appId` defaults to the name when that fits `appIdPattern`, else 'default'. */
+    input: { readonly name: string; readonly groupId: string; readonly appId?: string | undefined },
+  ): Promise<IssuedAccessGuid & { readonly application: TdeApplication }>;
+  list(actor: Actor, query: PageRequest & { readonly groupId?: string | undefined }): Promise<Page<TdeApplication>>;
+  get(actor: Actor, id: string): Promise<TdeApplication>;
+  enable(actor: Actor, id: string): Promise<TdeApplication>;
+  disable(actor: Actor, id: string): Promise<TdeApplication>;
+  /** Issues a second access_guid; both hold until `removeAccessGuid`. With two live ones: 'conflict'. */
+  rotateAccessGuid(actor: Actor, id: string): Promise<IssuedAccessGuid>;
+  /** Live and removed ones, newest first. */
+  accessGuids(actor: Actor, id: string): Promise<readonly AccessGuid[]>;
+  /** The last live one is not removed ('conflict'): disable the application instead. */
+  removeAccessGuid(actor: Actor, id: string, accessGuidId: string): Promise<AccessGuid>;
+  /** Latest use first. */
+  instances(actor: Actor, id: string): Promise<readonly Instance[]>;
+}
+
+export interface MasterKeyOperations {
+  /** The history of an application: newest first, destroyed ones included. */
+  list(actor: Actor, applicationId: string, query: PageRequest): Promise<Page<MasterKey>>;
+  get(actor: Actor, applicationId: string, keyId: string): Promise<MasterKey>;
+  blastRadius(actor: Actor, applicationId: string, keyId: string): Promise<BlastRadius>;
+  /** Terminal. Both copies are overwritten in the transaction of the marker; an erasure turn follows by itself. */
+  destroy(
+    actor: Actor,
+    applicationId: string,
+    keyId: string,
+  ): Promise<{ readonly key: MasterKey; readonly blastRadius: BlastRadius }>;
+}
+
+/** A credential whose secret is shown this once. The caller wipes `secretAccessKey` after it was sent. */
+export interface IssuedEndpointCredential {
+  readonly credential: EndpointCredential;
+  /** 64 ASCII characters. */
+  readonly secretAccessKey: Buffer;
+}
+
+export interface EndpointOperations {
+  /** `prefix` is made at random when absent; a taken one is 'conflict'. The key must be a live AES-256 key of the vault. */
+  create(
+    actor: Actor,
+    input: {
+      readonly name: string;
+      readonly prefix?: string | undefined;
+      readonly vaultId: string;
+      readonly keyId: string;
+      readonly operatorProbes?: boolean | undefined;
+    },
+  ): Promise<Endpoint>;
+  list(actor: Actor, query: PageRequest): Promise<Page<Endpoint>>;
+  get(actor: Actor, id: string): Promise<Endpoint>;
+  enable(actor: Actor, id: string): Promise<Endpoint>;
+  disable(actor: Actor, id: string): Promise<Endpoint>;
+  delete(actor: Actor, id: string): Promise<Endpoint>;
+  /** At most two live: 'conflict'. */
+  addCredential(actor: Actor, id: string): Promise<IssuedEndpointCredential>;
+  removeCredential(actor: Actor, id: string, credentialId: string): Promise<Endpoint>;
+  /** The request log, newest first. */
+  requests(
+    actor: Actor,
+    id: string,
+    query: PageRequest,
+  ): Promise<Page<XksRequestRecord & { readonly sequence: number }>>;
+}
+
+export interface AuditFilter extends PageRequest {
+  readonly kind?: AuditKind | undefined;
+  readonly actorId?: string | undefined;
+  readonly subjectId?: string | undefined;
+  readonly requestId?: string | undefined;
+  /** Inclusive. */
+  readonly from?: number | undefined;
+  /** Exclusive. */
+  readonly to?: number | undefined;
+  /** 'newest' first when absent. */
+  readonly order?: 'newest' | 'oldest' | undefined;
+}
+
+export interface AuditOperations {
+  list(actor: Actor, query: AuditFilter): Promise<Page<AuditEvent>>;
+}
+
+export interface TokenOperations {
+  /** `token` is shown this once. */
+  create(
+    actor: Actor,
+    input: { readonly name: string; readonly expiresAt?: number | null | undefined },
+  ): Promise<{ readonly record: ApiToken; readonly token: string }>;
+  list(actor: Actor, query: PageRequest): Promise<Page<ApiToken>>;
+  /** The last live token is not revoked ('conflict'). */
+  revoke(actor: Actor, id: string): Promise<ApiToken>;
+}
+
+export interface HealthCheck {
+  readonly name: 'store' | 'root-key' | 'round-trip';
+  readonly healthy: boolean;
+  readonly detail: string;
+  readonly durationMs: number;
+}
+
+export interface Health {
+  readonly healthy: boolean;
+  readonly at: number;
+  readonly checks: readonly HealthCheck[];
+}
+
+/** What the service tells about itself. */
+export interface ServiceStatus {
+  readonly version: string;
+  readonly nodeVersion: string;
+  readonly startedAt: number;
+  readonly rootEpoch: number;
+  readonly erasure: { readonly fileSystem: string; readonly overwritesInPlace: boolean; readonly pendingKeys: number };
+  readonly store: { readonly dialect: string; readonly path: string | null };
+  readonly memory: {
+    readonly capacity: number;
+    readonly used: number;
+    readonly keys: number;
+    readonly locked: boolean;
+  };
+  readonly requestLog: { readonly queued: number; readonly dropped: number };
+}
+
+// --- the TDE data path ------------------------------------------------------------------------------------------------
+
+/** What the agent says about the process that calls; names are cut to 255 characters. */
+export interface InstanceDescription {
+  readonly host: string;
+  readonly pid: number;
+  readonly process: string;
+  readonly library: string;
+  readonly agent: string;
+  readonly osUser: string;
+}
+
+/** An authenticated application together with the instance that speaks for it. */
+export interface TdeCaller {
+  readonly actor: Actor;
+  readonly application: TdeApplication;
+  readonly accessGuidId: string;
+  readonly appId: string;
+  readonly instance: InstanceDescription;
+}
+
+export interface TdeServiceInfo {
+  readonly applicationId: string;
+  readonly applicationName: string;
+  readonly groupId: string;
+  readonly tenantId: string;
+  readonly serverVersion: string;
+  readonly epoch: number;
+}
+
+export interface NewTokenObject {
+  readonly class: ObjectClass;
+  readonly label: string;
+  readonly algorithm: TokenObject['algorithm'];
+  readonly bits: number | null;
+  readonly usages: readonly KeyUsage[];
+  readonly sensitive: boolean;
+  readonly extractable: boolean;
+  readonly modifiable: boolean;
+  readonly destroyable: boolean;
+  readonly private: boolean;
+  readonly attributes: string;
+}
+
+/** A token object as one application sees it. */
+export interface VisibleObject extends TokenObject {
+  readonly owned: boolean;
+}
+
+export interface TdeOperations {
+  /** Throws 'unauthenticated' (unknown, removed, or of a disabled application) in one message. Counts the instance's use. */
+  authenticate(input: {
+    readonly accessGuid: string;
+    readonly appId: string;
+    readonly instance: InstanceDescription;
+    readonly requestId: string;
+    readonly peer: string | null;
+  }): Promise<TdeCaller>;
+  info(caller: TdeCaller): Promise<TdeServiceInfo>;
+  generateKey(caller: TdeCaller, input: NewTokenObject): Promise<VisibleObject>;
+  /** `value` stays the caller's: it wipes it. */
+  createObject(caller: TdeCaller, input: NewTokenObject, value: Uint8Array): Promise<VisibleObject>;
+  findObjects(
+    caller: TdeCaller,
+    query: {
+      readonly label?: string | undefined;
+      readonly class?: ObjectClass | undefined;
+      readonly after: number;
+      readonly limit: number;
+    },
+  ): Promise<{ readonly objects: readonly VisibleObject[]; readonly more: boolean }>;
+  getObject(caller: TdeCaller, handle: number): Promise<VisibleObject>;
+  /** The caller wipes the buffer. 'forbidden' for a sensitive or unextractable key. */
+  readValue(caller: TdeCaller, handle: number): Promise<Buffer>;
+  updateObject(
+    caller: TdeCaller,
+    handle: number,
+    change: {
+      readonly label?: string | undefined;
+      readonly attributes?: string | undefined;
+      readonly usages?: readonly KeyUsage[] | undefined;
+    },
+  ): Promise<VisibleObject>;
+  destroyObject(caller: TdeCaller, handle: number): Promise<void>;
+  checkUse(caller: TdeCaller, handle: number, usage: KeyUsage): Promise<void>;
+  /** The caller wipes input and answer. */
+  encrypt(caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array): Promise<Buffer>;
+  decrypt(caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array): Promise<Buffer>;
+  sign(caller: TdeCaller, handle: number, parameters: MacParameters, input: Uint8Array): Promise<Buffer>;
+  /** A wrong signature throws 'invalid-ciphertext'. */
+  verify(
+    caller: TdeCaller,
+    handle: number,
+    parameters: MacParameters,
+    input: Uint8Array,
+    signature: Uint8Array,
+  ): Promise<void>;
+}
+
+export interface Operations {
+  readonly tenants: TenantOperations;
+  readonly vaults: VaultOperations;
+  readonly keys: KeyOperations;
+  readonly tdeGroups: TdeGroupOperations;
+  readonly applications: ApplicationOperations;
+  readonly masterKeys: MasterKeyOperations;
+  readonly endpoints: EndpointOperations;
+  readonly audit: AuditOperations;
+  readonly tokens: TokenOperations;
+  readonly tde: TdeOperations;
+  /** The actor behind an administrator token; 'unauthenticated' when it does not hold (one message for every reason). */
+  authenticateAdmin(token: string, requestId: string, peer: string | null): Promise<Actor>;
+  /** Deep: store, root key, round trip on the service's own test key; at most 60 s old. */
+  health(): Promise<Health>;
+  status(actor: Actor): Promise<ServiceStatus>;
+}
