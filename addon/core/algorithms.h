@@ -1,0 +1,82 @@
+// What exists in a fixed list, one row each: digests, curves, ciphers, key kinds. Code asks the rows.
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace dke {
+
+enum class Digest : uint8_t { kSha1, kSha224, kSha256, kSha384, kSha512 };
+enum class Curve : uint8_t { kP256, kP384, kP521 };
+enum class CipherMode : uint8_t { kEcb, kCbc, kCbcPad, kCtr, kGcm };
+enum class Direction : uint8_t { kEncrypt, kDecrypt };
+
+// The byte values are written into key records (FORMAT.md): never reuse one.
+enum class KeyKind : uint8_t {
+  kAes = 1,
+  kGeneric = 2,
+  kKek = 3,
+  kRsaPrivate = 4,
+  kRsaPublic = 5,
+  kEcPrivate = 6,
+  kEcPublic = 7,
+  kEd25519Private = 8,
+  kEd25519Public = 9,
+  kX25519Private = 10,
+};
+
+struct DigestRow {
+  Digest digest;
+  const char* name;        // as JavaScript writes it
+  const char* libcrypto;   // as libcrypto names it
+  size_t bytes;
+  const EVP_MD* (*md)();
+};
+
+struct CurveRow {
+  Curve curve;
+  const char* name;
+  const char* group;
+  int bits;
+  size_t field_bytes;
+};
+
+struct CipherRow {
+  CipherMode mode;
+  const char* name;
+  size_t iv_min;
+  size_t iv_max;
+  bool whole_blocks;  // input must be a multiple of 16 bytes (of the ciphertext, where padding is added)
+  bool padded;
+  const EVP_CIPHER* (*cipher128)();
+  const EVP_CIPHER* (*cipher192)();
+  const EVP_CIPHER* (*cipher256)();
+};
+
+struct KeyKindRow {
+  KeyKind kind;
+  const char* name;
+  bool secret;   // raw bytes
+  bool is_private;  // an EVP_PKEY with a private half
+};
+
+const DigestRow& Row(Digest digest);
+const CurveRow& Row(Curve curve);
+const CipherRow& Row(CipherMode mode);
+const KeyKindRow& Row(KeyKind kind);
+
+// Null when there is no such row.
+const DigestRow* FindDigest(std::string_view name);
+const CurveRow* FindCurve(std::string_view name);
+const CurveRow* FindCurveByGroup(std::string_view group);
+const CipherRow* FindCipher(std::string_view name);
+const KeyKindRow* FindKeyKind(std::string_view name);
+const KeyKindRow* FindKeyKind(uint8_t value);
+
+// Null for a key size that AES does not have.
+const EVP_CIPHER* AesCipher(const CipherRow& row, size_t key_bytes);
+
+}  // namespace dke

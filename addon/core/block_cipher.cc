@@ -1,0 +1,311 @@
+#include "block_cipher.h"
+
+#include <openssl/crypto.h>
+
+#include <cstring>
+
+namespace dke {
+namespace {
+
+// Memory of the crypto heap: wiped when it is given back.
+struct CryptoFree {
+  void operator()(uint8_t* memory) const { OPENSSL_free(memory); }
+};
+
+constexpr size_t kBlock = 16;
+constexpr size_t kMaxMessage = size_t{1} << 30;
+
+int Encrypting(Direction direction) { return direction == Direction::kEncrypt ? 1 : 0; }
+
+// Sets a context up for one message. With `fresh`, cipher and key too; otherwise the IV alone.
+Status Arm(EVP_CIPHER_CTX* context, const Key& key, Direction direction, const CipherParameters& parameters, bool fresh) {
+  const CipherRow& row = Row(parameters.mode);
+  const EVP_CIPHER* cipher = fresh ? AesCipher(row, key.secret.size()) : nullptr;
+  const uint8_t* secret = fresh ? key.secret.data() : nullptr;
+  const uint8_t* iv = row.iv_max == 0 ? nullptr : parameters.iv;
+  int encrypting = Encrypting(direction);
+  if (parameters.mode == CipherMode::kGcm) {
+    if (fresh && EVP_CipherInit_ex(context, cipher, nullptr, nullptr, nullptr, encrypting) != 1) return CryptoFailure("GCM");
+    if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(parameters.iv_length), nullptr) != 1) {
+      (void)CryptoFailure("");
+      return Unsupported("the GCM IV is longer than supported");
+    }
+    if (EVP_CipherInit_ex(context, nullptr, nullptr, secret, iv, encrypting) != 1) return CryptoFailure("GCM");
+    int ignored = 0;
+    if (parameters.aad_length != 0 &&
+        EVP_CipherUpdate(context, nullptr, &ignored, parameters.aad, static_cast<int>(parameters.aad_length)) != 1) {
+      return CryptoFailure("GCM additional data");
+    }
+    return {};
+  }
+  if (EVP_CipherInit_ex(context, cipher, nullptr, secret, iv, encrypting) != 1) return CryptoFailure("cipher set-up");
+  if (fresh) EVP_CIPHER_CTX_set_padding(context, row.padded ? 1 : 0);
+  return {};
+}
+
+bool FitsBlocks(Direction direction, const CipherRow& row, size_t length) {
+  if (!row.whole_blocks) return true;
+  if (row.padded && direction == Direction::kEncrypt) return true;
+  if (row.padded && length == 0) return false;
+  return length % kBlock == 0;
+}
+
+// The counter of SP 800-38A may be fewer than 128 bits wide (CK_AES_CTR_PARAMS): it must not run over.
+bool CounterRunsOver(const CipherParameters& parameters, size_t length) {
+  if (parameters.counter_bits >= 128) return false;
+  uint64_t blocks = (length + kBlock - 1) / kBlock;
+  if (parameters.counter_bits >= 64) {
+    // Only the low 64 bits can overflow visibly within a message of at most 2^30 bytes when all upper ones are set.
+    uint64_t low = 0;
+    for (int i = 8; i < 16; i++) low = low << 8 | parameters.iv[i];
+    if (low + blocks >= low) return false;
+    for (int bit = 64; bit < parameters.counter_bits; bit++) {
+      if ((parameters.iv[15 - bit / 8] >> (bit % 8) & 1) == 0) return false;
+    }
+    return low + blocks != 0;
+  }
+  uint64_t counter = 0;
+  for (int i = 8; i < 16; i++) counter = counter << 8 | parameters.iv[i];
+  uint64_t limit = uint64_t{1} << parameters.counter_bits;
+  return (counter & (limit - 1)) + blocks > limit;
+}
+
+// Whole messages on a context that is already armed.
+Result<size_t> RunMessage(EVP_CIPHER_CTX* context, Direction direction, const CipherParameters& parameters, const uint8_t* input,
+                          size_t input_length, uint8_t* output) {
+  const bool gcm = parameters.mode == CipherMode::kGcm;
+  size_t body = input_length;
+  if (gcm && direction == Direction::kDecrypt) body -= parameters.tag_length;
+  uint8_t tag[16];
+  if (gcm && direction == Direction::kDecrypt) memcpy(tag, input + body, parameters.tag_length);
+  int written = 0;
+  int last = 0;
+  if (body != 0 && EVP_CipherUpdate(context, output, &written, input, static_cast<int>(body)) != 1) return CryptoFailure("cipher");
+  if (gcm && direction == Direction::kDecrypt &&
+      EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, static_cast<int>(parameters.tag_length), tag) != 1) {
+    return CryptoFailure("GCM tag");
+  }
+  if (EVP_CipherFinal_ex(context, output + written, &last) != 1) {
+    (void)CryptoFailure("");
+    Wipe(output, body);
+    return AuthenticationFailed();
+  }
+  size_t total = static_cast<size_t>(written) + static_cast<size_t>(last);
+  if (gcm && direction == Direction::kEncrypt) {
+    if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, static_cast<int>(parameters.tag_length), output + total) != 1) {
+      return CryptoFailure("GCM tag");
+    }
+    total += parameters.tag_length;
+  }
+  return total;
+}
+
+Status CheckMessage(Direction direction, const CipherParameters& parameters, size_t input_length) {
+  const CipherRow& row = Row(parameters.mode);
+  if (input_length > kMaxMessage) return DataLength("the input is longer than 2^30 bytes");
+  if (!FitsBlocks(direction, row, input_length)) return DataLength("the input is not a multiple of 16 bytes");
+  if (parameters.mode == CipherMode::kGcm && direction == Direction::kDecrypt && input_length < parameters.tag_length) {
+    return DataLength("the input is shorter than its tag");
+  }
+  if (parameters.mode == CipherMode::kCtr && CounterRunsOver(parameters, input_length)) {
+    return DataLength("the counter would run over");
+  }
+  return {};
+}
+
+// The padded plaintext may be up to a block shorter than the ciphertext: when the caller's buffer has the right size for the
+// plaintext but not for the block, decrypt aside.
+Result<size_t> DecryptPaddedAside(EVP_CIPHER_CTX* context, const CipherParameters& parameters, const uint8_t* input, size_t input_length,
+                                  uint8_t* output, size_t output_length) {
+  std::unique_ptr<uint8_t, CryptoFree> aside(static_cast<uint8_t*>(OPENSSL_malloc(input_length)));
+  if (aside == nullptr) return CryptoFailure("memory");
+  Result<size_t> length = RunMessage(context, Direction::kDecrypt, parameters, input, input_length, aside.get());
+  if (!length.ok()) return length;
+  if (length.value() > output_length) return BufferTooSmall();
+  memcpy(output, aside.get(), length.value());
+  return length;
+}
+
+// With the key held: one message on the key's cached context.
+Result<size_t> MessageWith(Key& key, Direction direction, const CipherParameters& parameters, const uint8_t* input, size_t input_length,
+                           uint8_t* output, size_t output_length) {
+  DKE_RETURN_IF_ERROR(CheckMessage(direction, parameters, input_length));
+  const size_t needed = CipherLength(direction, parameters, input_length);
+  const bool padded_decryption = parameters.mode == CipherMode::kCbcPad && direction == Direction::kDecrypt;
+  if (output_length < needed && !(padded_decryption && output_length + kBlock >= needed)) return BufferTooSmall();
+  EvpCipherCtxPtr& cached = key.contexts[static_cast<size_t>(parameters.mode)][direction == Direction::kEncrypt ? 0 : 1];
+  const bool fresh = cached == nullptr;
+  if (fresh) cached.reset(EVP_CIPHER_CTX_new());
+  if (cached == nullptr) return CryptoFailure("cipher context");
+  Status armed = Arm(cached.get(), key, direction, parameters, fresh);
+  if (!armed.ok()) {
+    cached.reset();
+    return armed;
+  }
+  Result<size_t> done = output_length < needed
+                            ? DecryptPaddedAside(cached.get(), parameters, input, input_length, output, output_length)
+                            : RunMessage(cached.get(), direction, parameters, input, input_length, output);
+  if (!done.ok()) cached.reset();  // no message inherits the state of a failed one
+  return done;
+}
+
+}  // namespace
+
+Status CheckCipherParameters(const CipherParameters& parameters) {
+  const CipherRow& row = Row(parameters.mode);
+  if (parameters.iv_length < row.iv_min || parameters.iv_length > row.iv_max) return BadArgument("the IV has the wrong length");
+  if (parameters.mode == CipherMode::kGcm && (parameters.tag_length < 12 || parameters.tag_length > 16)) {
+    return BadArgument("a GCM tag has 12 to 16 bytes");
+  }
+  if (parameters.counter_bits < 1 || parameters.counter_bits > 128) return BadArgument("a counter has 1 to 128 bits");
+  if (parameters.aad_length > kMaxMessage) return DataLength("the additional data are longer than 2^30 bytes");
+  return {};
+}
+
+size_t CipherLength(Direction direction, const CipherParameters& parameters, size_t input_length) {
+  switch (parameters.mode) {
+    case CipherMode::kCbcPad:
+      return direction == Direction::kEncrypt ? input_length + kBlock - input_length % kBlock : input_length;
+    case CipherMode::kGcm:
+      if (direction == Direction::kEncrypt) return input_length + parameters.tag_length;
+      return input_length < parameters.tag_length ? 0 : input_length - parameters.tag_length;
+    default:
+      return input_length;
+  }
+}
+
+Result<size_t> CipherMessage(KeyRef ref, Direction direction, const CipherParameters& parameters, const uint8_t* input,
+                             size_t input_length, uint8_t* output, size_t output_length) {
+  DKE_RETURN_IF_ERROR(CheckCipherParameters(parameters));
+  KeyUse key(ref);
+  if (!key) return BadKey();
+  if (!key.is_aes()) return WrongKeyType();
+  return MessageWith(*key, direction, parameters, input, input_length, output, output_length);
+}
+
+CipherOperation::CipherOperation(KeyPtr key, Direction direction, const CipherParameters& parameters)
+    : Operation(OperationType::kCipher), key_(std::move(key)), direction_(direction), parameters_(parameters) {}
+
+CipherOperation::~CipherOperation() = default;
+
+Result<std::unique_ptr<CipherOperation>> CipherOperation::Begin(KeyRef ref, Direction direction, const CipherParameters& parameters) {
+  DKE_RETURN_IF_ERROR(CheckCipherParameters(parameters));
+  KeyPtr key = FindKey(ref);
+  if (key == nullptr) return BadKey();
+  if (!Row(key->description.kind).secret || key->description.kind == KeyKind::kGeneric) return WrongKeyType();
+  std::unique_ptr<CipherOperation> operation(new CipherOperation(std::move(key), direction, parameters));
+  if (parameters.aad_length != 0) {
+    operation->aad_.assign(parameters.aad, parameters.aad + parameters.aad_length);
+    operation->parameters_.aad = operation->aad_.data();
+  }
+  return operation;
+}
+
+Status CipherOperation::Start() {
+  KeyUse key(key_);
+  if (!key) return BadKey();
+  context_.reset(EVP_CIPHER_CTX_new());
+  if (context_ == nullptr) return CryptoFailure("cipher context");
+  return Arm(context_.get(), *key, direction_, parameters_, true);
+}
+
+size_t CipherOperation::OneShotLength(size_t input_length) const { return CipherLength(direction_, parameters_, input_length); }
+
+Result<size_t> CipherOperation::OneShot(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length) {
+  if (started()) return BadArgument("the operation is already under way");
+  KeyUse key(key_);
+  if (!key) return BadKey();
+  return MessageWith(*key, direction_, parameters_, input, input_length, output, output_length);
+}
+
+size_t CipherOperation::UpdateLength(size_t input_length) const {
+  const CipherRow& row = Row(parameters_.mode);
+  if (parameters_.mode == CipherMode::kGcm && direction_ == Direction::kDecrypt) return 0;
+  if (!row.whole_blocks) return input_length;
+  const size_t pending = total_ % kBlock;
+  size_t length = (pending + input_length) / kBlock * kBlock;
+  // Padded decryption keeps the last whole block until it knows whether it is the last.
+  if (row.padded && direction_ == Direction::kDecrypt) {
+    const size_t held = total_ == 0 ? 0 : (pending == 0 ? kBlock : pending);
+    const size_t available = held + input_length;
+    length = available == 0 ? 0 : (available - 1) / kBlock * kBlock;
+  }
+  return length;
+}
+
+size_t CipherOperation::FinalLength() const {
+  const CipherRow& row = Row(parameters_.mode);
+  if (parameters_.mode == CipherMode::kGcm) {
+    if (direction_ == Direction::kEncrypt) return parameters_.tag_length;
+    return held_.size() < parameters_.tag_length ? 0 : held_.size() - parameters_.tag_length;
+  }
+  if (row.padded) return kBlock;
+  return 0;
+}
+
+Result<size_t> CipherOperation::Update(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length) {
+  if (input_length > kMaxMessage || total_ + input_length > kMaxMessage) return DataLength("the input is longer than 2^30 bytes");
+  if (output_length < UpdateLength(input_length)) return BufferTooSmall();
+  if (parameters_.mode == CipherMode::kCtr && CounterRunsOver(parameters_, total_ + input_length)) {
+    return DataLength("the counter would run over");
+  }
+  if (!started()) DKE_RETURN_IF_ERROR(Start());
+  {
+    KeyUse key(key_);
+    if (!key) return BadKey();
+  }
+  if (parameters_.mode == CipherMode::kGcm && direction_ == Direction::kDecrypt) {
+    held_.insert(held_.end(), input, input + input_length);
+    total_ += input_length;
+    return size_t{0};
+  }
+  int written = 0;
+  if (input_length != 0 &&
+      EVP_CipherUpdate(context_.get(), output, &written, input, static_cast<int>(input_length)) != 1) {
+    return CryptoFailure("cipher");
+  }
+  total_ += input_length;
+  return static_cast<size_t>(written);
+}
+
+Result<size_t> CipherOperation::Final(uint8_t* output, size_t output_length) {
+  const CipherRow& row = Row(parameters_.mode);
+  const bool gcm = parameters_.mode == CipherMode::kGcm;
+  if (!started()) DKE_RETURN_IF_ERROR(Start());
+  {
+    KeyUse key(key_);
+    if (!key) return BadKey();
+  }
+  if (row.whole_blocks && !(row.padded && direction_ == Direction::kEncrypt)) {
+    if (total_ % kBlock != 0 || (row.padded && total_ == 0)) return DataLength("the input is not a multiple of 16 bytes");
+  }
+  if (gcm && direction_ == Direction::kDecrypt) {
+    if (held_.size() < parameters_.tag_length) return DataLength("the input is shorter than its tag");
+    if (output_length < FinalLength()) return BufferTooSmall();
+    return RunMessage(context_.get(), direction_, parameters_, held_.data(), held_.size(), output);
+  }
+  uint8_t last[kBlock];
+  int written = 0;
+  if (!(row.padded && direction_ == Direction::kDecrypt) && output_length < FinalLength()) return BufferTooSmall();
+  if (EVP_CipherFinal_ex(context_.get(), last, &written) != 1) {
+    (void)CryptoFailure("");
+    return AuthenticationFailed();
+  }
+  size_t length = static_cast<size_t>(written);
+  // A padded message's last piece is known only now, and the context has given it away: the caller must bring a block.
+  if (output_length < length) {
+    Wipe(last, sizeof last);
+    return BufferTooSmall();
+  }
+  memcpy(output, last, length);
+  Wipe(last, sizeof last);
+  if (gcm) {
+    if (EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(parameters_.tag_length), output + length) != 1) {
+      return CryptoFailure("GCM tag");
+    }
+    length += parameters_.tag_length;
+  }
+  return length;
+}
+
+}  // namespace dke

@@ -1,0 +1,61 @@
+// AES in the modes of SP 800-38A (ECB, CBC, CTR), CBC with PKCS#7 padding, and GCM of SP 800-38D: whole messages and in
+// pieces. Decryption in GCM holds everything back until the tag has been checked.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "key_table.h"
+#include "operation.h"
+
+namespace dke {
+
+struct CipherParameters {
+  CipherMode mode;
+  uint8_t iv[256];
+  size_t iv_length = 0;
+  const uint8_t* aad = nullptr;
+  size_t aad_length = 0;
+  size_t tag_length = 16;
+  int counter_bits = 128;
+};
+
+// Checks everything that can be checked before a key is there.
+Status CheckCipherParameters(const CipherParameters& parameters);
+
+// Upper bound, exact but for padded decryption, of a whole message's output.
+size_t CipherLength(Direction direction, const CipherParameters& parameters, size_t input_length);
+
+// Returns the bytes written. kBufferTooSmall before anything is written; input and output may be the same memory.
+Result<size_t> CipherMessage(KeyRef key, Direction direction, const CipherParameters& parameters, const uint8_t* input,
+                             size_t input_length, uint8_t* output, size_t output_length);
+
+class CipherOperation : public Operation {
+ public:
+  static Result<std::unique_ptr<CipherOperation>> Begin(KeyRef key, Direction direction, const CipherParameters& parameters);
+  ~CipherOperation() override;
+
+  size_t UpdateLength(size_t input_length) const;
+  size_t FinalLength() const;
+  Result<size_t> Update(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length);
+  Result<size_t> Final(uint8_t* output, size_t output_length);
+  // The whole message at once, from the key's cached context. Only before the first Update.
+  Result<size_t> OneShot(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length);
+  size_t OneShotLength(size_t input_length) const;
+  bool started() const { return context_ != nullptr; }
+
+ private:
+  CipherOperation(KeyPtr key, Direction direction, const CipherParameters& parameters);
+  Status Start();
+
+  KeyPtr key_;
+  const Direction direction_;
+  CipherParameters parameters_;
+  std::vector<uint8_t> aad_;
+  EvpCipherCtxPtr context_;
+  size_t total_ = 0;
+  // GCM decryption: the ciphertext so far, held back.
+  std::vector<uint8_t> held_;
+};
+
+}  // namespace dke

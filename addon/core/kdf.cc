@@ -1,0 +1,50 @@
+#include "kdf.h"
+
+#include <openssl/core_names.h>
+#include <openssl/kdf.h>
+
+namespace dke {
+namespace {
+
+struct KdfCtxDeleter {
+  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
+};
+
+EVP_KDF* Hkdf() {
+  static EVP_KDF* kdf = EVP_KDF_fetch(nullptr, "HKDF", nullptr);
+  return kdf;
+}
+
+}  // namespace
+
+Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, const uint8_t* salt, size_t salt_length,
+                const uint8_t* info, size_t info_length, uint8_t* output, size_t output_length) {
+  if (output_length == 0 || output_length > 255 * Row(digest).bytes) return BadArgument("HKDF gives 1 to 255 digests of output");
+  std::unique_ptr<EVP_KDF_CTX, KdfCtxDeleter> context(EVP_KDF_CTX_new(Hkdf()));
+  OSSL_PARAM params[5];
+  size_t count = 0;
+  params[count++] = OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, const_cast<char*>(Row(digest).libcrypto), 0);
+  params[count++] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<uint8_t*>(secret), secret_length);
+  if (salt_length != 0) params[count++] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, const_cast<uint8_t*>(salt), salt_length);
+  if (info_length != 0) params[count++] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, const_cast<uint8_t*>(info), info_length);
+  params[count] = OSSL_PARAM_construct_end();
+  if (context == nullptr || EVP_KDF_derive(context.get(), output, output_length, params) != 1) return CryptoFailure("HKDF");
+  return {};
+}
+
+Result<KeyRef> HkdfKey(KeyRef ref, Digest digest, const uint8_t* salt, size_t salt_length, const uint8_t* info, size_t info_length,
+                       KeyKind kind, size_t bytes) {
+  if (bytes == 0 || bytes > 4096) return BadArgument("a secret key has 1 to 4096 bytes");
+  Result<SecureBuffer> derived = SecureBuffer::Make(bytes);
+  if (!derived.ok()) return derived.status();
+  {
+    KeyUse key(ref);
+    if (!key) return BadKey();
+    if (!key.is_secret()) return WrongKeyType();
+    DKE_RETURN_IF_ERROR(HkdfInto(digest, key->secret.data(), key->secret.size(), salt, salt_length, info, info_length,
+                                 derived.value().data(), bytes));
+  }
+  return AddSecretKey(kind, derived.Take());
+}
+
+}  // namespace dke

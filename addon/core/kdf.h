@@ -1,0 +1,13 @@
+// HKDF (RFC 5869): into a key, or into a secure buffer for the core's own use.
+#pragma once
+
+#include "key_table.h"
+
+namespace dke {
+
+Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, const uint8_t* salt, size_t salt_length,
+                const uint8_t* info, size_t info_length, uint8_t* output, size_t output_length);
+Result<KeyRef> HkdfKey(KeyRef key, Digest digest, const uint8_t* salt, size_t salt_length, const uint8_t* info, size_t info_length,
+                       KeyKind kind, size_t bytes);
+
+}  // namespace dke

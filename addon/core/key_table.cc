@@ -1,0 +1,249 @@
+#include "key_table.h"
+
+#include <openssl/core_names.h>
+#include <openssl/ec.h>
+#include <openssl/rsa.h>
+#include <openssl/x509.h>
+
+#include <cstring>
+
+#include "random.h"
+
+namespace dke {
+namespace {
+
+struct Table {
+  std::shared_mutex mutex;
+  std::unordered_map<KeyRef, KeyPtr> keys;
+  KeyRef next = 1;
+};
+Table& KeyTable() {
+  static Table* table = new Table;
+  return *table;
+}
+
+Result<KeyRef> Add(KeyPtr key) {
+  Table& table = KeyTable();
+  std::unique_lock<std::shared_mutex> lock(table.mutex);
+  KeyRef ref = table.next++;
+  table.keys.emplace(ref, std::move(key));
+  return ref;
+}
+
+bool IsAesSize(size_t bytes) { return bytes == 16 || bytes == 24 || bytes == 32; }
+
+// What a libcrypto key is, or an error when it is of a sort or size that this core does not carry.
+Result<KeyDescription> DescribePkey(EVP_PKEY* pkey, bool is_private) {
+  switch (EVP_PKEY_get_base_id(pkey)) {
+    case EVP_PKEY_RSA: {
+      int bits = EVP_PKEY_get_bits(pkey);
+      if (bits < 2048 || bits > 4096) return Unsupported("an RSA modulus has 2048 to 4096 bits");
+      return KeyDescription{is_private ? KeyKind::kRsaPrivate : KeyKind::kRsaPublic, bits, nullptr};
+    }
+    case EVP_PKEY_EC: {
+      char group[64];
+      size_t length = 0;
+      if (EVP_PKEY_get_group_name(pkey, group, sizeof group, &length) != 1) return Unsupported("an EC key needs a named curve");
+      const CurveRow* curve = FindCurveByGroup({group, length});
+      if (curve == nullptr) return Unsupported("the curve is not P-256, P-384 or P-521");
+      return KeyDescription{is_private ? KeyKind::kEcPrivate : KeyKind::kEcPublic, curve->bits, curve};
+    }
+    case EVP_PKEY_ED25519:
+      return KeyDescription{is_private ? KeyKind::kEd25519Private : KeyKind::kEd25519Public, 256, nullptr};
+    case EVP_PKEY_X25519:
+      if (is_private) return KeyDescription{KeyKind::kX25519Private, 256, nullptr};
+      return Unsupported("X25519 public keys are not held");
+    default:
+      return Unsupported("the key is not RSA, EC or Ed25519");
+  }
+}
+
+Result<KeyRef> Generated(EVP_PKEY* pkey, const char* what) {
+  if (pkey == nullptr) return CryptoFailure(what);
+  return AddPkey(EvpPkeyPtr(pkey), true);
+}
+
+}  // namespace
+
+Result<KeyRef> AddSecretKey(KeyKind kind, SecureBuffer value) {
+  if (kind != KeyKind::kGeneric && !IsAesSize(value.size())) return BadArgument("an AES key has 16, 24 or 32 bytes");
+  if (kind == KeyKind::kKek && value.size() != 32) return BadArgument("a key encryption key has 32 bytes");
+  if (value.empty()) return BadArgument("a key cannot be empty");
+  auto key = std::make_shared<Key>();
+  key->description = {kind, static_cast<int>(value.size() * 8), nullptr};
+  key->secret = std::move(value);
+  return Add(std::move(key));
+}
+
+Result<KeyRef> AddPkey(EvpPkeyPtr pkey, bool is_private) {
+  Result<KeyDescription> description = DescribePkey(pkey.get(), is_private);
+  if (!description.ok()) return description.status();
+  auto key = std::make_shared<Key>();
+  key->description = description.value();
+  key->pkey = std::move(pkey);
+  return Add(std::move(key));
+}
+
+KeyPtr FindKey(KeyRef ref) {
+  Table& table = KeyTable();
+  std::shared_lock<std::shared_mutex> lock(table.mutex);
+  auto found = table.keys.find(ref);
+  return found == table.keys.end() ? nullptr : found->second;
+}
+
+void ReleaseKey(KeyRef ref) {
+  KeyPtr key;
+  {
+    Table& table = KeyTable();
+    std::unique_lock<std::shared_mutex> lock(table.mutex);
+    auto found = table.keys.find(ref);
+    if (found == table.keys.end()) return;
+    key = std::move(found->second);
+    table.keys.erase(found);
+  }
+  std::lock_guard<std::mutex> lock(key->mutex);
+  key->alive = false;
+  key->secret.Release();
+  key->pkey.reset();
+  for (auto& directions : key->contexts) {
+    for (auto& context : directions) context.reset();
+  }
+  for (auto& mac : key->macs) mac.reset();
+}
+
+size_t KeyCount() {
+  Table& table = KeyTable();
+  std::shared_lock<std::shared_mutex> lock(table.mutex);
+  return table.keys.size();
+}
+
+Result<KeyRef> GenerateSecret(KeyKind kind, size_t bytes) {
+  if (bytes == 0 || bytes > 4096) return BadArgument("a secret key has 1 to 4096 bytes");
+  Result<SecureBuffer> value = SecureBuffer::Make(bytes);
+  if (!value.ok()) return value.status();
+  DKE_RETURN_IF_ERROR(RandomSecret(value.value().data(), bytes));
+  return AddSecretKey(kind, value.Take());
+}
+
+Result<KeyRef> GenerateAes(int bits) {
+  if (bits != 128 && bits != 192 && bits != 256) return BadArgument("an AES key has 128, 192 or 256 bits");
+  return GenerateSecret(KeyKind::kAes, static_cast<size_t>(bits) / 8);
+}
+
+Result<KeyRef> GenerateRsa(int bits) {
+  if (bits < 2048 || bits > 4096) return BadArgument("an RSA modulus has 2048 to 4096 bits");
+  return Generated(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", static_cast<size_t>(bits)), "RSA key generation");
+}
+
+Result<KeyRef> GenerateEc(Curve curve) {
+  return Generated(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", Row(curve).group), "EC key generation");
+}
+
+Result<KeyRef> GenerateEd25519() {
+  return Generated(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"), "Ed25519 key generation");
+}
+
+Result<KeyRef> ImportSecret(KeyKind kind, const uint8_t* data, size_t size) {
+  if (size > 4096) return BadArgument("a secret key has 1 to 4096 bytes");
+  Result<SecureBuffer> value = SecureBuffer::CopyOf(data, size);
+  if (!value.ok()) return value.status();
+  return AddSecretKey(kind, value.Take());
+}
+
+Result<KeyRef> ImportPrivateKey(const uint8_t* pkcs8, size_t size) {
+  if (size == 0 || size > 16384) return BadArgument("not a PKCS#8 private key");
+  const uint8_t* cursor = pkcs8;
+  PKCS8_PRIV_KEY_INFO* info = d2i_PKCS8_PRIV_KEY_INFO(nullptr, &cursor, static_cast<long>(size));
+  if (info == nullptr || cursor != pkcs8 + size) {
+    PKCS8_PRIV_KEY_INFO_free(info);
+    (void)CryptoFailure("");
+    return BadArgument("not a PKCS#8 private key");
+  }
+  EvpPkeyPtr pkey(EVP_PKCS82PKEY(info));
+  PKCS8_PRIV_KEY_INFO_free(info);
+  if (pkey == nullptr) {
+    (void)CryptoFailure("");
+    return BadArgument("not a PKCS#8 private key");
+  }
+  // A key that does not hold together would sign or decrypt into nonsense, or leak by its faults.
+  EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(pkey.get(), nullptr));
+  if (context == nullptr || EVP_PKEY_pairwise_check(context.get()) != 1) {
+    (void)CryptoFailure("");
+    return BadArgument("the private key is not consistent");
+  }
+  return AddPkey(std::move(pkey), true);
+}
+
+Result<KeyRef> ImportPublicKey(const uint8_t* spki, size_t size) {
+  if (size == 0 || size > 16384) return BadArgument("not a SubjectPublicKeyInfo");
+  const uint8_t* cursor = spki;
+  EvpPkeyPtr pkey(d2i_PUBKEY(nullptr, &cursor, static_cast<long>(size)));
+  if (pkey == nullptr || cursor != spki + size) {
+    (void)CryptoFailure("");
+    return BadArgument("not a SubjectPublicKeyInfo");
+  }
+  EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(pkey.get(), nullptr));
+  if (context == nullptr || EVP_PKEY_public_check(context.get()) != 1) {
+    (void)CryptoFailure("");
+    return BadArgument("the public key is not valid");
+  }
+  return AddPkey(std::move(pkey), false);
+}
+
+Result<KeyDescription> DescribeKey(KeyRef ref) {
+  KeyPtr key = FindKey(ref);
+  if (key == nullptr) return BadKey();
+  return key->description;
+}
+
+Result<std::vector<uint8_t>> ExportPublicKey(KeyRef ref) {
+  KeyUse key(ref);
+  if (!key) return BadKey();
+  if (key->pkey == nullptr) return WrongKeyType();
+  uint8_t* der = nullptr;
+  int length = i2d_PUBKEY(key->pkey.get(), &der);
+  if (length <= 0) return CryptoFailure("public key encoding");
+  std::vector<uint8_t> out(der, der + length);
+  OPENSSL_free(der);
+  return out;
+}
+
+Result<std::vector<uint8_t>> CheckValue(KeyRef ref) {
+  KeyUse key(ref);
+  if (!key) return BadKey();
+  if (!key.is_secret()) return WrongKeyType();
+  uint8_t out[64] = {};
+  if (key.is_aes()) {
+    // PKCS#11 2.40, 4.9.1: the first three bytes of one zero block under the key.
+    EvpCipherCtxPtr context(EVP_CIPHER_CTX_new());
+    const uint8_t zeros[16] = {};
+    int written = 0;
+    const EVP_CIPHER* cipher = AesCipher(Row(CipherMode::kEcb), key->secret.size());
+    if (context == nullptr || EVP_EncryptInit_ex(context.get(), cipher, nullptr, key->secret.data(), nullptr) != 1 ||
+        EVP_EncryptUpdate(context.get(), out, &written, zeros, sizeof zeros) != 1) {
+      return CryptoFailure("check value");
+    }
+  } else {
+    unsigned length = 0;
+    if (EVP_Digest(key->secret.data(), key->secret.size(), out, &length, EVP_sha1(), nullptr) != 1) return CryptoFailure("check value");
+  }
+  return std::vector<uint8_t>(out, out + 3);
+}
+
+Result<SecureBuffer> ExportKey(const KeyPtr& handle) {
+  KeyUse key(handle);
+  if (!key) return BadKey();
+  if (key.is_secret()) return SecureBuffer::CopyOf(key->secret.data(), key->secret.size());
+  if (!Row(key->description.kind).is_private) return WrongKeyType();
+  PKCS8_PRIV_KEY_INFO* info = EVP_PKEY2PKCS8(key->pkey.get());
+  if (info == nullptr) return CryptoFailure("private key encoding");
+  uint8_t* der = nullptr;
+  int length = i2d_PKCS8_PRIV_KEY_INFO(info, &der);
+  PKCS8_PRIV_KEY_INFO_free(info);
+  if (length <= 0) return CryptoFailure("private key encoding");
+  Result<SecureBuffer> out = SecureBuffer::CopyOf(der, static_cast<size_t>(length));
+  OPENSSL_clear_free(der, static_cast<size_t>(length));
+  return out;
+}
+
+}  // namespace dke

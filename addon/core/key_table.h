@@ -1,0 +1,113 @@
+// The keys of this process, behind numbers. Usable from every thread.
+//
+// A number is given once and never again. `Release` wipes the key at once: who still holds the Key object finds it dead.
+// Secret keys are raw bytes in the key arena. Private keys are libcrypto objects: their numbers live in the crypto heap
+// (secure_buffer.h), which is wiped and not dumped, and locked as far as the process's limit allows.
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "algorithms.h"
+#include "secure_buffer.h"
+#include "status.h"
+
+namespace dke {
+
+struct EvpPkeyDeleter {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+struct EvpPkeyCtxDeleter {
+  void operator()(EVP_PKEY_CTX* context) const { EVP_PKEY_CTX_free(context); }
+};
+struct EvpCipherCtxDeleter {
+  void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+};
+struct EvpMdCtxDeleter {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+struct EvpMacCtxDeleter {
+  void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
+};
+using EvpPkeyPtr = std::unique_ptr<EVP_PKEY, EvpPkeyDeleter>;
+using EvpPkeyCtxPtr = std::unique_ptr<EVP_PKEY_CTX, EvpPkeyCtxDeleter>;
+using EvpCipherCtxPtr = std::unique_ptr<EVP_CIPHER_CTX, EvpCipherCtxDeleter>;
+using EvpMdCtxPtr = std::unique_ptr<EVP_MD_CTX, EvpMdCtxDeleter>;
+using EvpMacCtxPtr = std::unique_ptr<EVP_MAC_CTX, EvpMacCtxDeleter>;
+
+using KeyRef = uint64_t;
+
+struct KeyDescription {
+  KeyKind kind;
+  int bits;
+  const CurveRow* curve;  // null unless the key is on one
+};
+
+// A key. Whoever uses what is in it holds `mutex` and has seen `alive`.
+struct Key {
+  KeyDescription description;
+  SecureBuffer secret;
+  EvpPkeyPtr pkey;
+  bool alive = true;
+  std::mutex mutex;
+
+  // Contexts that carry this key's schedule, so that a further message only sets its IV. Indexed by mode and direction.
+  EvpCipherCtxPtr contexts[5][2];
+  EvpMacCtxPtr macs[6];
+};
+using KeyPtr = std::shared_ptr<Key>;
+
+Result<KeyRef> AddSecretKey(KeyKind kind, SecureBuffer value);
+Result<KeyRef> AddPkey(EvpPkeyPtr pkey, bool is_private);
+// Null when the reference is unknown or released.
+KeyPtr FindKey(KeyRef ref);
+void ReleaseKey(KeyRef ref);
+size_t KeyCount();
+
+Result<KeyRef> GenerateAes(int bits);
+Result<KeyRef> GenerateSecret(KeyKind kind, size_t bytes);
+Result<KeyRef> GenerateRsa(int bits);
+Result<KeyRef> GenerateEc(Curve curve);
+Result<KeyRef> GenerateEd25519();
+Result<KeyRef> ImportSecret(KeyKind kind, const uint8_t* data, size_t size);
+Result<KeyRef> ImportPrivateKey(const uint8_t* pkcs8, size_t size);
+Result<KeyRef> ImportPublicKey(const uint8_t* spki, size_t size);
+Result<KeyDescription> DescribeKey(KeyRef ref);
+Result<std::vector<uint8_t>> ExportPublicKey(KeyRef ref);
+Result<std::vector<uint8_t>> CheckValue(KeyRef ref);
+// The raw value of a secret key, or the PKCS#8 of a private key, in the arena.
+Result<SecureBuffer> ExportKey(const KeyPtr& key);
+
+// Holds a key for one use: locked and alive, or an error.
+class KeyUse {
+ public:
+  explicit KeyUse(KeyRef ref) : KeyUse(FindKey(ref)) {}
+  explicit KeyUse(KeyPtr key) : key_(std::move(key)) {
+    if (key_ != nullptr) {
+      lock_ = std::unique_lock<std::mutex>(key_->mutex);
+      if (!key_->alive) Drop();
+    }
+  }
+  explicit operator bool() const { return key_ != nullptr; }
+  Key* operator->() const { return key_.get(); }
+  Key& operator*() const { return *key_; }
+  bool is_secret() const { return key_ && Row(key_->description.kind).secret; }
+  bool is_aes() const { return is_secret() && key_->description.kind != KeyKind::kGeneric; }
+
+ private:
+  void Drop() {
+    lock_.unlock();
+    key_.reset();
+  }
+  KeyPtr key_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+}  // namespace dke

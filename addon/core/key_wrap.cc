@@ -1,0 +1,79 @@
+#include "key_wrap.h"
+
+namespace dke {
+namespace {
+
+constexpr size_t kMaxWrapped = size_t{1} << 20;
+
+struct WrapRow {
+  const EVP_CIPHER* (*cipher128)();
+  const EVP_CIPHER* (*cipher192)();
+  const EVP_CIPHER* (*cipher256)();
+};
+constexpr WrapRow kPlain = {EVP_aes_128_wrap, EVP_aes_192_wrap, EVP_aes_256_wrap};
+constexpr WrapRow kPadded = {EVP_aes_128_wrap_pad, EVP_aes_192_wrap_pad, EVP_aes_256_wrap_pad};
+
+Result<EvpCipherCtxPtr> Context(const Key& key, bool padded, bool wrapping) {
+  const WrapRow& row = padded ? kPadded : kPlain;
+  const EVP_CIPHER* cipher = key.secret.size() == 16 ? row.cipher128() : key.secret.size() == 24 ? row.cipher192() : row.cipher256();
+  EvpCipherCtxPtr context(EVP_CIPHER_CTX_new());
+  if (context == nullptr) return CryptoFailure("key wrap");
+  EVP_CIPHER_CTX_set_flags(context.get(), EVP_CIPHER_CTX_FLAG_WRAP_ALLOW);
+  if (EVP_CipherInit_ex(context.get(), cipher, nullptr, key.secret.data(), nullptr, wrapping ? 1 : 0) != 1) return CryptoFailure("key wrap");
+  return context;
+}
+
+Status CheckWrappingKey(const KeyUse& key) {
+  if (!key) return BadKey();
+  return key.is_aes() ? Status() : WrongKeyType();
+}
+
+}  // namespace
+
+Result<std::vector<uint8_t>> WrapData(KeyRef wrapping, const uint8_t* data, size_t length, bool padded) {
+  KeyUse key(wrapping);
+  DKE_RETURN_IF_ERROR(CheckWrappingKey(key));
+  // RFC 3394 needs two blocks of 64 bits at least; libcrypto lets empty keys through, the standards do not.
+  if (length == 0 || length > kMaxWrapped) return DataLength("there is nothing to wrap, or too much");
+  if (!padded && (length % 8 != 0 || length < 16)) return DataLength("AES key wrap takes multiples of 8 bytes, 16 at least");
+  Result<EvpCipherCtxPtr> context = Context(*key, padded, true);
+  if (!context.ok()) return context.status();
+  std::vector<uint8_t> out((length + 7) / 8 * 8 + 8);
+  int written = 0;
+  if (EVP_CipherUpdate(context.value().get(), out.data(), &written, data, static_cast<int>(length)) != 1) return CryptoFailure("key wrap");
+  out.resize(static_cast<size_t>(written));
+  return out;
+}
+
+Result<SecureBuffer> UnwrapData(KeyRef wrapping, const uint8_t* wrapped, size_t length, bool padded) {
+  KeyUse key(wrapping);
+  DKE_RETURN_IF_ERROR(CheckWrappingKey(key));
+  if (length % 8 != 0 || length < (padded ? 16u : 24u) || length > kMaxWrapped) return DataLength("this is no wrapped key");
+  Result<EvpCipherCtxPtr> context = Context(*key, padded, false);
+  if (!context.ok()) return context.status();
+  Result<SecureBuffer> out = SecureBuffer::Make(length);
+  if (!out.ok()) return out.status();
+  int written = 0;
+  if (EVP_CipherUpdate(context.value().get(), out.value().data(), &written, wrapped, static_cast<int>(length)) != 1 || written <= 0) {
+    (void)CryptoFailure("");
+    return AuthenticationFailed();
+  }
+  out.value().Truncate(static_cast<size_t>(written));
+  return out;
+}
+
+Result<std::vector<uint8_t>> WrapKey(KeyRef wrapping, KeyRef ref, bool padded) {
+  KeyPtr key = FindKey(ref);
+  if (key == nullptr) return BadKey();
+  Result<SecureBuffer> value = ExportKey(key);
+  if (!value.ok()) return value.status();
+  return WrapData(wrapping, value.value().data(), value.value().size(), padded);
+}
+
+Result<KeyRef> UnwrapKey(KeyRef wrapping, const uint8_t* wrapped, size_t length, bool padded, KeyKind kind) {
+  Result<SecureBuffer> value = UnwrapData(wrapping, wrapped, length, padded);
+  if (!value.ok()) return value.status();
+  return AddSecretKey(kind, value.Take());
+}
+
+}  // namespace dke
