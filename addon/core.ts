@@ -270,6 +270,9 @@ export interface Core {
   /** Upper bound of what the next `cipherUpdate`/`cipherFinal` may write. GCM decryption holds everything back until final. */
   cipherUpdateLength(operation: OperationRef, inputLength: number): number;
   cipherUpdate(operation: OperationRef, input: Uint8Array, out: Uint8Array): number;
+  /** Runs the whole message of an operation that has not been updated yet. Consumes it, except on buffer-too-small. */
+  cipherOneShot(operation: OperationRef, input: Uint8Array, out: Uint8Array): number;
+  cipherOneShotLength(operation: OperationRef, inputLength: number): number;
   cipherFinalLength(operation: OperationRef): number;
   cipherFinal(operation: OperationRef, out: Uint8Array): number;
   digestBegin(digest: Digest): OperationRef;

@@ -1,11 +1,21 @@
 // The module's entry: one environment's state, and every file's functions.
+#include "../core/secure_buffer.h"
 #include "binding.h"
 
 namespace {
 
+// Before libcrypto's first allocation: its key schedules and private numbers belong in memory that is wiped and not dumped.
+const bool adopted = dke::AdoptCryptoAllocations();
+
 Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
+  if (!adopted) throw Napi::Error::New(env, "libcrypto allocated before the addon could guard its memory");
   env.SetInstanceData(new dke::Environment);
   dke::RegisterErrors(env, exports);
+  dke::RegisterKeys(env, exports);
+  dke::RegisterCiphers(env, exports);
+  dke::RegisterSignatures(env, exports);
+  if (dke::RegisterRecords != nullptr) dke::RegisterRecords(env, exports);
+  if (dke::RegisterXks != nullptr) dke::RegisterXks(env, exports);
   dke::RegisterFrameServer(env, exports);
   return exports;
 }

@@ -1,0 +1,125 @@
+#include "arguments.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace dke {
+
+void Fail(Napi::Env env, const Status& status) { Fail(env, CodeName(status.code()), status.message()); }
+
+bool Arguments::has(size_t index) const {
+  if (index >= count_) return false;
+  napi_valuetype type;
+  return napi_typeof(env_, values_[index], &type) == napi_ok && type != napi_undefined;
+}
+
+Bytes Arguments::BytesOf(napi_value value) const {
+  bool is_view = false;
+  void* data = nullptr;
+  size_t size = 0;
+  if (value == nullptr || napi_is_buffer(env_, value, &is_view) != napi_ok || !is_view ||
+      napi_get_buffer_info(env_, value, &data, &size) != napi_ok) {
+    Refuse("a Uint8Array is needed");
+  }
+  return {static_cast<uint8_t*>(data), size};
+}
+
+double Arguments::NumberOf(napi_value value) const {
+  double number;
+  if (value == nullptr || napi_get_value_double(env_, value, &number) != napi_ok) Refuse("a number is needed");
+  return number;
+}
+
+int64_t Arguments::Integer(size_t index, int64_t least, int64_t most) const {
+  const double number = Number(index);
+  if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most)) || number != std::floor(number)) {
+    Refuse("a number is out of range");
+  }
+  return static_cast<int64_t>(number);
+}
+
+bool Arguments::BooleanOf(napi_value value) const {
+  bool result;
+  if (value == nullptr || napi_get_value_bool(env_, value, &result) != napi_ok) Refuse("a boolean is needed");
+  return result;
+}
+
+bool Arguments::Boolean(size_t index) const { return BooleanOf(at(index)); }
+
+size_t Arguments::ShortText(napi_value value, char* out, size_t capacity) const {
+  size_t length = 0;
+  if (value == nullptr || napi_get_value_string_utf8(env_, value, out, capacity, &length) != napi_ok) Refuse("a string is needed");
+  return length;
+}
+
+std::string Arguments::TextOf(napi_value value) const {
+  size_t length = 0;
+  if (value == nullptr || napi_get_value_string_utf8(env_, value, nullptr, 0, &length) != napi_ok) Refuse("a string is needed");
+  std::string text(length, '\0');
+  napi_get_value_string_utf8(env_, value, text.data(), length + 1, &length);
+  return text;
+}
+
+Direction Arguments::ReadDirection(size_t index) const {
+  char text[12];
+  const size_t length = ShortText(at(index), text, sizeof text);
+  if (std::string_view(text, length) == "encrypt") return Direction::kEncrypt;
+  if (std::string_view(text, length) == "decrypt") return Direction::kDecrypt;
+  Refuse("a direction is 'encrypt' or 'decrypt'");
+}
+
+KeyKind Arguments::ReadKeyKind(size_t index) const {
+  char text[24];
+  const KeyKindRow* row = FindKeyKind(std::string_view(text, ShortText(at(index), text, sizeof text)));
+  if (row == nullptr || !row->secret) Refuse("the kind of a secret key is 'aes', 'generic' or 'kek'");
+  return row->kind;
+}
+
+Digest Arguments::DigestOf(napi_value value) const {
+  char text[12];
+  const DigestRow* row = FindDigest(std::string_view(text, ShortText(value, text, sizeof text)));
+  if (row == nullptr) Refuse("no such digest");
+  return row->digest;
+}
+
+napi_value Arguments::Member(napi_value object, const char* name) const {
+  napi_value value;
+  napi_valuetype type;
+  if (object == nullptr || napi_get_named_property(env_, object, name, &value) != napi_ok) Refuse("an object is needed");
+  if (napi_typeof(env_, value, &type) != napi_ok || type == napi_undefined) return nullptr;
+  return value;
+}
+
+napi_value Arguments::ReturnNumber(double value) const {
+  napi_value result;
+  napi_create_double(env_, value, &result);
+  return result;
+}
+
+napi_value Arguments::ReturnBoolean(bool value) const {
+  napi_value result;
+  napi_get_boolean(env_, value, &result);
+  return result;
+}
+
+napi_value Arguments::ReturnBuffer(const uint8_t* data, size_t size) const {
+  napi_value result;
+  void* copied;
+  if (napi_create_buffer(env_, size, &copied, &result) != napi_ok) Fail(env_, "internal", "no memory for a buffer");
+  if (size != 0) memcpy(copied, data, size);
+  return result;
+}
+
+napi_value Arguments::ReturnText(const std::string& text) const {
+  napi_value result;
+  napi_create_string_utf8(env_, text.data(), text.size(), &result);
+  return result;
+}
+
+napi_value Arguments::NewObject() const {
+  napi_value result;
+  napi_create_object(env_, &result);
+  return result;
+}
+
+}  // namespace dke

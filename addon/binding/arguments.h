@@ -1,0 +1,104 @@
+// How a call from JavaScript is taken apart: typed readers that refuse what they were not promised. Written on plain
+// Node-API, because the hot calls (a cipher, a MAC, random bytes) are shorter than a wrapper object's life.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../core/algorithms.h"
+#include "../core/key_table.h"
+#include "../core/operation.h"
+#include "../core/status.h"
+#include "binding.h"
+
+namespace dke {
+
+// A view on the caller's memory: valid during the call.
+struct Bytes {
+  uint8_t* data = nullptr;
+  size_t size = 0;
+};
+
+// Throws a CoreError with the status' code and message.
+[[noreturn]] void Fail(Napi::Env env, const Status& status);
+
+class Arguments {
+ public:
+  static constexpr size_t kMax = 8;
+  Arguments(napi_env env, napi_callback_info info) : env_(env) { napi_get_cb_info(env, info, &count_, values_, nullptr, nullptr); }
+
+  napi_env env() const { return env_; }
+  napi_value at(size_t index) const { return index < count_ ? values_[index] : nullptr; }
+  bool has(size_t index) const;
+
+  Bytes ReadBytes(size_t index) const { return BytesOf(at(index)); }
+  double Number(size_t index) const { return NumberOf(at(index)); }
+  // A whole number within bounds.
+  int64_t Integer(size_t index, int64_t least, int64_t most) const;
+  KeyRef Key(size_t index) const { return static_cast<KeyRef>(Integer(index, 0, int64_t{1} << 53)); }
+  OperationRef Running(size_t index) const { return static_cast<OperationRef>(Integer(index, 0, int64_t{1} << 53)); }
+  bool Boolean(size_t index) const;
+  std::string Text(size_t index) const { return TextOf(at(index)); }
+  Direction ReadDirection(size_t index) const;
+  KeyKind ReadKeyKind(size_t index) const;
+  Digest ReadDigest(size_t index) const { return DigestOf(at(index)); }
+
+  // The same for members of an object argument. Null when the member is absent or undefined.
+  napi_value Member(napi_value object, const char* name) const;
+  Bytes BytesOf(napi_value value) const;
+  double NumberOf(napi_value value) const;
+  std::string TextOf(napi_value value) const;
+  // Copies at most `capacity - 1` characters; longer text is cut, which no name of ours survives.
+  size_t ShortText(napi_value value, char* out, size_t capacity) const;
+  Digest DigestOf(napi_value value) const;
+  bool BooleanOf(napi_value value) const;
+
+  napi_value ReturnNumber(double value) const;
+  napi_value ReturnBoolean(bool value) const;
+  napi_value ReturnBuffer(const uint8_t* data, size_t size) const;
+  napi_value ReturnBuffer(const std::vector<uint8_t>& bytes) const { return ReturnBuffer(bytes.data(), bytes.size()); }
+  napi_value ReturnText(const std::string& text) const;
+  napi_value NewObject() const;
+  void Set(napi_value object, const char* name, napi_value value) const { napi_set_named_property(env_, object, name, value); }
+
+  // The value, or a thrown CoreError.
+  template <typename T>
+  T Unwrap(Result<T> result) const {
+    if (!result.ok()) Fail(env_, result.status());
+    return result.Take();
+  }
+  void Unwrap(const Status& status) const {
+    if (!status.ok()) Fail(env_, status);
+  }
+  [[noreturn]] void Refuse(const char* what) const { Fail(env_, BadArgument(what)); }
+
+ private:
+  napi_env env_;
+  size_t count_ = kMax;
+  napi_value values_[kMax] = {};
+};
+
+using Handler = napi_value (*)(const Arguments&);
+
+// Gives a handler the shape Node-API calls: the one place where a C++ exception becomes a JavaScript one.
+template <Handler handler>
+napi_value Call(napi_env env, napi_callback_info info) {
+  try {
+    return handler(Arguments(env, info));
+  } catch (const Napi::Error& error) {
+    error.ThrowAsJavaScriptException();
+    return nullptr;
+  }
+}
+
+template <Handler handler>
+void Define(Napi::Env env, Napi::Object exports, const char* name) {
+  napi_value function;
+  if (napi_create_function(env, name, NAPI_AUTO_LENGTH, Call<handler>, nullptr, &function) != napi_ok ||
+      napi_set_named_property(env, exports, name, function) != napi_ok) {
+    throw Napi::Error::New(env, "the core addon cannot define its functions");
+  }
+}
+
+}  // namespace dke

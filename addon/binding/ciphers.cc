@@ -1,0 +1,179 @@
+// Ciphers, digests and MACs, whole and in pieces (Core in core.ts: "one-shot ciphers", "multi-part", "digests, macs").
+#include "../core/block_cipher.h"
+#include "../core/digest.h"
+#include "../core/mac.h"
+#include "arguments.h"
+
+namespace dke {
+namespace {
+
+CipherParameters ReadCipher(const Arguments& arguments, size_t index) {
+  napi_value object = arguments.at(index);
+  CipherParameters parameters;
+  char name[16];
+  const CipherRow* row = FindCipher(std::string_view(name, arguments.ShortText(arguments.Member(object, "algorithm"), name, sizeof name)));
+  if (row == nullptr) arguments.Refuse("no such cipher");
+  parameters.mode = row->mode;
+  if (row->iv_max != 0) {
+    const Bytes iv = arguments.BytesOf(arguments.Member(object, "iv"));
+    if (iv.size < row->iv_min || iv.size > row->iv_max) arguments.Refuse("the IV has the wrong length");
+    memcpy(parameters.iv, iv.data, iv.size);
+    parameters.iv_length = iv.size;
+  }
+  if (row->mode == CipherMode::kCtr) {
+    if (napi_value bits = arguments.Member(object, "counterBits")) parameters.counter_bits = static_cast<int>(arguments.NumberOf(bits));
+  }
+  if (row->mode == CipherMode::kGcm) {
+    parameters.tag_length = static_cast<size_t>(arguments.NumberOf(arguments.Member(object, "tagLength")));
+    if (napi_value aad = arguments.Member(object, "aad")) {
+      const Bytes bytes = arguments.BytesOf(aad);
+      parameters.aad = bytes.data;
+      parameters.aad_length = bytes.size;
+    }
+  }
+  return parameters;
+}
+
+MacParameters ReadMac(const Arguments& arguments, size_t index) {
+  napi_value object = arguments.at(index);
+  char name[16];
+  const std::string_view algorithm(name, arguments.ShortText(arguments.Member(object, "algorithm"), name, sizeof name));
+  MacParameters parameters;
+  if (algorithm == "aes-cmac") {
+    parameters.cmac = true;
+  } else if (algorithm == "hmac") {
+    parameters.digest = arguments.DigestOf(arguments.Member(object, "digest"));
+  } else {
+    arguments.Refuse("no such MAC");
+  }
+  return parameters;
+}
+
+template <typename T>
+T& Find(const Arguments& arguments, OperationType type) {
+  Operation* operation = FindOperation(arguments.Running(0), type);
+  if (operation == nullptr) arguments.Refuse("no such operation");
+  return *static_cast<T*>(operation);
+}
+
+template <typename T>
+napi_value Begin(const Arguments& arguments, Result<std::unique_ptr<T>> begun) {
+  const OperationRef ref = AddOperation(arguments.Unwrap(std::move(begun)));
+  if (ref == 0) Fail(arguments.env(), Status(Code::kInternal, "too many operations at once"));
+  return arguments.ReturnNumber(static_cast<double>(ref));
+}
+
+// A final call ends its operation, unless the caller has only brought too short a buffer.
+napi_value End(const Arguments& arguments, Result<size_t> written) {
+  if (written.ok() || written.status().code() != Code::kBufferTooSmall) DropOperation(arguments.Running(0));
+  return arguments.ReturnNumber(static_cast<double>(arguments.Unwrap(std::move(written))));
+}
+
+napi_value Count(const Arguments& arguments, Result<size_t> written) {
+  return arguments.ReturnNumber(static_cast<double>(arguments.Unwrap(std::move(written))));
+}
+
+napi_value Cipher(const Arguments& arguments) {
+  const CipherParameters parameters = ReadCipher(arguments, 2);
+  const Bytes input = arguments.ReadBytes(3);
+  const Bytes output = arguments.ReadBytes(4);
+  return Count(arguments, CipherMessage(arguments.Key(0), arguments.ReadDirection(1), parameters, input.data, input.size, output.data,
+                                        output.size));
+}
+
+napi_value Length(const Arguments& arguments) {
+  const CipherParameters parameters = ReadCipher(arguments, 1);
+  const size_t input = static_cast<size_t>(arguments.Integer(2, 0, int64_t{1} << 40));
+  return arguments.ReturnNumber(static_cast<double>(CipherLength(arguments.ReadDirection(0), parameters, input)));
+}
+
+napi_value CipherBegin(const Arguments& arguments) {
+  return Begin(arguments, CipherOperation::Begin(arguments.Key(0), arguments.ReadDirection(1), ReadCipher(arguments, 2)));
+}
+napi_value CipherOneShot(const Arguments& arguments) {
+  const Bytes input = arguments.ReadBytes(1);
+  const Bytes output = arguments.ReadBytes(2);
+  return End(arguments, Find<CipherOperation>(arguments, OperationType::kCipher).OneShot(input.data, input.size, output.data, output.size));
+}
+napi_value CipherOneShotLength(const Arguments& arguments) {
+  const size_t input = static_cast<size_t>(arguments.Integer(1, 0, int64_t{1} << 40));
+  return arguments.ReturnNumber(static_cast<double>(Find<CipherOperation>(arguments, OperationType::kCipher).OneShotLength(input)));
+}
+napi_value CipherUpdateLength(const Arguments& arguments) {
+  const size_t input = static_cast<size_t>(arguments.Integer(1, 0, int64_t{1} << 40));
+  return arguments.ReturnNumber(static_cast<double>(Find<CipherOperation>(arguments, OperationType::kCipher).UpdateLength(input)));
+}
+napi_value CipherUpdate(const Arguments& arguments) {
+  const Bytes input = arguments.ReadBytes(1);
+  const Bytes output = arguments.ReadBytes(2);
+  return Count(arguments, Find<CipherOperation>(arguments, OperationType::kCipher).Update(input.data, input.size, output.data, output.size));
+}
+napi_value CipherFinalLength(const Arguments& arguments) {
+  return arguments.ReturnNumber(static_cast<double>(Find<CipherOperation>(arguments, OperationType::kCipher).FinalLength()));
+}
+napi_value CipherFinal(const Arguments& arguments) {
+  const Bytes output = arguments.ReadBytes(1);
+  return End(arguments, Find<CipherOperation>(arguments, OperationType::kCipher).Final(output.data, output.size));
+}
+
+napi_value DigestBegin(const Arguments& arguments) { return Begin(arguments, DigestOperation::Begin(arguments.ReadDigest(0))); }
+napi_value DigestUpdate(const Arguments& arguments) {
+  const Bytes input = arguments.ReadBytes(1);
+  arguments.Unwrap(Find<DigestOperation>(arguments, OperationType::kDigest).Update(input.data, input.size));
+  return nullptr;
+}
+napi_value DigestFinal(const Arguments& arguments) {
+  const Bytes output = arguments.ReadBytes(1);
+  return End(arguments, Find<DigestOperation>(arguments, OperationType::kDigest).Final(output.data, output.size));
+}
+napi_value DigestWhole(const Arguments& arguments) {
+  const Bytes input = arguments.ReadBytes(1);
+  const Bytes output = arguments.ReadBytes(2);
+  return Count(arguments, DigestMessage(arguments.ReadDigest(0), input.data, input.size, output.data, output.size));
+}
+
+napi_value MacBegin(const Arguments& arguments) { return Begin(arguments, MacOperation::Begin(arguments.Key(0), ReadMac(arguments, 1))); }
+napi_value MacUpdate(const Arguments& arguments) {
+  const Bytes input = arguments.ReadBytes(1);
+  arguments.Unwrap(Find<MacOperation>(arguments, OperationType::kMac).Update(input.data, input.size));
+  return nullptr;
+}
+napi_value MacFinal(const Arguments& arguments) {
+  const Bytes output = arguments.ReadBytes(1);
+  return End(arguments, Find<MacOperation>(arguments, OperationType::kMac).Final(output.data, output.size));
+}
+napi_value MacWhole(const Arguments& arguments) {
+  const Bytes input = arguments.ReadBytes(2);
+  const Bytes output = arguments.ReadBytes(3);
+  return Count(arguments, MacMessage(arguments.Key(0), ReadMac(arguments, 1), input.data, input.size, output.data, output.size));
+}
+
+napi_value Cancel(const Arguments& arguments) {
+  DropOperation(arguments.Running(0));
+  return nullptr;
+}
+
+}  // namespace
+
+void RegisterCiphers(Napi::Env env, Napi::Object exports) {
+  Define<Cipher>(env, exports, "cipher");
+  Define<Length>(env, exports, "cipherLength");
+  Define<CipherBegin>(env, exports, "cipherBegin");
+  Define<CipherOneShot>(env, exports, "cipherOneShot");
+  Define<CipherOneShotLength>(env, exports, "cipherOneShotLength");
+  Define<CipherUpdateLength>(env, exports, "cipherUpdateLength");
+  Define<CipherUpdate>(env, exports, "cipherUpdate");
+  Define<CipherFinalLength>(env, exports, "cipherFinalLength");
+  Define<CipherFinal>(env, exports, "cipherFinal");
+  Define<DigestBegin>(env, exports, "digestBegin");
+  Define<DigestUpdate>(env, exports, "digestUpdate");
+  Define<DigestFinal>(env, exports, "digestFinal");
+  Define<DigestWhole>(env, exports, "digest");
+  Define<MacBegin>(env, exports, "macBegin");
+  Define<MacUpdate>(env, exports, "macUpdate");
+  Define<MacFinal>(env, exports, "macFinal");
+  Define<MacWhole>(env, exports, "mac");
+  Define<Cancel>(env, exports, "operationCancel");
+}
+
+}  // namespace dke
