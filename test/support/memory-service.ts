@@ -75,7 +75,8 @@ export const openMemoryService = (name = 'memory'): MemoryService => {
   };
   const keep = (head: CreateObject, key: KeyRef | null, value: Uint8Array | null, local: boolean): TokenObject => {
     const taken = [...stored.values()].some(
-      ({ object }) => object.class !== 'data' && head.class !== 'data' && object.label === head.label && head.label !== '',
+      ({ object }) =>
+        object.class !== 'data' && head.class !== 'data' && object.label === head.label && head.label !== '',
     );
     if (taken) throw new Refused('label-exists');
     const object: TokenObject = {
@@ -99,7 +100,11 @@ export const openMemoryService = (name = 'memory'): MemoryService => {
 
   const none = new Uint8Array(0);
   const routes: {
-    [R in RouteName]: (handle: number | null, head: Head<R>, raw: Uint8Array) => { answer: Answer<R>; raw?: Uint8Array };
+    [R in RouteName]: (
+      handle: number | null,
+      head: Head<R>,
+      raw: Uint8Array,
+    ) => { answer: Answer<R>; raw?: Uint8Array };
   } = {
     info: () => ({
       answer: {
@@ -114,8 +119,7 @@ export const openMemoryService = (name = 'memory'): MemoryService => {
     generateKey: (_handle, head) => {
       const bits = head.bits ?? 0;
       if (head.algorithm === 'aes' && bits !== 128 && bits !== 192 && bits !== 256) throw new Refused('validation');
-      const key =
-        head.algorithm === 'aes' ? core.generateAes(bits as 128 | 192 | 256) : core.generateGeneric(bits / 8);
+      const key = head.algorithm === 'aes' ? core.generateAes(bits as 128 | 192 | 256) : core.generateGeneric(bits / 8);
       return { answer: keep(head, key, null, true) };
     },
     createObject: (_handle, head, raw) => {
@@ -169,7 +173,8 @@ export const openMemoryService = (name = 'memory'): MemoryService => {
       const parameters = head.algorithm === 'hmac' ? head : ({ algorithm: 'aes-cmac' } as const);
       const made = core.mac(keyFor(handle, 'verify'), parameters, message.subarray(4 + length), out);
       const given = message.subarray(4, 4 + length);
-      if (made !== length || !core.timingSafeEqual(out.subarray(0, made), given)) throw new Refused('invalid-ciphertext');
+      if (made !== length || !core.timingSafeEqual(out.subarray(0, made), given))
+        throw new Refused('invalid-ciphertext');
       return { answer: {} };
     },
   };

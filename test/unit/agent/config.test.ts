@@ -49,7 +49,11 @@ describe('the fields', () => {
     ['a missing access_token', good.split('\n')[0] ?? '', /access_token is missing/],
     ['plain http', good.replace('https', 'http'), /server_url must be https/],
     ['an address without app_id', good.replace('/db01', ''), /server_url must be https/],
-    ['a token that is not the one in the address', `${good.replace(/access_token.*/, 'access_token = "other"')}`, /another access_guid/],
+    [
+      'a token that is not the one in the address',
+      `${good.replace(/access_token.*/, 'access_token = "other"')}`,
+      /another access_guid/,
+    ],
     ['a number out of range', `${good}call_timeout_ms = 1\n`, /call_timeout_ms must be an integer from/],
     ['text for a number', `${good}spin_us = "20"\n`, /spin_us must be an integer/],
     ['an unknown level', `${good}log_level = "loud"\n`, /log_level must be one of/],
@@ -66,7 +70,7 @@ describe('the fields', () => {
 });
 
 describe('the file', () => {
-  test('is read when it is the owner\'s alone', () => {
+  test("is read when it is the owner's alone", () => {
     expect(loadConfig(file(good), uid).accessToken).toBe(guid);
   });
   test.each([0o640, 0o604, 0o620, 0o602, 0o660, 0o644])('mode %o is refused, naming the wanted mode', (mode) => {
@@ -87,7 +91,7 @@ describe('the file', () => {
   test('a directory is refused', () => {
     expect(problemOf(() => loadConfig(folder, uid))).toMatch(/not a regular file/);
   });
-  test('the owner\'s own symbolic link is followed', () => {
+  test("the owner's own symbolic link is followed", () => {
     const link = join(folder, 'link.toml');
     symlinkSync(file(good), link);
     expect(loadConfig(link, uid).applicationId).toBe('db01');

@@ -108,7 +108,11 @@ describe('a created key', () => {
     ['of a class that is not made here', [[CKA.CLASS, CKO.HW_FEATURE]], 'CKR_ATTRIBUTE_VALUE_INVALID'],
     ['with another VALUE_LEN', [...aes, [CKA.VALUE_LEN, 16]], 'CKR_TEMPLATE_INCONSISTENT'],
     ['with its own VALUE_LEN', [...aes, [CKA.VALUE_LEN, 32]], 'CKR_OK'],
-    ['with two labels', [...aes, [CKA.LABEL, Buffer.from('a')], [CKA.LABEL, Buffer.from('b')]], 'CKR_TEMPLATE_INCONSISTENT'],
+    [
+      'with two labels',
+      [...aes, [CKA.LABEL, Buffer.from('a')], [CKA.LABEL, Buffer.from('b')]],
+      'CKR_TEMPLATE_INCONSISTENT',
+    ],
   ])('%s', (_name, rows, rv) => {
     expect(creating(...rows)).toBe(rv);
   });

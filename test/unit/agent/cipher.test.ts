@@ -1,0 +1,305 @@
+// Encryption and decryption: PKCS#11 2.40, sections 5.2, 5.8 and 5.9, with keys of a session and on the token alike.
+import { describe, expect, test } from 'vitest';
+import { CKA } from '../../../provider/schema/attributes.ts';
+import { CKM } from '../../../provider/schema/mechanisms.ts';
+import type { AttributeValue, Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
+import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { CKK, CKO } from '../../support/names.ts';
+import { template } from '../../support/template.ts';
+
+const hex = (text: string): Buffer => Buffer.from(text, 'hex');
+const iv = hex('000102030405060708090a0b0c0d0e0f');
+// NIST SP 800-38A, F.1.1, F.2.1 and F.5.1: AES-128.
+const value = hex('2b7e151628aed2a6abf7158809cf4f3c');
+const plain = hex(
+  '6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51' +
+    '30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710',
+);
+const bytes = (data: Uint8Array): MechanismParameter => ({ kind: 'bytes', bytes: data });
+const vectors: readonly (readonly [string, Mechanism, Buffer])[] = [
+  [
+    'AES_ECB',
+    { type: CKM.AES_ECB, parameter: null },
+    hex(
+      '3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf' +
+        '43b1cd7f598ece23881b00e3ed0306887b0c785e27e8ad3f8223207104725dd4',
+    ),
+  ],
+  [
+    'AES_CBC',
+    { type: CKM.AES_CBC, parameter: bytes(iv) },
+    hex(
+      '7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2' +
+        '73bed6b8e3c1743b7116e69e222295163ff1caa1681fac09120eca307586e1a7',
+    ),
+  ],
+  [
+    'AES_CTR',
+    { type: CKM.AES_CTR, parameter: { kind: 'ctr', counterBits: 128, block: hex('f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff') } },
+    hex(
+      '874d6191b620e3261bef6864990db6ce9806f66b7970fdff8617187bb9fffdff' +
+        '5ae4df3edbd5d35e5b4f09020db03eab1e031dda2fbe03d1792170a0f3009cee',
+    ),
+  ],
+];
+const padded: Mechanism = { type: CKM.AES_CBC_PAD, parameter: bytes(iv) };
+const gcm: Mechanism = {
+  type: CKM.AES_GCM,
+  parameter: { kind: 'gcm', iv: hex('cafebabefacedbaddecaf888'), ivBits: 96, aad: Buffer.from('aad'), tagBits: 128 },
+};
+
+const start = async (token: boolean) => {
+  const agent = await startInProcess();
+  const session = await agent.open();
+  const key = (await agent.call('C_CreateObject', {
+    session,
+    template: template(
+      [CKA.CLASS, CKO.SECRET_KEY],
+      [CKA.KEY_TYPE, CKK.AES],
+      [CKA.VALUE, value],
+      [CKA.TOKEN, token],
+      [CKA.LABEL, Buffer.from('mek')],
+    ),
+  })) as number;
+  return { agent, session, key };
+};
+
+const encrypt = async (agent: InProcessAgent, session: number, data: Uint8Array, capacity: number | null) => {
+  const out = room(capacity);
+  return given(out, await agent.call('C_Encrypt', { session, data, encryptedData: out }));
+};
+const decrypt = async (agent: InProcessAgent, session: number, encryptedData: Uint8Array, capacity: number | null) => {
+  const out = room(capacity);
+  return given(out, await agent.call('C_Decrypt', { session, encryptedData, data: out }));
+};
+const inParts = async (
+  agent: InProcessAgent,
+  session: number,
+  how: 'encrypt' | 'decrypt',
+  data: Buffer,
+  size: number,
+) => {
+  const parts: Buffer[] = [];
+  for (let at = 0; at < data.length; at += size) {
+    const out = room(size + 32);
+    const part = data.subarray(at, at + size);
+    const output =
+      how === 'encrypt'
+        ? await agent.call('C_EncryptUpdate', { session, part, encryptedPart: out })
+        : await agent.call('C_DecryptUpdate', { session, encryptedPart: part, part: out });
+    parts.push(given(out, output) as Buffer);
+  }
+  const out = room(data.length + 32);
+  const last =
+    how === 'encrypt'
+      ? await agent.call('C_EncryptFinal', { session, lastEncryptedPart: out })
+      : await agent.call('C_DecryptFinal', { session, lastPart: out });
+  return Buffer.concat([...parts, given(out, last) as Buffer]);
+};
+
+describe.each([
+  ['session', false],
+  ['token', true],
+] as const)('with a %s key', (_where, token) => {
+  test.each(vectors)('%s gives the published result, whole and in parts', async (_name, mechanism, expected) => {
+    const { agent, session, key } = await start(token);
+    await agent.call('C_EncryptInit', { session, mechanism, key });
+    expect(await encrypt(agent, session, plain, 64)).toEqual(expected);
+    await agent.call('C_DecryptInit', { session, mechanism, key });
+    expect(await decrypt(agent, session, expected, 64)).toEqual(plain);
+    for (const size of [1, 15, 16, 17, 64]) {
+      await agent.call('C_EncryptInit', { session, mechanism, key });
+      expect(await inParts(agent, session, 'encrypt', plain, size)).toEqual(expected);
+      await agent.call('C_DecryptInit', { session, mechanism, key });
+      expect(await inParts(agent, session, 'decrypt', expected, size)).toEqual(plain);
+    }
+  });
+
+  test.each([
+    ['AES_CBC_PAD', padded, 16],
+    ['AES_GCM', gcm, 16],
+  ] as const)('%s brings every length back, and exactly fits', async (_name, mechanism, most) => {
+    const { agent, session, key } = await start(token);
+    for (const length of [0, 1, 15, 16, 17, 33]) {
+      const data = plain.subarray(0, length);
+      await agent.call('C_EncryptInit', { session, mechanism, key });
+      const wanted = await encrypt(agent, session, data, null);
+      expect(wanted).toBeLessThanOrEqual(length + most);
+      const sealed = (await encrypt(agent, session, data, wanted as number)) as Buffer;
+      expect(sealed).toHaveLength(wanted as number);
+      await agent.call('C_DecryptInit', { session, mechanism, key });
+      expect(await decrypt(agent, session, sealed, length)).toEqual(data);
+      await agent.call('C_DecryptInit', { session, mechanism, key });
+      expect(await inParts(agent, session, 'decrypt', sealed, 7)).toEqual(data);
+    }
+  });
+
+  test('a length query and a buffer that is too small keep the operation; the result ends it', async () => {
+    const { agent, session, key } = await start(token);
+    const [, mechanism, expected] = vectors[1] as (typeof vectors)[number];
+    await agent.call('C_EncryptInit', { session, mechanism, key });
+    expect(await encrypt(agent, session, plain, null)).toBe(64);
+    expect(await encrypt(agent, session, plain, 63)).toBe(64);
+    expect(await encrypt(agent, session, plain, 0)).toBe(64);
+    expect(await encrypt(agent, session, plain, 64)).toEqual(expected);
+    await expect(encrypt(agent, session, plain, 64)).rejects.toMatchObject({ rv: 'CKR_OPERATION_NOT_INITIALIZED' });
+  });
+
+  test('a final part that does not fit is kept until it is fetched', async () => {
+    const { agent, session, key } = await start(token);
+    await agent.call('C_EncryptInit', { session, mechanism: padded, key });
+    await agent.call('C_EncryptUpdate', { session, part: plain.subarray(0, 5), encryptedPart: room(32) });
+    const final = async (capacity: number | null) => {
+      const out = room(capacity);
+      return given(out, await agent.call('C_EncryptFinal', { session, lastEncryptedPart: out }));
+    };
+    expect(await final(null)).toBe(16);
+    expect(await final(3)).toBe(16);
+    expect(await final(16)).toHaveLength(16);
+    await expect(final(16)).rejects.toMatchObject({ rv: 'CKR_OPERATION_NOT_INITIALIZED' });
+  });
+
+  test('an error ends the operation', async () => {
+    const { agent, session, key } = await start(token);
+    const [, mechanism] = vectors[1] as (typeof vectors)[number];
+    await agent.call('C_EncryptInit', { session, mechanism, key });
+    await expect(encrypt(agent, session, plain.subarray(1), 64)).rejects.toMatchObject({ rv: 'CKR_DATA_LEN_RANGE' });
+    await expect(encrypt(agent, session, plain, 64)).rejects.toMatchObject({ rv: 'CKR_OPERATION_NOT_INITIALIZED' });
+    await agent.call('C_DecryptInit', { session, mechanism, key });
+    await expect(decrypt(agent, session, plain.subarray(1), 64)).rejects.toMatchObject({
+      rv: 'CKR_ENCRYPTED_DATA_LEN_RANGE',
+    });
+  });
+
+  test.each([
+    ['CBC_PAD', padded, 32],
+    ['GCM', gcm, 32],
+  ] as const)('%s: what does not authenticate is CKR_ENCRYPTED_DATA_INVALID', async (_name, mechanism, length) => {
+    const { agent, session, key } = await start(token);
+    await agent.call('C_DecryptInit', { session, mechanism, key });
+    await expect(decrypt(agent, session, Buffer.alloc(length, 7), 64)).rejects.toMatchObject({
+      rv: 'CKR_ENCRYPTED_DATA_INVALID',
+    });
+    await agent.call('C_DecryptInit', { session, mechanism, key });
+    await expect(inParts(agent, session, 'decrypt', Buffer.alloc(length, 7), 16)).rejects.toMatchObject({
+      rv: 'CKR_ENCRYPTED_DATA_INVALID',
+    });
+    await agent.call('C_DecryptInit', { session, mechanism, key });
+    await expect(decrypt(agent, session, Buffer.alloc(8), 64)).rejects.toMatchObject({
+      rv: 'CKR_ENCRYPTED_DATA_LEN_RANGE',
+    });
+  });
+
+  test('one operation of a kind; encryption and decryption side by side; a null mechanism cancels', async () => {
+    const { agent, session, key } = await start(token);
+    const [, mechanism, expected] = vectors[1] as (typeof vectors)[number];
+    await agent.call('C_EncryptInit', { session, mechanism, key });
+    expect(await agent.rv('C_EncryptInit', { session, mechanism, key })).toBe('CKR_OPERATION_ACTIVE');
+    await agent.call('C_DecryptInit', { session, mechanism, key });
+    expect(await decrypt(agent, session, expected, 64)).toEqual(plain);
+    await agent.call('C_EncryptInit', { session, mechanism: null, key: 0 });
+    await expect(encrypt(agent, session, plain, 64)).rejects.toMatchObject({ rv: 'CKR_OPERATION_NOT_INITIALIZED' });
+  });
+
+  test('a whole message does not end an operation that took parts', async () => {
+    const { agent, session, key } = await start(token);
+    const [, mechanism, expected] = vectors[1] as (typeof vectors)[number];
+    await agent.call('C_EncryptInit', { session, mechanism, key });
+    const out = room(64);
+    const first = given(
+      out,
+      await agent.call('C_EncryptUpdate', { session, part: plain, encryptedPart: out }),
+    ) as Buffer;
+    await expect(encrypt(agent, session, plain, 64)).rejects.toMatchObject({ rv: 'CKR_OPERATION_ACTIVE' });
+    const last = room(64);
+    const rest = given(last, await agent.call('C_EncryptFinal', { session, lastEncryptedPart: last })) as Buffer;
+    expect(Buffer.concat([first, rest])).toEqual(expected);
+  });
+
+  test.each<[string, Mechanism, string]>([
+    ['a mechanism that is not carried', { type: CKM.DES3_CBC, parameter: bytes(iv) }, 'CKR_MECHANISM_INVALID'],
+    ['a mechanism for something else', { type: CKM.SHA256, parameter: null }, 'CKR_MECHANISM_INVALID'],
+    ['CBC without an IV', { type: CKM.AES_CBC, parameter: null }, 'CKR_MECHANISM_PARAM_INVALID'],
+    ['CBC with a short IV', { type: CKM.AES_CBC, parameter: bytes(iv.subarray(1)) }, 'CKR_MECHANISM_PARAM_INVALID'],
+    ['ECB with a parameter', { type: CKM.AES_ECB, parameter: bytes(iv) }, 'CKR_MECHANISM_PARAM_INVALID'],
+    [
+      'CTR with no counter',
+      { type: CKM.AES_CTR, parameter: { kind: 'ctr', counterBits: 0, block: iv } },
+      'CKR_MECHANISM_PARAM_INVALID',
+    ],
+    [
+      'GCM with a short tag',
+      { type: CKM.AES_GCM, parameter: { kind: 'gcm', iv, ivBits: 0, aad: Buffer.alloc(0), tagBits: 32 } },
+      'CKR_MECHANISM_PARAM_INVALID',
+    ],
+  ])('Init refuses %s', async (_name, mechanism, rv) => {
+    const { agent, session, key } = await start(token);
+    expect(await agent.rv('C_EncryptInit', { session, mechanism, key })).toBe(rv);
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: gcm, key })).toBe('CKR_OK');
+  });
+
+  test('a key does what it may, with mechanisms of its type', async () => {
+    const { agent, session } = await start(token);
+    const make = (...rows: (readonly [number, AttributeValue])[]) =>
+      agent.call('C_GenerateKey', {
+        session,
+        mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
+        template: template([CKA.VALUE_LEN, 16], [CKA.TOKEN, token], ...rows),
+      }) as Promise<number>;
+    const noEncrypt = await make([CKA.ENCRYPT, false]);
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: gcm, key: noEncrypt })).toBe(
+      'CKR_KEY_FUNCTION_NOT_PERMITTED',
+    );
+    expect(await agent.rv('C_DecryptInit', { session, mechanism: gcm, key: noEncrypt })).toBe('CKR_OK');
+    const onlyCbc = await make([CKA.ALLOWED_MECHANISMS, [CKM.AES_CBC]]);
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: gcm, key: onlyCbc })).toBe('CKR_MECHANISM_INVALID');
+    const generic = (await agent.call('C_GenerateKey', {
+      session,
+      mechanism: { type: CKM.GENERIC_SECRET_KEY_GEN, parameter: null },
+      template: template([CKA.VALUE_LEN, 32], [CKA.TOKEN, token]),
+    })) as number;
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: gcm, key: generic })).toBe(
+      'CKR_KEY_TYPE_INCONSISTENT',
+    );
+  });
+});
+
+describe('token keys as the service sees them', () => {
+  const [, mechanism] = vectors[1] as (typeof vectors)[number];
+  test("every Init asks once; the key's fixed properties are asked only the first time", async () => {
+    const { agent, session, key } = await start(true);
+    for (let i = 0; i < 3; i++) {
+      await agent.call('C_EncryptInit', { session, mechanism, key });
+      await encrypt(agent, session, plain, null);
+      await encrypt(agent, session, plain, 64);
+    }
+    expect(Object.fromEntries(agent.service.asked)).toEqual({ createObject: 1, checkUse: 3, encrypt: 3 });
+  });
+  test('a key destroyed elsewhere is noticed at the next Init, and by what runs', async () => {
+    const { agent, session, key } = await start(true);
+    await agent.call('C_EncryptInit', { session, mechanism, key });
+    agent.service.setState('mek', 'destroyed');
+    await expect(encrypt(agent, session, plain, 64)).rejects.toMatchObject({ rv: 'CKR_KEY_HANDLE_INVALID' });
+    expect(await agent.rv('C_EncryptInit', { session, mechanism, key })).toBe('CKR_KEY_HANDLE_INVALID');
+  });
+  test('a disabled key is not permitted', async () => {
+    const { agent, session, key } = await start(true);
+    agent.service.setState('mek', 'disabled');
+    expect(await agent.rv('C_DecryptInit', { session, mechanism, key })).toBe('CKR_KEY_FUNCTION_NOT_PERMITTED');
+  });
+  test('an outage is a device error, and over when it is over', async () => {
+    const { agent, session, key } = await start(true);
+    agent.service.failWith('unavailable');
+    expect(await agent.rv('C_EncryptInit', { session, mechanism, key })).toBe('CKR_DEVICE_ERROR');
+    agent.service.failWith(null);
+    expect(await agent.rv('C_EncryptInit', { session, mechanism, key })).toBe('CKR_OK');
+  });
+  test('a session closed while the service is asked stays closed', async () => {
+    const { agent, session, key } = await start(true);
+    const release = agent.service.hold();
+    const init = agent.rv('C_EncryptInit', { session, mechanism, key });
+    await agent.call('C_CloseSession', { session });
+    release();
+    expect(await init).not.toBe('CKR_OK');
+  });
+});

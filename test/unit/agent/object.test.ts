@@ -1,0 +1,295 @@
+// Objects: PKCS#11 2.40, sections 4 and 5.7, for objects of a session and on the token alike.
+import { describe, expect, test } from 'vitest';
+import { CKA } from '../../../provider/schema/attributes.ts';
+import { CKM } from '../../../provider/schema/mechanisms.ts';
+import { CKR } from '../../../provider/schema/return-values.ts';
+import { type AttributeValue, LengthOnly } from '../../../provider/schema/types.ts';
+import { type InProcessAgent, startInProcess } from '../../support/in-process-agent.ts';
+import { CKK, CKM_UNAVAILABLE, CKO } from '../../support/names.ts';
+import { template } from '../../support/template.ts';
+
+type Row = readonly [number, AttributeValue];
+const generate = (agent: InProcessAgent, session: number, ...rows: Row[]): Promise<number> =>
+  agent.call('C_GenerateKey', {
+    session,
+    mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
+    template: template([CKA.VALUE_LEN, 32], ...rows),
+  }) as Promise<number>;
+const get = (agent: InProcessAgent, session: number, object: number, ...types: number[]) =>
+  agent.call('C_GetAttributeValue', { session, object, template: types.map((type) => ({ type, capacity: 256 })) });
+const find = async (agent: InProcessAgent, session: number, ...rows: Row[]): Promise<readonly number[]> => {
+  await agent.call('C_FindObjectsInit', { session, template: template(...rows) });
+  const all: number[] = [];
+  for (;;) {
+    const some = await agent.call('C_FindObjects', { session, objects: 3 });
+    if (some.length === 0) break;
+    all.push(...some);
+  }
+  await agent.call('C_FindObjectsFinal', { session });
+  return all;
+};
+const label = (text: string): Row => [CKA.LABEL, Buffer.from(text)];
+
+describe.each([
+  ['session', false],
+  ['token', true],
+] as const)('%s objects', (_where, token) => {
+  const start = async () => {
+    const agent = await startInProcess();
+    return { agent, session: await agent.open() };
+  };
+  const on: Row = [CKA.TOKEN, token];
+
+  test('a generated key tells everything but its value', async () => {
+    const { agent, session } = await start();
+    const key = await generate(agent, session, on, label('k1'), [CKA.ID, Buffer.from('id')]);
+    expect(key < 2 ** 31).toBe(token);
+    const asked = [
+      CKA.LABEL,
+      CKA.VALUE,
+      CKA.ID,
+      CKA.SENSITIVE,
+      CKA.LOCAL,
+      CKA.VALUE_LEN,
+      CKA.KEY_GEN_MECHANISM,
+      CKA.TOKEN,
+    ];
+    const { rv, values } = await get(agent, session, key, ...asked);
+    expect(rv).toBe(CKR.ATTRIBUTE_SENSITIVE);
+    expect(values[0]).toEqual(Buffer.from('k1'));
+    expect(values[1]).toBeNull();
+    expect(Buffer.from(values[2] as Uint8Array).toString()).toBe('id');
+    expect(values.slice(3)).toEqual([true, true, 32, CKM.AES_KEY_GEN, token]);
+  });
+
+  test('an attribute that the object does not have is told apart from one that is secret', async () => {
+    const { agent, session } = await start();
+    const key = await generate(agent, session, on);
+    const { rv, values } = await get(agent, session, key, CKA.MODULUS, CKA.CLASS);
+    expect(rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
+    expect(values).toEqual([null, CKO.SECRET_KEY]);
+  });
+
+  test('the value of a key that may be extracted is given, and only to who has room for it', async () => {
+    const { agent, session } = await start();
+    const value = Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex');
+    const object = (await agent.call('C_CreateObject', {
+      session,
+      template: template(
+        [CKA.CLASS, CKO.SECRET_KEY],
+        [CKA.KEY_TYPE, CKK.AES],
+        [CKA.VALUE, value],
+        [CKA.SENSITIVE, false],
+        [CKA.EXTRACTABLE, true],
+        on,
+      ),
+    })) as number;
+    const ask = (capacity: number | null) =>
+      agent.call('C_GetAttributeValue', { session, object, template: [{ type: CKA.VALUE, capacity }] });
+    expect(Buffer.from((await ask(16)).values[0] as Uint8Array)).toEqual(value);
+    expect((await ask(15)).values[0]).toEqual(new LengthOnly(16));
+    expect((await ask(null)).values[0]).toEqual(new LengthOnly(16));
+    const facts = await get(
+      agent,
+      session,
+      object,
+      CKA.LOCAL,
+      CKA.ALWAYS_SENSITIVE,
+      CKA.KEY_GEN_MECHANISM,
+      CKA.CHECK_VALUE,
+    );
+    expect(facts.values.slice(0, 3)).toEqual([false, false, CKM_UNAVAILABLE]);
+    // AES-128 under 00..0f over a block of zeros.
+    expect(Buffer.from(facts.values[3] as Uint8Array).toString('hex')).toBe('c6a13b');
+  });
+
+  test('a wrong check value is refused', async () => {
+    const { agent, session } = await start();
+    const rows: Row[] = [
+      [CKA.CLASS, CKO.SECRET_KEY],
+      [CKA.KEY_TYPE, CKK.AES],
+      [CKA.VALUE, Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex')],
+      on,
+    ];
+    const create = (check: string) =>
+      agent.rv('C_CreateObject', {
+        session,
+        template: template(...rows, [CKA.CHECK_VALUE, Buffer.from(check, 'hex')]),
+      });
+    expect(await create('c6a13c')).toBe('CKR_ATTRIBUTE_VALUE_INVALID');
+    expect(await create('c6a13b')).toBe('CKR_OK');
+  });
+
+  test('a data object gives its value back', async () => {
+    const { agent, session } = await start();
+    const object = (await agent.call('C_CreateObject', {
+      session,
+      template: template([CKA.CLASS, CKO.DATA], label('DATA_OBJECT_SUPPORTED_IDEN'), [CKA.VALUE, Buffer.from('v')], on),
+    })) as number;
+    const { rv, values } = await get(agent, session, object, CKA.VALUE, CKA.APPLICATION);
+    expect(rv).toBe(CKR.OK);
+    expect(values.map((value) => Buffer.from(value as Uint8Array).toString())).toEqual(['v', '']);
+    expect(await find(agent, session, [CKA.VALUE, Buffer.from('v')])).toEqual([object]);
+    expect(await find(agent, session, [CKA.VALUE, Buffer.from('w')])).toEqual([]);
+  });
+
+  test('are found by any attribute, and by none', async () => {
+    const { agent, session } = await start();
+    const keys = [];
+    for (const name of ['a', 'b', 'c', 'd'])
+      keys.push(await generate(agent, session, on, label(name), [CKA.ID, Buffer.from(name)]));
+    expect(await find(agent, session)).toEqual(keys);
+    expect(await find(agent, session, label('b'))).toEqual([keys[1]]);
+    expect(await find(agent, session, [CKA.ID, Buffer.from('c')])).toEqual([keys[2]]);
+    expect(await find(agent, session, [CKA.CLASS, CKO.SECRET_KEY], label('d'))).toEqual([keys[3]]);
+    expect(await find(agent, session, [CKA.CLASS, CKO.DATA])).toEqual([]);
+    expect(await find(agent, session, [CKA.TOKEN, !token])).toEqual([]);
+    expect(await find(agent, session, [CKA.MODULUS, Buffer.from('x')])).toEqual([]);
+  });
+
+  test('one search at a time', async () => {
+    const { agent, session } = await start();
+    await agent.call('C_FindObjectsInit', { session, template: [] });
+    expect(await agent.rv('C_FindObjectsInit', { session, template: [] })).toBe('CKR_OPERATION_ACTIVE');
+    await agent.call('C_FindObjectsFinal', { session });
+    expect(await agent.rv('C_FindObjects', { session, objects: 1 })).toBe('CKR_OPERATION_NOT_INITIALIZED');
+    expect(await agent.rv('C_FindObjectsFinal', { session })).toBe('CKR_OPERATION_NOT_INITIALIZED');
+  });
+
+  test('private ones are invisible without login', async () => {
+    const { agent, session } = await start();
+    const key = await generate(agent, session, on, [CKA.PRIVATE, true], label('p'));
+    await agent.call('C_Logout', { session });
+    expect(await find(agent, session, label('p'))).toEqual([]);
+    expect(await agent.rv('C_GetObjectSize', { session, object: key })).toBe('CKR_OBJECT_HANDLE_INVALID');
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_ECB, parameter: null }, key })).toBe(
+      'CKR_KEY_HANDLE_INVALID',
+    );
+    const rows = template([CKA.CLASS, CKO.DATA], [CKA.PRIVATE, true], on);
+    expect(await agent.rv('C_CreateObject', { session, template: rows })).toBe('CKR_USER_NOT_LOGGED_IN');
+  });
+
+  test('label and permissions can be changed, unless the object says no', async () => {
+    const { agent, session } = await start();
+    const key = await generate(agent, session, on, label('old'));
+    await agent.call('C_SetAttributeValue', {
+      session,
+      object: key,
+      template: template(label('new'), [CKA.ENCRYPT, false], [CKA.ID, Buffer.from('7')]),
+    });
+    const { values } = await get(agent, session, key, CKA.LABEL, CKA.ENCRYPT, CKA.DECRYPT, CKA.ID);
+    expect([String(values[0]), values[1], values[2], String(values[3])]).toEqual(['new', false, true, '7']);
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_ECB, parameter: null }, key })).toBe(
+      'CKR_KEY_FUNCTION_NOT_PERMITTED',
+    );
+    const fixed = await generate(agent, session, on, label('fixed'), [CKA.MODIFIABLE, false]);
+    expect(await agent.rv('C_SetAttributeValue', { session, object: fixed, template: template(label('x')) })).toBe(
+      'CKR_ACTION_PROHIBITED',
+    );
+  });
+
+  test('a destroyed one is gone for every function', async () => {
+    const { agent, session } = await start();
+    const key = await generate(agent, session, on, label('gone'));
+    await agent.call('C_DestroyObject', { session, object: key });
+    expect(await agent.rv('C_DestroyObject', { session, object: key })).toBe('CKR_OBJECT_HANDLE_INVALID');
+    expect(await agent.rv('C_GetObjectSize', { session, object: key })).toBe('CKR_OBJECT_HANDLE_INVALID');
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_ECB, parameter: null }, key })).toBe(
+      'CKR_KEY_HANDLE_INVALID',
+    );
+    expect(await find(agent, session, label('gone'))).toEqual([]);
+  });
+
+  test('one that may not be destroyed stays', async () => {
+    const { agent, session } = await start();
+    const key = await generate(agent, session, on, [CKA.DESTROYABLE, false]);
+    expect(await agent.rv('C_DestroyObject', { session, object: key })).toBe('CKR_ACTION_PROHIBITED');
+    expect(await agent.rv('C_GetObjectSize', { session, object: key })).toBe('CKR_OK');
+  });
+
+  test('a copy takes changes, keeps the history, and is refused when the object says so', async () => {
+    const { agent, session } = await start();
+    const source = await generate(agent, session, on, label('s'), [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]);
+    const copy = (await agent.call('C_CopyObject', {
+      session,
+      object: source,
+      template: template(label('c'), [CKA.TOKEN, false], [CKA.SENSITIVE, true]),
+    })) as number;
+    const { values } = await get(agent, session, copy, CKA.LABEL, CKA.SENSITIVE, CKA.ALWAYS_SENSITIVE, CKA.CHECK_VALUE);
+    const original = await get(agent, session, source, CKA.CHECK_VALUE);
+    expect([String(values[0]), values[1], values[2]]).toEqual(['c', true, false]);
+    expect(Buffer.from(values[3] as Uint8Array)).toEqual(Buffer.from(original.values[0] as Uint8Array));
+    // The copy's key outlives the original.
+    await agent.call('C_DestroyObject', { session, object: source });
+    expect(
+      await agent.rv('C_EncryptInit', { session, mechanism: { type: CKM.AES_ECB, parameter: null }, key: copy }),
+    ).toBe('CKR_OK');
+    const unique = await generate(agent, session, on, [CKA.COPYABLE, false]);
+    expect(await agent.rv('C_CopyObject', { session, object: unique, template: [] })).toBe('CKR_ACTION_PROHIBITED');
+  });
+
+  test('a sensitive key does not cross between session and token', async () => {
+    const { agent, session } = await start();
+    const key = await generate(agent, session, on);
+    expect(await agent.rv('C_CopyObject', { session, object: key, template: template([CKA.TOKEN, !token]) })).toBe(
+      'CKR_ACTION_PROHIBITED',
+    );
+  });
+});
+
+describe('where objects belong', () => {
+  test('session objects go with the session that made them, and are seen from all', async () => {
+    const agent = await startInProcess();
+    const [one, other] = [await agent.open(), await agent.open(false)];
+    const key = await generate(agent, one);
+    expect(await agent.rv('C_GetObjectSize', { session: other, object: key })).toBe('CKR_OK');
+    await agent.call('C_CloseSession', { session: one });
+    expect(await agent.rv('C_GetObjectSize', { session: other, object: key })).toBe('CKR_OBJECT_HANDLE_INVALID');
+  });
+  test('a read-only session makes, changes and destroys session objects only', async () => {
+    const agent = await startInProcess();
+    const [session, writer] = [await agent.open(false), await agent.open()];
+    const key = await generate(agent, writer, [CKA.TOKEN, true], label('t'));
+    const rows = template([CKA.CLASS, CKO.DATA], [CKA.TOKEN, true]);
+    expect(await agent.rv('C_CreateObject', { session, template: rows })).toBe('CKR_SESSION_READ_ONLY');
+    expect(await agent.rv('C_DestroyObject', { session, object: key })).toBe('CKR_SESSION_READ_ONLY');
+    expect(await agent.rv('C_SetAttributeValue', { session, object: key, template: template(label('x')) })).toBe(
+      'CKR_SESSION_READ_ONLY',
+    );
+    expect(await agent.rv('C_CopyObject', { session, object: key, template: [] })).toBe('CKR_SESSION_READ_ONLY');
+    expect(await generate(agent, session)).toBeGreaterThanOrEqual(2 ** 31);
+  });
+  test('a label names one key: a second one is an error, never an overwrite', async () => {
+    const agent = await startInProcess();
+    const session = await agent.open();
+    const key = await generate(agent, session, [CKA.TOKEN, true], label('one'));
+    await expect(generate(agent, session, [CKA.TOKEN, true], label('one'))).rejects.toMatchObject({
+      rv: 'CKR_TEMPLATE_INCONSISTENT',
+    });
+    expect(await find(agent, session, label('one'))).toEqual([key]);
+  });
+  test("a token key's sensitivity is fixed", async () => {
+    const agent = await startInProcess();
+    const session = await agent.open();
+    const key = await generate(agent, session, [CKA.TOKEN, true], [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]);
+    expect(
+      await agent.rv('C_SetAttributeValue', { session, object: key, template: template([CKA.SENSITIVE, true]) }),
+    ).toBe('CKR_ATTRIBUTE_READ_ONLY');
+  });
+  test("what the service refuses has Cryptoki's name, and one line with the call's id", async () => {
+    const agent = await startInProcess();
+    const session = await agent.open();
+    const key = await generate(agent, session, [CKA.TOKEN, true]);
+    for (const [code, rv] of [
+      ['unavailable', 'CKR_DEVICE_ERROR'],
+      ['dependency-timeout', 'CKR_DEVICE_ERROR'],
+      ['forbidden', 'CKR_ACTION_PROHIBITED'],
+      ['unauthenticated', 'CKR_ACTION_PROHIBITED'],
+      ['not-found', 'CKR_OBJECT_HANDLE_INVALID'],
+      ['key-destroyed', 'CKR_OBJECT_HANDLE_INVALID'],
+    ] as const) {
+      agent.service.failWith(code);
+      expect(await agent.rv('C_GetObjectSize', { session, object: key })).toBe(rv);
+    }
+  });
+});

@@ -1,0 +1,168 @@
+// Digests, MACs, dual functions and random numbers: PKCS#11 2.40, sections 5.10 to 5.13 and 5.15.
+import { createHash, createHmac } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { CKA } from '../../../provider/schema/attributes.ts';
+import { CKM } from '../../../provider/schema/mechanisms.ts';
+import type { Mechanism } from '../../../provider/schema/types.ts';
+import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { CKK, CKO } from '../../support/names.ts';
+import { template } from '../../support/template.ts';
+
+const data = Buffer.from('what do ya want for nothing?');
+const plain = (type: number): Mechanism => ({ type, parameter: null });
+
+describe('digests', () => {
+  test.each([
+    ['sha1', CKM.SHA_1],
+    ['sha224', CKM.SHA224],
+    ['sha256', CKM.SHA256],
+    ['sha384', CKM.SHA384],
+    ['sha512', CKM.SHA512],
+  ] as const)('%s, whole and in parts', async (name, type) => {
+    const agent = await startInProcess();
+    const session = await agent.open();
+    const expected = createHash(name).update(data).digest();
+    await agent.call('C_DigestInit', { session, mechanism: plain(type) });
+    const ask = async (capacity: number | null) => {
+      const digest = room(capacity);
+      return given(digest, await agent.call('C_Digest', { session, data, digest }));
+    };
+    expect(await ask(null)).toBe(expected.length);
+    expect(await ask(expected.length - 1)).toBe(expected.length);
+    expect(await ask(expected.length)).toEqual(expected);
+    await agent.call('C_DigestInit', { session, mechanism: plain(type) });
+    for (const byte of data) await agent.call('C_DigestUpdate', { session, part: Buffer.of(byte) });
+    expect(await agent.rv('C_Digest', { session, data, digest: room(64) })).toBe('CKR_OPERATION_ACTIVE');
+    const digest = room(64);
+    expect(given(digest, await agent.call('C_DigestFinal', { session, digest }))).toEqual(expected);
+    await agent.call('C_DigestInit', { session, mechanism: plain(type) });
+    const empty = room(64);
+    expect(given(empty, await agent.call('C_DigestFinal', { session, digest: empty }))).toEqual(
+      createHash(name).digest(),
+    );
+  });
+});
+
+describe.each([
+  ['session', false],
+  ['token', true],
+] as const)('MACs with a %s key', (_where, token) => {
+  const start = async (keyType: number, value: Buffer) => {
+    const agent = await startInProcess();
+    const session = await agent.open();
+    const key = (await agent.call('C_CreateObject', {
+      session,
+      template: template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, keyType], [CKA.VALUE, value], [CKA.TOKEN, token]),
+    })) as number;
+    return { agent, session, key };
+  };
+  const sign = async (agent: InProcessAgent, session: number, capacity: number | null, input = data) => {
+    const signature = room(capacity);
+    return given(signature, await agent.call('C_Sign', { session, data: input, signature }));
+  };
+
+  test('HMAC agrees with Node, whole and in parts, and verifies', async () => {
+    const { agent, session, key } = await start(CKK.GENERIC_SECRET, Buffer.from('Jefe'));
+    const expected = createHmac('sha256', 'Jefe').update(data).digest();
+    await agent.call('C_SignInit', { session, mechanism: plain(CKM.SHA256_HMAC), key });
+    expect(await sign(agent, session, null)).toBe(32);
+    expect(await sign(agent, session, 31)).toBe(32);
+    expect(await sign(agent, session, 32)).toEqual(expected);
+    await agent.call('C_SignInit', { session, mechanism: plain(CKM.SHA256_HMAC), key });
+    await agent.call('C_SignUpdate', { session, part: data.subarray(0, 5) });
+    await agent.call('C_SignUpdate', { session, part: data.subarray(5) });
+    const signature = room(32);
+    expect(given(signature, await agent.call('C_SignFinal', { session, signature }))).toEqual(expected);
+
+    const verify = async (bytes: Buffer) => {
+      await agent.call('C_VerifyInit', { session, mechanism: plain(CKM.SHA256_HMAC), key });
+      return agent.rv('C_Verify', { session, data, signature: bytes });
+    };
+    expect(await verify(expected)).toBe('CKR_OK');
+    expect(await verify(Buffer.alloc(32))).toBe('CKR_SIGNATURE_INVALID');
+    expect(await verify(expected.subarray(1))).toBe('CKR_SIGNATURE_LEN_RANGE');
+    await agent.call('C_VerifyInit', { session, mechanism: plain(CKM.SHA256_HMAC), key });
+    await agent.call('C_VerifyUpdate', { session, part: data });
+    expect(await agent.rv('C_VerifyFinal', { session, signature: expected })).toBe('CKR_OK');
+    expect(await agent.rv('C_VerifyFinal', { session, signature: expected })).toBe('CKR_OPERATION_NOT_INITIALIZED');
+  });
+
+  test('a general MAC is as long as asked', async () => {
+    const { agent, session, key } = await start(CKK.GENERIC_SECRET, Buffer.from('Jefe'));
+    const general = (value: number): Mechanism => ({
+      type: CKM.SHA256_HMAC_GENERAL,
+      parameter: { kind: 'ulong', value },
+    });
+    await agent.call('C_SignInit', { session, mechanism: general(10), key });
+    expect(await sign(agent, session, 10)).toEqual(createHmac('sha256', 'Jefe').update(data).digest().subarray(0, 10));
+    for (const wrong of [0, 33]) {
+      expect(await agent.rv('C_SignInit', { session, mechanism: general(wrong), key })).toBe(
+        'CKR_MECHANISM_PARAM_INVALID',
+      );
+    }
+  });
+
+  test("AES-CMAC gives RFC 4493's result", async () => {
+    const { agent, session, key } = await start(CKK.AES, Buffer.from('2b7e151628aed2a6abf7158809cf4f3c', 'hex'));
+    await agent.call('C_SignInit', { session, mechanism: plain(CKM.AES_CMAC), key });
+    const message = Buffer.from('6bc1bee22e409f96e93d7e117393172a', 'hex');
+    expect(await sign(agent, session, 16, message)).toEqual(Buffer.from('070a16b46b4d4144f79bdd9dd04a287c', 'hex'));
+    expect(await agent.rv('C_SignInit', { session, mechanism: plain(CKM.SHA256_HMAC), key })).toBe(
+      'CKR_KEY_TYPE_INCONSISTENT',
+    );
+  });
+});
+
+describe('dual functions', () => {
+  test('digest and encrypt, decrypt and digest', async () => {
+    const agent = await startInProcess();
+    const session = await agent.open();
+    const key = (await agent.call('C_GenerateKey', {
+      session,
+      mechanism: plain(CKM.AES_KEY_GEN),
+      template: template([CKA.VALUE_LEN, 32]),
+    })) as number;
+    const block = Buffer.from('0123456789abcdef0123456789ABCDEF');
+    const expected = createHash('sha256').update(block).digest();
+    const start = async (init: 'C_EncryptInit' | 'C_DecryptInit') => {
+      await agent.call('C_DigestInit', { session, mechanism: plain(CKM.SHA256) });
+      await agent.call(init, { session, mechanism: plain(CKM.AES_ECB), key });
+    };
+    const digest = async () => {
+      const out = room(32);
+      return given(out, await agent.call('C_DigestFinal', { session, digest: out }));
+    };
+    await start('C_EncryptInit');
+    // Too small a buffer feeds neither.
+    expect(
+      given(room(1), await agent.call('C_DigestEncryptUpdate', { session, part: block, encryptedPart: room(1) })),
+    ).toBe(32);
+    const out = room(32);
+    const sealed = given(out, await agent.call('C_DigestEncryptUpdate', { session, part: block, encryptedPart: out }));
+    expect(await digest()).toEqual(expected);
+    await agent.call('C_EncryptFinal', { session, lastEncryptedPart: room(16) });
+    await start('C_DecryptInit');
+    const clear = room(32);
+    await agent.call('C_DecryptDigestUpdate', { session, encryptedPart: sealed as Buffer, part: clear });
+    expect(clear.space).toEqual(block);
+    expect(await digest()).toEqual(expected);
+    expect(await agent.rv('C_DigestEncryptUpdate', { session, part: block, encryptedPart: room(32) })).toBe(
+      'CKR_OPERATION_NOT_INITIALIZED',
+    );
+  });
+});
+
+describe('random numbers', () => {
+  test('come in the length asked, and a seed is taken', async () => {
+    const agent = await startInProcess();
+    const session = await agent.open();
+    const ask = async (length: number) => {
+      const random = room(length);
+      return given(random, await agent.call('C_GenerateRandom', { session, random }));
+    };
+    expect(await ask(0)).toHaveLength(0);
+    const [one, other] = [(await ask(32)) as Buffer, (await ask(32)) as Buffer];
+    expect(one.equals(other)).toBe(false);
+    expect(await agent.rv('C_SeedRandom', { session, seed: Buffer.from('seed') })).toBe('CKR_OK');
+  });
+});
