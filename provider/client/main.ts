@@ -3,15 +3,12 @@
 //
 //   --socket <path>         where to listen; DKE_PKCS11_SOCKET otherwise. A socket from systemd (LISTEN_FDS) goes first.
 //   --idle-seconds <n>      stop after so long without a connection; 0 = never. Default 600, with systemd 0.
-//   --detach                start in the background and return.
 //
 // Who may connect: on a socket below /run or /var/run, and on systemd's, everybody (mode 0666; each configuration file is
 // opened only for its owner), elsewhere the agent's own user and root (mode 0600). One agent serves one socket: a second one
 // refuses to start.
-import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { core, type FrameServerOptions } from '../../addon/core.ts';
@@ -23,7 +20,6 @@ interface AgentOptions {
   /** Null: systemd's. */
   readonly socket: string | null;
   readonly idleSeconds: number;
-  readonly detach: boolean;
 }
 
 const defaultConfig = '/etc/dke/pkcs11.toml';
@@ -40,7 +36,6 @@ const parseOptions = (argv: readonly string[], environment: NodeJS.ProcessEnv): 
     options: {
       socket: { type: 'string' },
       'idle-seconds': { type: 'string' },
-      detach: { type: 'boolean', default: false },
     },
   });
   const inherited = environment.LISTEN_PID === String(process.pid) && Number(environment.LISTEN_FDS) > 0;
@@ -50,7 +45,7 @@ const parseOptions = (argv: readonly string[], environment: NodeJS.ProcessEnv): 
   }
   const idleSeconds = Number(values['idle-seconds'] ?? (inherited ? 0 : 600));
   if (!Number.isInteger(idleSeconds) || idleSeconds < 0) throw new UsageError('--idle-seconds must be 0 or more');
-  return { socket, idleSeconds, detach: values.detach };
+  return { socket, idleSeconds };
 };
 
 const isSystemSocket = (socket: string | null): boolean =>
@@ -153,13 +148,6 @@ class IdleClock {
   }
 }
 
-/** Starts the same program again, in a session of its own, and lets it go. */
-const detach = (argv: readonly string[]): void => {
-  const rest = argv.filter((argument) => argument !== '--detach');
-  const script = fileURLToPath(import.meta.url);
-  spawn(process.execPath, [...process.execArgv, script, ...rest], { detached: true, stdio: 'ignore' }).unref();
-};
-
 /** `dke agent`. Answers the exit code: 2 for a wrong command line. */
 export const main = async (argv: readonly string[], environment: NodeJS.ProcessEnv = process.env): Promise<number> => {
   let options: AgentOptions;
@@ -168,10 +156,6 @@ export const main = async (argv: readonly string[], environment: NodeJS.ProcessE
   } catch (error) {
     process.stderr.write(`dke agent: ${(error as Error).message}\n`);
     return 2;
-  }
-  if (options.detach) {
-    detach(argv);
-    return 0;
   }
   return run(options, environment);
 };

@@ -9,7 +9,8 @@ class Sha256 {
   constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
     if (secret === undefined) this.#state = createHash('sha256');
     else if (typeof secret === 'string') this.#state = createHmac('sha256', secret);
-    else if (ArrayBuffer.isView(secret)) this.#state = createHmac('sha256', new Uint8Array(secret.buffer, secret.byteOffset, secret.byteLength));
+    else if (ArrayBuffer.isView(secret))
+      this.#state = createHmac('sha256', new Uint8Array(secret.buffer, secret.byteOffset, secret.byteLength));
     else this.#state = createHmac('sha256', new Uint8Array(secret));
   }
   update(data: Uint8Array): void {

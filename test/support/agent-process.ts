@@ -1,0 +1,61 @@
+// `dke agent` as a child process, for tests that load the library: PKCS#11 calls block the thread that makes them, so the
+// agent cannot live in the test's own process.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, watch } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+export interface AgentProcess {
+  readonly socket: string;
+  readonly child: ChildProcess;
+  /** Every line that it logged so far. */
+  log(): string;
+  /** Ends it with a signal and answers its exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+export const main = resolve(import.meta.dirname, '../../provider/client/main.ts');
+
+const appears = async (path: string, gone: Promise<unknown>): Promise<void> => {
+  const folder = resolve(path, '..');
+  const watcher = watch(folder);
+  try {
+    while (!existsSync(path)) {
+      const winner = await Promise.race([once(watcher, 'change'), gone.then(() => 'gone')]);
+      if (winner === 'gone') throw new Error('the agent ended before it listened');
+    }
+  } finally {
+    watcher.close();
+  }
+};
+
+export const startAgent = async (
+  folder: string,
+  options: { readonly arguments?: readonly string[]; readonly environment?: NodeJS.ProcessEnv } = {},
+): Promise<AgentProcess> => {
+  const socket = join(folder, 'agent.sock');
+  const logs = join(folder, 'log');
+  const child = spawn(process.execPath, [main, '--socket', socket, ...(options.arguments ?? [])], {
+    env: { ...process.env, DKE_AGENT_LOG_DIR: logs, ...options.environment },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const gone = once(child, 'exit');
+  await appears(socket, gone);
+  return {
+    socket,
+    child,
+    log: () =>
+      existsSync(logs)
+        ? readdirSync(logs)
+            .map((name) => readFileSync(join(logs, name), 'utf8'))
+            .join('')
+        : '',
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill(signal);
+        await gone;
+      }
+      return child.exitCode;
+    },
+  };
+};
