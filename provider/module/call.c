@@ -1,0 +1,337 @@
+/* One call from arguments to return value; see call.h. */
+#include "call.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "connect.h"
+#include "gen/numbers.h"
+#include "log.h"
+#include "process.h"
+#include "sessions.h"
+#include "settings.h"
+#include "transport.h"
+
+/** C_Initialize to C_Finalize, in the process that `owner` names. A forked child has another pid, so it has none of it. */
+static struct {
+  _Atomic pid_t owner;
+  atomic_bool ready;
+  atomic_bool foreign_lost; /* a peer that is not ours cannot resume: its sessions are gone for good */
+  pthread_mutex_t lock;     /* C_Initialize, C_Finalize, reconnecting */
+  atomic_uint attempts;     /* at reconnecting, for those who waited for one that failed */
+  CK_RV last_attempt;
+  struct settings settings;
+} library = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+CK_RV call_ready(void) {
+  if (!atomic_load_explicit(&library.ready, memory_order_acquire) || library.owner != getpid())
+    return CKR_CRYPTOKI_NOT_INITIALIZED;
+  return CKR_OK;
+}
+
+/** Makes the state this process's own. In a forked child, what threads of the parent held is put aside. */
+static void take_over(void) {
+  const pid_t self = getpid();
+  pid_t owner = library.owner;
+
+  while (owner != self) {
+    if (owner < 0 && owner == -self) {
+      sched_yield(); /* another thread of this process is at it */
+      owner = library.owner;
+    } else if (atomic_compare_exchange_strong(&library.owner, &owner, -self)) {
+      if (owner != 0) {
+        library.ready = false;
+        pthread_mutex_init(&library.lock, NULL);
+        transport_forget();
+        sessions_forget();
+      }
+      library.owner = self;
+      return;
+    }
+  }
+}
+
+CK_RV call_initialize(void) {
+  CK_RV rv = CKR_CRYPTOKI_ALREADY_INITIALIZED;
+
+  take_over();
+  pthread_mutex_lock(&library.lock);
+  if (!library.ready) {
+    settings_read(&library.settings);
+    library.foreign_lost = false;
+    rv = connect_agent(&library.settings);
+    if (rv == CKR_OK) library.ready = true;
+  }
+  pthread_mutex_unlock(&library.lock);
+  return rv;
+}
+
+CK_RV call_finalize(void) {
+  struct call call;
+
+  if (call_ready() != CKR_OK) return CKR_CRYPTOKI_NOT_INITIALIZED;
+  if (transport_is_open() && call_begin(&call, &call_rows[ROW_C_Finalize])) {
+    /* The agent lets go of the connection's sessions either way; its answer changes nothing. */
+    call_run(&call);
+    call_end(&call);
+  }
+  pthread_mutex_lock(&library.lock);
+  library.ready = false;
+  transport_close();
+  sessions_clear();
+  pthread_mutex_unlock(&library.lock);
+  return CKR_OK;
+}
+
+/* --- arguments -------------------------------------------------------------------------------------------------------- */
+
+bool call_begin(struct call *call, const struct call_row *row) {
+  static const unsigned char header[TRANSPORT_HEADER];
+
+  call->row = row;
+  call->answered = false;
+  call->asked_length = false;
+  call->session = 0;
+  call->room = 0;
+  buffer_open(&call->request);
+  buffer_open(&call->reply);
+  call->rv = call_ready();
+  if (call->rv != CKR_OK) return false;
+  call->dialect = connect_dialect();
+  if (call->dialect != DIALECT_OWN && !row->foreign) {
+    call->rv = CKR_FUNCTION_NOT_SUPPORTED;
+    return false;
+  }
+  buffer_put_raw(&call->request, header, sizeof header);
+  buffer_put_u32(&call->request, row->code);
+  buffer_put_array(&call->request, row->request, strlen(row->request));
+  return true;
+}
+
+/** The first failure stays. */
+static void note(struct call *call, CK_RV rv) {
+  if (call->rv == CKR_OK) call->rv = rv;
+}
+
+void call_put_ulong(struct call *call, CK_ULONG value) { buffer_put_u64(&call->request, value); }
+
+void call_put_session(struct call *call, CK_SESSION_HANDLE session) {
+  call->session = session;
+  buffer_put_u64(&call->request, session);
+}
+
+void call_put_flag(struct call *call, CK_BBOOL value) { buffer_put_u8(&call->request, value != CK_FALSE); }
+
+void call_put_bytes(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length) {
+  note(call, codec_put_bytes(&call->request, bytes, length));
+}
+
+void call_put_label(struct call *call, CK_UTF8CHAR_PTR label) {
+  if (label == NULL) note(call, CKR_ARGUMENTS_BAD);
+  else buffer_put_array(&call->request, label, 32);
+}
+
+void call_put_template(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count) {
+  note(call, codec_put_template(&call->request, attributes, count));
+}
+
+void call_put_mechanism(struct call *call, CK_MECHANISM_PTR mechanism) {
+  note(call, codec_put_mechanism(&call->request, mechanism, call->dialect));
+}
+
+void call_put_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length) {
+  call->asked_length = bytes == NULL;
+  note(call, codec_put_room(&call->request, bytes, length, call->dialect));
+}
+
+void call_put_fill(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length) {
+  if ((bytes == NULL && length != 0) || length > BUFFER_MAX) note(call, CKR_ARGUMENTS_BAD);
+  else buffer_put_u32(&call->request, (uint32_t)length);
+}
+
+void call_put_list(struct call *call, CK_ULONG_PTR list, CK_ULONG_PTR count) {
+  if (count == NULL) {
+    note(call, CKR_ARGUMENTS_BAD);
+    return;
+  }
+  call->room = codec_load(count);
+  note(call, codec_put_list_room(&call->request, list, call->room));
+}
+
+void call_put_batch(struct call *call, CK_ULONG_PTR list, CK_ULONG most, CK_ULONG_PTR count) {
+  if (count == NULL || (list == NULL && most != 0)) note(call, CKR_ARGUMENTS_BAD);
+  call->room = most;
+  note(call, codec_put_list_room(&call->request, list, most));
+}
+
+void call_put_query(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count) {
+  note(call, codec_put_query(&call->request, attributes, count, call->dialect));
+}
+
+void call_need(struct call *call, const void *pointer) {
+  if (pointer == NULL) note(call, CKR_ARGUMENTS_BAD);
+}
+
+/* --- the way ---------------------------------------------------------------------------------------------------------- */
+
+/** A connection again, by this thread or by one that was quicker. */
+static CK_RV reconnect(uint32_t lost) {
+  const unsigned attempts = library.attempts;
+  CK_RV rv;
+
+  pthread_mutex_lock(&library.lock);
+  if (!library.ready) {
+    rv = CKR_CRYPTOKI_NOT_INITIALIZED;
+  } else if (transport_is_open() && transport_epoch() != lost) {
+    rv = CKR_OK;
+  } else if (library.attempts != attempts) {
+    /* Somebody tried while we waited for the lock. Trying again for each waiting thread would add up the timeouts. */
+    rv = library.last_attempt;
+  } else {
+    rv = connect_agent(&library.settings);
+    if (rv == CKR_OK) sessions_all_due();
+    library.last_attempt = rv;
+    library.attempts++;
+  }
+  pthread_mutex_unlock(&library.lock);
+  return rv;
+}
+
+static int64_t call_deadline(void) { return process_now() + library.settings.call_timeout_ms * 1000LL; }
+
+/** Repeats on a new agent the Init messages of a session. One that is refused is simply no longer active. */
+static enum outcome resume(CK_SESSION_HANDLE session, uint32_t epoch, int64_t deadline) {
+  static const unsigned char header[TRANSPORT_HEADER];
+  enum outcome outcome = EXCHANGED;
+  struct buffer request;
+  struct buffer reply;
+
+  buffer_open(&request);
+  buffer_open(&reply);
+  buffer_put_raw(&request, header, sizeof header);
+  while (outcome == EXCHANGED && sessions_take_due(session, &request)) {
+    outcome = transport_exchange(&request, &reply, epoch, deadline);
+    buffer_reset(&request);
+    buffer_put_raw(&request, header, sizeof header);
+  }
+  buffer_close(&request);
+  buffer_close(&reply);
+  return outcome;
+}
+
+static CK_RV send_and_wait(struct call *call) {
+  /* The first attempt may meet a dead connection, the second an agent that is just going down. */
+  for (int attempt = 0; attempt < 3; attempt++) {
+    const uint32_t epoch = transport_epoch();
+    const int64_t deadline = call_deadline();
+    enum outcome outcome = UNSENT;
+    CK_RV rv;
+
+    if (transport_is_open()) {
+      outcome = EXCHANGED;
+      if (sessions_any_due() && call->row->in_session) outcome = resume(call->session, epoch, deadline);
+      if (outcome == EXCHANGED) outcome = transport_exchange(&call->request, &call->reply, epoch, deadline);
+      else if (outcome == LOST) outcome = UNSENT; /* an Init can be repeated */
+    }
+    switch (outcome) {
+      case EXCHANGED:
+        return CKR_OK;
+      case UNANSWERED:
+      case UNSENDABLE:
+        log_line("no answer to call %u within %d ms", call->row->code, library.settings.call_timeout_ms);
+        return CKR_DEVICE_ERROR;
+      case LOST:
+      case UNSENT:
+        break;
+    }
+    if (call_ready() != CKR_OK) return CKR_CRYPTOKI_NOT_INITIALIZED;
+    if (call->row->code == 2) return CKR_DEVICE_REMOVED; /* C_Finalize needs no new agent */
+    if (call->dialect != DIALECT_OWN) library.foreign_lost = true;
+    if (library.foreign_lost) return CKR_DEVICE_REMOVED;
+    rv = reconnect(epoch);
+    if (rv != CKR_OK) return rv;
+    if (connect_dialect() != call->dialect) return CKR_DEVICE_REMOVED;
+    if (outcome == LOST && call->row->once) {
+      log_line("the agent was lost during call %u, which is not repeated", call->row->code);
+      return CKR_DEVICE_ERROR;
+    }
+  }
+  return CKR_DEVICE_REMOVED;
+}
+
+bool call_run(struct call *call) {
+  uint32_t code;
+  const unsigned char *signature;
+  size_t length;
+
+  if (call->rv == CKR_OK && call->request.failed) call->rv = CKR_DATA_LEN_RANGE;
+  if (call->rv == CKR_OK) call->rv = send_and_wait(call);
+  if (call->rv != CKR_OK) return false;
+
+  code = buffer_get_u32(&call->reply);
+  signature = buffer_get_array(&call->reply, &length);
+  if (call->reply.failed) {
+    call->rv = CKR_DEVICE_ERROR;
+  } else if (code == 0) {
+    call->rv = buffer_get_u64(&call->reply);
+    call->answered = !call->reply.failed && call->rv != CKR_OK;
+    if (!call->answered) call->rv = CKR_DEVICE_ERROR;
+  } else if (code != call->row->code || length != strlen(call->row->reply) ||
+             (length > 0 && memcmp(signature, call->row->reply, length) != 0)) {
+    call->rv = CKR_DEVICE_ERROR;
+  } else {
+    call->answered = true;
+  }
+  return call->rv == CKR_OK;
+}
+
+void call_get_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length) {
+  call->rv = codec_get_bytes(&call->reply, bytes, length);
+}
+
+void call_get_fill(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length) {
+  call->rv = codec_get_exactly(&call->reply, bytes, length);
+}
+
+void call_get_list(struct call *call, CK_ULONG_PTR list, CK_ULONG_PTR count) {
+  call->rv = codec_get_list(&call->reply, list, call->room, count);
+}
+
+void call_get_result(struct call *call, CK_ULONG_PTR result) {
+  const CK_RV rv = codec_get_result(&call->reply, result);
+  if (call->rv == CKR_OK) call->rv = rv;
+}
+
+void call_get_query(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count) {
+  call->rv = codec_get_answers(&call->reply, attributes, count);
+}
+
+/** Keeps or forgets what a restart of the agent would need. */
+static void remember(struct call *call) {
+  const struct call_row *row = call->row;
+  const bool goes_on = call->rv == CKR_BUFFER_TOO_SMALL || (call->rv == CKR_OK && call->asked_length);
+
+  if (row->starts >= 0) {
+    /* The message without the header, which belongs to one sending. */
+    if (call->rv == CKR_OK)
+      sessions_keep(call->session, row->starts, call->request.data + TRANSPORT_HEADER,
+                    call->request.length - TRANSPORT_HEADER);
+    else if (call->answered && call->rv != CKR_OPERATION_ACTIVE)
+      sessions_drop(call->session, 1u << row->starts);
+  } else if (row->ends >= 0) {
+    if (!goes_on) sessions_drop(call->session, 1u << row->ends);
+  } else if (row->continues != 0 && !goes_on) {
+    /* With a part gone through, the operation lives in that agent alone: starting afresh would lose the part. */
+    sessions_drop(call->session, row->continues);
+  }
+}
+
+CK_RV call_end(struct call *call) {
+  if (call->answered && call->dialect == DIALECT_OWN) remember(call);
+  buffer_close(&call->request);
+  buffer_close(&call->reply);
+  return call->rv;
+}

@@ -1,0 +1,69 @@
+/*
+ * One Cryptoki call: its request, its way to the agent and back, and what the library has to remember of it. Generated
+ * entry points (gen/entries.c) are made of these; `rv` is sticky, so an entry puts all its arguments and asks at the end.
+ */
+#ifndef DKE_CALL_H
+#define DKE_CALL_H
+
+#include "buffer.h"
+#include "codec.h"
+
+/** A row of calls.ts. */
+struct call_row {
+  const char *request; /* the signatures */
+  const char *reply;
+  uint16_t code;
+  bool in_session;     /* the first argument is a session handle */
+  bool once;           /* not sent a second time when the first may have been carried out */
+  bool foreign;        /* p11-kit 0.24 has it too */
+  int8_t starts;       /* an operation, -1 for none */
+  int8_t ends;
+  uint8_t continues;   /* a set of operations */
+};
+
+struct call {
+  const struct call_row *row;
+  CK_RV rv;
+  enum dialect dialect;
+  bool answered; /* an rv of the agent's, not ours */
+  bool asked_length;
+  CK_SESSION_HANDLE session;
+  CK_ULONG room; /* of a list */
+  struct buffer request;
+  struct buffer reply;
+};
+
+/** False when the library is not initialised in this process: `call->rv` says so, and call_end still has to be called. */
+bool call_begin(struct call *call, const struct call_row *row);
+void call_put_ulong(struct call *call, CK_ULONG value);
+void call_put_session(struct call *call, CK_SESSION_HANDLE session);
+void call_put_flag(struct call *call, CK_BBOOL value);
+void call_put_bytes(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length);
+void call_put_label(struct call *call, CK_UTF8CHAR_PTR label);
+void call_put_template(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
+void call_put_mechanism(struct call *call, CK_MECHANISM_PTR mechanism);
+void call_put_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length);
+void call_put_fill(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length);
+void call_put_list(struct call *call, CK_ULONG_PTR list, CK_ULONG_PTR count);
+void call_put_batch(struct call *call, CK_ULONG_PTR list, CK_ULONG most, CK_ULONG_PTR count);
+void call_put_query(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
+/** A pointer that will receive something: CKR_ARGUMENTS_BAD when null. */
+void call_need(struct call *call, const void *pointer);
+/** Sends and waits. True when there is an answer to read. */
+bool call_run(struct call *call);
+void call_get_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length);
+void call_get_fill(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length);
+void call_get_list(struct call *call, CK_ULONG_PTR list, CK_ULONG_PTR count);
+void call_get_result(struct call *call, CK_ULONG_PTR result);
+void call_get_query(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
+CK_RV call_end(struct call *call);
+
+/** The rows, by position: gen/tables.c. */
+extern const struct call_row call_rows[];
+
+CK_RV call_initialize(void);
+CK_RV call_finalize(void);
+/** CKR_OK, or CKR_CRYPTOKI_NOT_INITIALIZED: in a process, or a forked child of one, that has not called C_Initialize. */
+CK_RV call_ready(void);
+
+#endif

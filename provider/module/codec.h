@@ -1,0 +1,48 @@
+/*
+ * Cryptoki's arguments as bytes (PROTOCOL.md, "Values"). The caller's memory is foreign: pointers may be null, structures
+ * misaligned, counts absurd; everything is copied with memcpy and nothing is written beyond the room the caller gave.
+ * The put functions return CKR_OK or what the caller did wrong, and leave the buffer failed when the message is too long.
+ */
+#ifndef DKE_CODEC_H
+#define DKE_CODEC_H
+
+#include "buffer.h"
+#include "cryptoki.h"
+
+/** How the peer writes mechanisms and asks for attributes. */
+enum dialect { DIALECT_OWN, DIALECT_P11KIT_24, DIALECT_P11KIT_26 };
+
+/** The forms of a mechanism's parameter, by number on the wire. */
+enum parameter_form { FORM_NONE, FORM_BYTES, FORM_ULONG, FORM_CTR, FORM_GCM, FORM_PSS, FORM_OAEP, FORM_ECDH1 };
+
+/** The kinds of attribute values. */
+enum attribute_kind { KIND_BOOLEAN, KIND_ULONG, KIND_BYTES, KIND_DATE, KIND_TEMPLATE, KIND_MECHANISMS };
+
+/** From gen/tables.c. */
+enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type);
+enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type);
+
+CK_RV codec_put_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG length);
+CK_RV codec_put_template(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
+CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR mechanism, enum dialect dialect);
+/** Room for output bytes. */
+CK_RV codec_put_room(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR length, enum dialect dialect);
+/** Room for a list. */
+CK_RV codec_put_list_room(struct buffer *buffer, const void *list, CK_ULONG count);
+CK_RV codec_put_query(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count, enum dialect dialect);
+
+/** `room` is what *length was when the call was made. */
+CK_RV codec_get_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR length);
+CK_RV codec_get_exactly(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG length);
+CK_RV codec_get_list(struct buffer *buffer, CK_ULONG_PTR list, CK_ULONG room, CK_ULONG_PTR count);
+CK_RV codec_get_result(struct buffer *buffer, CK_ULONG_PTR result);
+CK_RV codec_get_answers(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
+/** Blank-padded text of exactly `length` bytes. */
+void codec_get_text(struct buffer *buffer, CK_UTF8CHAR *text, size_t length);
+void codec_get_version(struct buffer *buffer, CK_VERSION *version);
+
+/** The caller's memory may be misaligned, so its pointers travel as void: memcpy of a typed one promises alignment. */
+void codec_store(void *to, CK_ULONG value);
+CK_ULONG codec_load(const void *from);
+
+#endif

@@ -1,0 +1,327 @@
+/* Finding, starting and greeting the agent; see connect.h. */
+#include "connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "launch.h"
+#include "log.h"
+#include "process.h"
+#include "sessions.h"
+#include "transport.h"
+
+enum {
+  OWN_VERSION = 0xd1, /* PROTOCOL.md, "Version byte" */
+  START_TIMEOUT = 5000000 /* microseconds for an agent to start */
+};
+
+static const char system_folder[] = "/run/dke-pkcs11";
+static const char handshake[] = "PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1";
+
+/** What the peer of the present connection speaks. Written while nobody calls, or under the lock of connecting. */
+static _Atomic enum dialect dialect;
+
+enum dialect connect_dialect(void) { return dialect; }
+
+/* --- which socket ------------------------------------------------------------------------------------------------------ */
+
+static bool is_system_folder_usable(char *path, size_t size) {
+  struct stat status;
+  struct stat socket_status;
+
+  if (process_stat(system_folder, &status, false) != 0 || !S_ISDIR(status.st_mode)) return false;
+  if ((status.st_mode & S_IWOTH) != 0) return false;
+  snprintf(path, size, "%s/agent.sock", system_folder);
+  if (process_stat(path, &socket_status, false) == 0) return S_ISSOCK(socket_status.st_mode) && access(path, W_OK) == 0;
+  return access(system_folder, W_OK | X_OK) == 0;
+}
+
+/** Ours alone, or made so now. A folder that somebody else prepared is refused: its owner could put his own agent there. */
+static bool is_own_folder(const char *folder) {
+  struct stat status;
+
+  if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
+  if (process_stat(folder, &status, false) != 0) return false;
+  if (S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0) return true;
+  log_line("refusing %s: it must be a directory of uid %u with mode 700", folder, (unsigned)geteuid());
+  return false;
+}
+
+bool connect_socket_path(const struct settings *settings, char *path, size_t size) {
+  const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+  char folder[96];
+
+  if (settings->socket[0] != 0) {
+    snprintf(path, size, "%s", settings->socket);
+    return true;
+  }
+  if (is_system_folder_usable(path, size)) return true;
+  /* XDG_RUNTIME_DIR is inherited through su and sudo: only our own counts. */
+  if (runtime != NULL && *runtime == '/' && strlen(runtime) < 70) {
+    struct stat status;
+    if (process_stat(runtime, &status, true) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()) {
+      snprintf(folder, sizeof folder, "%s/dke-pkcs11", runtime);
+      if (is_own_folder(folder)) {
+        snprintf(path, size, "%s/agent.sock", folder);
+        return true;
+      }
+    }
+  }
+  snprintf(folder, sizeof folder, "/tmp/dke-pkcs11-%u", (unsigned)geteuid());
+  if (!is_own_folder(folder)) return false;
+  snprintf(path, size, "%s/agent.sock", folder);
+  return true;
+}
+
+static void set_log_folder(const char *path) {
+  char folder[108];
+  char *slash;
+
+  snprintf(folder, sizeof folder, "%s", path);
+  slash = strrchr(folder, '/');
+  if (slash == NULL) return;
+  *slash = 0;
+  log_set_folder(folder);
+}
+
+/* --- who sits there ---------------------------------------------------------------------------------------------------- */
+
+static bool is_trusted(int fd, const char *path) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  struct stat status;
+
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  if (peer.uid == geteuid() || peer.uid == 0) return true;
+  if (strncmp(path, system_folder, strlen(system_folder)) == 0 && path[strlen(system_folder)] == '/' &&
+      process_stat(system_folder, &status, false) == 0 && status.st_uid == peer.uid)
+    return true;
+  log_line("refusing the agent at %s: it runs as uid %u, not as us or root", path, (unsigned)peer.uid);
+  return false;
+}
+
+/** A connected socket, or -1 and errno: ENOENT or ECONNREFUSED when nobody listens, EPERM when the wrong one does. */
+static int connect_once(const char *path, int64_t deadline) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int fd;
+
+  if (strlen(path) >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  memcpy(address.sun_path, path, strlen(path) + 1);
+  fd = process_raise_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (fd < 0) return -1;
+  while (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+    /* EAGAIN: the listener's queue is full. There is nothing to poll for, so ask again. */
+    if ((errno == EAGAIN || errno == EINTR) && process_until(deadline) > 0) {
+      process_sleep(2000);
+    } else {
+      int saved = errno == EAGAIN ? ETIMEDOUT : errno;
+      close(fd);
+      errno = saved;
+      return -1;
+    }
+  }
+  if (is_trusted(fd, path)) return fd;
+  close(fd);
+  errno = EPERM;
+  return -1;
+}
+
+/** Offers a version byte and reads the answer; -1 when the peer hangs up or keeps silent. */
+static int offer(int fd, unsigned version, int64_t deadline) {
+  unsigned char byte = (unsigned char)version;
+  ssize_t got;
+
+  if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1) return -1;
+  for (;;) {
+    struct pollfd poller = {.fd = fd, .events = POLLIN};
+    got = recv(fd, &byte, 1, MSG_DONTWAIT);
+    if (got == 1) return byte;
+    if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return -1;
+    if (process_until(deadline) == 0) return -1;
+    poll(&poller, 1, process_until(deadline));
+  }
+}
+
+/** Connects and agrees on a version. Our own first; a peer that refuses it is asked again for p11-kit's. */
+static int connect_and_agree(const char *path, int64_t deadline) {
+  static const unsigned offers[] = {OWN_VERSION, 0};
+
+  for (size_t i = 0; i < sizeof offers / sizeof *offers; i++) {
+    int fd = connect_once(path, deadline);
+    int answer;
+
+    if (fd < 0) return -1;
+    answer = offer(fd, offers[i], deadline);
+    if (answer >= 0) {
+      dialect = answer == OWN_VERSION ? DIALECT_OWN : answer >= 2 ? DIALECT_P11KIT_26 : DIALECT_P11KIT_24;
+      return fd;
+    }
+    close(fd);
+    if (process_until(deadline) == 0) break;
+  }
+  errno = ETIMEDOUT;
+  return -1;
+}
+
+/* --- starting ---------------------------------------------------------------------------------------------------------- */
+
+/** Waits for an agent that is starting, ours or another process's. */
+static int await_agent(const char *path, int64_t deadline) {
+  int64_t pause = 2000;
+
+  for (;;) {
+    int fd = connect_and_agree(path, deadline);
+    if (fd >= 0 || (errno != ENOENT && errno != ECONNREFUSED) || process_until(deadline) == 0) return fd;
+    process_sleep(pause);
+    if (pause < 20000) pause *= 2;
+  }
+}
+
+/** Of all processes that find nobody, the one that gets the lock starts the agent; the others wait for it. */
+static int start_agent(const char *path) {
+  const int64_t deadline = process_now() + START_TIMEOUT;
+  char lock_path[128];
+  int lock;
+  int fd = -1;
+
+  snprintf(lock_path, sizeof lock_path, "%s.lock", path);
+  lock = process_raise_fd(open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (lock < 0) {
+    log_line("nobody listens at %s and %s cannot be opened: %s", path, lock_path, strerror(errno));
+    return -1;
+  }
+  for (;;) {
+    if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+      /* Perhaps the last holder has just succeeded. */
+      fd = connect_and_agree(path, process_now() + 200000);
+      if (fd < 0 && (errno == ENOENT || errno == ECONNREFUSED)) {
+        if (launch_agent(path)) fd = await_agent(path, deadline);
+        if (fd < 0) log_line("the agent did not come up at %s within 5 s", path);
+      }
+      break;
+    }
+    fd = connect_and_agree(path, deadline);
+    if (fd >= 0 || (errno != ENOENT && errno != ECONNREFUSED) || process_until(deadline) == 0) break;
+    process_sleep(10000);
+  }
+  close(lock);
+  return fd;
+}
+
+/* --- greeting ---------------------------------------------------------------------------------------------------------- */
+
+/** JSON text of any bytes: what JSON or UTF-8 could stumble over is escaped byte by byte. */
+static void put_json(struct buffer *buffer, const char *text) {
+  buffer_put_u8(buffer, '"');
+  for (; *text != 0; text++) {
+    const unsigned char byte = (unsigned char)*text;
+    if (byte < 0x20 || byte > 0x7e || byte == '"' || byte == '\\') {
+      char escape[8];
+      snprintf(escape, sizeof escape, "\\u%04x", byte);
+      buffer_put_text(buffer, escape);
+    } else {
+      buffer_put_u8(buffer, byte);
+    }
+  }
+  buffer_put_u8(buffer, '"');
+}
+
+static void put_hello(struct buffer *buffer, const struct settings *settings) {
+  char name[256];
+  char text[96];
+
+  process_name(name, sizeof name);
+  buffer_put_text(buffer, "{\"config\":");
+  put_json(buffer, settings->config);
+  snprintf(text, sizeof text, ",\"library\":\"%d.%d\",\"pid\":%ld,\"process\":", DKE_VERSION_MAJOR, DKE_VERSION_MINOR,
+           (long)getpid());
+  buffer_put_text(buffer, text);
+  put_json(buffer, name);
+  buffer_put_u8(buffer, ',');
+  sessions_put_hello(buffer);
+  buffer_put_text(buffer, "}");
+  buffer_put_u8(buffer, 0);
+}
+
+static void put_initialize(struct buffer *request, const struct settings *settings) {
+  static const unsigned char header[TRANSPORT_HEADER];
+  size_t length_at;
+
+  buffer_put_raw(request, header, sizeof header);
+  buffer_put_u32(request, 1);
+  buffer_put_array(request, "ayyay", 5);
+  buffer_put_u8(request, 1);
+  buffer_put_array(request, handshake, strlen(handshake));
+  if (dialect != DIALECT_OWN) {
+    /* A foreign peer hands the string to its own module, which would refuse it. */
+    buffer_put_u8(request, 0);
+    buffer_put_u8(request, 1);
+    buffer_put_array(request, "", 1);
+    return;
+  }
+  buffer_put_u8(request, 1);
+  buffer_put_u8(request, 1);
+  length_at = request->length;
+  buffer_put_u32(request, 0);
+  put_hello(request, settings);
+  if (!request->failed) buffer_poke_u32(request->data + length_at, (uint32_t)(request->length - length_at - 4));
+}
+
+static CK_RV greet(int fd, const struct settings *settings) {
+  struct buffer request;
+  struct buffer reply;
+  CK_RV rv = CKR_DEVICE_ERROR;
+  uint32_t call;
+  size_t length;
+
+  buffer_open(&request);
+  buffer_open(&reply);
+  put_initialize(&request, settings);
+  if (request.failed) {
+    rv = CKR_HOST_MEMORY;
+  } else if (transport_exchange_alone(fd, &request, &reply, process_now() + settings->call_timeout_ms * 1000LL) ==
+             EXCHANGED) {
+    call = buffer_get_u32(&reply);
+    buffer_get_array(&reply, &length);
+    if (call == 1 && !reply.failed) rv = CKR_OK;
+    else if (call == 0) rv = buffer_get_u64(&reply);
+    if (reply.failed || (call == 0 && rv == CKR_OK)) rv = CKR_DEVICE_ERROR;
+  }
+  buffer_close(&request);
+  buffer_close(&reply);
+  return rv;
+}
+
+CK_RV connect_agent(const struct settings *settings) {
+  char path[108];
+  CK_RV rv;
+  int fd;
+
+  if (!connect_socket_path(settings, path, sizeof path)) return CKR_DEVICE_REMOVED;
+  set_log_folder(path);
+  fd = connect_and_agree(path, process_now() + settings->connect_timeout_ms * 1000LL);
+  if (fd < 0 && (errno == ENOENT || errno == ECONNREFUSED)) fd = start_agent(path);
+  if (fd < 0) {
+    log_line("no agent at %s: %s", path, strerror(errno));
+    return CKR_DEVICE_REMOVED;
+  }
+  rv = greet(fd, settings);
+  if (rv == CKR_OK) {
+    transport_adopt(fd, settings->spin_us);
+    return CKR_OK;
+  }
+  log_line("the agent at %s refused %s: 0x%08lx", path, settings->config, rv);
+  close(fd);
+  return rv;
+}

@@ -1,0 +1,231 @@
+/*
+ * The entry points that are more than a row: starting and stopping, the function lists and interfaces, calls that the
+ * library answers alone, and those that change what it remembers of its sessions. All others: gen/entries.c.
+ * PKCS#11 2.40 section 5.4 to 5.6 and 5.16, 3.0 section 5.4.
+ */
+#include <string.h>
+
+#include "call.h"
+#include "gen/numbers.h"
+#include "sessions.h"
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+static void set_text(CK_UTF8CHAR *to, size_t size, const char *text) {
+  const size_t length = strlen(text);
+  memset(to, ' ', size);
+  memcpy(to, text, length < size ? length : size);
+}
+
+/* --- C_Initialize, C_Finalize ------------------------------------------------------------------------------------------ */
+
+static CK_RV check_arguments(const void *given) {
+  CK_C_INITIALIZE_ARGS args;
+  int functions;
+
+  if (given == NULL) return CKR_OK;
+  memcpy(&args, given, sizeof args);
+  if (args.pReserved != NULL) return CKR_ARGUMENTS_BAD;
+  functions = (args.CreateMutex != NULL) + (args.DestroyMutex != NULL) + (args.LockMutex != NULL) + (args.UnlockMutex != NULL);
+  if (functions != 0 && functions != 4) return CKR_ARGUMENTS_BAD;
+  /* The caller's mutexes alone, the system's forbidden: ours are the system's. */
+  if (functions == 4 && (args.flags & CKF_OS_LOCKING_OK) == 0) return CKR_CANT_LOCK;
+  return CKR_OK;
+}
+
+CK_RV C_Initialize(CK_VOID_PTR arguments) {
+  const CK_RV rv = check_arguments(arguments);
+  return rv == CKR_OK ? call_initialize() : rv;
+}
+
+CK_RV C_Finalize(CK_VOID_PTR reserved) {
+  const CK_RV rv = call_ready();
+  if (rv != CKR_OK) return rv;
+  return reserved == NULL ? call_finalize() : CKR_ARGUMENTS_BAD;
+}
+
+CK_RV C_GetInfo(CK_INFO_PTR to) {
+  const CK_RV rv = call_ready();
+  CK_INFO info;
+
+  if (rv != CKR_OK) return rv;
+  if (to == NULL) return CKR_ARGUMENTS_BAD;
+  memset(&info, 0, sizeof info);
+  info.cryptokiVersion = (CK_VERSION){2, 40};
+  info.libraryVersion = (CK_VERSION){DKE_VERSION_MAJOR, DKE_VERSION_MINOR};
+  set_text(info.manufacturerID, sizeof info.manufacturerID, "DKE");
+  set_text(info.libraryDescription, sizeof info.libraryDescription,
+           "DKE PKCS#11 " TEXT(DKE_VERSION_MAJOR) "." TEXT(DKE_VERSION_MINOR));
+  memcpy(to, &info, sizeof info);
+  return CKR_OK;
+}
+
+/* --- function lists and interfaces -------------------------------------------------------------------------------------- */
+
+#define CK_PKCS11_FUNCTION_INFO(name) .name = name,
+static const CK_FUNCTION_LIST functions_2 = {
+    .version = {2, 40},
+#include <pkcs11f.h>
+};
+static const CK_FUNCTION_LIST_3_0 functions_3 = {
+    .version = {3, 0},
+#include <pkcs11f.h>
+#define DKE_FUNCTION_3_0(name) .name = name,
+    DKE_FUNCTIONS_3_0
+};
+#undef CK_PKCS11_FUNCTION_INFO
+
+/* 3.0: the first one is the default. CKF_INTERFACE_FORK_SAFE is not claimed: a child has to initialise itself. The
+ * standard's types have no const, but these tables are written by nobody. */
+static const CK_INTERFACE interfaces[] = {
+    {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3, 0},
+    {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_2, 0},
+};
+enum { INTERFACES = sizeof interfaces / sizeof *interfaces };
+
+CK_RV C_GetFunctionList(CK_FUNCTION_LIST_PTR_PTR to) {
+  const CK_FUNCTION_LIST *list = &functions_2;
+
+  if (to == NULL) return CKR_ARGUMENTS_BAD;
+  memcpy(to, &list, sizeof list);
+  return CKR_OK;
+}
+
+CK_RV C_GetInterfaceList(CK_INTERFACE_PTR to, CK_ULONG_PTR count) {
+  CK_ULONG room;
+
+  if (count == NULL) return CKR_ARGUMENTS_BAD;
+  room = codec_load(count);
+  codec_store(count, INTERFACES);
+  if (to == NULL) return CKR_OK;
+  if (room < INTERFACES) return CKR_BUFFER_TOO_SMALL;
+  memcpy(to, interfaces, sizeof interfaces);
+  return CKR_OK;
+}
+
+CK_RV C_GetInterface(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, CK_INTERFACE_PTR_PTR to, CK_FLAGS flags) {
+  if (to == NULL) return CKR_ARGUMENTS_BAD;
+  for (size_t i = 0; i < INTERFACES; i++) {
+    const CK_INTERFACE *interface = &interfaces[i];
+    CK_VERSION offered;
+
+    memcpy(&offered, interface->pFunctionList, sizeof offered);
+    if (name != NULL && strcmp((const char *)name, (const char *)interface->pInterfaceName) != 0) continue;
+    if (version != NULL && memcmp(version, &offered, sizeof offered) != 0) continue;
+    if ((flags & interface->flags) != flags) continue;
+    memcpy(to, &interface, sizeof interface);
+    return CKR_OK;
+  }
+  return CKR_FUNCTION_FAILED;
+}
+
+/* --- answered here ------------------------------------------------------------------------------------------------------ */
+
+CK_RV C_GetFunctionStatus(CK_SESSION_HANDLE session) {
+  const CK_RV rv = call_ready();
+  (void)session;
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_PARALLEL : rv;
+}
+
+CK_RV C_CancelFunction(CK_SESSION_HANDLE session) { return C_GetFunctionStatus(session); }
+
+/* Slots never come or go. Waiting for ever for what cannot happen would hang a thread of the host, so that is refused. */
+CK_RV C_WaitForSlotEvent(CK_FLAGS flags, CK_SLOT_ID_PTR slot, CK_VOID_PTR reserved) {
+  const CK_RV rv = call_ready();
+  if (rv != CKR_OK) return rv;
+  if (slot == NULL || reserved != NULL) return CKR_ARGUMENTS_BAD;
+  return (flags & CKF_DONT_BLOCK) != 0 ? CKR_NO_EVENT : CKR_FUNCTION_NOT_SUPPORTED;
+}
+
+/* --- sessions ----------------------------------------------------------------------------------------------------------- */
+
+CK_RV C_OpenSession(CK_SLOT_ID slot, CK_FLAGS flags, CK_VOID_PTR application, CK_NOTIFY notify, CK_SESSION_HANDLE_PTR to) {
+  struct call call;
+  CK_SESSION_HANDLE session = 0;
+
+  (void)application;
+  (void)notify; /* there are no surrender events */
+  if (call_begin(&call, &call_rows[ROW_C_OpenSession])) {
+    call_put_ulong(&call, slot);
+    call_put_ulong(&call, flags);
+    call_need(&call, to);
+    if (call_run(&call)) {
+      call_get_result(&call, &session);
+      if (call.rv == CKR_OK) {
+        if (call.dialect == DIALECT_OWN) sessions_add(session, slot, flags);
+        codec_store(to, session);
+      }
+    }
+  }
+  return call_end(&call);
+}
+
+CK_RV C_CloseSession(CK_SESSION_HANDLE session) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_CloseSession])) {
+    call_put_session(&call, session);
+    call_run(&call);
+    if (call.rv == CKR_OK || call.rv == CKR_SESSION_HANDLE_INVALID) sessions_remove(session);
+  }
+  return call_end(&call);
+}
+
+CK_RV C_CloseAllSessions(CK_SLOT_ID slot) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_CloseAllSessions])) {
+    call_put_ulong(&call, slot);
+    if (call_run(&call)) sessions_remove_all(slot);
+  }
+  return call_end(&call);
+}
+
+CK_RV C_Login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin, CK_ULONG pin_length) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_Login])) {
+    call_put_session(&call, session);
+    call_put_ulong(&call, user);
+    call_put_bytes(&call, pin, pin_length);
+    if (call_run(&call) && user != CKU_CONTEXT_SPECIFIC) sessions_login(user);
+  }
+  return call_end(&call);
+}
+
+CK_RV C_LoginUser(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin, CK_ULONG pin_length,
+                  CK_UTF8CHAR_PTR name, CK_ULONG name_length) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_LoginUser])) {
+    call_put_session(&call, session);
+    call_put_ulong(&call, user);
+    call_put_bytes(&call, pin, pin_length);
+    call_put_bytes(&call, name, name_length);
+    if (call_run(&call) && user != CKU_CONTEXT_SPECIFIC) sessions_login(user);
+  }
+  return call_end(&call);
+}
+
+CK_RV C_Logout(CK_SESSION_HANDLE session) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_Logout])) {
+    call_put_session(&call, session);
+    if (call_run(&call)) sessions_logout();
+  }
+  return call_end(&call);
+}
+
+/* 3.0 section 5.6: the flags name operations to end; none of those may come back after a restart of the agent. */
+CK_RV C_SessionCancel(CK_SESSION_HANDLE session, CK_FLAGS flags) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_SessionCancel])) {
+    call_put_session(&call, session);
+    call_put_ulong(&call, flags);
+    if (call_run(&call)) sessions_drop(session, (1u << OPERATIONS_MAX) - 1);
+  }
+  return call_end(&call);
+}

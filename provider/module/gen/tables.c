@@ -1,0 +1,217 @@
+/* Generated from provider/schema by provider/schema/generate.ts: run npm run generate. Calls, attributes and mechanisms as data. */
+
+#include "../call.h"
+#include "numbers.h"
+
+/* request, reply, code, in_session, once, foreign, starts, ends, continues */
+const struct call_row call_rows[ROWS] = {
+    [ROW_C_Initialize] = {"ayyay", "", 1, false, false, true, -1, -1, 0},
+    [ROW_C_Finalize] = {"", "", 2, false, false, true, -1, -1, 0},
+    [ROW_C_GetInfo] = {"", "vsusv", 3, false, false, true, -1, -1, 0},
+    [ROW_C_GetSlotList] = {"yfu", "au", 4, false, false, true, -1, -1, 0},
+    [ROW_C_GetSlotInfo] = {"u", "ssuvv", 5, false, false, true, -1, -1, 0},
+    [ROW_C_GetTokenInfo] = {"u", "ssssuuuuuuuuuuuvvs", 6, false, false, true, -1, -1, 0},
+    [ROW_C_GetMechanismList] = {"ufu", "au", 7, false, false, true, -1, -1, 0},
+    [ROW_C_GetMechanismInfo] = {"uu", "uuu", 8, false, false, true, -1, -1, 0},
+    [ROW_C_InitToken] = {"uayz", "", 9, false, true, true, -1, -1, 0},
+    [ROW_C_InitPIN] = {"uay", "", 14, true, true, true, -1, -1, 0},
+    [ROW_C_SetPIN] = {"uayay", "", 15, true, true, true, -1, -1, 0},
+    [ROW_C_OpenSession] = {"uu", "u", 10, false, false, true, -1, -1, 0},
+    [ROW_C_CloseSession] = {"u", "", 11, true, false, true, -1, -1, 0},
+    [ROW_C_CloseAllSessions] = {"u", "", 12, false, false, true, -1, -1, 0},
+    [ROW_C_GetSessionInfo] = {"u", "uuuu", 13, true, false, true, -1, -1, 0},
+    [ROW_C_GetOperationState] = {"ufy", "ay", 16, true, false, true, -1, -1, 0},
+    [ROW_C_SetOperationState] = {"uayuu", "", 17, true, false, true, -1, -1, 0},
+    [ROW_C_Login] = {"uuay", "", 18, true, false, true, -1, -1, 0},
+    [ROW_C_Logout] = {"u", "", 19, true, false, true, -1, -1, 0},
+    [ROW_C_CreateObject] = {"uaA", "u", 20, true, true, true, -1, -1, 0},
+    [ROW_C_CopyObject] = {"uuaA", "u", 21, true, true, true, -1, -1, 0},
+    [ROW_C_DestroyObject] = {"uu", "", 22, true, true, true, -1, -1, 0},
+    [ROW_C_GetObjectSize] = {"uu", "u", 23, true, false, true, -1, -1, 0},
+    [ROW_C_GetAttributeValue] = {"uufA", "aAu", 24, true, false, true, -1, -1, 0},
+    [ROW_C_SetAttributeValue] = {"uuaA", "", 25, true, false, true, -1, -1, 0},
+    [ROW_C_FindObjectsInit] = {"uaA", "", 26, true, false, true, 0, -1, 0},
+    [ROW_C_FindObjects] = {"ufu", "au", 27, true, false, true, -1, -1, 1},
+    [ROW_C_FindObjectsFinal] = {"u", "", 28, true, false, true, -1, 0, 0},
+    [ROW_C_EncryptInit] = {"uMu", "", 29, true, false, true, 1, -1, 0},
+    [ROW_C_Encrypt] = {"uayfy", "ay", 30, true, false, true, -1, 1, 0},
+    [ROW_C_EncryptUpdate] = {"uayfy", "ay", 31, true, false, true, -1, -1, 2},
+    [ROW_C_EncryptFinal] = {"ufy", "ay", 32, true, false, true, -1, 1, 0},
+    [ROW_C_DecryptInit] = {"uMu", "", 33, true, false, true, 2, -1, 0},
+    [ROW_C_Decrypt] = {"uayfy", "ay", 34, true, false, true, -1, 2, 0},
+    [ROW_C_DecryptUpdate] = {"uayfy", "ay", 35, true, false, true, -1, -1, 4},
+    [ROW_C_DecryptFinal] = {"ufy", "ay", 36, true, false, true, -1, 2, 0},
+    [ROW_C_DigestInit] = {"uM", "", 37, true, false, true, 3, -1, 0},
+    [ROW_C_Digest] = {"uayfy", "ay", 38, true, false, true, -1, 3, 0},
+    [ROW_C_DigestUpdate] = {"uay", "", 39, true, false, true, -1, -1, 8},
+    [ROW_C_DigestKey] = {"uu", "", 40, true, false, true, -1, -1, 8},
+    [ROW_C_DigestFinal] = {"ufy", "ay", 41, true, false, true, -1, 3, 0},
+    [ROW_C_SignInit] = {"uMu", "", 42, true, false, true, 4, -1, 0},
+    [ROW_C_Sign] = {"uayfy", "ay", 43, true, false, true, -1, 4, 0},
+    [ROW_C_SignUpdate] = {"uay", "", 44, true, false, true, -1, -1, 16},
+    [ROW_C_SignFinal] = {"ufy", "ay", 45, true, false, true, -1, 4, 0},
+    [ROW_C_SignRecoverInit] = {"uMu", "", 46, true, false, true, 5, -1, 0},
+    [ROW_C_SignRecover] = {"uayfy", "ay", 47, true, false, true, -1, 5, 0},
+    [ROW_C_VerifyInit] = {"uMu", "", 48, true, false, true, 6, -1, 0},
+    [ROW_C_Verify] = {"uayay", "", 49, true, false, true, -1, 6, 0},
+    [ROW_C_VerifyUpdate] = {"uay", "", 50, true, false, true, -1, -1, 64},
+    [ROW_C_VerifyFinal] = {"uay", "", 51, true, false, true, -1, 6, 0},
+    [ROW_C_VerifyRecoverInit] = {"uMu", "", 52, true, false, true, 7, -1, 0},
+    [ROW_C_VerifyRecover] = {"uayfy", "ay", 53, true, false, true, -1, 7, 0},
+    [ROW_C_DigestEncryptUpdate] = {"uayfy", "ay", 54, true, false, true, -1, -1, 10},
+    [ROW_C_DecryptDigestUpdate] = {"uayfy", "ay", 55, true, false, true, -1, -1, 12},
+    [ROW_C_SignEncryptUpdate] = {"uayfy", "ay", 56, true, false, true, -1, -1, 18},
+    [ROW_C_DecryptVerifyUpdate] = {"uayfy", "ay", 57, true, false, true, -1, -1, 68},
+    [ROW_C_GenerateKey] = {"uMaA", "u", 58, true, true, true, -1, -1, 0},
+    [ROW_C_GenerateKeyPair] = {"uMaAaA", "uu", 59, true, true, true, -1, -1, 0},
+    [ROW_C_WrapKey] = {"uMuufy", "ay", 60, true, false, true, -1, -1, 0},
+    [ROW_C_UnwrapKey] = {"uMuayaA", "u", 61, true, true, true, -1, -1, 0},
+    [ROW_C_DeriveKey] = {"uMuaA", "u", 62, true, true, true, -1, -1, 0},
+    [ROW_C_SeedRandom] = {"uay", "", 63, true, false, true, -1, -1, 0},
+    [ROW_C_GenerateRandom] = {"ufy", "ay", 64, true, false, true, -1, -1, 0},
+    [ROW_C_WaitForSlotEvent] = {"u", "u", 65, false, false, true, -1, -1, 0},
+    [ROW_C_LoginUser] = {"uuayay", "", 66, true, false, false, -1, -1, 0},
+    [ROW_C_SessionCancel] = {"uu", "", 67, true, false, false, -1, -1, 0},
+};
+
+enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type) {
+  switch (type) {
+    case 0x00000000UL /* CKA_CLASS */:
+    case 0x00000080UL /* CKA_CERTIFICATE_TYPE */:
+    case 0x00000087UL /* CKA_CERTIFICATE_CATEGORY */:
+    case 0x00000088UL /* CKA_JAVA_MIDP_SECURITY_DOMAIN */:
+    case 0x00000100UL /* CKA_KEY_TYPE */:
+    case 0x00000121UL /* CKA_MODULUS_BITS */:
+    case 0x00000133UL /* CKA_PRIME_BITS */:
+    case 0x00000134UL /* CKA_SUBPRIME_BITS */:
+    case 0x00000160UL /* CKA_VALUE_BITS */:
+    case 0x00000161UL /* CKA_VALUE_LEN */:
+    case 0x00000166UL /* CKA_KEY_GEN_MECHANISM */:
+    case 0x00000201UL /* CKA_AUTH_PIN_FLAGS */:
+    case 0x00000300UL /* CKA_HW_FEATURE_TYPE */:
+    case 0x00000400UL /* CKA_PIXEL_X */:
+    case 0x00000401UL /* CKA_PIXEL_Y */:
+    case 0x00000402UL /* CKA_RESOLUTION */:
+    case 0x00000403UL /* CKA_CHAR_ROWS */:
+    case 0x00000404UL /* CKA_CHAR_COLUMNS */:
+    case 0x00000406UL /* CKA_BITS_PER_PIXEL */:
+    case 0x00000500UL /* CKA_MECHANISM_TYPE */:
+      return KIND_ULONG;
+    case 0x00000001UL /* CKA_TOKEN */:
+    case 0x00000002UL /* CKA_PRIVATE */:
+    case 0x00000086UL /* CKA_TRUSTED */:
+    case 0x00000103UL /* CKA_SENSITIVE */:
+    case 0x00000104UL /* CKA_ENCRYPT */:
+    case 0x00000105UL /* CKA_DECRYPT */:
+    case 0x00000106UL /* CKA_WRAP */:
+    case 0x00000107UL /* CKA_UNWRAP */:
+    case 0x00000108UL /* CKA_SIGN */:
+    case 0x00000109UL /* CKA_SIGN_RECOVER */:
+    case 0x0000010aUL /* CKA_VERIFY */:
+    case 0x0000010bUL /* CKA_VERIFY_RECOVER */:
+    case 0x0000010cUL /* CKA_DERIVE */:
+    case 0x00000162UL /* CKA_EXTRACTABLE */:
+    case 0x00000163UL /* CKA_LOCAL */:
+    case 0x00000164UL /* CKA_NEVER_EXTRACTABLE */:
+    case 0x00000165UL /* CKA_ALWAYS_SENSITIVE */:
+    case 0x00000170UL /* CKA_MODIFIABLE */:
+    case 0x00000171UL /* CKA_COPYABLE */:
+    case 0x00000200UL /* CKA_SECONDARY_AUTH */:
+    case 0x00000202UL /* CKA_ALWAYS_AUTHENTICATE */:
+    case 0x00000210UL /* CKA_WRAP_WITH_TRUSTED */:
+    case 0x00000301UL /* CKA_RESET_ON_INIT */:
+    case 0x00000302UL /* CKA_HAS_RESET */:
+    case 0x00000405UL /* CKA_COLOR */:
+      return KIND_BOOLEAN;
+    case 0x00000110UL /* CKA_START_DATE */:
+    case 0x00000111UL /* CKA_END_DATE */:
+      return KIND_DATE;
+    case 0x40000211UL /* CKA_WRAP_TEMPLATE */:
+    case 0x40000212UL /* CKA_UNWRAP_TEMPLATE */:
+    case 0x40000213UL /* CKA_DERIVE_TEMPLATE */:
+      return KIND_TEMPLATE;
+    case 0x40000600UL /* CKA_ALLOWED_MECHANISMS */:
+      return KIND_MECHANISMS;
+    default:
+      return KIND_BYTES;
+  }
+}
+
+enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
+  switch (type) {
+    case 0x00000000UL /* CKM_RSA_PKCS_KEY_PAIR_GEN */:
+    case 0x00000001UL /* CKM_RSA_PKCS */:
+    case 0x00000003UL /* CKM_RSA_X_509 */:
+    case 0x00000006UL /* CKM_SHA1_RSA_PKCS */:
+    case 0x00000046UL /* CKM_SHA224_RSA_PKCS */:
+    case 0x00000040UL /* CKM_SHA256_RSA_PKCS */:
+    case 0x00000041UL /* CKM_SHA384_RSA_PKCS */:
+    case 0x00000042UL /* CKM_SHA512_RSA_PKCS */:
+    case 0x00001040UL /* CKM_EC_KEY_PAIR_GEN */:
+    case 0x00001055UL /* CKM_EC_EDWARDS_KEY_PAIR_GEN */:
+    case 0x00001056UL /* CKM_EC_MONTGOMERY_KEY_PAIR_GEN */:
+    case 0x00001041UL /* CKM_ECDSA */:
+    case 0x00001042UL /* CKM_ECDSA_SHA1 */:
+    case 0x00001043UL /* CKM_ECDSA_SHA224 */:
+    case 0x00001044UL /* CKM_ECDSA_SHA256 */:
+    case 0x00001045UL /* CKM_ECDSA_SHA384 */:
+    case 0x00001046UL /* CKM_ECDSA_SHA512 */:
+    case 0x00000210UL /* CKM_MD5 */:
+    case 0x00000220UL /* CKM_SHA_1 */:
+    case 0x00000255UL /* CKM_SHA224 */:
+    case 0x00000250UL /* CKM_SHA256 */:
+    case 0x00000260UL /* CKM_SHA384 */:
+    case 0x00000270UL /* CKM_SHA512 */:
+    case 0x00000048UL /* CKM_SHA512_224 */:
+    case 0x0000004cUL /* CKM_SHA512_256 */:
+    case 0x000002b0UL /* CKM_SHA3_256 */:
+    case 0x000002c0UL /* CKM_SHA3_384 */:
+    case 0x000002d0UL /* CKM_SHA3_512 */:
+    case 0x00000350UL /* CKM_GENERIC_SECRET_KEY_GEN */:
+    case 0x00000221UL /* CKM_SHA_1_HMAC */:
+    case 0x00000256UL /* CKM_SHA224_HMAC */:
+    case 0x00000251UL /* CKM_SHA256_HMAC */:
+    case 0x00000261UL /* CKM_SHA384_HMAC */:
+    case 0x00000271UL /* CKM_SHA512_HMAC */:
+    case 0x00000049UL /* CKM_SHA512_224_HMAC */:
+    case 0x0000004dUL /* CKM_SHA512_256_HMAC */:
+    case 0x00001080UL /* CKM_AES_KEY_GEN */:
+    case 0x00001081UL /* CKM_AES_ECB */:
+    case 0x00001083UL /* CKM_AES_MAC */:
+    case 0x0000108aUL /* CKM_AES_CMAC */:
+    case 0x00000131UL /* CKM_DES3_KEY_GEN */:
+    case 0x00000132UL /* CKM_DES3_ECB */:
+    case 0x00000138UL /* CKM_DES3_CMAC */:
+    case 0x00000020UL /* CKM_DH_PKCS_KEY_PAIR_GEN */:
+      return FORM_NONE;
+    case 0x00000009UL /* CKM_RSA_PKCS_OAEP */:
+      return FORM_OAEP;
+    case 0x0000000dUL /* CKM_RSA_PKCS_PSS */:
+    case 0x0000000eUL /* CKM_SHA1_RSA_PKCS_PSS */:
+    case 0x00000047UL /* CKM_SHA224_RSA_PKCS_PSS */:
+    case 0x00000043UL /* CKM_SHA256_RSA_PKCS_PSS */:
+    case 0x00000044UL /* CKM_SHA384_RSA_PKCS_PSS */:
+    case 0x00000045UL /* CKM_SHA512_RSA_PKCS_PSS */:
+      return FORM_PSS;
+    case 0x00001050UL /* CKM_ECDH1_DERIVE */:
+    case 0x00001051UL /* CKM_ECDH1_COFACTOR_DERIVE */:
+      return FORM_ECDH1;
+    case 0x00000222UL /* CKM_SHA_1_HMAC_GENERAL */:
+    case 0x00000257UL /* CKM_SHA224_HMAC_GENERAL */:
+    case 0x00000252UL /* CKM_SHA256_HMAC_GENERAL */:
+    case 0x00000262UL /* CKM_SHA384_HMAC_GENERAL */:
+    case 0x00000272UL /* CKM_SHA512_HMAC_GENERAL */:
+    case 0x0000004aUL /* CKM_SHA512_224_HMAC_GENERAL */:
+    case 0x0000004eUL /* CKM_SHA512_256_HMAC_GENERAL */:
+    case 0x00001084UL /* CKM_AES_MAC_GENERAL */:
+    case 0x0000108bUL /* CKM_AES_CMAC_GENERAL */:
+    case 0x00000137UL /* CKM_DES3_CMAC_GENERAL */:
+      return FORM_ULONG;
+    case 0x00001086UL /* CKM_AES_CTR */:
+      return FORM_CTR;
+    case 0x00001087UL /* CKM_AES_GCM */:
+      return FORM_GCM;
+    default:
+      return FORM_BYTES;
+  }
+}

@@ -1,0 +1,100 @@
+/* Environment and pkcs11.toml, as far as the library needs them; see settings.h. */
+#include "settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 64 * 1024 };
+
+static const struct {
+  const char *name;
+  size_t offset;
+  long least;
+  long most;
+} numbers[] = {
+    {"connect_timeout_ms", offsetof(struct settings, connect_timeout_ms), 10, 60000},
+    {"call_timeout_ms", offsetof(struct settings, call_timeout_ms), 10, 600000},
+    {"spin_us", offsetof(struct settings, spin_us), 0, 1000},
+};
+
+static void scan_line(struct settings *settings, const char *line) {
+  while (isspace((unsigned char)*line)) line++;
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    size_t length = strlen(numbers[i].name);
+    const char *from = line + length;
+    char *end;
+    long value;
+
+    if (strncmp(line, numbers[i].name, length) != 0) continue;
+    while (*from == ' ' || *from == '\t') from++;
+    if (*from++ != '=') continue;
+    while (*from == ' ' || *from == '\t') from++;
+    if (!isdigit((unsigned char)*from)) continue;
+    errno = 0;
+    value = strtol(from, &end, 10);
+    while (isspace((unsigned char)*end)) end++;
+    if ((*end != 0 && *end != '#') || errno != 0) continue;
+    if (value < numbers[i].least || value > numbers[i].most) continue;
+    memcpy((char *)settings + numbers[i].offset, &(int){(int)value}, sizeof(int));
+  }
+}
+
+void settings_scan(struct settings *settings, const char *text) {
+  char line[256];
+
+  while (*text != 0) {
+    size_t length = strcspn(text, "\n");
+    if (length < sizeof line) {
+      memcpy(line, text, length);
+      line[length] = 0;
+      if (line[strspn(line, " \t")] == '[') return;
+      scan_line(settings, line);
+    }
+    text += length;
+    if (*text == '\n') text++;
+  }
+}
+
+static void scan_file(struct settings *settings) {
+  /* Not blocking: the path could be a pipe. */
+  int fd = open(settings->config, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  char *text;
+  ssize_t got;
+
+  if (fd < 0) return;
+  text = malloc(FILE_MAX + 1);
+  if (text != NULL) {
+    got = read(fd, text, FILE_MAX);
+    text[got > 0 ? got : 0] = 0;
+    settings_scan(settings, text);
+    /* It holds the access token. */
+    memset(text, 0, FILE_MAX + 1);
+    __asm__ volatile("" : : "r"(text) : "memory");
+    free(text);
+  }
+  close(fd);
+}
+
+void settings_read(struct settings *settings) {
+  const char *config = secure_getenv("DKE_PKCS11_CONF");
+  const char *socket = secure_getenv("DKE_PKCS11_SOCKET");
+  char *real;
+
+  memset(settings, 0, sizeof *settings);
+  settings->connect_timeout_ms = 1000;
+  settings->call_timeout_ms = 3000;
+  settings->spin_us = 20;
+  if (config == NULL || *config == 0) config = "/etc/dke/pkcs11.toml";
+  real = realpath(config, NULL);
+  snprintf(settings->config, sizeof settings->config, "%s", real == NULL ? config : real);
+  free(real);
+  if (socket != NULL && strlen(socket) < sizeof settings->socket)
+    snprintf(settings->socket, sizeof settings->socket, "%s", socket);
+  scan_file(settings);
+}

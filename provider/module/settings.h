@@ -1,0 +1,25 @@
+/*
+ * What the library itself reads: which configuration file, which socket, and three numbers. The file's meaning is the
+ * agent's business; here a scanner looks for lines `name = integer` of the three names, before the first table, and
+ * ignores everything else, so that a broken file is reported by the agent and nobody else.
+ */
+#ifndef DKE_SETTINGS_H
+#define DKE_SETTINGS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct settings {
+  char config[PATH_MAX]; /* the real path, or the path as given when it has none */
+  char socket[108];      /* DKE_PKCS11_SOCKET, or empty */
+  int connect_timeout_ms;
+  int call_timeout_ms;
+  int spin_us;
+};
+
+/** Reads the environment and the file. Always leaves usable values. */
+void settings_read(struct settings *settings);
+/** The scanner alone, for tests. */
+void settings_scan(struct settings *settings, const char *text);
+
+#endif

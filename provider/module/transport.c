@@ -1,0 +1,403 @@
+/* The connection in use; see transport.h. Connecting is connect.c's business. */
+#include "transport.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "process.h"
+
+enum {
+  INPUT_SMALL = 16 * 1024,
+  INPUT_MAX = TRANSPORT_HEADER + BUFFER_MAX
+};
+
+/** What a waiting thread looks at. */
+enum { WAITING, LEADING, ANSWERED, GONE };
+
+struct pending {
+  struct pending *next;
+  struct pending *previous;
+  uint32_t code;
+  _Atomic uint32_t state;
+  struct buffer *reply;
+};
+
+static struct {
+  pthread_mutex_t write_lock;
+  pthread_mutex_t lock;
+  _Atomic uint32_t epoch;
+  _Atomic int fd; /* changes under both locks; -1 when there is no connection */
+  dev_t device;   /* which socket it is, for a forked child that finds another file under the number */
+  ino_t inode;
+  int spin_us;
+  uint32_t last_code;
+  struct pending *first;
+  struct pending *last;
+  bool led;
+  /* The leader's alone: bytes received and not yet handed out. Passed on with the office. */
+  unsigned char *input;
+  size_t input_capacity;
+  size_t input_from;
+  size_t input_to;
+} wire = {.write_lock = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+uint32_t transport_epoch(void) { return wire.epoch; }
+
+bool transport_is_open(void) { return wire.fd >= 0; }
+
+/* --- the list of waiting calls, under `lock` -------------------------------------------------------------------------- */
+
+static void link_call(struct pending *call) {
+  call->next = NULL;
+  call->previous = wire.last;
+  if (wire.last != NULL) wire.last->next = call;
+  else wire.first = call;
+  wire.last = call;
+}
+
+static void unlink_call(struct pending *call) {
+  if (call->previous != NULL) call->previous->next = call->next;
+  else wire.first = call->next;
+  if (call->next != NULL) call->next->previous = call->previous;
+  else wire.last = call->previous;
+}
+
+static void settle(struct pending *call, uint32_t state) {
+  _Atomic uint32_t *word = &call->state;
+  /* From this store on the call may vanish with its thread's stack; waking a stale address does no harm. */
+  atomic_store_explicit(word, state, memory_order_release);
+  process_wake(word);
+}
+
+/** Gives the office to the call that has waited longest, if any. */
+static void pass_on(void) {
+  wire.led = wire.first != NULL;
+  if (wire.led) settle(wire.first, LEADING);
+}
+
+/** Takes a call off the list that has not been answered. False when it has been meanwhile. */
+static bool withdraw(struct pending *call) {
+  uint32_t state;
+
+  pthread_mutex_lock(&wire.lock);
+  state = atomic_load_explicit(&call->state, memory_order_acquire);
+  if (state == WAITING || state == LEADING) {
+    unlink_call(call);
+    if (state == LEADING) pass_on();
+  }
+  pthread_mutex_unlock(&wire.lock);
+  return state == WAITING || state == LEADING;
+}
+
+/* --- the end of a connection ------------------------------------------------------------------------------------------ */
+
+/** Makes every reader and writer of the connection see its end, without closing the number under their hands. */
+static void cut(uint32_t epoch) {
+  pthread_mutex_lock(&wire.lock);
+  if (wire.epoch == epoch && wire.fd >= 0) shutdown(wire.fd, SHUT_RDWR);
+  pthread_mutex_unlock(&wire.lock);
+}
+
+/** Closes the connection and tells all who wait. */
+static void lose(uint32_t epoch) {
+  cut(epoch); /* ends a send that holds the write lock */
+  pthread_mutex_lock(&wire.write_lock);
+  pthread_mutex_lock(&wire.lock);
+  if (wire.epoch == epoch && wire.fd >= 0) {
+    close(wire.fd);
+    wire.fd = -1;
+    wire.input_from = wire.input_to = 0;
+    while (wire.first != NULL) {
+      struct pending *call = wire.first;
+      unlink_call(call);
+      settle(call, GONE);
+    }
+    wire.led = false;
+  }
+  pthread_mutex_unlock(&wire.lock);
+  pthread_mutex_unlock(&wire.write_lock);
+}
+
+void transport_adopt(int fd, int spin_us) {
+  struct stat status;
+
+  pthread_mutex_lock(&wire.write_lock);
+  pthread_mutex_lock(&wire.lock);
+  if (process_fstat(fd, &status) == 0) {
+    wire.device = status.st_dev;
+    wire.inode = status.st_ino;
+  }
+  wire.spin_us = spin_us;
+  wire.fd = fd;
+  wire.epoch++;
+  if (wire.epoch == 0) wire.epoch = 1;
+  pthread_mutex_unlock(&wire.lock);
+  pthread_mutex_unlock(&wire.write_lock);
+}
+
+void transport_close(void) {
+  uint32_t epoch = wire.epoch;
+  bool waiting = true;
+
+  /* The leader, if there is one, sees the end and settles all; it must not find its descriptor closed by us. */
+  cut(epoch);
+  for (int i = 0; waiting && i < 2000; i++) {
+    pthread_mutex_lock(&wire.lock);
+    waiting = wire.led;
+    pthread_mutex_unlock(&wire.lock);
+    if (waiting) process_sleep(500);
+  }
+  lose(epoch);
+  pthread_mutex_lock(&wire.lock);
+  free(wire.input);
+  wire.input = NULL;
+  wire.input_capacity = 0;
+  pthread_mutex_unlock(&wire.lock);
+}
+
+void transport_forget(void) {
+  struct stat status;
+  const int fd = wire.fd;
+
+  if (fd >= 0 && process_fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) && status.st_dev == wire.device &&
+      status.st_ino == wire.inode)
+    close(fd);
+  /* Threads of the parent may have held the locks and the input buffer: none of it can be trusted, so it is left behind. */
+  pthread_mutex_init(&wire.write_lock, NULL);
+  pthread_mutex_init(&wire.lock, NULL);
+  wire.fd = -1;
+  wire.first = wire.last = NULL;
+  wire.led = false;
+  wire.input = NULL;
+  wire.input_capacity = wire.input_from = wire.input_to = 0;
+}
+
+/* --- sending ---------------------------------------------------------------------------------------------------------- */
+
+enum sent { SENT, NOT_SENT, BROKEN };
+
+/** Sends all of it, or nothing when there was no room until the deadline. */
+static enum sent send_all(int fd, const unsigned char *bytes, size_t length, int64_t deadline) {
+  size_t at = 0;
+
+  while (at < length) {
+    ssize_t sent = send(fd, bytes + at, length - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) {
+      at += (size_t)sent;
+    } else if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      struct pollfd poller = {.fd = fd, .events = POLLOUT};
+      int left = process_until(deadline);
+      if (left == 0) return at == 0 ? NOT_SENT : BROKEN;
+      poll(&poller, 1, left);
+    } else if (sent == 0 || errno != EINTR) {
+      return BROKEN;
+    }
+  }
+  return SENT;
+}
+
+static void write_header(struct buffer *request, uint32_t code) {
+  buffer_poke_u32(request->data, code);
+  buffer_poke_u32(request->data + 4, 0);
+  buffer_poke_u32(request->data + 8, (uint32_t)(request->length - TRANSPORT_HEADER));
+}
+
+static enum sent send_request(struct buffer *request, uint32_t epoch, int64_t deadline) {
+  enum sent sent = BROKEN;
+
+  pthread_mutex_lock(&wire.write_lock);
+  if (wire.fd >= 0 && wire.epoch == epoch) sent = send_all(wire.fd, request->data, request->length, deadline);
+  pthread_mutex_unlock(&wire.write_lock);
+  return sent;
+}
+
+/* --- receiving: the leader -------------------------------------------------------------------------------------------- */
+
+/** Room for at least `length` bytes of input from `input_from` on. */
+static bool make_room(size_t length) {
+  if (wire.input_from > 0 && wire.input_from + length > wire.input_capacity) {
+    memmove(wire.input, wire.input + wire.input_from, wire.input_to - wire.input_from);
+    wire.input_to -= wire.input_from;
+    wire.input_from = 0;
+  }
+  if (length > wire.input_capacity) {
+    size_t capacity = length < INPUT_SMALL ? INPUT_SMALL : length;
+    unsigned char *larger = malloc(capacity);
+    if (larger == NULL) return false;
+    if (wire.input_to > 0) memcpy(larger, wire.input, wire.input_to);
+    buffer_wipe(wire.input, wire.input_capacity);
+    free(wire.input);
+    wire.input = larger;
+    wire.input_capacity = capacity;
+  }
+  return true;
+}
+
+/** Hands out every whole frame. False when the peer breaks the protocol. `own` tells whether the leader's was among them. */
+static bool hand_out(struct pending *leader, bool *own) {
+  for (;;) {
+    const unsigned char *header = wire.input + wire.input_from;
+    const size_t have = wire.input_to - wire.input_from;
+    struct pending *call;
+    uint32_t code;
+    uint32_t options;
+    uint32_t body;
+    size_t whole;
+
+    if (have < TRANSPORT_HEADER) return make_room(TRANSPORT_HEADER);
+    code = buffer_peek_u32(header);
+    options = buffer_peek_u32(header + 4);
+    body = buffer_peek_u32(header + 8);
+    if (body > BUFFER_MAX || options > BUFFER_MAX - body) return false;
+    whole = (size_t)TRANSPORT_HEADER + options + body;
+    if (have < whole) return make_room(whole);
+
+    pthread_mutex_lock(&wire.lock);
+    for (call = wire.first; call != NULL && call->code != code; call = call->next) continue;
+    /* Nobody waits for a reply whose call has given up. */
+    if (call != NULL) {
+      unlink_call(call);
+      buffer_reset(call->reply);
+      buffer_put_raw(call->reply, header + TRANSPORT_HEADER + options, body);
+      if (call == leader) *own = true;
+      settle(call, ANSWERED);
+    }
+    pthread_mutex_unlock(&wire.lock);
+    buffer_wipe(wire.input + wire.input_from, whole);
+    wire.input_from += whole;
+    if (wire.input_from == wire.input_to) wire.input_from = wire.input_to = 0;
+  }
+}
+
+/** Reads for all until the leader's own reply has come. */
+static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadline) {
+  const int64_t spin = process_now() + wire.spin_us;
+  const int fd = wire.fd;
+  bool own = false;
+
+  for (;;) {
+    ssize_t got;
+
+    if (!hand_out(leader, &own)) break;
+    if (own) {
+      pthread_mutex_lock(&wire.lock);
+      pass_on();
+      pthread_mutex_unlock(&wire.lock);
+      return EXCHANGED;
+    }
+    got = recv(fd, wire.input + wire.input_to, wire.input_capacity - wire.input_to, MSG_DONTWAIT);
+    if (got > 0) {
+      wire.input_to += (size_t)got;
+      continue;
+    }
+    if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) break;
+    if (process_now() < spin) {
+      sched_yield();
+    } else {
+      struct pollfd poller = {.fd = fd, .events = POLLIN};
+      int left = process_until(deadline);
+      if (left == 0) return withdraw(leader) ? UNANSWERED : EXCHANGED;
+      poll(&poller, 1, left);
+    }
+  }
+  lose(epoch);
+  return LOST;
+}
+
+/* --- a call ----------------------------------------------------------------------------------------------------------- */
+
+static enum outcome await(struct pending *call, uint32_t epoch, int64_t deadline) {
+  const int64_t spin = process_now() + wire.spin_us;
+
+  for (;;) {
+    switch (atomic_load_explicit(&call->state, memory_order_acquire)) {
+      case ANSWERED: return EXCHANGED;
+      case GONE: return LOST;
+      case LEADING: return lead(call, epoch, deadline);
+      default: break;
+    }
+    if (process_now() < spin) {
+      sched_yield();
+    } else {
+      process_wait(&call->state, WAITING, deadline);
+      if (process_until(deadline) == 0 && withdraw(call)) return UNANSWERED;
+    }
+  }
+}
+
+enum outcome transport_exchange(struct buffer *request, struct buffer *reply, uint32_t epoch, int64_t deadline) {
+  struct pending call = {.reply = reply, .state = WAITING};
+  enum outcome outcome;
+  enum sent sent;
+
+  pthread_mutex_lock(&wire.lock);
+  if (wire.fd < 0 || wire.epoch != epoch) {
+    pthread_mutex_unlock(&wire.lock);
+    return UNSENT;
+  }
+  do call.code = ++wire.last_code;
+  while (call.code == 0);
+  link_call(&call);
+  if (!wire.led) {
+    wire.led = true;
+    call.state = LEADING;
+  }
+  pthread_mutex_unlock(&wire.lock);
+
+  write_header(request, call.code);
+  sent = send_request(request, epoch, deadline);
+  if (sent == NOT_SENT && withdraw(&call)) return UNSENDABLE;
+  if (sent == BROKEN) cut(epoch);
+  outcome = await(&call, epoch, deadline);
+  return outcome == LOST && sent != SENT ? UNSENT : outcome;
+}
+
+static enum outcome receive_alone(int fd, unsigned char *bytes, size_t length, int64_t deadline) {
+  while (length > 0) {
+    ssize_t got = recv(fd, bytes, length, MSG_DONTWAIT);
+    if (got > 0) {
+      bytes += got;
+      length -= (size_t)got;
+    } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      struct pollfd poller = {.fd = fd, .events = POLLIN};
+      int left = process_until(deadline);
+      if (left == 0) return UNANSWERED;
+      poll(&poller, 1, left);
+    } else if (got == 0 || errno != EINTR) {
+      return LOST;
+    }
+  }
+  return EXCHANGED;
+}
+
+enum outcome transport_exchange_alone(int fd, struct buffer *request, struct buffer *reply, int64_t deadline) {
+  unsigned char header[TRANSPORT_HEADER];
+  enum outcome outcome;
+  size_t options;
+  size_t body;
+  unsigned char *to;
+
+  write_header(request, 1);
+  if (send_all(fd, request->data, request->length, deadline) != SENT) return UNSENT;
+  outcome = receive_alone(fd, header, sizeof header, deadline);
+  if (outcome != EXCHANGED) return outcome;
+  options = buffer_peek_u32(header + 4);
+  body = buffer_peek_u32(header + 8);
+  if (options > BUFFER_MAX || body > BUFFER_MAX || buffer_peek_u32(header) != 1) return LOST;
+  buffer_reset(reply);
+  to = buffer_extend(reply, options);
+  if (to == NULL) return LOST;
+  outcome = receive_alone(fd, to, options, deadline);
+  if (outcome != EXCHANGED) return outcome;
+  buffer_reset(reply);
+  to = buffer_extend(reply, body);
+  if (to == NULL) return LOST;
+  return receive_alone(fd, to, body, deadline);
+}

@@ -1,0 +1,369 @@
+// Writes what follows from the declarations in this folder: provider/module/gen/ and the table in provider/PROTOCOL.md.
+// Run it with `npm run generate` after a change here; a test compares. Not part of the built product.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { signatures } from '../client/codec.ts';
+import { attributes } from './attributes.ts';
+import { calls, messageCalls } from './calls.ts';
+import { mechanisms } from './mechanisms.ts';
+import { structs } from './structs.ts';
+import type { Arg, Call, OperationKind } from './types.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const rows = Object.entries(calls) as [string, Call][];
+const wired = rows.filter(([, row]) => row.code !== 0);
+const hex = (value: number): string => `0x${value.toString(16).padStart(8, '0')}UL`;
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const opening = (what: string): string =>
+  `/* Generated from provider/schema by provider/schema/generate.ts: run npm run generate. ${what} */\n`;
+
+const operations: readonly OperationKind[] = [
+  'find',
+  'encrypt',
+  'decrypt',
+  'digest',
+  'sign',
+  'signRecover',
+  'verify',
+  'verifyRecover',
+];
+const operationNumber = (operation: OperationKind | undefined): number =>
+  operation === undefined ? -1 : operations.indexOf(operation);
+const operationSet = (set: readonly OperationKind[] = []): number =>
+  set.reduce((bits, operation) => bits | (1 << operations.indexOf(operation)), 0);
+
+// --- C signatures ---------------------------------------------------------------------------------------------------
+
+/** The C parameters of an argument: type and name. */
+const parameters = ({ kind, name, c }: Arg): readonly (readonly [string, string])[] => {
+  const id = snake(name);
+  switch (kind) {
+    case 'ulong':
+    case 'flag':
+    case 'ignored':
+      return [[c, id]];
+    case 'label':
+    case 'mechanism':
+    case 'result':
+    case 'struct':
+      return [[`${c}_PTR`, id]];
+    case 'bytes':
+    case 'fill':
+      return [
+        [`${c}_PTR`, id],
+        ['CK_ULONG', `${id}_length`],
+      ];
+    case 'template':
+    case 'query':
+      return [
+        [`${c}_PTR`, id],
+        ['CK_ULONG', `${id}_count`],
+      ];
+    case 'out':
+      return [
+        [`${c}_PTR`, id],
+        ['CK_ULONG_PTR', `${id}_length`],
+      ];
+    case 'list':
+      return [
+        [`${c}_PTR`, id],
+        ['CK_ULONG_PTR', `${id}_count`],
+      ];
+    case 'batch':
+      return [
+        [`${c}_PTR`, id],
+        ['CK_ULONG', `${id}_most`],
+        ['CK_ULONG_PTR', `${id}_count`],
+      ];
+  }
+};
+
+const declaration = (name: string, pairs: readonly (readonly [string, string])[]): string =>
+  `CK_RV ${name}(${pairs.map(([type, id]) => `${type} ${id}`).join(', ')})`;
+const declare = (name: string, row: Call): string => declaration(name, row.args.flatMap(parameters));
+const messageParameters = (types: readonly string[]): readonly (readonly [string, string])[] =>
+  ['CK_SESSION_HANDLE', ...types].map((type, i) => [type, `argument_${i}`] as const);
+
+// --- entries --------------------------------------------------------------------------------------------------------
+
+const isSession = (arg: Arg, index: number): boolean => index === 0 && arg.c === 'CK_SESSION_HANDLE';
+
+const putting = (arg: Arg, index: number): string | null => {
+  const ids = parameters(arg).map(([, id]) => id);
+  switch (arg.kind) {
+    case 'ulong':
+      return `call_put_${isSession(arg, index) ? 'session' : 'ulong'}(&call, ${ids[0]});`;
+    case 'flag':
+    case 'label':
+    case 'mechanism':
+    case 'bytes':
+    case 'template':
+    case 'out':
+    case 'fill':
+    case 'list':
+    case 'batch':
+    case 'query':
+      return `call_put_${arg.kind}(&call, ${ids.join(', ')});`;
+    case 'result':
+    case 'struct':
+      return `call_need(&call, ${ids[0]});`;
+    case 'ignored':
+      return null;
+  }
+};
+
+const getting = (arg: Arg): string | null => {
+  const ids = parameters(arg).map(([, id]) => id);
+  switch (arg.kind) {
+    case 'out':
+    case 'fill':
+    case 'list':
+    case 'query':
+    case 'result':
+      return `call_get_${arg.kind}(&call, ${ids.join(', ')});`;
+    case 'batch':
+      return `call_get_list(&call, ${ids[0]}, ${ids[2]});`;
+    case 'struct':
+      return `get_${arg.c.toLowerCase()}(&call, ${ids[0]});`;
+    default:
+      return null;
+  }
+};
+
+const entry = ([name, row]: readonly [string, Call]): string => {
+  const puts = row.args.map(putting).filter((line) => line !== null);
+  const gets = row.args.map(getting).filter((line) => line !== null);
+  const run =
+    gets.length === 0
+      ? ['    call_run(&call);']
+      : ['    if (call_run(&call)) {', ...gets.map((line) => `      ${line}`), '    }'];
+  return [
+    `${declare(name, row)} {`,
+    '  struct call call;',
+    '',
+    `  if (call_begin(&call, &call_rows[ROW_${name}])) {`,
+    ...puts.map((line) => `    ${line}`),
+    ...run,
+    '  }',
+    '  return call_end(&call);',
+    '}',
+    '',
+  ].join('\n');
+};
+
+const getter = (name: string, fields: Readonly<Record<string, { c: string; wire: string }>>): string =>
+  [
+    `static void get_${name.toLowerCase()}(struct call *call, void *to) {`,
+    `  ${name} info;`,
+    '',
+    '  memset(&info, 0, sizeof info);',
+    ...Object.values(fields).map(({ c, wire }) => {
+      if (wire === 'v') return `  codec_get_version(&call->reply, &info.${c});`;
+      if (wire === 'u') return `  info.${c} = buffer_get_u64(&call->reply);`;
+      return `  codec_get_text(&call->reply, info.${c}, sizeof info.${c});`;
+    }),
+    '  if (call->reply.failed) call->rv = CKR_DEVICE_ERROR;',
+    '  else memcpy(to, &info, sizeof info);',
+    '}',
+    '',
+  ].join('\n');
+
+const entries = (): string => {
+  const generated = rows.filter(([, row]) => row.byHand !== true);
+  const used = new Set(generated.flatMap(([, { args }]) => args.flatMap(({ struct }) => struct ?? [])));
+  return [
+    opening('One entry point a row.'),
+    '#include <string.h>\n',
+    '#include "../call.h"',
+    '#include "numbers.h"\n',
+    ...Object.entries(structs)
+      .filter(([name]) => (used as ReadonlySet<string>).has(name))
+      .map(([name, fields]) => getter(name, fields)),
+    ...generated.map(entry),
+    '/* 3.0, message-based: the token has no such mechanism. */\n',
+    ...Object.entries(messageCalls).map(([name, types]) => {
+      const pairs = messageParameters(types);
+      return [
+        `${declaration(name, pairs)} {`,
+        ...pairs.map(([, id]) => `  (void)${id};`),
+        '  const CK_RV rv = call_ready();',
+        '  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;',
+        '}',
+        '',
+      ].join('\n');
+    }),
+  ].join('\n');
+};
+
+// --- tables ---------------------------------------------------------------------------------------------------------
+
+const numbers = (): string =>
+  [
+    opening('Positions in call_rows.'),
+    '#ifndef DKE_NUMBERS_H',
+    '#define DKE_NUMBERS_H\n',
+    'enum {',
+    ...wired.map(([name], i) => `  ROW_${name} = ${i},`),
+    `  ROWS = ${wired.length}`,
+    '};\n',
+    '#endif',
+    '',
+  ].join('\n');
+
+const callRow = ([name, row]: readonly [string, Call]): string => {
+  const { request, reply } = signatures(row);
+  const fields = [
+    `"${request}"`,
+    `"${reply}"`,
+    row.code,
+    row.args.some((arg, i) => isSession(arg, i) && arg.kind === 'ulong'),
+    row.once === true,
+    row.since === undefined,
+    operationNumber(row.starts),
+    operationNumber(row.ends),
+    operationSet(row.continues),
+  ];
+  return `    [ROW_${name}] = {${fields.join(', ')}},`;
+};
+
+/** One `case` line a value, grouped by what is returned. */
+const cases = (groups: ReadonlyMap<string, readonly string[]>): readonly string[] =>
+  [...groups].flatMap(([result, labels]) => [
+    ...labels.map((label) => `    case ${label}:`),
+    `      return ${result};`,
+  ]);
+
+const grouped = (pairs: readonly (readonly [string, string])[]): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    [...Map.groupBy(pairs, ([result]) => result)].map(([result, each]) => [result, each.map(([, label]) => label)]),
+  );
+
+const attributeForms = {
+  boolean: 'KIND_BOOLEAN',
+  ulong: 'KIND_ULONG',
+  date: 'KIND_DATE',
+  template: 'KIND_TEMPLATE',
+  mechanisms: 'KIND_MECHANISMS',
+  byteBoolean: null,
+  bytes: null,
+  secret: null,
+} as const;
+
+const tables = (): string =>
+  [
+    opening('Calls, attributes and mechanisms as data.'),
+    '#include "../call.h"',
+    '#include "numbers.h"\n',
+    '/* request, reply, code, in_session, once, foreign, starts, ends, continues */',
+    'const struct call_row call_rows[ROWS] = {',
+    ...wired.map(callRow),
+    '};\n',
+    'enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type) {',
+    '  switch (type) {',
+    ...cases(
+      grouped(
+        Object.entries(attributes).flatMap(([name, { type, kind }]) => {
+          const form = attributeForms[kind];
+          return form === null ? [] : [[form, `${hex(type)} /* CKA_${name} */`] as const];
+        }),
+      ),
+    ),
+    '    default:',
+    '      return KIND_BYTES;',
+    '  }',
+    '}\n',
+    'enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {',
+    '  switch (type) {',
+    ...cases(
+      grouped(
+        Object.entries(mechanisms)
+          .filter(([, { parameter }]) => parameter !== 'bytes')
+          .map(
+            ([name, { type, parameter }]) =>
+              [`FORM_${parameter.toUpperCase()}`, `${hex(type)} /* CKM_${name} */`] as const,
+          ),
+      ),
+    ),
+    '    default:',
+    '      return FORM_BYTES;',
+    '  }',
+    '}',
+    '',
+  ].join('\n');
+
+// --- 3.0's interface ------------------------------------------------------------------------------------------------
+
+const newCalls = (): readonly (readonly [string, string])[] => [
+  ...rows.filter(([, row]) => row.since === '3.0').map(([name, row]) => [name, declare(name, row)] as const),
+  ...Object.entries(messageCalls).map(([name, types]) => [name, declaration(name, messageParameters(types))] as const),
+];
+
+const interfaceHeader = (): string =>
+  [
+    opening('What 3.0 added to pkcs11.h 2.40.'),
+    '#ifndef DKE_INTERFACE_H',
+    '#define DKE_INTERFACE_H\n',
+    'typedef struct CK_INTERFACE {',
+    '  CK_UTF8CHAR *pInterfaceName;',
+    '  CK_VOID_PTR pFunctionList;',
+    '  CK_FLAGS flags;',
+    '} CK_INTERFACE;',
+    'typedef CK_INTERFACE *CK_INTERFACE_PTR;',
+    'typedef CK_INTERFACE_PTR *CK_INTERFACE_PTR_PTR;\n',
+    ...newCalls().map(([, signature]) => `extern ${signature};`),
+    '',
+    'typedef struct CK_FUNCTION_LIST_3_0 {',
+    '  CK_VERSION version;',
+    '#define CK_PKCS11_FUNCTION_INFO(name) CK_##name name;',
+    '#include <pkcs11f.h>',
+    '#undef CK_PKCS11_FUNCTION_INFO',
+    ...newCalls().map(([name, signature]) => `  ${signature.replace(name, `(*${name})`)};`),
+    '} CK_FUNCTION_LIST_3_0;\n',
+    '#define DKE_FUNCTIONS_3_0 \\',
+    newCalls()
+      .map(([name]) => `  DKE_FUNCTION_3_0(${name})`)
+      .join(' \\\n'),
+    '',
+    '#endif',
+    '',
+  ].join('\n');
+
+// --- the protocol page ------------------------------------------------------------------------------------------------
+
+const marks = { begin: '<!-- generated: calls -->', end: '<!-- end of generated -->' };
+
+const callTable = (): string =>
+  [
+    '| id | call | request | reply | after a lost agent |',
+    '|---:|---|---|---|---|',
+    ...[...wired]
+      .sort(([, a], [, b]) => a.code - b.code)
+      .map(([name, row]) => {
+        const { request, reply } = signatures(row);
+        const cell = (letters: string) => (letters === '' ? '' : `\`${letters}\``);
+        const again = row.code <= 2 ? '' : row.once === true ? 'error if it was sent' : 'sent again';
+        return `| ${row.code} | ${name} | ${cell(request)} | ${cell(reply)} | ${again} |`;
+      }),
+  ].join('\n');
+
+const protocolPage = (): string => {
+  const page = readFileSync(join(root, 'provider', 'PROTOCOL.md'), 'utf8');
+  const from = page.indexOf(marks.begin);
+  const to = page.indexOf(marks.end);
+  if (from < 0 || to < from) throw new Error('provider/PROTOCOL.md has lost the marks around its generated table');
+  return `${page.slice(0, from)}${marks.begin}\n\n${callTable()}\n\n${page.slice(to)}`;
+};
+
+/** Every generated file by its path from the root of the project. */
+export const generate = (): ReadonlyMap<string, string> =>
+  new Map([
+    ['provider/module/gen/entries.c', entries()],
+    ['provider/module/gen/tables.c', tables()],
+    ['provider/module/gen/numbers.h', numbers()],
+    ['provider/module/gen/interface.h', interfaceHeader()],
+    ['provider/PROTOCOL.md', protocolPage()],
+  ]);
+
+if (import.meta.main) {
+  for (const [path, text] of generate()) writeFileSync(join(root, path), text);
+}

@@ -1,0 +1,56 @@
+// The built libdke_pkcs11.so as its hosts meet it: what it exports, what it needs, what it does when it is loaded.
+import { execFileSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { calls, messageCalls } from '../../provider/schema/calls.ts';
+
+const folder = join(import.meta.dirname, '..', '..', 'build', 'provider', '1.0');
+const library = join(folder, 'libdke_pkcs11.so');
+const run = (command: string, ...args: string[]): string => execFileSync(command, args, { encoding: 'utf8' });
+const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
+/** Newest glibc symbol that the library may need: that of Oracle Linux 7. */
+const newest = [2, 17] as const;
+
+describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
+  test('exports the functions of Cryptoki and nothing else', () => {
+    const names = lines(run('nm', '-D', '--defined-only', library)).map((line) => line.split(' ').at(-1));
+    expect(names.sort()).toEqual([...Object.keys(calls), ...Object.keys(messageCalls)].sort());
+  });
+
+  test('needs the C library and nothing else', () => {
+    const needed = [...run('readelf', '-d', library).matchAll(/\(NEEDED\).*\[(.+)\]/g)].map(([, name]) => name);
+    expect(needed.filter((name) => !/^lib(c|pthread|dl)\.so\./.test(name ?? ''))).toEqual([]);
+  });
+
+  test(`needs no symbol newer than GLIBC_${newest.join('.')}`, () => {
+    const tooNew = lines(run('nm', '-D', '--undefined-only', library)).filter((line) => {
+      const [, major, minor] = /@GLIBC_(\d+)\.(\d+)/.exec(line) ?? [];
+      return Number(major) > newest[0] || (Number(major) === newest[0] && Number(minor) > newest[1]);
+    });
+    expect(tooNew).toEqual([]);
+  });
+
+  test('is bound as it is loaded, and its tables are read-only then', () => {
+    const dynamic = run('readelf', '-d', library);
+    expect(dynamic).toMatch(/FLAGS.*(BIND_NOW|NOW)/);
+    const segments = run('readelf', '-lW', library);
+    expect(segments).toContain('GNU_RELRO');
+    expect(segments).not.toMatch(/GNU_STACK.*RWE/);
+  });
+
+  test('leaves nothing to run at exit, creates no thread, handles no signal', () => {
+    const wanted = lines(run('nm', '-D', '--undefined-only', library)).map((line) => line.trim().split(/[ @]+/)[1]);
+    const forbidden = ['atexit', '__cxa_atexit', 'on_exit', 'pthread_atfork', 'pthread_create', 'sigaction', 'signal'];
+    expect(wanted.filter((name) => forbidden.includes(name ?? ''))).toEqual([]);
+  });
+
+  test('lies beside a program that starts the agent', () => {
+    expect(statSync(join(folder, 'dke-agent')).mode & 0o111).toBe(0o111);
+  });
+});
+
+test.skipIf(existsSync(library))('the library is not built: npm run build:native', () => {
+  console.log('skipped: build/provider/1.0/libdke_pkcs11.so is missing');
+});
