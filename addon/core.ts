@@ -198,7 +198,8 @@ export interface FrameServer {
   /**
    * Blocks this thread and serves frames, until `wakeFrameServer(id)` was called, or a `frame` callback returned 0 and the
    * batch of ready events is done (so that promises can settle). Returns 'woken', 'pending', or 'stopped' after `stop`.
-   * 'woken' also means that this thread's own event loop has work (a message, the end of the worker): let it turn once.
+   * 'woken' also means that this thread's own event loop has work (a message, the end of the worker): let it turn before
+   * the next call, which will not sleep until that work is done.
    */
   turn(): 'woken' | 'pending' | 'stopped';
   /**

@@ -383,7 +383,7 @@ void FrameLoop::CloseListener() {
   listener_ = -1;
 }
 
-bool FrameLoop::Watch(int fd) { return Arm(fd, EPOLLIN | EPOLLET, &watch_fired_); }
+bool FrameLoop::Watch(int fd) { return Arm(fd, EPOLLIN, &watch_fired_); }
 
 FrameStatistics FrameLoop::statistics() const { return {connections_.size(), frames_, rejected_}; }
 

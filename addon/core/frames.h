@@ -144,8 +144,7 @@ class FrameLoop {
   // re-entrant. After kFailed and every answer but kStopped it may be called again; kStopped is the answer for ever.
   Turn Run(FrameHandler* handler);
 
-  // Watches one more descriptor whose becoming ready ends Run as a wake does (the host's own event loop). Edge-triggered:
-  // readiness that nobody consumed is not reported twice.
+  // Watches one more descriptor (the host's own event loop): Run returns kWoken rather than sleep while it is readable.
   bool Watch(int fd);
 
   // Queues a reply. False when `length` is over max_frame; a connection that has gone is no error.
