@@ -1,0 +1,249 @@
+// The key ring over the addon: root, tenants' KEKs, the service's own keys (FORMAT.md has the record layout). Opened KEKs
+// stay in the addon's locked memory; here are their references. Leaves out when an erasure turn runs:
+// operations/run-erasure-turn.ts orders its steps.
+
+import { CoreError } from '../../addon/core.ts';
+import { canonicalJson } from '../base/bytes.ts';
+import { ServiceError } from '../base/errors.ts';
+import { idBytes, serviceTenantId } from '../base/ids.ts';
+import type { CryptoCore, KeyRef, RecordContext } from '../ports/crypto-core.ts';
+import { type KeyRing, type RecordPlace, RootKeyError, type TokenPurpose } from '../ports/key-ring.ts';
+import type { RootKey, RootProvider } from '../ports/root-provider.ts';
+import type { Repositories, Store, StoredKek, StoredRecord } from '../ports/store.ts';
+
+/** The service's own keys, as records of the service tenant. The object ids are fixed: there is one of each. */
+const ownKeys = {
+  'row-authentication': '00000000-0000-0000-0000-000000000001',
+  'token-hash': '00000000-0000-0000-0000-000000000002',
+  'self-test': '00000000-0000-0000-0000-000000000003',
+} as const;
+type OwnKey = keyof typeof ownKeys;
+
+interface OpenKek {
+  readonly epoch: number;
+  readonly key: KeyRef;
+}
+
+const contextOf = (place: RecordPlace, epoch: number): RecordContext => ({
+  tenant: idBytes(place.tenantId),
+  object: idBytes(place.objectId),
+  version: place.version,
+  epoch,
+  class: place.class,
+  attributes: Buffer.from(place.attributes, 'utf8'),
+});
+
+/** A KEK's record is sealed under a root: its `epoch` is the root's, its `version` the KEK's own. */
+const kekContext = (tenantId: string, kekEpoch: number, rootEpoch: number): RecordContext => ({
+  tenant: idBytes(tenantId),
+  object: idBytes(tenantId),
+  version: kekEpoch,
+  epoch: rootEpoch,
+  class: 'tenant-kek',
+  attributes: Buffer.from(canonicalJson({ algorithm: 'kek' }), 'utf8'),
+});
+
+export const createKeyRing = (core: CryptoCore): KeyRing => {
+  /** By tenant, oldest epoch first; the last one seals. */
+  const keks = new Map<string, OpenKek[]>();
+  const own = new Map<OwnKey, KeyRef>();
+  let root: RootProvider | undefined;
+
+  const openRoot = (): RootProvider => {
+    if (root === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');
+    return root;
+  };
+  const kekOf = (tenantId: string, epoch: number): KeyRef => {
+    const found = keks.get(tenantId)?.find((kek) => kek.epoch === epoch);
+    if (found === undefined) throw new ServiceError('key-tampered', 'a record names a key epoch that does not exist');
+    return found.key;
+  };
+  const currentKek = (tenantId: string): OpenKek => {
+    const found = keks.get(tenantId)?.at(-1);
+    if (found === undefined) throw new ServiceError('internal', 'the tenant has no key encryption key');
+    return found;
+  };
+  const ownKey = (name: OwnKey): KeyRef => {
+    const key = own.get(name);
+    if (key === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');
+    return key;
+  };
+  const keep = (tenantId: string, kek: OpenKek): void => {
+    const list = keks.get(tenantId) ?? [];
+    list.push(kek);
+    list.sort((a, b) => a.epoch - b.epoch);
+    keks.set(tenantId, list);
+  };
+
+  const seal = (place: RecordPlace, key: KeyRef): StoredRecord => {
+    const kek = currentKek(place.tenantId);
+    return { ...place, epoch: kek.epoch, record: core.sealRecord(kek.key, contextOf(place, kek.epoch), key) };
+  };
+  const open = (record: StoredRecord): KeyRef => {
+    const kek = kekOf(record.tenantId, record.epoch);
+    try {
+      return core.openRecord(kek, contextOf(record, record.epoch), record.record);
+    } catch (error) {
+      if (error instanceof CoreError && (error.code === 'authentication-failed' || error.code === 'format'))
+        throw new ServiceError('key-tampered', 'a stored key record does not authenticate', { cause: error });
+      throw error;
+    }
+  };
+
+  const rootFor = (provider: RootProvider, epoch: number): RootKey | undefined => {
+    if (provider.current.epoch === epoch) return provider.current;
+    return provider.previous?.epoch === epoch ? provider.previous : undefined;
+  };
+  const openKek = (provider: RootProvider, stored: StoredKek): KeyRef => {
+    const from = rootFor(provider, stored.rootEpoch);
+    if (from === undefined)
+      throw new RootKeyError(
+        `the store was sealed under root epoch ${stored.rootEpoch}, the root key is at ${provider.current.epoch}: put back the root key that belongs to this store`,
+      );
+    try {
+      return core.openRecord(from.key, kekContext(stored.tenantId, stored.epoch, stored.rootEpoch), stored.record);
+    } catch (error) {
+      if (error instanceof CoreError && (error.code === 'authentication-failed' || error.code === 'format'))
+        throw new RootKeyError(
+          'the root key does not open this store: put back the root key that belongs to it; nothing was changed',
+          { cause: error },
+        );
+      throw error;
+    }
+  };
+
+  const makeKek = (provider: RootProvider, tenantId: string, epoch: number): { kek: OpenKek; stored: StoredKek } => {
+    const key = core.generateKek();
+    const rootEpoch = provider.current.epoch;
+    const record = core.sealRecord(provider.current.key, kekContext(tenantId, epoch, rootEpoch), key);
+    return { kek: { epoch, key }, stored: { tenantId, epoch, rootEpoch, record } };
+  };
+  const addKek = async (tx: Repositories, tenantId: string, epoch: number): Promise<void> => {
+    const { kek, stored } = makeKek(openRoot(), tenantId, epoch);
+    try {
+      await tx.keks.insert(stored);
+    } catch (error) {
+      core.release(kek.key);
+      throw error;
+    }
+    keep(tenantId, kek);
+  };
+
+  const ownPlace = (name: OwnKey): RecordPlace => ({
+    tenantId: serviceTenantId,
+    objectId: ownKeys[name],
+    version: 1,
+    class: name,
+    attributes: canonicalJson(
+      name === 'self-test' ? { algorithm: 'aes', bits: 256 } : { algorithm: 'generic', bits: 256 },
+    ),
+  });
+  const mac = (key: KeyRef, text: string): string => {
+    const out = Buffer.alloc(32);
+    core.mac(key, { algorithm: 'hmac', digest: 'sha256' }, Buffer.from(text, 'utf8'), out);
+    return out.toString('hex');
+  };
+
+  return {
+    get unlocked() {
+      return own.size === Object.keys(ownKeys).length;
+    },
+    unlock: async (store: Store, provider: RootProvider) => {
+      const stored = await store.read.keks.list();
+      // Everything is opened before anything is kept or written: a wrong root key leaves no trace.
+      const opened = stored.map((kek) => ({
+        tenantId: kek.tenantId,
+        kek: { epoch: kek.epoch, key: openKek(provider, kek) },
+      }));
+      root = provider;
+      for (const { tenantId, kek } of opened) keep(tenantId, kek);
+      const names = Object.keys(ownKeys) as OwnKey[];
+      if (stored.length === 0) {
+        await store.write(async (tx) => {
+          await addKek(tx, serviceTenantId, 1);
+          for (const name of names) {
+            const key = name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
+            own.set(name, key);
+            await tx.records.put(seal(ownPlace(name), key));
+          }
+        });
+        return;
+      }
+      for (const name of names) {
+        const record = await store.read.records.get(ownKeys[name], 1, name);
+        if (record === undefined)
+          throw new ServiceError('key-tampered', `the store has lost its ${name} key: restore it from a backup`);
+        own.set(name, open({ ...record, ...ownPlace(name) }));
+      }
+    },
+    addTenant: (tx, tenantId) => addKek(tx, tenantId, 1),
+    forget: (tenantId, epoch) => {
+      const list = keks.get(tenantId) ?? [];
+      for (const kek of list) if (kek.epoch === epoch) core.release(kek.key);
+      const rest = list.filter((kek) => kek.epoch !== epoch);
+      if (rest.length === 0) keks.delete(tenantId);
+      else keks.set(tenantId, rest);
+    },
+    seal,
+    open,
+    authenticateRow: (text) => mac(ownKey('row-authentication'), text),
+    hashToken: (purpose: TokenPurpose, token) => mac(ownKey('token-hash'), `${purpose}\0${token}`),
+    selfTest: () => {
+      const key = ownKey('self-test');
+      const plain = Buffer.alloc(32);
+      const iv = Buffer.alloc(12);
+      core.random(plain);
+      core.random(iv);
+      const parameters = { algorithm: 'aes-gcm', iv, tagLength: 16 } as const;
+      const sealed = Buffer.alloc(48);
+      const back = Buffer.alloc(32);
+      core.cipher(key, 'encrypt', parameters, plain, sealed);
+      core.cipher(key, 'decrypt', parameters, sealed, back);
+      if (!core.timingSafeEqual(plain, back)) throw new ServiceError('internal', 'the test key does not round-trip');
+    },
+
+    addKekEpoch: async (tx) => {
+      const tenants = [...keks.keys()];
+      for (const tenantId of tenants) await addKek(tx, tenantId, currentKek(tenantId).epoch + 1);
+      return tenants.length;
+    },
+    resealBatch: async (tx, limit) => {
+      let count = 0;
+      for (const tenantId of keks.keys()) {
+        if (count >= limit) break;
+        const older = await tx.records.listOlder(tenantId, currentKek(tenantId).epoch, limit - count);
+        for (const record of older) {
+          const key = open(record);
+          try {
+            await tx.records.put(seal(record, key));
+          } finally {
+            core.release(key);
+          }
+        }
+        count += older.length;
+      }
+      return count;
+    },
+    prove: async (repositories) => {
+      const provider = openRoot();
+      const newest = new Map<string, StoredKek>();
+      for (const kek of await repositories.keks.list()) newest.set(kek.tenantId, kek);
+      for (const [tenantId, kek] of newest) {
+        if (kek.rootEpoch !== provider.current.epoch || kek.epoch !== currentKek(tenantId).epoch)
+          throw new ServiceError('internal', 'a tenant has no key encryption key under the new root');
+        const key = openKek(provider, kek);
+        core.release(key);
+      }
+      if (newest.size !== keks.size) throw new ServiceError('internal', 'a tenant has lost its key encryption key');
+    },
+    dropOldKeks: async (tx) => {
+      for (const kek of await tx.keks.list()) {
+        const current = currentKek(kek.tenantId);
+        if (kek.epoch >= current.epoch) continue;
+        if ((await tx.records.listOlder(kek.tenantId, current.epoch, 1)).length > 0)
+          throw new ServiceError('internal', 'a key encryption key is still in use');
+        await tx.keks.remove(kek.tenantId, kek.epoch);
+      }
+    },
+  };
+};

@@ -1,0 +1,39 @@
+// The part of the addon that the server uses. Types only; `native/core.ts` gives the implementation.
+
+import type { Core } from '../../addon/core.ts';
+
+export type {
+  CipherParameters,
+  Digest,
+  Direction,
+  KeyDescription,
+  KeyRef,
+  MacParameters,
+  MemoryStatus,
+  RecordContext,
+  RootFile,
+} from '../../addon/core.ts';
+
+export type CryptoCore = Pick<
+  Core,
+  | 'memoryStatus'
+  | 'wipe'
+  | 'random'
+  | 'timingSafeEqual'
+  | 'generateAes'
+  | 'generateGeneric'
+  | 'generateKek'
+  | 'importSecret'
+  | 'importPrivateKey'
+  | 'exportSecret'
+  | 'describe'
+  | 'checkValue'
+  | 'release'
+  | 'cipher'
+  | 'cipherLength'
+  | 'mac'
+  | 'sealRecord'
+  | 'openRecord'
+  | 'peekRecord'
+  | 'generateSecretAccessKey'
+>;

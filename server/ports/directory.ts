@@ -1,0 +1,56 @@
+// The service's working memory: what the data planes ask on every request, without touching the store. It extends what the
+// XKS front sees by what the TDE path needs. Changes are made in the store first and then shown here by `renew`.
+
+import type { Endpoint } from '../domain/endpoint.ts';
+import type { Key } from '../domain/key.ts';
+import type { TdeApplication } from '../domain/tde.ts';
+import type { Vault } from '../domain/vault.ts';
+import type { KeyRef } from './crypto-core.ts';
+import type { StoredObject } from './store.ts';
+import type { XksDirectory, XksRequestRecord } from './xks-directory.ts';
+
+/** What a committed change touched. */
+export interface Changes {
+  readonly vaults?: readonly string[];
+  readonly keys?: readonly string[];
+  readonly endpoints?: readonly string[];
+  readonly applications?: readonly string[];
+  /** Handles of token objects. */
+  readonly objects?: readonly number[];
+}
+
+/** A token object ready for use. `key` is undefined for objects that are no keys; `reference` until it was asked for. */
+export interface LoadedObject {
+  readonly object: StoredObject;
+  readonly key: Key | undefined;
+  readonly vault: Vault | undefined;
+}
+
+export interface Directory extends XksDirectory {
+  /** Reads everything that is kept in memory. Called once, before the listener opens. */
+  load(): Promise<void>;
+  /** Shows a committed change: resolves when no look-up sees the state before it. Key references are released at once. */
+  renew(changes: Changes): Promise<void>;
+  /** Changes with every change of token objects of the group. */
+  groupEpoch(groupId: string): number;
+  /** Undefined when no live access_guid has this hash. */
+  application(
+    accessGuidHash: string,
+  ): { readonly application: TdeApplication; readonly accessGuidId: string } | undefined;
+  /** Live objects only. */
+  object(handle: number): Promise<LoadedObject | undefined>;
+  /**
+   * Runs `use` with the key opened from the application's sealed copy; synchronous, so that no destruction can come between.
+   * Undefined handles and destroyed keys are the caller's to refuse before.
+   */
+  withObjectKey<T>(loaded: LoadedObject, use: (reference: KeyRef) => T): Promise<T>;
+  endpointById(id: string): Endpoint | undefined;
+  setHealthy(healthy: boolean): void;
+  /** Takes the queued request records, at most `limit`. */
+  drainRequests(limit: number): readonly XksRequestRecord[];
+  /** Takes the last uses of endpoint credentials since the last call. */
+  drainCredentialUses(): ReadonlyMap<string, number>;
+  requestLog(): { readonly queued: number; readonly dropped: number };
+  /** Releases every key reference. */
+  close(): void;
+}

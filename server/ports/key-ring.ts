@@ -1,0 +1,67 @@
+// Seals and opens key records, and authenticates stored rows and bearer tokens: everything that hangs on the root key.
+// Root R[e] seals the tenants' KEKs T[t]; a KEK seals key material. The ring holds opened KEKs, never their bytes.
+
+import type { KeyRef } from './crypto-core.ts';
+import type { RootProvider } from './root-provider.ts';
+import type { Repositories, Store, StoredRecord } from './store.ts';
+
+/** What a record is and where it belongs; all of it is bound into the seal. */
+export interface RecordPlace {
+  readonly tenantId: string;
+  readonly objectId: string;
+  readonly version: number;
+  readonly class: RecordClass;
+  /** Canonical text of the immutable attributes. */
+  readonly attributes: string;
+}
+
+export const recordClasses = [
+  'vault-copy', // a key's copy in the shared vault
+  'sealed-copy', // the application's own copy of a master key
+  'object-content', // the key that encrypts a token object's value
+  'endpoint-secret', // a SigV4 secret access key
+  'row-authentication', // the key that authenticates stored rows
+  'token-hash', // the key that hashes bearer tokens
+  'self-test', // the service's own key for the health check's round trip
+] as const;
+export type RecordClass = (typeof recordClasses)[number];
+
+export type TokenPurpose = 'access-guid' | 'api-token';
+
+export interface KeyRing {
+  /**
+   * Opens every KEK and the service's own keys, or makes them in an empty store. Throws `RootKeyError` when the root key does not
+   * open what is there; nothing is written then.
+   */
+  unlock(store: Store, root: RootProvider): Promise<void>;
+  /** Makes and stores the KEK of a new tenant. */
+  addTenant(tx: Repositories, tenantId: string): Promise<void>;
+  /** Takes KEKs of a transaction that did not commit, or of a finished turn, out of memory. */
+  forget(tenantId: string, epoch: number): void;
+  seal(place: RecordPlace, key: KeyRef): StoredRecord;
+  /** The caller releases the reference. 'key-tampered' when it does not authenticate. */
+  open(record: StoredRecord): KeyRef;
+  /** 64 hexadecimal digits over the canonical text of a row's policy columns. */
+  authenticateRow(text: string): string;
+  /** 64 hexadecimal digits; look-ups go by this value, so that no comparison sees the token. */
+  hashToken(purpose: TokenPurpose, token: string): string;
+  /** A round trip on the service's own test key. Throws when it fails. */
+  selfTest(): void;
+  /** Whether the service's keys are open. */
+  readonly unlocked: boolean;
+
+  // --- the erasure turn -----------------------------------------------------------------------------------------------
+  /** Fresh KEKs for every tenant, sealed under the current root epoch. Returns how many. */
+  addKekEpoch(tx: Repositories): Promise<number>;
+  /** Re-seals up to `limit` records that hang on an older KEK. Returns how many it did; 0 means done. */
+  resealBatch(tx: Repositories, limit: number): Promise<number>;
+  /** Opens every current KEK from its stored record under the current root. Throws when one does not. */
+  prove(repositories: Repositories): Promise<void>;
+  /** Deletes the KEKs that no record hangs on any more. */
+  dropOldKeks(tx: Repositories): Promise<void>;
+}
+
+/** The root key and the store do not belong together. */
+export class RootKeyError extends Error {
+  override readonly name = 'RootKeyError';
+}

@@ -1,0 +1,10 @@
+// The server's own log. Fields hold no secret; the adapter redacts bearer credentials all the same.
+
+export type LogFields = { readonly [name: string]: unknown };
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}

@@ -1,0 +1,19 @@
+// All ports in one record; an operation takes only those it uses: `Pick<Ports, 'store' | 'clock'>`.
+
+import type { Clock } from '../base/clock.ts';
+import type { CryptoCore } from './crypto-core.ts';
+import type { Directory } from './directory.ts';
+import type { KeyRing } from './key-ring.ts';
+import type { Log } from './log.ts';
+import type { RootProvider } from './root-provider.ts';
+import type { Store } from './store.ts';
+
+export interface Ports {
+  readonly store: Store;
+  readonly core: CryptoCore;
+  readonly root: RootProvider;
+  readonly ring: KeyRing;
+  readonly directory: Directory;
+  readonly clock: Clock;
+  readonly log: Log;
+}

@@ -1,0 +1,23 @@
+// Where the root key comes from. A root has epochs; during an erasure turn two are open, the older as `previous`.
+
+import type { KeyRef } from './crypto-core.ts';
+
+export interface RootKey {
+  readonly epoch: number;
+  /** A KEK in the addon. */
+  readonly key: KeyRef;
+}
+
+export interface RootProvider {
+  readonly name: string;
+  readonly current: RootKey;
+  readonly previous: RootKey | undefined;
+  /** What an erasure is worth here: the file system's name and whether overwriting in place leaves nothing behind. */
+  readonly erasure: { readonly fileSystem: string; readonly overwritesInPlace: boolean };
+  /** Adds a fresh root key with the next epoch, durable before it returns; it becomes `current`, the other `previous`. */
+  addEpoch(): void;
+  /** Overwrites the older root key for good and releases it. Does nothing when there is no previous one. */
+  erasePrevious(): void;
+  /** Looks at the root's home again: throws when it cannot be read any more. Cheap: used by the health check. */
+  check(): void;
+}

@@ -1,0 +1,242 @@
+// Where the service keeps what it knows. One interface for the embedded SQLite store and for others; the contract suite
+// runs against each.
+//
+// `read` sees committed data. `write` runs one unit of work with every other writer waiting, and commits all or nothing;
+// it resolves after the commit is durable. Several units may share one commit. Look-ups answer undefined when nothing is
+// there. Lists come in the order that their comment names. Rows whose authentication code does not hold come with
+// integrity 'tampered'; they are never rewritten as sound: saving one throws 'key-tampered'.
+
+import type { Actor } from '../domain/actor.ts';
+import type { ApiToken } from '../domain/api-token.ts';
+import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
+import type { Endpoint, EndpointCredential } from '../domain/endpoint.ts';
+import type { Key } from '../domain/key.ts';
+import type { KeyState } from '../domain/lifecycle.ts';
+import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
+import type { Tenant } from '../domain/tenant.ts';
+import type { Integrity, Vault } from '../domain/vault.ts';
+import type { RecordPlace } from './key-ring.ts';
+import type { XksRequestRecord } from './xks-directory.ts';
+
+export interface StoredRecord extends RecordPlace {
+  /** Epoch of the KEK that sealed it. */
+  readonly epoch: number;
+  readonly record: Buffer;
+}
+
+export interface StoredKek {
+  readonly tenantId: string;
+  readonly epoch: number;
+  readonly rootEpoch: number;
+  readonly record: Buffer;
+}
+
+export interface StoredVersion {
+  readonly keyId: string;
+  readonly version: number;
+  readonly createdAt: number;
+}
+
+/** An audit record before it has its sequence. */
+export interface NewAuditEvent<K extends AuditKind = AuditKind> {
+  readonly kind: K;
+  readonly actor: Actor;
+  readonly tenantId: string;
+  readonly subject: { readonly kind: SubjectKind; readonly id: string };
+  readonly details: AuditDetails<K>;
+}
+
+/** A token object's value beside its sealed content key: nonce, ciphertext, tag. Null for key objects and after destruction. */
+export interface StoredObject extends TokenObject {
+  readonly content: Buffer | null;
+  readonly destroyedAt: number | null;
+}
+
+export interface StoredAccessGuid extends AccessGuid {
+  readonly hash: string;
+}
+
+export interface StoredToken extends ApiToken {
+  readonly hash: string;
+  readonly integrity: Integrity;
+}
+
+export interface Window {
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+export interface Repositories {
+  readonly settings: {
+    get(name: string): Promise<string | undefined>;
+    /** Null removes it. */
+    set(name: string, value: string | null): Promise<void>;
+  };
+  readonly tenants: {
+    /** By id. */
+    list(): Promise<readonly Tenant[]>;
+    get(id: string): Promise<Tenant | undefined>;
+    insert(tenant: Tenant): Promise<void>;
+  };
+  readonly keks: {
+    /** By tenant, then epoch. */
+    list(): Promise<readonly StoredKek[]>;
+    insert(kek: StoredKek): Promise<void>;
+    remove(tenantId: string, epoch: number): Promise<void>;
+  };
+  readonly records: {
+    get(objectId: string, version: number, recordClass: RecordPlace['class']): Promise<StoredRecord | undefined>;
+    /** Every version, by version. */
+    list(objectId: string, recordClass: RecordPlace['class']): Promise<readonly StoredRecord[]>;
+    /** Every record of a class, by object, then version. */
+    listClass(recordClass: RecordPlace['class']): Promise<readonly StoredRecord[]>;
+    /** Inserts or replaces. */
+    put(record: StoredRecord): Promise<void>;
+    /** Overwrites the sealed bytes, then removes them. True when there were some. */
+    wipe(objectId: string, version: number, recordClass: RecordPlace['class']): Promise<boolean>;
+    /** Records of a tenant sealed under an epoch below this one. */
+    listOlder(tenantId: string, epoch: number, limit: number): Promise<readonly StoredRecord[]>;
+  };
+  readonly vaults: {
+    get(id: string): Promise<Vault | undefined>;
+    findByName(tenantId: string, name: string): Promise<Vault | undefined>;
+    /** By id. */
+    list(window: Window): Promise<readonly Vault[]>;
+    insert(vault: Vault): Promise<void>;
+    update(vault: Vault): Promise<void>;
+  };
+  readonly keys: {
+    get(id: string): Promise<Key | undefined>;
+    /** Newest first. */
+    list(
+      filter: {
+        readonly vaultId?: string | undefined;
+        readonly kind?: Key['kind'] | undefined;
+        readonly state?: KeyState | undefined;
+        readonly applicationId?: string | undefined;
+      },
+      window: Window,
+    ): Promise<readonly Key[]>;
+    insert(key: Key): Promise<void>;
+    update(key: Key): Promise<void>;
+    countLive(vaultId: string): Promise<number>;
+    /** Destroyed before this time and not yet unrecoverable. */
+    listErasable(before: number): Promise<readonly Key[]>;
+    versions(id: string): Promise<readonly (StoredVersion & { readonly vaultCopy: boolean })[]>;
+    insertVersion(version: StoredVersion): Promise<void>;
+  };
+  readonly groups: {
+    get(id: string): Promise<TdeGroup | undefined>;
+    findByName(tenantId: string, name: string): Promise<TdeGroup | undefined>;
+    list(window: Window): Promise<readonly TdeGroup[]>;
+    insert(group: TdeGroup): Promise<void>;
+  };
+  readonly applications: {
+    get(id: string): Promise<TdeApplication | undefined>;
+    findByName(tenantId: string, name: string): Promise<TdeApplication | undefined>;
+    list(filter: { readonly groupId?: string | undefined }, window: Window): Promise<readonly TdeApplication[]>;
+    insert(application: TdeApplication): Promise<void>;
+    update(application: TdeApplication): Promise<void>;
+  };
+  readonly accessGuids: {
+    findByHash(hash: string): Promise<StoredAccessGuid | undefined>;
+    /** Newest first. */
+    list(applicationId: string): Promise<readonly StoredAccessGuid[]>;
+    insert(accessGuid: StoredAccessGuid): Promise<void>;
+    update(accessGuid: StoredAccessGuid): Promise<void>;
+    /** A use, not a change of policy. */
+    touch(id: string, at: number): Promise<void>;
+  };
+  readonly instances: {
+    /** Latest use first. */
+    list(applicationId: string): Promise<readonly Instance[]>;
+    find(
+      instance: Pick<Instance, 'accessGuidId' | 'appId' | 'host' | 'process' | 'osUser'>,
+    ): Promise<Instance | undefined>;
+    /** Inserts, or replaces the row of the same id. */
+    put(instance: Instance): Promise<void>;
+  };
+  readonly objects: {
+    /** Live objects of the group and destroyed ones alike. */
+    get(handle: number): Promise<StoredObject | undefined>;
+    getById(id: string): Promise<StoredObject | undefined>;
+    /** Live objects of a group by handle, greater than `after`. */
+    find(
+      filter: {
+        readonly groupId: string;
+        readonly label?: string | undefined;
+        readonly class?: ObjectClass | undefined;
+        readonly after: number;
+      },
+      limit: number,
+    ): Promise<readonly StoredObject[]>;
+    /** Whether a live key object of the group has this label. */
+    keyLabelExists(groupId: string, label: string, exceptHandle?: number): Promise<boolean>;
+    /** The next handle: stable, positive, below 2^31, never reused. */
+    nextHandle(): Promise<number>;
+    insert(object: StoredObject): Promise<void>;
+    update(object: StoredObject): Promise<void>;
+    /** Overwrites and removes the content, sets the marker. */
+    destroy(handle: number, at: number): Promise<void>;
+    touchKey(id: string, at: number): Promise<void>;
+    lastUsed(id: string): Promise<number | null>;
+  };
+  readonly endpoints: {
+    get(id: string): Promise<Endpoint | undefined>;
+    /** Live or deleted: a prefix is never given twice. */
+    findByPrefix(prefix: string): Promise<Endpoint | undefined>;
+    /** Not deleted, by id. */
+    list(window: Window): Promise<readonly Endpoint[]>;
+    insert(endpoint: Endpoint): Promise<void>;
+    /** Without its credentials. */
+    update(endpoint: Endpoint): Promise<void>;
+    insertCredential(tenantId: string, credential: EndpointCredential): Promise<void>;
+    removeCredential(id: string): Promise<void>;
+    touchCredential(id: string, at: number): Promise<void>;
+  };
+  readonly tokens: {
+    get(id: string): Promise<StoredToken | undefined>;
+    findByHash(hash: string): Promise<StoredToken | undefined>;
+    /** By id. */
+    list(window: Window): Promise<readonly StoredToken[]>;
+    countLive(now: number): Promise<number>;
+    insert(token: StoredToken): Promise<void>;
+    update(token: StoredToken): Promise<void>;
+    touch(id: string, at: number): Promise<void>;
+  };
+  readonly audit: {
+    append<K extends AuditKind>(event: NewAuditEvent<K>): Promise<void>;
+    list(
+      filter: {
+        readonly kind?: AuditKind | undefined;
+        readonly actorId?: string | undefined;
+        readonly subjectId?: string | undefined;
+        readonly requestId?: string | undefined;
+        readonly from?: number | undefined;
+        readonly to?: number | undefined;
+        readonly order: 'newest' | 'oldest';
+      },
+      window: Window,
+    ): Promise<readonly AuditEvent[]>;
+  };
+  readonly requests: {
+    append(entries: readonly XksRequestRecord[]): Promise<void>;
+    /** Newest first. */
+    list(endpointId: string, window: Window): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
+    /** Deletes entries older than this, in steps. */
+    prune(before: number, limit: number): Promise<number>;
+  };
+}
+
+export interface Store {
+  readonly dialect: string;
+  /** Null when the store is no file. */
+  readonly path: string | null;
+  readonly read: Repositories;
+  write<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
+  /** Writes and reads a row. */
+  probe(): Promise<void>;
+  /** Moves the write-ahead log into the database and truncates it, where there is one. */
+  checkpoint(): Promise<void>;
+  close(): Promise<void>;
+}

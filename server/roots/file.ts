@@ -1,0 +1,57 @@
+// Root provider `file`: one file with two slots, kept by the addon (FORMAT.md). It is made at first start, mode 0400, and
+// belongs beside no backup of the database: whoever has both has the keys.
+
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type Core, CoreError } from '../../addon/core.ts';
+import type { RootKey, RootProvider } from '../ports/root-provider.ts';
+
+type RootCore = Pick<
+  Core,
+  'createRootFile' | 'openRootFile' | 'addRootEpoch' | 'eraseRootEpoch' | 'fileSystem' | 'release'
+>;
+
+/** Opens the file, or makes it when `create` says that this is a first start. Throws CoreError ('io', 'permission', 'format'). */
+export const openFileRoot = (core: RootCore, path: string, create: boolean): RootProvider => {
+  if (!existsSync(path)) {
+    if (!create)
+      throw new CoreError(
+        'io',
+        `the root key file ${path} is missing: put it back; without it the store cannot be opened`,
+      );
+    core.release(core.createRootFile(path).key);
+  }
+  const opened = core.openRootFile(path);
+  let current: RootKey = opened.current;
+  let previous: RootKey | undefined = opened.previous;
+  const system = core.fileSystem(dirname(path));
+
+  return {
+    name: 'file',
+    get current() {
+      return current;
+    },
+    get previous() {
+      return previous;
+    },
+    erasure: { fileSystem: system.name, overwritesInPlace: system.overwritesInPlace },
+    addEpoch: () => {
+      const added = core.addRootEpoch(path);
+      previous = current;
+      current = added;
+    },
+    erasePrevious: () => {
+      if (previous === undefined) return;
+      core.eraseRootEpoch(path, previous.epoch);
+      core.release(previous.key);
+      previous = undefined;
+    },
+    check: () => {
+      const seen = core.openRootFile(path);
+      core.release(seen.current.key);
+      if (seen.previous !== undefined) core.release(seen.previous.key);
+      if (seen.current.epoch !== current.epoch)
+        throw new CoreError('format', `the root key file ${path} was replaced while the service was running`);
+    },
+  };
+};

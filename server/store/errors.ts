@@ -1,0 +1,16 @@
+// What can be wrong with the store as a whole. Errors of single statements become ServiceError; these stop the process.
+
+export type StoreErrorCode =
+  | 'corrupt' // the file is no database of ours, or its structure is broken
+  | 'io' // reading, writing or syncing failed: nothing that was written since is certain
+  | 'newer' // the schema was written by a newer version of this program
+  | 'open'; // the file cannot be opened
+
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly code: StoreErrorCode;
+  constructor(code: StoreErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,266 @@
+// The schema's history, for every dialect. A migration is never edited after a release: a new one follows it.
+
+import type { ColumnDataType, ColumnDefinitionBuilder, Kysely } from 'kysely';
+import type { Migration, MigrationProvider } from 'kysely/migration';
+
+/** Where dialects differ. */
+export interface ColumnKinds {
+  /** Raw bytes. */
+  readonly bytes: ColumnDataType;
+  /** 64-bit integer. */
+  readonly long: ColumnDataType;
+  /** A number that grows with every row and is never used twice. */
+  readonly sequence: {
+    readonly type: ColumnDataType;
+    readonly define: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
+  };
+}
+
+const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
+  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own type for a migration's database, which has no schema yet
+  up: async (db: Kysely<any>) => {
+    const create = db.schema;
+    await create
+      .createTable('settings')
+      .addColumn('name', 'text', (c) => c.primaryKey())
+      .addColumn('value', 'text', (c) => c.notNull())
+      .execute();
+    await create
+      .createTable('tenants')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('name', 'text', (c) => c.notNull().unique())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .execute();
+    await create
+      .createTable('tenant_keks')
+      .addColumn('tenant_id', 'text', (c) => c.notNull())
+      .addColumn('epoch', 'integer', (c) => c.notNull())
+      .addColumn('root_epoch', 'integer', (c) => c.notNull())
+      .addColumn('record', bytes, (c) => c.notNull())
+      .addPrimaryKeyConstraint('tenant_keks_pk', ['tenant_id', 'epoch'])
+      .execute();
+    await create
+      .createTable('key_records')
+      .addColumn('object_id', 'text', (c) => c.notNull())
+      .addColumn('version', 'integer', (c) => c.notNull())
+      .addColumn('class', 'text', (c) => c.notNull())
+      .addColumn('tenant_id', 'text', (c) => c.notNull())
+      .addColumn('epoch', 'integer', (c) => c.notNull())
+      .addColumn('attributes', 'text', (c) => c.notNull())
+      .addColumn('record', bytes)
+      .addPrimaryKeyConstraint('key_records_pk', ['object_id', 'version', 'class'])
+      .execute();
+    await create.createIndex('key_records_by_epoch').on('key_records').columns(['tenant_id', 'epoch']).execute();
+    await create
+      .createTable('vaults')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('tenant_id', 'text', (c) => c.notNull().references('tenants.id'))
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('kind', 'text', (c) => c.notNull())
+      .addColumn('state', 'text', (c) => c.notNull())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .execute();
+    await create.createIndex('vaults_by_name').on('vaults').columns(['tenant_id', 'name']).execute();
+    await create
+      .createTable('tde_groups')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('tenant_id', 'text', (c) => c.notNull().references('tenants.id'))
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('vault_id', 'text', (c) => c.notNull().references('vaults.id'))
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .addUniqueConstraint('tde_groups_name', ['tenant_id', 'name'])
+      .execute();
+    await create
+      .createTable('tde_applications')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('tenant_id', 'text', (c) => c.notNull().references('tenants.id'))
+      .addColumn('group_id', 'text', (c) => c.notNull().references('tde_groups.id'))
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('app_id', 'text', (c) => c.notNull())
+      .addColumn('state', 'text', (c) => c.notNull())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .addUniqueConstraint('tde_applications_name', ['tenant_id', 'name'])
+      .execute();
+    await create.createIndex('tde_applications_by_group').on('tde_applications').columns(['group_id', 'id']).execute();
+    await create
+      .createTable('access_guids')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('application_id', 'text', (c) => c.notNull().references('tde_applications.id'))
+      .addColumn('hash', 'text', (c) => c.notNull().unique())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('removed_at', long)
+      .addColumn('last_used_at', long)
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .execute();
+    await create.createIndex('access_guids_by_application').on('access_guids').column('application_id').execute();
+    await create
+      .createTable('instances')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('application_id', 'text', (c) => c.notNull().references('tde_applications.id'))
+      .addColumn('access_guid_id', 'text', (c) => c.notNull().references('access_guids.id'))
+      .addColumn('app_id', 'text', (c) => c.notNull())
+      .addColumn('host', 'text', (c) => c.notNull())
+      .addColumn('process', 'text', (c) => c.notNull())
+      .addColumn('os_user', 'text', (c) => c.notNull())
+      .addColumn('library_version', 'text', (c) => c.notNull())
+      .addColumn('agent_version', 'text', (c) => c.notNull())
+      .addColumn('pid', long, (c) => c.notNull())
+      .addColumn('first_used_at', long, (c) => c.notNull())
+      .addColumn('last_used_at', long, (c) => c.notNull())
+      .addColumn('uses', long, (c) => c.notNull())
+      .addUniqueConstraint('instances_identity', ['access_guid_id', 'app_id', 'host', 'process', 'os_user'])
+      .execute();
+    await create
+      .createIndex('instances_by_application')
+      .on('instances')
+      .columns(['application_id', 'last_used_at'])
+      .execute();
+    await create
+      .createTable('keys')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('tenant_id', 'text', (c) => c.notNull().references('tenants.id'))
+      .addColumn('vault_id', 'text', (c) => c.notNull().references('vaults.id'))
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('kind', 'text', (c) => c.notNull())
+      .addColumn('algorithm', 'text', (c) => c.notNull())
+      .addColumn('bits', 'integer', (c) => c.notNull())
+      .addColumn('usages', 'text', (c) => c.notNull())
+      .addColumn('state', 'text', (c) => c.notNull())
+      .addColumn('disabled_at', long)
+      .addColumn('current_version', 'integer', (c) => c.notNull())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('deleted_at', long)
+      .addColumn('reimported_at', long)
+      .addColumn('destroyed_at', long)
+      .addColumn('unrecoverable_at', long)
+      .addColumn('application_id', 'text', (c) => c.references('tde_applications.id'))
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .execute();
+    await create.createIndex('keys_by_vault').on('keys').columns(['vault_id', 'id']).execute();
+    await create.createIndex('keys_by_application').on('keys').columns(['application_id', 'id']).execute();
+    await create.createIndex('keys_by_destruction').on('keys').columns(['destroyed_at', 'unrecoverable_at']).execute();
+    await create
+      .createTable('key_versions')
+      .addColumn('key_id', 'text', (c) => c.notNull().references('keys.id'))
+      .addColumn('version', 'integer', (c) => c.notNull())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addPrimaryKeyConstraint('key_versions_pk', ['key_id', 'version'])
+      .execute();
+    await create
+      .createTable('tde_objects')
+      .addColumn('handle', 'integer', (c) => c.primaryKey())
+      .addColumn('id', 'text', (c) => c.notNull().unique())
+      .addColumn('tenant_id', 'text', (c) => c.notNull().references('tenants.id'))
+      .addColumn('group_id', 'text', (c) => c.notNull().references('tde_groups.id'))
+      .addColumn('application_id', 'text', (c) => c.notNull().references('tde_applications.id'))
+      .addColumn('class', 'text', (c) => c.notNull())
+      .addColumn('label', 'text', (c) => c.notNull())
+      .addColumn('algorithm', 'text')
+      .addColumn('bits', 'integer')
+      .addColumn('usages', 'text', (c) => c.notNull())
+      .addColumn('sensitive', 'integer', (c) => c.notNull())
+      .addColumn('extractable', 'integer', (c) => c.notNull())
+      .addColumn('modifiable', 'integer', (c) => c.notNull())
+      .addColumn('destroyable', 'integer', (c) => c.notNull())
+      .addColumn('local', 'integer', (c) => c.notNull())
+      .addColumn('private', 'integer', (c) => c.notNull())
+      .addColumn('check_value', 'text')
+      .addColumn('attributes', 'text', (c) => c.notNull())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('destroyed_at', long)
+      .addColumn('content', bytes)
+      .addColumn('last_used_at', long)
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .execute();
+    await create
+      .createIndex('tde_objects_by_label')
+      .on('tde_objects')
+      .columns(['group_id', 'label', 'handle'])
+      .execute();
+    await create.createIndex('tde_objects_by_group').on('tde_objects').columns(['group_id', 'handle']).execute();
+    await create
+      .createTable('endpoints')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('tenant_id', 'text', (c) => c.notNull().references('tenants.id'))
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('prefix', 'text', (c) => c.notNull().unique())
+      .addColumn('vault_id', 'text', (c) => c.notNull().references('vaults.id'))
+      .addColumn('key_id', 'text', (c) => c.notNull().references('keys.id'))
+      .addColumn('state', 'text', (c) => c.notNull())
+      .addColumn('operator_probes', 'integer', (c) => c.notNull())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .execute();
+    await create.createIndex('endpoints_by_key').on('endpoints').column('key_id').execute();
+    await create
+      .createTable('endpoint_credentials')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('endpoint_id', 'text', (c) => c.notNull().references('endpoints.id'))
+      .addColumn('access_key_id', 'text', (c) => c.notNull().unique())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('last_used_at', long)
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .execute();
+    await create
+      .createIndex('endpoint_credentials_by_endpoint')
+      .on('endpoint_credentials')
+      .column('endpoint_id')
+      .execute();
+    await create
+      .createTable('api_tokens')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('hash', 'text', (c) => c.notNull().unique())
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('expires_at', long)
+      .addColumn('revoked_at', long)
+      .addColumn('last_used_at', long)
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .execute();
+    await create
+      .createTable('audit_events')
+      .addColumn('sequence', sequence.type, sequence.define)
+      .addColumn('at', long, (c) => c.notNull())
+      .addColumn('kind', 'text', (c) => c.notNull())
+      .addColumn('actor_kind', 'text', (c) => c.notNull())
+      .addColumn('actor_id', 'text', (c) => c.notNull())
+      .addColumn('actor_name', 'text', (c) => c.notNull())
+      .addColumn('peer', 'text')
+      .addColumn('tenant_id', 'text', (c) => c.notNull())
+      .addColumn('subject_kind', 'text', (c) => c.notNull())
+      .addColumn('subject_id', 'text', (c) => c.notNull())
+      .addColumn('request_id', 'text', (c) => c.notNull())
+      .addColumn('details', 'text', (c) => c.notNull())
+      .execute();
+    await create.createIndex('audit_by_kind').on('audit_events').columns(['kind', 'sequence']).execute();
+    await create.createIndex('audit_by_subject').on('audit_events').columns(['subject_id', 'sequence']).execute();
+    await create.createIndex('audit_by_actor').on('audit_events').columns(['actor_id', 'sequence']).execute();
+    await create.createIndex('audit_by_request').on('audit_events').columns(['request_id', 'sequence']).execute();
+    await create
+      .createTable('request_log')
+      .addColumn('sequence', sequence.type, sequence.define)
+      .addColumn('at', long, (c) => c.notNull())
+      .addColumn('endpoint_id', 'text')
+      .addColumn('operation', 'text', (c) => c.notNull())
+      .addColumn('status', 'integer', (c) => c.notNull())
+      .addColumn('error_name', 'text')
+      .addColumn('request_id', 'text', (c) => c.notNull())
+      .addColumn('kms_request_id', 'text')
+      .addColumn('entry', 'text', (c) => c.notNull())
+      .execute();
+    await create
+      .createIndex('request_log_by_endpoint')
+      .on('request_log')
+      .columns(['endpoint_id', 'sequence'])
+      .execute();
+    await create.createIndex('request_log_by_time').on('request_log').column('at').execute();
+  },
+});
+
+export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
+  const migrations: Record<string, Migration> = { '2025-01-initial': initial(kinds) };
+  return { getMigrations: () => Promise.resolve(migrations) };
+};

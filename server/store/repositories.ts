@@ -1,0 +1,686 @@
+// The queries, over Kysely, for every dialect: no SQL here that only one database understands. A set of repositories works
+// on one connection: the reader's, or the writer's inside a unit of work.
+
+import { type Kysely, sql } from 'kysely';
+import { canonicalJson } from '../base/bytes.ts';
+import type { Clock } from '../base/clock.ts';
+import { ServiceError } from '../base/errors.ts';
+import { auditKinds } from '../domain/audit-event.ts';
+import type { Endpoint } from '../domain/endpoint.ts';
+import type { KeyState } from '../domain/lifecycle.ts';
+import type { RecordClass } from '../ports/key-ring.ts';
+import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts';
+import * as rows from './rows.ts';
+import type { Schema } from './schema.ts';
+
+/** Writing a row back would give it a fresh authentication code: a tampered one must not get it. */
+const refuseTampered = (entity: { readonly integrity: 'ok' | 'tampered' }): void => {
+  if (entity.integrity !== 'ok')
+    throw new ServiceError('key-tampered', 'the stored record was changed from outside', {
+      hint: 'compare the database with a backup; the audit log has an alarm that names the record',
+    });
+};
+
+const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+const toRecord = (row: Schema['key_records']): StoredRecord | undefined =>
+  row.record === null
+    ? undefined
+    : {
+        tenantId: row.tenant_id,
+        objectId: row.object_id,
+        version: row.version,
+        class: row.class as RecordClass,
+        attributes: row.attributes,
+        epoch: row.epoch,
+        record: toBuffer(row.record),
+      };
+
+export const createRepositories = (
+  db: Kysely<Schema>,
+  authenticate: rows.RowAuthenticator,
+  clock: Clock,
+): Repositories => {
+  const check = (table: rows.PolicyTable, row: { readonly row_mac: string; readonly [column: string]: unknown }) =>
+    rows.rowIntegrity(authenticate, table, row);
+
+  const loadEndpoints = async (found: readonly Schema['endpoints'][]): Promise<readonly Endpoint[]> => {
+    if (found.length === 0) return [];
+    const credentials = await db
+      .selectFrom('endpoint_credentials')
+      .selectAll()
+      .where(
+        'endpoint_id',
+        'in',
+        found.map((row) => row.id),
+      )
+      .orderBy('id')
+      .execute();
+    return found.map((row) => {
+      const own = credentials.filter((credential) => credential.endpoint_id === row.id);
+      const sound =
+        check('endpoints', { ...row }) === 'ok' && own.every((c) => check('endpoint_credentials', { ...c }) === 'ok');
+      return rows.toEndpoint(row, own.map(rows.toCredential), sound ? 'ok' : 'tampered');
+    });
+  };
+
+  const objectQuery = () =>
+    db
+      .selectFrom('tde_objects')
+      .leftJoin('keys', 'keys.id', 'tde_objects.id')
+      .selectAll('tde_objects')
+      .select('keys.state as key_state');
+  type ObjectRow = Awaited<ReturnType<ReturnType<typeof objectQuery>['executeTakeFirst']>>;
+  const loadObject = (row: NonNullable<ObjectRow>): StoredObject => {
+    const { key_state, ...own } = row;
+    const state = own.destroyed_at !== null ? 'destroyed' : ((key_state as KeyState | null) ?? 'active');
+    return rows.toObject(own, state, check('tde_objects', own));
+  };
+
+  return {
+    settings: {
+      get: async (name) =>
+        (await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst())?.value,
+      set: async (name, value) => {
+        if (value === null) await db.deleteFrom('settings').where('name', '=', name).execute();
+        else
+          await db
+            .insertInto('settings')
+            .values({ name, value })
+            .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+            .execute();
+      },
+    },
+
+    tenants: {
+      list: async () =>
+        (await db.selectFrom('tenants').selectAll().orderBy('id').execute()).map((row) => ({
+          id: row.id,
+          name: row.name,
+          createdAt: row.created_at,
+        })),
+      get: async (id) => {
+        const row = await db.selectFrom('tenants').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && { id: row.id, name: row.name, createdAt: row.created_at };
+      },
+      insert: async (tenant) => {
+        await db
+          .insertInto('tenants')
+          .values({ id: tenant.id, name: tenant.name, created_at: tenant.createdAt })
+          .execute();
+      },
+    },
+
+    keks: {
+      list: async () =>
+        (await db.selectFrom('tenant_keks').selectAll().orderBy('tenant_id').orderBy('epoch').execute()).map((row) => ({
+          tenantId: row.tenant_id,
+          epoch: row.epoch,
+          rootEpoch: row.root_epoch,
+          record: toBuffer(row.record),
+        })),
+      insert: async (kek) => {
+        await db
+          .insertInto('tenant_keks')
+          .values({ tenant_id: kek.tenantId, epoch: kek.epoch, root_epoch: kek.rootEpoch, record: kek.record })
+          .execute();
+      },
+      remove: async (tenantId, epoch) => {
+        const own = db.selectFrom('tenant_keks').select('record').where('tenant_id', '=', tenantId);
+        const row = await own.where('epoch', '=', epoch).executeTakeFirst();
+        if (row === undefined) return;
+        // Overwritten before it is deleted, so that the page does not keep it.
+        await db
+          .updateTable('tenant_keks')
+          .set({ record: Buffer.alloc(row.record.length) })
+          .where('tenant_id', '=', tenantId)
+          .where('epoch', '=', epoch)
+          .execute();
+        await db.deleteFrom('tenant_keks').where('tenant_id', '=', tenantId).where('epoch', '=', epoch).execute();
+      },
+    },
+
+    records: {
+      get: async (objectId, version, recordClass) => {
+        const row = await db
+          .selectFrom('key_records')
+          .selectAll()
+          .where('object_id', '=', objectId)
+          .where('version', '=', version)
+          .where('class', '=', recordClass)
+          .executeTakeFirst();
+        return row && toRecord(row);
+      },
+      list: async (objectId, recordClass) =>
+        (
+          await db
+            .selectFrom('key_records')
+            .selectAll()
+            .where('object_id', '=', objectId)
+            .where('class', '=', recordClass)
+            .where('record', 'is not', null)
+            .orderBy('version')
+            .execute()
+        ).flatMap((row) => toRecord(row) ?? []),
+      listClass: async (recordClass) =>
+        (
+          await db
+            .selectFrom('key_records')
+            .selectAll()
+            .where('class', '=', recordClass)
+            .where('record', 'is not', null)
+            .orderBy('object_id')
+            .orderBy('version')
+            .execute()
+        ).flatMap((row) => toRecord(row) ?? []),
+      put: async (entry) => {
+        const row = {
+          object_id: entry.objectId,
+          version: entry.version,
+          class: entry.class,
+          tenant_id: entry.tenantId,
+          epoch: entry.epoch,
+          attributes: entry.attributes,
+          record: entry.record,
+        };
+        await db
+          .insertInto('key_records')
+          .values(row)
+          .onConflict((conflict) =>
+            conflict
+              .columns(['object_id', 'version', 'class'])
+              .doUpdateSet({ epoch: row.epoch, attributes: row.attributes, record: row.record }),
+          )
+          .execute();
+      },
+      wipe: async (objectId, version, recordClass) => {
+        const place = () =>
+          db
+            .updateTable('key_records')
+            .where('object_id', '=', objectId)
+            .where('version', '=', version)
+            .where('class', '=', recordClass);
+        const row = await db
+          .selectFrom('key_records')
+          .select('record')
+          .where('object_id', '=', objectId)
+          .where('version', '=', version)
+          .where('class', '=', recordClass)
+          .executeTakeFirst();
+        if (row === undefined || row.record === null) return false;
+        // Overwritten in its own page first: removing alone leaves the bytes there in most databases.
+        await place()
+          .set({ record: Buffer.alloc(row.record.length) })
+          .execute();
+        await place().set({ record: null }).execute();
+        return true;
+      },
+      listOlder: async (tenantId, epoch, limit) =>
+        (
+          await db
+            .selectFrom('key_records')
+            .selectAll()
+            .where('tenant_id', '=', tenantId)
+            .where('epoch', '<', epoch)
+            .where('record', 'is not', null)
+            .limit(limit)
+            .execute()
+        ).flatMap((row) => toRecord(row) ?? []),
+    },
+
+    vaults: {
+      get: async (id) => {
+        const row = await db.selectFrom('vaults').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && rows.toVault(row, check('vaults', row));
+      },
+      findByName: async (tenantId, name) => {
+        const row = await db
+          .selectFrom('vaults')
+          .selectAll()
+          .where('tenant_id', '=', tenantId)
+          .where('name', '=', name)
+          .where('state', '!=', 'deleted')
+          .executeTakeFirst();
+        return row && rows.toVault(row, check('vaults', row));
+      },
+      list: async ({ after, limit }) => {
+        let query = db.selectFrom('vaults').selectAll().orderBy('id').limit(limit);
+        if (after !== undefined) query = query.where('id', '>', after);
+        return (await query.execute()).map((row) => rows.toVault(row, check('vaults', row)));
+      },
+      insert: async (vault) => {
+        await db
+          .insertInto('vaults')
+          .values(rows.sealRow(authenticate, 'vaults', rows.vaultRow(vault)))
+          .execute();
+      },
+      update: async (vault) => {
+        refuseTampered(vault);
+        const { id, ...change } = rows.sealRow(authenticate, 'vaults', rows.vaultRow(vault));
+        await db.updateTable('vaults').set(change).where('id', '=', id).execute();
+      },
+    },
+
+    keys: {
+      get: async (id) => {
+        const row = await db.selectFrom('keys').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && rows.toKey(row, check('keys', row));
+      },
+      list: async ({ vaultId, kind, state, applicationId }, { after, limit }) => {
+        let query = db.selectFrom('keys').selectAll().orderBy('id', 'desc').limit(limit);
+        if (vaultId !== undefined) query = query.where('vault_id', '=', vaultId);
+        if (kind !== undefined) query = query.where('kind', '=', kind);
+        if (state !== undefined) query = query.where('state', '=', state);
+        if (applicationId !== undefined) query = query.where('application_id', '=', applicationId);
+        if (after !== undefined) query = query.where('id', '<', after);
+        return (await query.execute()).map((row) => rows.toKey(row, check('keys', row)));
+      },
+      insert: async (key) => {
+        await db
+          .insertInto('keys')
+          .values(rows.sealRow(authenticate, 'keys', rows.keyRow(key)))
+          .execute();
+      },
+      update: async (key) => {
+        refuseTampered(key);
+        const { id, ...change } = rows.sealRow(authenticate, 'keys', rows.keyRow(key));
+        await db.updateTable('keys').set(change).where('id', '=', id).execute();
+      },
+      countLive: async (vaultId) => {
+        const row = await db
+          .selectFrom('keys')
+          .select((e) => e.fn.countAll<number | string>().as('count'))
+          .where('vault_id', '=', vaultId)
+          .where('state', '!=', 'destroyed')
+          .executeTakeFirstOrThrow();
+        return Number(row.count);
+      },
+      listErasable: async (before) =>
+        (
+          await db
+            .selectFrom('keys')
+            .selectAll()
+            .where('destroyed_at', '<', before)
+            .where('unrecoverable_at', 'is', null)
+            .orderBy('id')
+            .execute()
+        ).map((row) => rows.toKey(row, check('keys', row))),
+      versions: async (id) =>
+        (
+          await db
+            .selectFrom('key_versions')
+            .leftJoin('key_records', (join) =>
+              join
+                .onRef('key_records.object_id', '=', 'key_versions.key_id')
+                .onRef('key_records.version', '=', 'key_versions.version')
+                .on('key_records.class', '=', 'vault-copy'),
+            )
+            .select(['key_versions.key_id', 'key_versions.version', 'key_versions.created_at'])
+            .select((e) => e('key_records.record', 'is not', null).as('present'))
+            .where('key_versions.key_id', '=', id)
+            .orderBy('key_versions.version')
+            .execute()
+        ).map((row) => ({
+          keyId: row.key_id,
+          version: row.version,
+          createdAt: row.created_at,
+          vaultCopy: Boolean(row.present),
+        })),
+      insertVersion: async ({ keyId, version, createdAt }) => {
+        await db.insertInto('key_versions').values({ key_id: keyId, version, created_at: createdAt }).execute();
+      },
+    },
+
+    groups: {
+      get: async (id) => {
+        const row = await db.selectFrom('tde_groups').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && rows.toGroup(row);
+      },
+      findByName: async (tenantId, name) => {
+        const row = await db
+          .selectFrom('tde_groups')
+          .selectAll()
+          .where('tenant_id', '=', tenantId)
+          .where('name', '=', name)
+          .executeTakeFirst();
+        return row && rows.toGroup(row);
+      },
+      list: async ({ after, limit }) => {
+        let query = db.selectFrom('tde_groups').selectAll().orderBy('id').limit(limit);
+        if (after !== undefined) query = query.where('id', '>', after);
+        return (await query.execute()).map(rows.toGroup);
+      },
+      insert: async (group) => {
+        await db
+          .insertInto('tde_groups')
+          .values(rows.sealRow(authenticate, 'tde_groups', rows.groupRow(group)))
+          .execute();
+      },
+    },
+
+    applications: {
+      get: async (id) => {
+        const row = await db.selectFrom('tde_applications').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && rows.toApplication(row, check('tde_applications', row));
+      },
+      findByName: async (tenantId, name) => {
+        const row = await db
+          .selectFrom('tde_applications')
+          .selectAll()
+          .where('tenant_id', '=', tenantId)
+          .where('name', '=', name)
+          .executeTakeFirst();
+        return row && rows.toApplication(row, check('tde_applications', row));
+      },
+      list: async ({ groupId }, { after, limit }) => {
+        let query = db.selectFrom('tde_applications').selectAll().orderBy('id').limit(limit);
+        if (groupId !== undefined) query = query.where('group_id', '=', groupId);
+        if (after !== undefined) query = query.where('id', '>', after);
+        return (await query.execute()).map((row) => rows.toApplication(row, check('tde_applications', row)));
+      },
+      insert: async (application) => {
+        await db
+          .insertInto('tde_applications')
+          .values(rows.sealRow(authenticate, 'tde_applications', rows.applicationRow(application)))
+          .execute();
+      },
+      update: async (application) => {
+        refuseTampered(application);
+        const { id, ...change } = rows.sealRow(authenticate, 'tde_applications', rows.applicationRow(application));
+        await db.updateTable('tde_applications').set(change).where('id', '=', id).execute();
+      },
+    },
+
+    accessGuids: {
+      findByHash: async (hash) => {
+        const row = await db.selectFrom('access_guids').selectAll().where('hash', '=', hash).executeTakeFirst();
+        return row && rows.toAccessGuid(row, check('access_guids', row));
+      },
+      list: async (applicationId) =>
+        (
+          await db
+            .selectFrom('access_guids')
+            .selectAll()
+            .where('application_id', '=', applicationId)
+            .orderBy('id', 'desc')
+            .execute()
+        ).map((row) => rows.toAccessGuid(row, check('access_guids', row))),
+      insert: async (accessGuid) => {
+        await db
+          .insertInto('access_guids')
+          .values(rows.sealRow(authenticate, 'access_guids', rows.accessGuidRow(accessGuid)))
+          .execute();
+      },
+      update: async (accessGuid) => {
+        refuseTampered(accessGuid);
+        const { id, ...change } = rows.sealRow(authenticate, 'access_guids', rows.accessGuidRow(accessGuid));
+        await db.updateTable('access_guids').set(change).where('id', '=', id).execute();
+      },
+      touch: async (id, at) => {
+        await db.updateTable('access_guids').set({ last_used_at: at }).where('id', '=', id).execute();
+      },
+    },
+
+    instances: {
+      list: async (applicationId) =>
+        (
+          await db
+            .selectFrom('instances')
+            .selectAll()
+            .where('application_id', '=', applicationId)
+            .orderBy('last_used_at', 'desc')
+            .orderBy('id')
+            .execute()
+        ).map(rows.toInstance),
+      find: async ({ accessGuidId, appId, host, process, osUser }) => {
+        const row = await db
+          .selectFrom('instances')
+          .selectAll()
+          .where('access_guid_id', '=', accessGuidId)
+          .where('app_id', '=', appId)
+          .where('host', '=', host)
+          .where('process', '=', process)
+          .where('os_user', '=', osUser)
+          .executeTakeFirst();
+        return row && rows.toInstance(row);
+      },
+      put: async (instance) => {
+        const { id, ...change } = rows.instanceRow(instance);
+        await db
+          .insertInto('instances')
+          .values({ id, ...change })
+          .onConflict((conflict) => conflict.column('id').doUpdateSet(change))
+          .execute();
+      },
+    },
+
+    objects: {
+      get: async (handle) => {
+        const row = await objectQuery().where('tde_objects.handle', '=', handle).executeTakeFirst();
+        return row && loadObject(row);
+      },
+      getById: async (id) => {
+        const row = await objectQuery().where('tde_objects.id', '=', id).executeTakeFirst();
+        return row && loadObject(row);
+      },
+      find: async ({ groupId, label, class: objectClass, after }, limit) => {
+        let query = objectQuery()
+          .where('tde_objects.group_id', '=', groupId)
+          .where('tde_objects.destroyed_at', 'is', null)
+          .where('tde_objects.handle', '>', after)
+          .orderBy('tde_objects.handle')
+          .limit(limit);
+        if (label !== undefined) query = query.where('tde_objects.label', '=', label);
+        if (objectClass !== undefined) query = query.where('tde_objects.class', '=', objectClass);
+        return (await query.execute()).map(loadObject);
+      },
+      keyLabelExists: async (groupId, label, exceptHandle) => {
+        const row = await db
+          .selectFrom('tde_objects')
+          .select('handle')
+          .where('group_id', '=', groupId)
+          .where('label', '=', label)
+          .where('destroyed_at', 'is', null)
+          .where('class', 'in', ['secret-key', 'private-key', 'public-key'])
+          .where('handle', '!=', exceptHandle ?? 0)
+          .limit(1)
+          .executeTakeFirst();
+        return row !== undefined;
+      },
+      nextHandle: async () => {
+        const name = 'next-object-handle';
+        const row = await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst();
+        const handle = row === undefined ? 1 : Number(row.value);
+        if (!Number.isSafeInteger(handle) || handle < 1 || handle > 0x7fffffff)
+          throw new ServiceError('unavailable', 'no object handles are left in this store');
+        const value = String(handle + 1);
+        await db
+          .insertInto('settings')
+          .values({ name, value })
+          .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+          .execute();
+        return handle;
+      },
+      insert: async (object) => {
+        await db
+          .insertInto('tde_objects')
+          .values({ ...rows.sealRow(authenticate, 'tde_objects', { ...rows.objectRow(object), last_used_at: null }) })
+          .execute();
+      },
+      update: async (object) => {
+        refuseTampered(object);
+        const {
+          handle,
+          last_used_at: _unchanged,
+          ...change
+        } = rows.sealRow(authenticate, 'tde_objects', {
+          ...rows.objectRow(object),
+          last_used_at: null,
+        });
+        await db.updateTable('tde_objects').set(change).where('handle', '=', handle).execute();
+      },
+      destroy: async (handle, at) => {
+        const row = await objectQuery().where('tde_objects.handle', '=', handle).executeTakeFirst();
+        if (row === undefined) return;
+        const { key_state: _state, ...own } = row;
+        if (own.content !== null)
+          await db
+            .updateTable('tde_objects')
+            .set({ content: Buffer.alloc(own.content.length) })
+            .where('handle', '=', handle)
+            .execute();
+        // Destruction takes a tampered row too; it stays recognisable, because only a sound row gets a fresh code.
+        const destroyed = { ...own, content: null, destroyed_at: at };
+        const sealed = check('tde_objects', own) === 'ok' ? rows.sealRow(authenticate, 'tde_objects', destroyed) : own;
+        await db
+          .updateTable('tde_objects')
+          .set({ content: null, destroyed_at: at, row_mac: sealed.row_mac })
+          .where('handle', '=', handle)
+          .execute();
+      },
+      touchKey: async (id, at) => {
+        await db.updateTable('tde_objects').set({ last_used_at: at }).where('id', '=', id).execute();
+      },
+      lastUsed: async (id) =>
+        (await db.selectFrom('tde_objects').select('last_used_at').where('id', '=', id).executeTakeFirst())
+          ?.last_used_at ?? null,
+    },
+
+    endpoints: {
+      get: async (id) =>
+        (await loadEndpoints(await db.selectFrom('endpoints').selectAll().where('id', '=', id).execute()))[0],
+      findByPrefix: async (prefix) =>
+        (await loadEndpoints(await db.selectFrom('endpoints').selectAll().where('prefix', '=', prefix).execute()))[0],
+      list: async ({ after, limit }) => {
+        let query = db.selectFrom('endpoints').selectAll().where('state', '!=', 'deleted').orderBy('id').limit(limit);
+        if (after !== undefined) query = query.where('id', '>', after);
+        return loadEndpoints(await query.execute());
+      },
+      insert: async (endpoint) => {
+        await db
+          .insertInto('endpoints')
+          .values(rows.sealRow(authenticate, 'endpoints', rows.endpointRow(endpoint)))
+          .execute();
+      },
+      update: async (endpoint) => {
+        refuseTampered(endpoint);
+        const { id, ...change } = rows.sealRow(authenticate, 'endpoints', rows.endpointRow(endpoint));
+        await db.updateTable('endpoints').set(change).where('id', '=', id).execute();
+      },
+      insertCredential: async (_tenantId, credential) => {
+        await db
+          .insertInto('endpoint_credentials')
+          .values(rows.sealRow(authenticate, 'endpoint_credentials', rows.credentialRow(credential)))
+          .execute();
+      },
+      removeCredential: async (id) => {
+        await db.deleteFrom('endpoint_credentials').where('id', '=', id).execute();
+      },
+      touchCredential: async (id, at) => {
+        await db.updateTable('endpoint_credentials').set({ last_used_at: at }).where('id', '=', id).execute();
+      },
+    },
+
+    tokens: {
+      get: async (id) => {
+        const row = await db.selectFrom('api_tokens').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && rows.toToken(row, check('api_tokens', row));
+      },
+      findByHash: async (hash) => {
+        const row = await db.selectFrom('api_tokens').selectAll().where('hash', '=', hash).executeTakeFirst();
+        return row && rows.toToken(row, check('api_tokens', row));
+      },
+      list: async ({ after, limit }) => {
+        let query = db.selectFrom('api_tokens').selectAll().orderBy('id').limit(limit);
+        if (after !== undefined) query = query.where('id', '>', after);
+        return (await query.execute()).map((row) => rows.toToken(row, check('api_tokens', row)));
+      },
+      countLive: async (now) => {
+        const row = await db
+          .selectFrom('api_tokens')
+          .select((e) => e.fn.countAll<number | string>().as('count'))
+          .where('revoked_at', 'is', null)
+          .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', now)]))
+          .executeTakeFirstOrThrow();
+        return Number(row.count);
+      },
+      insert: async (token) => {
+        await db
+          .insertInto('api_tokens')
+          .values(rows.sealRow(authenticate, 'api_tokens', rows.tokenRow(token)))
+          .execute();
+      },
+      update: async (token) => {
+        refuseTampered(token);
+        const { id, ...change } = rows.sealRow(authenticate, 'api_tokens', rows.tokenRow(token));
+        await db.updateTable('api_tokens').set(change).where('id', '=', id).execute();
+      },
+      touch: async (id, at) => {
+        await db.updateTable('api_tokens').set({ last_used_at: at }).where('id', '=', id).execute();
+      },
+    },
+
+    audit: {
+      append: async ({ kind, actor, tenantId, subject, details }) => {
+        const allowed: readonly string[] = auditKinds[kind];
+        const unknown = Object.keys(details).find((name) => !allowed.includes(name));
+        if (unknown !== undefined) throw new ServiceError('internal', `audit record ${kind} has no field ${unknown}`);
+        await db
+          .insertInto('audit_events')
+          .values({
+            at: clock.now(),
+            kind,
+            actor_kind: actor.kind,
+            actor_id: actor.id,
+            actor_name: actor.name,
+            peer: actor.peer,
+            tenant_id: tenantId,
+            subject_kind: subject.kind,
+            subject_id: subject.id,
+            request_id: actor.requestId,
+            details: canonicalJson(details),
+          })
+          .execute();
+      },
+      list: async ({ kind, actorId, subjectId, requestId, from, to, order }, { after, limit }) => {
+        let query = db
+          .selectFrom('audit_events')
+          .selectAll()
+          .orderBy('sequence', order === 'newest' ? 'desc' : 'asc')
+          .limit(limit);
+        if (kind !== undefined) query = query.where('kind', '=', kind);
+        if (actorId !== undefined) query = query.where('actor_id', '=', actorId);
+        if (subjectId !== undefined) query = query.where('subject_id', '=', subjectId);
+        if (requestId !== undefined) query = query.where('request_id', '=', requestId);
+        if (from !== undefined) query = query.where('at', '>=', from);
+        if (to !== undefined) query = query.where('at', '<', to);
+        if (after !== undefined) query = query.where('sequence', order === 'newest' ? '<' : '>', Number(after));
+        return (await query.execute()).map(rows.toAuditEvent);
+      },
+    },
+
+    requests: {
+      append: async (entries) => {
+        if (entries.length > 0) await db.insertInto('request_log').values(entries.map(rows.requestRow)).execute();
+      },
+      list: async (endpointId, { after, limit }) => {
+        let query = db
+          .selectFrom('request_log')
+          .selectAll()
+          .where('endpoint_id', '=', endpointId)
+          .orderBy('sequence', 'desc')
+          .limit(limit);
+        if (after !== undefined) query = query.where('sequence', '<', Number(after));
+        return (await query.execute()).map(rows.toRequest);
+      },
+      prune: async (before, limit) => {
+        const old = db.selectFrom('request_log').select('sequence').where('at', '<', before).limit(limit);
+        const result = await db.deleteFrom('request_log').where('sequence', 'in', old).executeTakeFirst();
+        return Number(result.numDeletedRows);
+      },
+    },
+  };
+};
+
+/** For the store's probe. */
+export const oneRow = sql<{ readonly one: number }>`select 1 as one`;

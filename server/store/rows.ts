@@ -1,0 +1,397 @@
+// Rows to entities and back, and the authentication code of each row. The policy columns of a table are those whose change
+// from outside would change what somebody may do; they are bound with the table's name under the service's row key. Use
+// counters and last-use times are not policy.
+
+import type { Selectable } from 'kysely';
+import { canonicalJson } from '../base/bytes.ts';
+import type { AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
+import type { Endpoint, EndpointCredential, EndpointState } from '../domain/endpoint.ts';
+import type { Key, KeyAlgorithm, KeyUsage } from '../domain/key.ts';
+import type { KeyState } from '../domain/lifecycle.ts';
+import type { ApplicationState, Instance, ObjectClass, TdeApplication, TdeGroup } from '../domain/tde.ts';
+import type { Integrity, Vault, VaultState } from '../domain/vault.ts';
+import type { StoredAccessGuid, StoredObject, StoredToken } from '../ports/store.ts';
+import type { XksRequestRecord } from '../ports/xks-directory.ts';
+import type { Schema } from './schema.ts';
+
+/** Computes the authentication code of a row's text: 64 hexadecimal digits. */
+export type RowAuthenticator = (text: string) => string;
+
+export const policyColumns = {
+  vaults: ['id', 'tenant_id', 'name', 'kind', 'state', 'created_at'],
+  keys: [
+    'id',
+    'tenant_id',
+    'vault_id',
+    'name',
+    'kind',
+    'algorithm',
+    'bits',
+    'usages',
+    'state',
+    'disabled_at',
+    'current_version',
+    'created_at',
+    'deleted_at',
+    'reimported_at',
+    'destroyed_at',
+    'unrecoverable_at',
+    'application_id',
+  ],
+  tde_groups: ['id', 'tenant_id', 'name', 'vault_id', 'created_at'],
+  tde_applications: ['id', 'tenant_id', 'group_id', 'name', 'app_id', 'state', 'created_at'],
+  access_guids: ['id', 'application_id', 'hash', 'created_at', 'removed_at'],
+  tde_objects: [
+    'handle',
+    'id',
+    'tenant_id',
+    'group_id',
+    'application_id',
+    'class',
+    'label',
+    'algorithm',
+    'bits',
+    'usages',
+    'sensitive',
+    'extractable',
+    'modifiable',
+    'destroyable',
+    'local',
+    'private',
+    'check_value',
+    'attributes',
+    'created_at',
+    'destroyed_at',
+  ],
+  endpoints: ['id', 'tenant_id', 'name', 'prefix', 'vault_id', 'key_id', 'state', 'operator_probes', 'created_at'],
+  endpoint_credentials: ['id', 'endpoint_id', 'access_key_id', 'created_at'],
+  api_tokens: ['id', 'name', 'hash', 'created_at', 'expires_at', 'revoked_at'],
+} as const satisfies { readonly [T in keyof Schema]?: readonly (keyof Schema[T])[] };
+
+export type PolicyTable = keyof typeof policyColumns;
+type Row<T extends keyof Schema> = Selectable<Schema[T]>;
+
+const rowText = (table: PolicyTable, row: { readonly [column: string]: unknown }): string =>
+  canonicalJson([table, ...policyColumns[table].map((column) => row[column])]);
+
+/** The row with its authentication code. */
+export const sealRow = <T extends PolicyTable, R extends Omit<Row<T>, 'row_mac'>>(
+  authenticate: RowAuthenticator,
+  table: T,
+  row: R,
+): R & { readonly row_mac: string } => ({ ...row, row_mac: authenticate(rowText(table, row)) });
+
+/** Whether the row still is what the service wrote. */
+export const rowIntegrity = (
+  authenticate: RowAuthenticator,
+  table: PolicyTable,
+  row: { readonly row_mac: string; readonly [column: string]: unknown },
+): Integrity => {
+  try {
+    return authenticate(rowText(table, row)) === row.row_mac ? 'ok' : 'tampered';
+  } catch (error) {
+    // A value that canonical JSON cannot hold was not written by us.
+    if (error instanceof RangeError) return 'tampered';
+    throw error;
+  }
+};
+
+const flag = (value: boolean): number => (value ? 1 : 0);
+const bytes = (value: Uint8Array | null): Buffer | null =>
+  value === null ? null : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+
+/** Lists in a tampered row may be no JSON at all; such a row is refused by its integrity, so an empty list does. */
+const parseUsages = (text: string): readonly KeyUsage[] => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? (value as readonly KeyUsage[]) : [];
+  } catch {
+    return [];
+  }
+};
+
+export const vaultRow = (vault: Vault) => ({
+  id: vault.id,
+  tenant_id: vault.tenantId,
+  name: vault.name,
+  kind: vault.kind,
+  state: vault.state,
+  created_at: vault.createdAt,
+});
+export const toVault = (row: Row<'vaults'>, integrity: Integrity): Vault => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+  kind: row.kind as Vault['kind'],
+  state: row.state as VaultState,
+  createdAt: row.created_at,
+  integrity,
+});
+
+export const keyRow = (key: Key) => ({
+  id: key.id,
+  tenant_id: key.tenantId,
+  vault_id: key.vaultId,
+  name: key.name,
+  kind: key.kind,
+  algorithm: key.algorithm,
+  bits: key.bits,
+  usages: canonicalJson(key.usages),
+  state: key.state,
+  disabled_at: key.disabledAt,
+  current_version: key.currentVersion,
+  created_at: key.createdAt,
+  deleted_at: key.deletedAt,
+  reimported_at: key.reimportedAt,
+  destroyed_at: key.destroyedAt,
+  unrecoverable_at: key.unrecoverableAt,
+  application_id: key.applicationId,
+});
+export const toKey = (row: Row<'keys'>, integrity: Integrity): Key => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  vaultId: row.vault_id,
+  name: row.name,
+  kind: row.kind as Key['kind'],
+  algorithm: row.algorithm as KeyAlgorithm,
+  bits: row.bits,
+  usages: parseUsages(row.usages),
+  state: row.state as KeyState,
+  disabledAt: row.disabled_at,
+  currentVersion: row.current_version,
+  createdAt: row.created_at,
+  deletedAt: row.deleted_at,
+  reimportedAt: row.reimported_at,
+  destroyedAt: row.destroyed_at,
+  unrecoverableAt: row.unrecoverable_at,
+  applicationId: row.application_id,
+  integrity,
+});
+
+export const groupRow = (group: TdeGroup) => ({
+  id: group.id,
+  tenant_id: group.tenantId,
+  name: group.name,
+  vault_id: group.vaultId,
+  created_at: group.createdAt,
+});
+export const toGroup = (row: Row<'tde_groups'>): TdeGroup => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+  vaultId: row.vault_id,
+  createdAt: row.created_at,
+});
+
+export const applicationRow = (application: TdeApplication) => ({
+  id: application.id,
+  tenant_id: application.tenantId,
+  group_id: application.groupId,
+  name: application.name,
+  app_id: application.appId,
+  state: application.state,
+  created_at: application.createdAt,
+});
+export const toApplication = (row: Row<'tde_applications'>, integrity: Integrity): TdeApplication => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  groupId: row.group_id,
+  name: row.name,
+  appId: row.app_id,
+  state: row.state as ApplicationState,
+  createdAt: row.created_at,
+  integrity,
+});
+
+export const accessGuidRow = (accessGuid: StoredAccessGuid) => ({
+  id: accessGuid.id,
+  application_id: accessGuid.applicationId,
+  hash: accessGuid.hash,
+  created_at: accessGuid.createdAt,
+  removed_at: accessGuid.removedAt,
+  last_used_at: accessGuid.lastUsedAt,
+});
+export const toAccessGuid = (row: Row<'access_guids'>, integrity: Integrity): StoredAccessGuid => ({
+  id: row.id,
+  applicationId: row.application_id,
+  hash: row.hash,
+  createdAt: row.created_at,
+  removedAt: row.removed_at,
+  lastUsedAt: row.last_used_at,
+  integrity,
+});
+
+export const instanceRow = (instance: Instance): Row<'instances'> => ({
+  id: instance.id,
+  application_id: instance.applicationId,
+  access_guid_id: instance.accessGuidId,
+  app_id: instance.appId,
+  host: instance.host,
+  process: instance.process,
+  os_user: instance.osUser,
+  library_version: instance.libraryVersion,
+  agent_version: instance.agentVersion,
+  pid: instance.pid,
+  first_used_at: instance.firstUsedAt,
+  last_used_at: instance.lastUsedAt,
+  uses: instance.uses,
+});
+export const toInstance = (row: Row<'instances'>): Instance => ({
+  id: row.id,
+  applicationId: row.application_id,
+  accessGuidId: row.access_guid_id,
+  appId: row.app_id,
+  host: row.host,
+  process: row.process,
+  osUser: row.os_user,
+  libraryVersion: row.library_version,
+  agentVersion: row.agent_version,
+  pid: row.pid,
+  firstUsedAt: row.first_used_at,
+  lastUsedAt: row.last_used_at,
+  uses: row.uses,
+});
+
+/** Without `last_used_at`, which is no policy and is written by itself. */
+export const objectRow = (object: StoredObject) => ({
+  handle: object.handle,
+  id: object.id,
+  tenant_id: object.tenantId,
+  group_id: object.groupId,
+  application_id: object.applicationId,
+  class: object.class,
+  label: object.label,
+  algorithm: object.algorithm,
+  bits: object.bits,
+  usages: canonicalJson(object.usages),
+  sensitive: flag(object.sensitive),
+  extractable: flag(object.extractable),
+  modifiable: flag(object.modifiable),
+  destroyable: flag(object.destroyable),
+  local: flag(object.local),
+  private: flag(object.private),
+  check_value: object.checkValue,
+  attributes: object.attributes,
+  created_at: object.createdAt,
+  destroyed_at: object.destroyedAt,
+  content: object.content,
+});
+export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: Integrity): StoredObject => ({
+  handle: row.handle,
+  id: row.id,
+  tenantId: row.tenant_id,
+  groupId: row.group_id,
+  applicationId: row.application_id,
+  class: row.class as ObjectClass,
+  label: row.label,
+  algorithm: row.algorithm as KeyAlgorithm | null,
+  bits: row.bits,
+  usages: parseUsages(row.usages),
+  sensitive: row.sensitive === 1,
+  extractable: row.extractable === 1,
+  modifiable: row.modifiable === 1,
+  destroyable: row.destroyable === 1,
+  local: row.local === 1,
+  private: row.private === 1,
+  checkValue: row.check_value,
+  attributes: row.attributes,
+  createdAt: row.created_at,
+  destroyedAt: row.destroyed_at,
+  content: bytes(row.content),
+  state,
+  integrity,
+});
+
+export const endpointRow = (endpoint: Endpoint) => ({
+  id: endpoint.id,
+  tenant_id: endpoint.tenantId,
+  name: endpoint.name,
+  prefix: endpoint.prefix,
+  vault_id: endpoint.vaultId,
+  key_id: endpoint.keyId,
+  state: endpoint.state,
+  operator_probes: flag(endpoint.operatorProbes),
+  created_at: endpoint.createdAt,
+});
+export const toEndpoint = (
+  row: Row<'endpoints'>,
+  credentials: readonly EndpointCredential[],
+  integrity: Integrity,
+): Endpoint => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+  prefix: row.prefix,
+  vaultId: row.vault_id,
+  keyId: row.key_id,
+  state: row.state as EndpointState,
+  operatorProbes: row.operator_probes === 1,
+  createdAt: row.created_at,
+  credentials,
+  integrity,
+});
+
+export const credentialRow = (credential: EndpointCredential) => ({
+  id: credential.id,
+  endpoint_id: credential.endpointId,
+  access_key_id: credential.accessKeyId,
+  created_at: credential.createdAt,
+  last_used_at: credential.lastUsedAt,
+});
+export const toCredential = (row: Row<'endpoint_credentials'>): EndpointCredential => ({
+  id: row.id,
+  endpointId: row.endpoint_id,
+  accessKeyId: row.access_key_id,
+  createdAt: row.created_at,
+  lastUsedAt: row.last_used_at,
+});
+
+export const tokenRow = (token: StoredToken) => ({
+  id: token.id,
+  name: token.name,
+  hash: token.hash,
+  created_at: token.createdAt,
+  expires_at: token.expiresAt,
+  revoked_at: token.revokedAt,
+  last_used_at: token.lastUsedAt,
+});
+export const toToken = (row: Row<'api_tokens'>, integrity: Integrity): StoredToken => ({
+  id: row.id,
+  name: row.name,
+  hash: row.hash,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  revokedAt: row.revoked_at,
+  lastUsedAt: row.last_used_at,
+  integrity,
+});
+
+export const toAuditEvent = (row: Row<'audit_events'>): AuditEvent => ({
+  sequence: row.sequence,
+  at: row.at,
+  kind: row.kind as AuditKind,
+  actorKind: row.actor_kind as AuditEvent['actorKind'],
+  actorId: row.actor_id,
+  actorName: row.actor_name,
+  peer: row.peer,
+  tenantId: row.tenant_id,
+  subjectKind: row.subject_kind as SubjectKind,
+  subjectId: row.subject_id,
+  requestId: row.request_id,
+  details: JSON.parse(row.details) as AuditEvent['details'],
+});
+
+export const requestRow = (entry: XksRequestRecord) => ({
+  at: entry.at,
+  endpoint_id: entry.endpointId,
+  operation: entry.operation,
+  status: entry.status,
+  error_name: entry.errorName,
+  request_id: entry.requestId,
+  kms_request_id: entry.kmsRequestId,
+  entry: JSON.stringify(entry),
+});
+export const toRequest = (row: Row<'request_log'>): XksRequestRecord & { readonly sequence: number } => ({
+  ...(JSON.parse(row.entry) as XksRequestRecord),
+  sequence: row.sequence,
+});

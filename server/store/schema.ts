@@ -1,0 +1,165 @@
+// The tables as Kysely sees them. Portable types only: text, integers below 2^53, bytes. Flags are 0 or 1, lists and
+// details canonical JSON, instants milliseconds since the epoch. `row_mac` authenticates the policy columns (rows.ts).
+
+import type { Generated } from 'kysely';
+
+export interface Schema {
+  settings: { name: string; value: string };
+  tenants: { id: string; name: string; created_at: number };
+  tenant_keks: { tenant_id: string; epoch: number; root_epoch: number; record: Uint8Array };
+  key_records: {
+    object_id: string;
+    version: number;
+    class: string;
+    tenant_id: string;
+    epoch: number;
+    attributes: string;
+    /** Null after it was wiped. */
+    record: Uint8Array | null;
+  };
+  vaults: {
+    id: string;
+    tenant_id: string;
+    name: string;
+    kind: string;
+    state: string;
+    created_at: number;
+    row_mac: string;
+  };
+  keys: {
+    id: string;
+    tenant_id: string;
+    vault_id: string;
+    name: string;
+    kind: string;
+    algorithm: string;
+    bits: number;
+    usages: string;
+    state: string;
+    disabled_at: number | null;
+    current_version: number;
+    created_at: number;
+    deleted_at: number | null;
+    reimported_at: number | null;
+    destroyed_at: number | null;
+    unrecoverable_at: number | null;
+    application_id: string | null;
+    row_mac: string;
+  };
+  key_versions: { key_id: string; version: number; created_at: number };
+  tde_groups: { id: string; tenant_id: string; name: string; vault_id: string; created_at: number; row_mac: string };
+  tde_applications: {
+    id: string;
+    tenant_id: string;
+    group_id: string;
+    name: string;
+    app_id: string;
+    state: string;
+    created_at: number;
+    row_mac: string;
+  };
+  access_guids: {
+    id: string;
+    application_id: string;
+    hash: string;
+    created_at: number;
+    removed_at: number | null;
+    last_used_at: number | null;
+    row_mac: string;
+  };
+  instances: {
+    id: string;
+    application_id: string;
+    access_guid_id: string;
+    app_id: string;
+    host: string;
+    process: string;
+    os_user: string;
+    library_version: string;
+    agent_version: string;
+    pid: number;
+    first_used_at: number;
+    last_used_at: number;
+    uses: number;
+  };
+  tde_objects: {
+    handle: number;
+    id: string;
+    tenant_id: string;
+    group_id: string;
+    application_id: string;
+    class: string;
+    label: string;
+    algorithm: string | null;
+    bits: number | null;
+    usages: string;
+    sensitive: number;
+    extractable: number;
+    modifiable: number;
+    destroyable: number;
+    local: number;
+    private: number;
+    check_value: string | null;
+    attributes: string;
+    created_at: number;
+    destroyed_at: number | null;
+    content: Uint8Array | null;
+    last_used_at: number | null;
+    row_mac: string;
+  };
+  endpoints: {
+    id: string;
+    tenant_id: string;
+    name: string;
+    prefix: string;
+    vault_id: string;
+    key_id: string;
+    state: string;
+    operator_probes: number;
+    created_at: number;
+    row_mac: string;
+  };
+  endpoint_credentials: {
+    id: string;
+    endpoint_id: string;
+    access_key_id: string;
+    created_at: number;
+    last_used_at: number | null;
+    row_mac: string;
+  };
+  api_tokens: {
+    id: string;
+    name: string;
+    hash: string;
+    created_at: number;
+    expires_at: number | null;
+    revoked_at: number | null;
+    last_used_at: number | null;
+    row_mac: string;
+  };
+  audit_events: {
+    sequence: Generated<number>;
+    at: number;
+    kind: string;
+    actor_kind: string;
+    actor_id: string;
+    actor_name: string;
+    peer: string | null;
+    tenant_id: string;
+    subject_kind: string;
+    subject_id: string;
+    request_id: string;
+    details: string;
+  };
+  request_log: {
+    sequence: Generated<number>;
+    at: number;
+    endpoint_id: string | null;
+    operation: string;
+    status: number;
+    error_name: string | null;
+    request_id: string;
+    kms_request_id: string | null;
+    entry: string;
+  };
+}

@@ -1,0 +1,176 @@
+// Kysely over node:sqlite. Everything that only SQLite knows is in this folder: pragmas, file checks, error numbers,
+// checkpoints. Statements are synchronous underneath; the store's writer queue keeps transactions apart.
+
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { type Dialect, SqliteDialect } from 'kysely';
+import { StoreError } from '../errors.ts';
+import type { ColumnKinds } from '../migrations.ts';
+
+/** In the database header, so that a foreign database is never taken for ours: "DKE" and the format. */
+const applicationId = 0x444b4501;
+const magic = 'SQLite format 3\0';
+
+export const sqliteColumns: ColumnKinds = {
+  bytes: 'blob',
+  long: 'integer',
+  sequence: { type: 'integer', define: (column) => column.primaryKey().autoIncrement() },
+};
+
+// SQLite's primary result codes (sqlite.org/rescode.html) that say something about the store as a whole.
+const resultCodes = {
+  full: 13,
+  ioerr: 10,
+  corrupt: 11,
+  notadb: 26,
+  cantopen: 14,
+  readonly: 8,
+  constraint: 19,
+} as const;
+
+const primaryCode = (error: unknown): number | undefined => {
+  const code = (error as { readonly errcode?: unknown } | null)?.errcode;
+  return typeof code === 'number' ? code & 0xff : undefined;
+};
+
+export const isFull = (error: unknown): boolean => primaryCode(error) === resultCodes.full;
+export const isConstraint = (error: unknown): boolean => primaryCode(error) === resultCodes.constraint;
+/** After such an error nothing that was written since the last commit is certain (Linux reports a lost page once). */
+export const isFatal = (error: unknown): boolean => {
+  const code = primaryCode(error);
+  return code === resultCodes.ioerr || code === resultCodes.corrupt || code === resultCodes.notadb;
+};
+
+/** The first bytes tell a database from anything else before SQLite writes to it. An empty file is a database not yet begun. */
+const checkHeader = (path: string): 'absent' | 'present' => {
+  if (!existsSync(path)) return 'absent';
+  const file = openSync(path, 'r');
+  try {
+    const size = fstatSync(file).size;
+    if (size === 0) return 'absent';
+    const header = Buffer.alloc(100);
+    const length = readSync(file, header, 0, header.length, 0);
+    if (length < header.length || header.toString('latin1', 0, 16) !== magic)
+      throw new StoreError('corrupt', `${path} is not a database: restore it from a backup; nothing was changed`);
+    const id = header.readUInt32BE(68);
+    if (id !== applicationId && id !== 0)
+      throw new StoreError('corrupt', `${path} belongs to another program; nothing was changed`);
+    return 'present';
+  } finally {
+    closeSync(file);
+  }
+};
+
+/** Sets a pragma and reads it back: several are per connection, and a refused one is silent. */
+const pragma = (database: DatabaseSync, name: string, value: string | number, expected: string | number): void => {
+  database.exec(`pragma ${name} = ${value}`);
+  const row = database.prepare(`pragma ${name}`).get();
+  const actual = row === undefined ? undefined : Object.values(row)[0];
+  if (actual !== expected)
+    throw new StoreError('open', `the database refuses ${name} = ${value} (it says ${String(actual)})`);
+};
+
+const openConnection = (path: string, readOnly: boolean): DatabaseSync => {
+  const database = new DatabaseSync(path, { readOnly, timeout: 5000 });
+  try {
+    if (!readOnly) {
+      pragma(database, 'journal_mode', 'wal', 'wal');
+      pragma(database, 'synchronous', 'full', 2);
+      pragma(database, 'secure_delete', 'on', 1);
+      pragma(database, 'foreign_keys', 'on', 1);
+      // A rollback journal in memory is for statements only (WAL keeps transactions); temporary tables never reach the disk.
+      pragma(database, 'temp_store', 'memory', 2);
+    }
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+};
+
+type Parameters = readonly SQLInputValue[];
+
+/** What Kysely's SqliteDialect expects of a database, over node:sqlite, with statements kept by their text. */
+const adapt = (database: DatabaseSync) => {
+  const statements = new Map<string, { readonly statement: StatementSync; readonly reader: boolean }>();
+  const prepare = (sql: string) => {
+    let entry = statements.get(sql);
+    if (entry === undefined) {
+      const statement = database.prepare(sql);
+      entry = { statement, reader: statement.columns().length > 0 };
+      if (statements.size < 500) statements.set(sql, entry);
+    }
+    const { statement, reader } = entry;
+    return {
+      reader,
+      all: (parameters: Parameters) => statement.all(...parameters),
+      run: (parameters: Parameters) => statement.run(...parameters),
+      iterate: (parameters: Parameters) => statement.iterate(...parameters),
+    };
+  };
+  return { prepare, close: () => database.close() };
+};
+
+const dialectOver = (database: DatabaseSync): Dialect =>
+  new SqliteDialect({
+    database: adapt(database) as unknown as ConstructorParameters<typeof SqliteDialect>[0]['database'] & object,
+  });
+
+export interface SqliteConnections {
+  readonly writer: Dialect;
+  readonly reader: Dialect;
+  readonly fresh: boolean;
+  checkpoint(): void;
+}
+
+/**
+ * Opens the two connections of the embedded store: one that writes, one that only sees what is committed. Refuses, before
+ * anything is written, a file that is no database of ours or whose structure is broken.
+ */
+export const openSqlite = (path: string): SqliteConnections => {
+  const present = checkHeader(path) === 'present';
+  let writer: DatabaseSync | undefined;
+  try {
+    if (present) {
+      // Checked read-only first: the opening connection of a broken file must not replay or truncate anything.
+      const probe = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+      try {
+        const result = probe.prepare('pragma quick_check(1)').get();
+        if (result === undefined || Object.values(result)[0] !== 'ok')
+          throw new StoreError('corrupt', `${path} is damaged: restore it from a backup; nothing was changed`);
+      } finally {
+        probe.close();
+      }
+    }
+    writer = openConnection(path, false);
+    if (!present) writer.exec(`pragma application_id = ${applicationId}`);
+    const reader = openConnection(path, true);
+    const opened = writer;
+    return {
+      writer: dialectOver(writer),
+      reader: dialectOver(reader),
+      fresh: !present,
+      checkpoint: () => {
+        opened.exec('pragma wal_checkpoint(truncate)');
+      },
+    };
+  } catch (error) {
+    writer?.close();
+    if (error instanceof StoreError) throw error;
+    const code = primaryCode(error);
+    if (code === resultCodes.corrupt || code === resultCodes.notadb)
+      throw new StoreError('corrupt', `${path} is damaged: restore it from a backup; nothing was changed`, {
+        cause: error,
+      });
+    if (code === resultCodes.ioerr) throw new StoreError('io', `${path} cannot be read or written`, { cause: error });
+    if (code === resultCodes.full)
+      throw new StoreError('open', `there is no room on the disk for ${path}: free some`, { cause: error });
+    throw new StoreError(
+      'open',
+      `${path} cannot be opened: ${error instanceof Error ? error.message : 'unknown reason'}`,
+      {
+        cause: error,
+      },
+    );
+  }
+};
