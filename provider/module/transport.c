@@ -232,7 +232,7 @@ static bool make_room(size_t length) {
     unsigned char *larger = malloc(capacity);
     if (larger == NULL) return false;
     if (wire.input_to > 0) memcpy(larger, wire.input, wire.input_to);
-    buffer_wipe(wire.input, wire.input_capacity);
+    if (wire.input != NULL) buffer_wipe(wire.input, wire.input_capacity);
     free(wire.input);
     wire.input = larger;
     wire.input_capacity = capacity;
@@ -243,8 +243,8 @@ static bool make_room(size_t length) {
 /** Hands out every whole frame. False when the peer breaks the protocol. `own` tells whether the leader's was among them. */
 static bool hand_out(struct pending *leader, bool *own) {
   for (;;) {
-    const unsigned char *header = wire.input + wire.input_from;
     const size_t have = wire.input_to - wire.input_from;
+    const unsigned char *header;
     struct pending *call;
     uint32_t code;
     uint32_t options;
@@ -252,6 +252,7 @@ static bool hand_out(struct pending *leader, bool *own) {
     size_t whole;
 
     if (have < TRANSPORT_HEADER) return make_room(TRANSPORT_HEADER);
+    header = wire.input + wire.input_from;
     code = buffer_peek_u32(header);
     options = buffer_peek_u32(header + 4);
     body = buffer_peek_u32(header + 8);

@@ -1,0 +1,359 @@
+/* The library against an agent of the test's own: arguments, answers, threads, deadlines, restarts, fork. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "peer.h"
+#include "process.h"
+
+static struct peer peer;
+
+static int start(void **state) {
+  (void)state;
+  peer_start(&peer);
+  peer_configure(&peer, "call_timeout_ms = 300\nconnect_timeout_ms = 200\nspin_us = 20\n");
+  return 0;
+}
+
+static int start_initialized(void **state) {
+  start(state);
+  return C_Initialize(NULL) == CKR_OK ? 0 : -1;
+}
+
+static int stop(void **state) {
+  (void)state;
+  C_Finalize(NULL);
+  peer_stop(&peer);
+  return 0;
+}
+
+static CK_SESSION_HANDLE open_session(void) {
+  CK_SESSION_HANDLE session = 0;
+  assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION | CKF_RW_SESSION, NULL, NULL, &session), CKR_OK);
+  return session;
+}
+
+static CK_MECHANISM cbc(void) {
+  static CK_BYTE iv[16];
+  return (CK_MECHANISM){CKM_AES_CBC, iv, sizeof iv};
+}
+
+static CK_RV create_mutex(CK_VOID_PTR_PTR mutex) { (void)mutex; return CKR_OK; }
+static CK_RV use_mutex(CK_VOID_PTR mutex) { (void)mutex; return CKR_OK; }
+
+static void initialize_checks_its_arguments(void **state) {
+  CK_C_INITIALIZE_ARGS args = {0};
+  int something;
+  (void)state;
+
+  args.pReserved = &something;
+  assert_int_equal(C_Initialize(&args), CKR_ARGUMENTS_BAD);
+  args.pReserved = NULL;
+  args.CreateMutex = create_mutex;
+  assert_int_equal(C_Initialize(&args), CKR_ARGUMENTS_BAD);
+  args.DestroyMutex = args.LockMutex = args.UnlockMutex = use_mutex;
+  assert_int_equal(C_Initialize(&args), CKR_CANT_LOCK);
+  args.flags = CKF_OS_LOCKING_OK;
+  assert_int_equal(C_Initialize(&args), CKR_OK);
+  assert_int_equal(C_Initialize(&args), CKR_CRYPTOKI_ALREADY_INITIALIZED);
+  assert_int_equal(C_Finalize(&something), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_Finalize(NULL), CKR_OK);
+  assert_int_equal(C_Finalize(NULL), CKR_CRYPTOKI_NOT_INITIALIZED);
+}
+
+static void nothing_works_before_initialize(void **state) {
+  CK_INFO info;
+  CK_ULONG count;
+  CK_FUNCTION_LIST_PTR list;
+  (void)state;
+
+  assert_int_equal(C_GetInfo(&info), CKR_CRYPTOKI_NOT_INITIALIZED);
+  assert_int_equal(C_GetSlotList(CK_TRUE, NULL, &count), CKR_CRYPTOKI_NOT_INITIALIZED);
+  assert_int_equal(C_MessageEncryptFinal(1), CKR_CRYPTOKI_NOT_INITIALIZED);
+  assert_int_equal(C_GetFunctionList(&list), CKR_OK);
+  assert_int_equal(list->version.major, 2);
+  assert_int_equal(list->version.minor, 40);
+}
+
+static void the_hello_names_configuration_and_process(void **state) {
+  char config[160];
+  (void)state;
+
+  snprintf(config, sizeof config, "{\"config\":\"%s/pkcs11.toml\",\"library\":\"%d.%d\",\"pid\":%ld,\"process\":\"module-call-test\",",
+           peer.folder, DKE_VERSION_MAJOR, DKE_VERSION_MINOR, (long)getpid());
+  assert_memory_equal(peer.hello, config, strlen(config));
+  assert_non_null(strstr(peer.hello, "\"login\":null,\"sessions\":[]}"));
+}
+
+static void a_foreign_peer_gets_no_hello(void **state) {
+  (void)state;
+  peer.version = -1;
+  assert_int_equal(C_Initialize(NULL), CKR_OK);
+  assert_int_equal(peer.reserved, 0);
+  assert_int_equal(C_SessionCancel(1, 0), CKR_FUNCTION_NOT_SUPPORTED);
+}
+
+static void output_lengths_follow_the_standard(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_BYTE data[4] = {1, 2, 3, 4};
+  CK_BYTE out[6] = {0, 0, 0, 0, 0xee, 0xee};
+  CK_ULONG length = 0;
+  CK_MECHANISM mechanism = cbc();
+  (void)state;
+
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
+  assert_int_equal(C_Encrypt(session, data, 4, NULL, &length), CKR_OK);
+  assert_int_equal(length, 4);
+  length = 3;
+  assert_int_equal(C_Encrypt(session, data, 4, out, &length), CKR_BUFFER_TOO_SMALL);
+  assert_int_equal(length, 4);
+  length = 0;
+  assert_int_equal(C_Encrypt(session, data, 4, out, &length), CKR_BUFFER_TOO_SMALL);
+  length = 4;
+  assert_int_equal(C_Encrypt(session, data, 4, out, &length), CKR_OK);
+  assert_int_equal(length, 4);
+  assert_memory_equal(out, ((CK_BYTE[]){2, 3, 4, 5, 0xee, 0xee}), 6);
+}
+
+static void null_pointers_and_absurd_counts_are_errors(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_BYTE byte = 0;
+  CK_ULONG length = 1;
+  CK_ATTRIBUTE attribute = {CKA_LABEL, NULL, 5};
+  CK_MECHANISM mechanism = {CKM_AES_CBC, NULL, 16};
+  CK_ATTRIBUTE wrong = {CKA_TOKEN, &length, 4};
+  (void)state;
+
+  assert_int_equal(C_Encrypt(session, NULL, 1, &byte, &length), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_Encrypt(session, &byte, 1, &byte, NULL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_Encrypt(session, &byte, ~0UL, &byte, &length), CKR_DATA_LEN_RANGE);
+  assert_int_equal(C_GenerateRandom(session, NULL, 1), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_GenerateRandom(session, &byte, ~0UL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_FindObjectsInit(session, NULL, 1), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_FindObjectsInit(session, &attribute, ~0UL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_FindObjectsInit(session, &attribute, 1), CKR_ATTRIBUTE_VALUE_INVALID);
+  assert_int_equal(C_FindObjectsInit(session, &wrong, 1), CKR_ATTRIBUTE_VALUE_INVALID);
+  assert_int_equal(C_GetAttributeValue(session, 1, NULL, 1), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_FindObjects(session, NULL, 1, &length), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_GetSlotList(CK_TRUE, NULL, NULL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_GetTokenInfo(0, NULL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, NULL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_GenerateKey(session, &mechanism, NULL, 0, NULL), CKR_MECHANISM_PARAM_INVALID);
+  assert_int_equal(C_GetInfo(NULL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_GetFunctionList(NULL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_GetInterfaceList(NULL, NULL), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_GetInterface(NULL, NULL, NULL, 0), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_Login(session, CKU_USER, NULL, 4), CKR_ARGUMENTS_BAD);
+  assert_int_equal(C_InitToken(0, NULL, 0, NULL), CKR_ARGUMENTS_BAD);
+}
+
+static void misaligned_pointers_are_written_bytewise(void **state) {
+  union { CK_ULONG number; CK_BYTE bytes[64]; } memory;
+  CK_SESSION_HANDLE session = 0;
+  (void)state;
+
+  memset(&memory, 0xee, sizeof memory);
+  assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, (void *)(memory.bytes + 3)), CKR_OK);
+  memcpy(&session, memory.bytes + 3, sizeof session);
+  assert_int_equal(session, 17);
+  assert_int_equal(memory.bytes[2], 0xee);
+  assert_int_equal(memory.bytes[3 + sizeof session], 0xee);
+}
+
+static void interfaces_are_found_by_name_and_version(void **state) {
+  CK_INTERFACE list[2];
+  CK_INTERFACE_PTR interface;
+  CK_ULONG count = 1;
+  CK_VERSION version = {2, 40};
+  (void)state;
+
+  assert_int_equal(C_GetInterfaceList(list, &count), CKR_BUFFER_TOO_SMALL);
+  assert_int_equal(count, 2);
+  assert_int_equal(C_GetInterfaceList(list, &count), CKR_OK);
+  assert_int_equal(C_GetInterface(NULL, NULL, &interface, 0), CKR_OK);
+  assert_int_equal(((CK_VERSION *)interface->pFunctionList)->major, 3);
+  assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) "PKCS 11", &version, &interface, 0), CKR_OK);
+  assert_int_equal(((CK_VERSION *)interface->pFunctionList)->major, 2);
+  assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) "other", NULL, &interface, 0), CKR_FUNCTION_FAILED);
+  assert_int_equal(C_GetInterface(NULL, NULL, &interface, 1 /* fork safe */), CKR_FUNCTION_FAILED);
+}
+
+static void an_unanswered_call_ends_with_the_deadline_and_the_next_one_works(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_BYTE random[8];
+  (void)state;
+
+  peer.silent = 64;
+  assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_DEVICE_ERROR);
+  peer.silent = 0;
+  assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_OK);
+  assert_int_equal(peer.connections, 1);
+}
+
+static void a_lost_agent_is_found_again_with_sessions_login_and_init(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_MECHANISM mechanism = cbc();
+  CK_BYTE data[4] = {1, 2, 3, 4};
+  CK_BYTE out[4];
+  CK_ULONG length = sizeof out;
+  (void)state;
+
+  assert_int_equal(C_Login(session, CKU_USER, (CK_UTF8CHAR_PTR) "pin", 3), CKR_OK);
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
+  peer.events[0] = 0;
+  peer.drop = 30;
+  assert_int_equal(C_Encrypt(session, data, 4, out, &length), CKR_OK);
+  assert_memory_equal(out, ((CK_BYTE[]){2, 3, 4, 5}), 4);
+  assert_int_equal(peer.connections, 2);
+  assert_string_equal(peer.events, "30 1 29 30 ");
+  assert_non_null(strstr(peer.hello, "\"login\":1,\"sessions\":[[17,0,6]]}"));
+  assert_null(strstr(peer.hello, "pin\""));
+}
+
+static void an_operation_that_has_ended_is_not_started_again(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_MECHANISM mechanism = cbc();
+  CK_BYTE data[4] = {0};
+  CK_ULONG length = sizeof data;
+  (void)state;
+
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
+  assert_int_equal(C_Encrypt(session, data, 4, data, &length), CKR_OK);
+  peer.events[0] = 0;
+  peer.drop = 64;
+  assert_int_equal(C_GenerateRandom(session, data, 4), CKR_OK);
+  assert_string_equal(peer.events, "64 1 64 ");
+}
+
+static void a_call_that_creates_is_not_sent_twice(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_MECHANISM mechanism = {CKM_AES_KEY_GEN, NULL, 0};
+  CK_OBJECT_HANDLE key = 0;
+  (void)state;
+
+  peer.drop_late = 58;
+  assert_int_equal(C_GenerateKey(session, &mechanism, NULL, 0, &key), CKR_DEVICE_ERROR);
+  assert_int_equal(peer.carried_out, 1);
+  assert_int_equal(C_GenerateKey(session, &mechanism, NULL, 0, &key), CKR_OK);
+  assert_int_equal(key, 99);
+}
+
+static void without_an_agent_the_device_is_removed(void **state) {
+  (void)state;
+  setenv("DKE_PKCS11_SOCKET", "/nonexistent/agent.sock", 1);
+  assert_int_equal(C_Initialize(NULL), CKR_DEVICE_REMOVED);
+}
+
+static void a_child_has_to_initialize_itself_and_leaves_the_parent_alone(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_BYTE random[4];
+  pid_t child;
+  int status;
+  (void)state;
+
+  child = fork();
+  if (child == 0) {
+    int failed = 0;
+    failed |= C_GenerateRandom(session, random, 4) != CKR_CRYPTOKI_NOT_INITIALIZED ? 1 : 0;
+    failed |= C_Finalize(NULL) != CKR_CRYPTOKI_NOT_INITIALIZED ? 2 : 0;
+    failed |= C_Initialize(NULL) != CKR_OK ? 4 : 0;
+    failed |= C_GenerateRandom(session, random, 4) != CKR_OK ? 8 : 0;
+    failed |= C_Finalize(NULL) != CKR_OK ? 16 : 0;
+    _exit(failed);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(WEXITSTATUS(status), 0);
+  assert_int_equal(C_GenerateRandom(session, random, 4), CKR_OK);
+  assert_int_equal(peer.connections, 2);
+}
+
+static void a_child_does_not_close_what_the_host_opened_in_place_of_our_socket(void **state) {
+  pid_t child;
+  int status;
+  (void)state;
+
+  child = fork();
+  if (child == 0) {
+    int fds = 0;
+    for (int fd = 3; fd < 64; fd++) close(fd);
+    for (int i = 0; i < 40; i++) fds += open("/dev/null", O_RDONLY) >= 0;
+    if (C_Initialize(NULL) != CKR_OK) _exit(1);
+    for (int fd = 3; fd < 43; fd++)
+      if (fcntl(fd, F_GETFD) < 0) _exit(2);
+    _exit(fds == 40 ? 0 : 3);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+enum { THREADS = 64, ROUNDS = 200 };
+
+static void *call_many_times(void *data) {
+  const CK_SESSION_HANDLE session = (CK_SESSION_HANDLE)(uintptr_t)data;
+  CK_BYTE random[300];
+
+  for (int i = 0; i < ROUNDS; i++) {
+    const CK_ULONG length = 1 + (session * 7 + (CK_ULONG)i) % sizeof random;
+    if (C_GenerateRandom(session, random, length) != CKR_OK) return "call failed";
+    for (CK_ULONG j = 0; j < length; j++)
+      if (random[j] != (CK_BYTE)(session + j)) return "another thread's answer";
+  }
+  return NULL;
+}
+
+static void sixty_four_threads_share_one_socket_and_get_their_own_answers(void **state) {
+  pthread_t threads[THREADS];
+  void *result;
+  (void)state;
+
+  for (uintptr_t i = 0; i < THREADS; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, call_many_times, (void *)(i * 3 + 1)), 0);
+  for (int i = 0; i < THREADS; i++) {
+    pthread_join(threads[i], &result);
+    if (result != NULL) fail_msg("%s", (const char *)result);
+  }
+  assert_int_equal(peer.connections, 1);
+}
+
+static void finalize_lets_waiting_calls_return(void **state) {
+  pthread_t thread;
+  void *result;
+  (void)state;
+
+  peer.silent = 64;
+  assert_int_equal(pthread_create(&thread, NULL, call_many_times, (void *)1), 0);
+  while (peer.received < 2) process_sleep(1000); /* C_Initialize and the call */
+  assert_int_equal(C_Finalize(NULL), CKR_OK);
+  pthread_join(thread, &result);
+  assert_non_null(result);
+}
+
+#define WITHOUT(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define WITH(test) cmocka_unit_test_setup_teardown(test, start_initialized, stop)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      WITHOUT(initialize_checks_its_arguments),
+      WITHOUT(nothing_works_before_initialize),
+      WITH(the_hello_names_configuration_and_process),
+      WITHOUT(a_foreign_peer_gets_no_hello),
+      WITH(output_lengths_follow_the_standard),
+      WITH(null_pointers_and_absurd_counts_are_errors),
+      WITH(misaligned_pointers_are_written_bytewise),
+      WITH(interfaces_are_found_by_name_and_version),
+      WITH(an_unanswered_call_ends_with_the_deadline_and_the_next_one_works),
+      WITH(a_lost_agent_is_found_again_with_sessions_login_and_init),
+      WITH(an_operation_that_has_ended_is_not_started_again),
+      WITH(a_call_that_creates_is_not_sent_twice),
+      WITHOUT(without_an_agent_the_device_is_removed),
+      WITH(a_child_has_to_initialize_itself_and_leaves_the_parent_alone),
+      WITH(a_child_does_not_close_what_the_host_opened_in_place_of_our_socket),
+      WITH(sixty_four_threads_share_one_socket_and_get_their_own_answers),
+      WITH(finalize_lets_waiting_calls_return),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/* Buffers and the encoding of arguments, byte by byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "codec.h"
+#include "settings.h"
+
+static struct buffer buffer;
+
+static int open_buffer(void **state) {
+  (void)state;
+  buffer_open(&buffer);
+  return 0;
+}
+
+static int close_buffer(void **state) {
+  (void)state;
+  buffer_close(&buffer);
+  return 0;
+}
+
+#define assert_buffer(...)                                   \
+  do {                                                       \
+    const unsigned char expected[] = {__VA_ARGS__};          \
+    assert_int_equal(buffer.length, sizeof expected);        \
+    assert_memory_equal(buffer.data, expected, sizeof expected); \
+  } while (0)
+
+static void a_failed_buffer_stays_failed(void **state) {
+  size_t length;
+  (void)state;
+  buffer_put_u32(&buffer, 5);
+  assert_int_equal(buffer_get_u64(&buffer), 0);
+  assert_true(buffer.failed);
+  assert_int_equal(buffer_get_u8(&buffer), 0);
+  assert_null(buffer_get_array(&buffer, &length));
+  buffer_put_u8(&buffer, 1);
+  assert_int_equal(buffer.length, 4);
+}
+
+static void a_buffer_grows_to_a_frame_and_no_further(void **state) {
+  (void)state;
+  assert_non_null(buffer_extend(&buffer, BUFFER_MAX));
+  assert_null(buffer_extend(&buffer, 1));
+  assert_true(buffer.failed);
+  buffer_reset(&buffer);
+  assert_null(buffer_extend(&buffer, SIZE_MAX));
+  buffer_reset(&buffer);
+  assert_non_null(buffer_extend(&buffer, 1));
+}
+
+static void an_array_longer_than_the_message_is_refused(void **state) {
+  size_t length;
+  (void)state;
+  buffer_put_u32(&buffer, 100);
+  buffer_put_u8(&buffer, 1);
+  assert_null(buffer_get_array(&buffer, &length));
+  assert_true(buffer.failed);
+}
+
+static void attributes_travel_by_their_kind(void **state) {
+  CK_BBOOL yes = CK_TRUE;
+  CK_ULONG number = 0x102;
+  CK_ATTRIBUTE inner = {CKA_PRIVATE, &yes, 1};
+  CK_ATTRIBUTE attributes[] = {
+      {CKA_TOKEN, &yes, 1},
+      {CKA_VALUE_LEN, &number, sizeof number},
+      {CKA_ID, NULL, 0},
+      {CKA_WRAP_TEMPLATE, &inner, sizeof inner},
+  };
+  (void)state;
+  assert_int_equal(codec_put_template(&buffer, attributes, 4), CKR_OK);
+  assert_buffer(0, 0, 0, 4,
+                0, 0, 0, 1, 1, 0, 0, 0, 1, 1,
+                0, 0, 1, 0x61, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 1, 2,
+                0, 0, 1, 2, 1, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
+                0x40, 0, 2, 0x11, 1, 0, 0, 0, 24, 0, 0, 0, 1, 0, 0, 0, 2, 1, 0, 0, 0, 1, 1);
+}
+
+static void templates_that_hold_themselves_are_refused(void **state) {
+  CK_ATTRIBUTE loop = {CKA_WRAP_TEMPLATE, NULL, sizeof loop};
+  (void)state;
+  loop.pValue = &loop;
+  assert_int_equal(codec_put_template(&buffer, &loop, 1), CKR_ATTRIBUTE_VALUE_INVALID);
+  buffer_reset(&buffer);
+  assert_int_equal(codec_put_query(&buffer, &loop, 1, DIALECT_OWN), CKR_ARGUMENTS_BAD);
+}
+
+static void gcm_parameters_travel_alike_in_both_layouts(void **state) {
+  CK_BYTE iv[2] = {7, 8};
+  CK_GCM_PARAMS gcm = {iv, 2, 16, NULL, 0, 96};
+  struct { CK_BYTE_PTR iv; CK_ULONG iv_length; CK_BYTE_PTR aad; CK_ULONG aad_length; CK_ULONG tag; } old = {iv, 2, NULL, 0, 96};
+  CK_MECHANISM mechanism = {CKM_AES_GCM, &gcm, sizeof gcm};
+  unsigned char first[64];
+  size_t length;
+  (void)state;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0x10, 0x87, FORM_GCM, 0, 0, 0, 2, 7, 8, 0, 0, 0, 0, 0, 0, 0, 16, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 96);
+  length = buffer.length;
+  memcpy(first, buffer.data, length);
+  buffer_reset(&buffer);
+  mechanism = (CK_MECHANISM){CKM_AES_GCM, &old, sizeof old};
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_int_equal(buffer.length, length);
+  assert_memory_equal(buffer.data, first, length);
+}
+
+static void a_parameter_of_the_wrong_length_travels_flat_and_to_ours_alone(void **state) {
+  CK_BYTE junk[3] = {1, 2, 3};
+  CK_MECHANISM mechanism = {CKM_RSA_PKCS_PSS, junk, sizeof junk};
+  (void)state;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0, 0x0d, FORM_BYTES, 0, 0, 0, 3, 1, 2, 3);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_PARAM_INVALID);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_26), CKR_MECHANISM_PARAM_INVALID);
+}
+
+static void inner_pointers_are_checked(void **state) {
+  CK_GCM_PARAMS gcm = {NULL, 12, 96, NULL, 0, 128};
+  CK_MECHANISM mechanism = {CKM_AES_GCM, &gcm, sizeof gcm};
+  (void)state;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
+}
+
+static void mechanisms_speak_p11_kit(void **state) {
+  CK_BYTE iv[16] = {9};
+  CK_MECHANISM plain = {CKM_SHA256, NULL, 0};
+  CK_MECHANISM cbc = {CKM_AES_CBC, iv, sizeof iv};
+  (void)state;
+  assert_int_equal(codec_put_mechanism(&buffer, &plain, DIALECT_P11KIT_24), CKR_OK);
+  assert_buffer(0, 0, 2, 0x50, 0xff, 0xff, 0xff, 0xff);
+  buffer_reset(&buffer);
+  assert_int_equal(codec_put_mechanism(&buffer, &plain, DIALECT_P11KIT_26), CKR_OK);
+  assert_buffer(0, 0, 2, 0x50);
+  buffer_reset(&buffer);
+  assert_int_equal(codec_put_mechanism(&buffer, &cbc, DIALECT_P11KIT_26), CKR_OK);
+  assert_buffer(0, 0, 0x10, 0x82, 1, 0, 0, 0, 16, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+static void put_answer(CK_ATTRIBUTE_TYPE type, const char *text) {
+  buffer_put_u32(&buffer, (uint32_t)type);
+  buffer_put_u8(&buffer, text != NULL);
+  if (text == NULL) return;
+  buffer_put_u32(&buffer, (uint32_t)strlen(text));
+  buffer_put_array(&buffer, text, strlen(text));
+}
+
+static void answers_fill_what_fits_and_tell_the_rest(void **state) {
+  char label[4] = {0, 0, 0, 'x'};
+  char id[1] = {'x'};
+  CK_ATTRIBUTE attributes[] = {{CKA_LABEL, label, 3}, {CKA_ID, id, 1}, {CKA_VALUE, NULL, 0}, {CKA_SUBJECT, NULL, 0}};
+  (void)state;
+  buffer_put_u32(&buffer, 4);
+  put_answer(CKA_LABEL, "abc");
+  put_answer(CKA_ID, "too long");
+  put_answer(CKA_VALUE, NULL);
+  put_answer(CKA_SUBJECT, "length");
+  buffer_put_u64(&buffer, CKR_OK);
+  assert_int_equal(codec_get_answers(&buffer, attributes, 4), CKR_BUFFER_TOO_SMALL);
+  assert_memory_equal(label, "abcx", 4);
+  assert_int_equal(attributes[0].ulValueLen, 3);
+  assert_int_equal(id[0], 'x');
+  assert_int_equal(attributes[1].ulValueLen, CK_UNAVAILABLE_INFORMATION);
+  assert_int_equal(attributes[2].ulValueLen, CK_UNAVAILABLE_INFORMATION);
+  assert_int_equal(attributes[3].ulValueLen, 6);
+}
+
+static void answers_to_another_question_are_refused(void **state) {
+  char label[8];
+  CK_ATTRIBUTE attribute = {CKA_LABEL, label, sizeof label};
+  (void)state;
+  buffer_put_u32(&buffer, 1);
+  put_answer(CKA_ID, "abc");
+  buffer_put_u64(&buffer, CKR_OK);
+  assert_int_equal(codec_get_answers(&buffer, &attribute, 1), CKR_DEVICE_ERROR);
+}
+
+static void a_list_longer_than_its_message_is_refused(void **state) {
+  CK_ULONG list[4];
+  CK_ULONG count = 4;
+  (void)state;
+  buffer_put_u8(&buffer, 1);
+  buffer_put_u32(&buffer, 0x20000000);
+  buffer_put_u64(&buffer, 1);
+  assert_int_equal(codec_get_list(&buffer, list, 4, &count), CKR_DEVICE_ERROR);
+}
+
+static void settings_are_three_integers_before_the_first_table(void **state) {
+  struct settings settings = {.connect_timeout_ms = 1, .call_timeout_ms = 2, .spin_us = 3};
+  (void)state;
+  settings_scan(&settings,
+                "server_url = \"https://x/call_timeout_ms = 5\"\n"
+                "  call_timeout_ms=1500 # comment\n"
+                "connect_timeout_ms = \"900\"\n"
+                "spin_us = -1\n"
+                "call_timeout_ms_more = 7\n"
+                "[table]\nspin_us = 7\n");
+  assert_int_equal(settings.call_timeout_ms, 1500);
+  assert_int_equal(settings.connect_timeout_ms, 1);
+  assert_int_equal(settings.spin_us, 3);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, open_buffer, close_buffer)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(a_failed_buffer_stays_failed),
+      TEST(a_buffer_grows_to_a_frame_and_no_further),
+      TEST(an_array_longer_than_the_message_is_refused),
+      TEST(attributes_travel_by_their_kind),
+      TEST(templates_that_hold_themselves_are_refused),
+      TEST(gcm_parameters_travel_alike_in_both_layouts),
+      TEST(a_parameter_of_the_wrong_length_travels_flat_and_to_ours_alone),
+      TEST(inner_pointers_are_checked),
+      TEST(mechanisms_speak_p11_kit),
+      TEST(answers_fill_what_fits_and_tell_the_rest),
+      TEST(answers_to_another_question_are_refused),
+      TEST(a_list_longer_than_its_message_is_refused),
+      TEST(settings_are_three_integers_before_the_first_table),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
