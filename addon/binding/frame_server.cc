@@ -6,8 +6,8 @@
 // A worker that is terminated, or whose process exits, has to come out of a blocked `turn`. Node announces both through the
 // thread's libuv loop, so the loop's own descriptor is watched beside the sockets: `turn` then answers 'woken', and Node takes
 // over. The same makes an ordinary message to the worker end its turn.
+#include "../core/frames.h"
 #include "binding.h"
-#include "frames.h"
 
 extern "C" int uv_backend_fd(const struct uv_loop_s* loop);
 

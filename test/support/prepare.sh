@@ -20,4 +20,7 @@ case $job in
 esac
 install_needed
 
-npm run --silent build
+npm run --silent build:native
+npm run --silent build:code
+# The API and the command work without the pages.
+if [ -e server/web/vite.config.ts ]; then npm run --silent build:web; fi

@@ -1,0 +1,292 @@
+// Who may import whom. The table below is the house's plan; a file that breaks it fails here by name. What a layer may not
+// say (words of another world) is checked here too.
+import { describe, expect, test } from 'vitest';
+import { files, findCircle, importsOf, includesOf, read, withoutComments } from '../support/sources.ts';
+
+interface Layer {
+  readonly name: string;
+  readonly path: RegExp;
+  /** Layers it may import, beside itself. */
+  readonly may: readonly string[];
+  /** Layers of which it may import types only. */
+  readonly types?: readonly string[];
+  /** Packages and Node modules it may import; absent: any. */
+  readonly packages?: RegExp;
+}
+
+const nothing = /^\b$/;
+const adapters = ['store', 'native', 'roots', 'sinks'];
+// A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports another.
+const fronts = [
+  ...new Set(files(['server'], '.ts').flatMap((path) => /^server\/fronts\/([a-z-]+)/.exec(path)?.[1] ?? [])),
+].filter((name) => name !== 'contract' && name !== 'shared');
+
+const layers: readonly Layer[] = [
+  { name: 'addon', path: /^addon\//, may: [], packages: /^node:/ },
+  // It writes the module's tables with the signatures that the agent's codec derives.
+  { name: 'generator', path: /^provider\/schema\/generate\.ts$/, may: ['schema', 'client'] },
+  { name: 'schema', path: /^provider\/schema\//, may: [], packages: nothing },
+  { name: 'client', path: /^provider\/client\//, may: ['schema', 'base', 'contract', 'addon'] },
+  { name: 'base', path: /^server\/base\//, may: [], packages: /^node:(buffer|crypto|util)$/ },
+  { name: 'domain', path: /^server\/domain\//, may: ['base'], packages: nothing },
+  // The opaque number of a key is the one word that the server's inside shares with the addon.
+  { name: 'ports', path: /^server\/ports\//, may: ['base', 'domain'], types: ['addon'], packages: nothing },
+  {
+    name: 'operations',
+    path: /^server\/operations\//,
+    may: ['base', 'domain', 'ports'],
+    types: ['addon'],
+    packages: /^node:(buffer|crypto|util)$/,
+  },
+  { name: 'store', path: /^server\/store\//, may: ['base', 'domain', 'ports'] },
+  { name: 'native', path: /^server\/native\//, may: ['base', 'domain', 'ports', 'addon'] },
+  { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports'], types: ['addon'] },
+  { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'domain', 'ports'] },
+  {
+    name: 'contract',
+    path: /^server\/fronts\/contract\//,
+    may: ['base'],
+    types: ['domain'],
+    packages: /^(zod|@hono\/zod-openapi)$/,
+  },
+  {
+    name: 'shared',
+    path: /^server\/fronts\/shared\//,
+    may: ['base', 'contract', 'operations'],
+    types: ['domain', 'ports'],
+  },
+  ...fronts.map(
+    (name): Layer => ({
+      name: `fronts/${name}`,
+      path: new RegExp(`^server/fronts/${name}[./]`),
+      may: ['base', 'contract', 'shared', 'operations'],
+      types: ['domain', 'ports'],
+    }),
+  ),
+  { name: 'diagnostics', path: /^server\/diagnostics\//, may: ['base', 'domain', 'ports', 'operations', 'config'] },
+  { name: 'config', path: /^server\/config\.ts$/, may: ['base'] },
+  {
+    name: 'compose',
+    path: /^server\/compose\.ts$/,
+    may: [
+      'base',
+      'domain',
+      'ports',
+      'operations',
+      ...adapters,
+      'contract',
+      'shared',
+      'diagnostics',
+      'config',
+      'addon',
+      ...fronts.map((name) => `fronts/${name}`),
+    ],
+  },
+  { name: 'main', path: /^server\/main\.ts$/, may: ['base', 'compose', 'config', 'contract'] },
+  { name: 'cli', path: /^server\/cli\//, may: ['base', 'compose', 'config', 'contract', 'main', 'diagnostics'] },
+  // The pages are another program: they know the answers' types and nothing that runs in the server.
+  { name: 'web', path: /^server\/web\//, may: [], types: ['contract', 'base'] },
+];
+
+const layerOf = (path: string): Layer | undefined => layers.find((layer) => layer.path.test(path));
+const sources = files(['addon', 'provider', 'server'], '.ts', '.tsx');
+const own = new Map(sources.map((path) => [path, importsOf(path).filter(({ ours }) => ours)]));
+
+describe('who imports whom', () => {
+  test('every source file belongs to a layer', () => {
+    expect(sources.filter((path) => layerOf(path) === undefined)).toEqual([]);
+  });
+
+  test.each(layers)('$name imports what lies below it', ({ name, path: pattern, may, types = [] }) => {
+    const wrong = sources
+      .filter((path) => pattern.test(path) && layerOf(path)?.name === name)
+      .flatMap((path) =>
+        (own.get(path) ?? [])
+          .filter(({ target, typeOnly }) => {
+            const layer = layerOf(target)?.name ?? 'nowhere';
+            return layer !== name && !may.includes(layer) && !(typeOnly && types.includes(layer));
+          })
+          .map(({ target, typeOnly }) => `${path} imports ${typeOnly ? 'types of ' : ''}${target}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  test.each(layers.filter(({ packages }) => packages !== undefined))('$name imports few packages', (layer) => {
+    const wrong = sources
+      .filter((path) => layerOf(path) === layer)
+      .flatMap((path) =>
+        importsOf(path)
+          .filter(({ ours, target }) => !ours && !layer.packages?.test(target))
+          .map(({ target }) => `${path} imports ${target}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  test('the agent knows the server by its contract with it, and by the words of its errors', () => {
+    const wrong = sources
+      .filter((path) => layerOf(path)?.name === 'client')
+      .flatMap((path) => (own.get(path) ?? []).map(({ target }) => target))
+      .filter((target) => target.startsWith('server/fronts/') && target !== 'server/fronts/contract/tde.ts');
+    expect(wrong).toEqual([]);
+  });
+
+  test('no import goes in a circle', () => {
+    const edges = new Map(
+      [...own].map(([path, imports]) => [path, imports.filter((each) => !each.typeOnly).map(({ target }) => target)]),
+    );
+    expect(findCircle(edges)).toEqual([]);
+  });
+
+  test('only the store speaks to a database, only the fronts serve HTTP', () => {
+    const owners: readonly (readonly [RegExp, readonly string[]])[] = [
+      [/^(kysely|pg|node:sqlite)(\/|$)/, ['store']],
+      [
+        /^(hono|@hono\/node-server)(\/|$)/,
+        ['shared', 'compose', 'main', 'cli', ...fronts.map((name) => `fronts/${name}`)],
+      ],
+      [/^node:worker_threads$/, ['client', 'compose', 'native']],
+    ];
+    const wrong = sources.flatMap((path) =>
+      importsOf(path).flatMap(({ target, ours }) => {
+        const owner = owners.find(([pattern]) => !ours && pattern.test(target));
+        return owner === undefined || owner[1].includes(layerOf(path)?.name ?? '') ? [] : [`${path} imports ${target}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('the words of each world', () => {
+  const saying = (paths: readonly string[], word: RegExp, code = false): string[] =>
+    paths.flatMap((path) => {
+      const text = code ? withoutComments(read(path)) : read(path);
+      return text.split('\n').flatMap((line, at) => (word.test(line) ? [`${path}:${at + 1}: ${line.trim()}`] : []));
+    });
+  const server = sources.filter((path) => path.startsWith('server/'));
+
+  test('the server says no Cryptoki', () => {
+    expect(saying(server, /\bCK[A-Z]?_/)).toEqual([]);
+  });
+
+  test('the domain is pure: no waiting, no SQL, no HTTP, no clock, no chance', () => {
+    const domain = server.filter((path) => path.startsWith('server/domain/'));
+    const words =
+      /\b(await|async|Promise|SELECT|INSERT|Response|fetch|Date\.now|new Date\(\)|Math\.random|process\.\w+)\b/;
+    expect(saying(domain, words, true)).toEqual([]);
+  });
+
+  test('no code asks Math.random', () => {
+    expect(saying(sources, /Math\.random/, true)).toEqual([]);
+  });
+});
+
+describe('who includes whom in C and C++', () => {
+  const native = files(['addon', 'provider'], '.c', '.h', '.cc');
+  const includes = new Map(native.map((path) => [path, includesOf(path)]));
+  const ownIncludes = (path: string): string[] =>
+    (includes.get(path) ?? []).filter(({ ours }) => ours).map(({ target }) => target);
+  const base = (path: string): string => path.replace(/^provider\/module\//, '').replace(/\.[ch]$/, '');
+
+  /** What each file of the library may include beside its own header, from the bottom up. */
+  const library: Readonly<Record<string, readonly string[]>> = {
+    'gen/numbers': [],
+    'gen/interface': [],
+    cryptoki: ['gen/interface'],
+    buffer: [],
+    process: [],
+    settings: [],
+    log: ['process'],
+    launch: ['log', 'process'],
+    codec: ['buffer', 'cryptoki'],
+    transport: ['buffer', 'process'],
+    sessions: ['buffer', 'cryptoki'],
+    connect: ['codec', 'settings', 'launch', 'log', 'process', 'sessions', 'transport'],
+    call: ['buffer', 'codec', 'connect', 'gen/numbers', 'log', 'process', 'sessions', 'settings', 'transport'],
+    'gen/entries': ['call', 'gen/numbers'],
+    'gen/tables': ['call', 'gen/numbers'],
+    entry: ['call', 'gen/numbers', 'sessions'],
+  };
+
+  test('the library is a staircase, and nothing includes its entry', () => {
+    const wrong = native
+      .filter((path) => path.startsWith('provider/module/'))
+      .flatMap((path) =>
+        ownIncludes(path)
+          .map(base)
+          .filter((target) => target !== base(path) && !library[base(path)]?.includes(target))
+          .map((target) => `${path} includes ${target}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  test('the library knows libc and nothing else', () => {
+    const system = native
+      .filter((path) => path.startsWith('provider/module/'))
+      .flatMap((path) =>
+        (includes.get(path) ?? []).filter(({ ours }) => !ours).map(({ target }) => ({ path, target })),
+      );
+    const wrong = system.filter(
+      ({ target }) => /^(openssl|node|napi|uv|p11-kit)/.test(target) || !target.endsWith('.h'),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('the addon’s core knows no Node and nothing of the binding', () => {
+    const wrong = native
+      .filter((path) => path.startsWith('addon/core/'))
+      .flatMap((path) =>
+        (includes.get(path) ?? [])
+          .filter(({ ours, target }) =>
+            ours ? !target.startsWith('addon/core/') : /^(napi|node_api|js_native_api|node|uv|v8)/.test(target),
+          )
+          .map(({ target }) => `${path} includes ${target}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  test('headers include each other in no circle', () => {
+    const edges = new Map(
+      native
+        .filter((path) => path.endsWith('.h'))
+        .map((path) => [path, ownIncludes(path).filter((target) => target !== path)]),
+    );
+    expect(findCircle(edges)).toEqual([]);
+  });
+});
+
+test('the reader of imports sees every form', () => {
+  const text = [
+    "import { a } from './a.ts';",
+    "import type { B } from './b.ts';",
+    "import {\n  type C,\n  type D,\n} from '../c.ts';",
+    "import { type E, f } from './e.ts';",
+    "import './g.ts';",
+    "export * from './h.ts';",
+    "import hono from 'hono';",
+    "const i = await import('./i.ts');",
+  ].join('\n');
+  expect(importsOf('server/x/y.ts', text).map(({ target, typeOnly }) => `${typeOnly ? 'type ' : ''}${target}`)).toEqual(
+    [
+      'server/x/a.ts',
+      'type server/x/b.ts',
+      'type server/c.ts',
+      'server/x/e.ts',
+      'server/x/g.ts',
+      'server/x/h.ts',
+      'hono',
+      'server/x/i.ts',
+    ],
+  );
+});
+
+test('a circle is found', () => {
+  expect(
+    findCircle(
+      new Map([
+        ['a', ['b']],
+        ['b', ['c']],
+        ['c', ['b']],
+      ]),
+    ),
+  ).toEqual(['b', 'c', 'b']);
+});
