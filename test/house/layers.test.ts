@@ -40,7 +40,8 @@ const layers: readonly Layer[] = [
   },
   { name: 'store', path: /^server\/store\//, may: ['base', 'domain', 'ports'] },
   { name: 'native', path: /^server\/native\//, may: ['base', 'domain', 'ports', 'addon'] },
-  { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports'], types: ['addon'] },
+  // The addon reads and writes the root file itself: its keys do not pass through here.
+  { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon'] },
   { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'domain', 'ports'] },
   {
     name: 'contract',
