@@ -14,8 +14,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   dke::RegisterKeys(env, exports);
   dke::RegisterCiphers(env, exports);
   dke::RegisterSignatures(env, exports);
-  if (dke::RegisterRecords != nullptr) dke::RegisterRecords(env, exports);
-  if (dke::RegisterXks != nullptr) dke::RegisterXks(env, exports);
+  dke::RegisterRecords(env, exports);
+  dke::RegisterXks(env, exports);
   dke::RegisterFrameServer(env, exports);
   return exports;
 }

@@ -22,9 +22,8 @@ void RegisterErrors(Napi::Env env, Napi::Object exports);
 void RegisterKeys(Napi::Env env, Napi::Object exports);
 void RegisterCiphers(Napi::Env env, Napi::Object exports);
 void RegisterSignatures(Napi::Env env, Napi::Object exports);
-// Weak while records.cc and xks.cc are not part of the build.
-__attribute__((weak)) void RegisterRecords(Napi::Env env, Napi::Object exports);
-__attribute__((weak)) void RegisterXks(Napi::Env env, Napi::Object exports);
+void RegisterRecords(Napi::Env env, Napi::Object exports);
+void RegisterXks(Napi::Env env, Napi::Object exports);
 void RegisterFrameServer(Napi::Env env, Napi::Object exports);
 
 }  // namespace dke

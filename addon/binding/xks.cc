@@ -1,0 +1,150 @@
+// SigV4 and the XKS bodies (Core in core.ts: "XKS"). A parsed request stays here, behind a number, until it is used or released.
+#include "../core/xks_body.h"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "../core/sigv4.h"
+#include "arguments.h"
+
+namespace dke {
+namespace {
+
+struct Bodies {
+  std::mutex mutex;
+  std::unordered_map<uint64_t, std::unique_ptr<XksBody>> waiting;
+  uint64_t next = 1;
+};
+Bodies& Parsed() {
+  static Bodies* bodies = new Bodies;
+  return *bodies;
+}
+
+std::unique_ptr<XksBody> Take(const Arguments& arguments, size_t index) {
+  const uint64_t number = static_cast<uint64_t>(arguments.Integer(index, 0, int64_t{1} << 53));
+  Bodies& bodies = Parsed();
+  std::lock_guard<std::mutex> lock(bodies.mutex);
+  auto found = bodies.waiting.find(number);
+  if (found == bodies.waiting.end()) return nullptr;
+  std::unique_ptr<XksBody> body = std::move(found->second);
+  bodies.waiting.erase(found);
+  return body;
+}
+
+std::unique_ptr<XksBody> TakeOrRefuse(const Arguments& arguments) {
+  std::unique_ptr<XksBody> body = Take(arguments, 0);
+  if (body == nullptr) arguments.Refuse("no such request body");
+  return body;
+}
+
+napi_value SigningKey(const Arguments& arguments) {
+  return arguments.ReturnNumber(static_cast<double>(
+      arguments.Unwrap(SigV4SigningKey(arguments.Key(0), arguments.Text(1), arguments.Text(2), arguments.Text(3)))));
+}
+
+napi_value VerifySignature(const Arguments& arguments) {
+  napi_valuetype type;
+  std::string text;
+  Bytes string_to_sign;
+  if (arguments.at(1) != nullptr && napi_typeof(arguments.env(), arguments.at(1), &type) == napi_ok && type == napi_string) {
+    text = arguments.Text(1);
+    string_to_sign = {reinterpret_cast<uint8_t*>(text.data()), text.size()};
+  } else {
+    string_to_sign = arguments.ReadBytes(1);
+  }
+  char signature[80];
+  const size_t length = arguments.ShortText(arguments.at(2), signature, sizeof signature);
+  return arguments.ReturnBoolean(
+      arguments.Unwrap(SigV4Verify(arguments.Key(0), string_to_sign.data, string_to_sign.size, signature, length)));
+}
+
+napi_value SecretAccessKey(const Arguments& arguments) {
+  SecureBuffer characters = arguments.Unwrap(MakeSecretAccessKey());
+  napi_value object = arguments.NewObject();
+  arguments.Set(object, "characters", arguments.ReturnBuffer(characters.data(), characters.size()));
+  const KeyRef key = arguments.Unwrap(AddSecretKey(KeyKind::kGeneric, std::move(characters)));
+  arguments.Set(object, "key", arguments.ReturnNumber(static_cast<double>(key)));
+  return object;
+}
+
+XksOperation ReadOperation(const Arguments& arguments) {
+  char name[12];
+  const std::string_view text(name, arguments.ShortText(arguments.at(0), name, sizeof name));
+  if (text == "health") return XksOperation::kHealth;
+  if (text == "metadata") return XksOperation::kMetadata;
+  if (text == "encrypt") return XksOperation::kEncrypt;
+  if (text == "decrypt") return XksOperation::kDecrypt;
+  arguments.Refuse("no such operation");
+}
+
+napi_value MetadataObject(const Arguments& arguments, const XksRequestMetadata& metadata) {
+  napi_value object = arguments.NewObject();
+  arguments.Set(object, "kmsRequestId", arguments.ReturnText(metadata.kms_request_id));
+  arguments.Set(object, "kmsOperation", arguments.ReturnText(metadata.kms_operation));
+  const auto optional = [&](const char* name, const std::optional<std::string>& text) {
+    if (text) arguments.Set(object, name, arguments.ReturnText(*text));
+  };
+  optional("awsPrincipalArn", metadata.aws_principal_arn);
+  optional("kmsKeyArn", metadata.kms_key_arn);
+  optional("awsSourceVpc", metadata.aws_source_vpc);
+  optional("awsSourceVpce", metadata.aws_source_vpce);
+  optional("kmsViaService", metadata.kms_via_service);
+  return object;
+}
+
+napi_value Parse(const Arguments& arguments) {
+  const Bytes bytes = arguments.ReadBytes(1);
+  XksReading reading = ReadXksBody(ReadOperation(arguments), bytes.data, bytes.size);
+  napi_value object = arguments.NewObject();
+  arguments.Set(object, "ok", arguments.ReturnBoolean(reading.body != nullptr));
+  if (reading.body == nullptr) {
+    arguments.Set(object, "errorName", arguments.ReturnText(reading.refusal.error_name));
+    arguments.Set(object, "message", arguments.ReturnText(reading.refusal.message));
+    return object;
+  }
+  arguments.Set(object, "empty", arguments.ReturnBoolean(reading.body->empty));
+  arguments.Set(object, "keyVersion", arguments.ReturnNumber(reading.body->key_version));
+  if (reading.body->metadata) arguments.Set(object, "requestMetadata", MetadataObject(arguments, *reading.body->metadata));
+  Bodies& bodies = Parsed();
+  uint64_t number;
+  {
+    std::lock_guard<std::mutex> lock(bodies.mutex);
+    number = bodies.next++;
+    bodies.waiting.emplace(number, std::move(reading.body));
+  }
+  arguments.Set(object, "body", arguments.ReturnNumber(static_cast<double>(number)));
+  return object;
+}
+
+napi_value Encrypt(const Arguments& arguments) {
+  const std::unique_ptr<XksBody> body = TakeOrRefuse(arguments);
+  const Bytes binding = arguments.ReadBytes(3);
+  const uint32_t version = static_cast<uint32_t>(arguments.Integer(2, 1, 0xffffff));
+  return arguments.ReturnBuffer(arguments.Unwrap(XksEncrypt(*body, arguments.Key(1), version, binding.data, binding.size)));
+}
+
+napi_value Decrypt(const Arguments& arguments) {
+  const std::unique_ptr<XksBody> body = TakeOrRefuse(arguments);
+  const Bytes binding = arguments.ReadBytes(2);
+  const SecureBuffer answer = arguments.Unwrap(XksDecrypt(*body, arguments.Key(1), binding.data, binding.size));
+  return arguments.ReturnBuffer(answer.data(), answer.size());
+}
+
+napi_value ReleaseBody(const Arguments& arguments) {
+  (void)Take(arguments, 0);
+  return nullptr;
+}
+
+}  // namespace
+
+void RegisterXks(Napi::Env env, Napi::Object exports) {
+  Define<SigningKey>(env, exports, "sigv4SigningKey");
+  Define<VerifySignature>(env, exports, "sigv4Verify");
+  Define<SecretAccessKey>(env, exports, "generateSecretAccessKey");
+  Define<Parse>(env, exports, "xksParse");
+  Define<Encrypt>(env, exports, "xksEncrypt");
+  Define<Decrypt>(env, exports, "xksDecrypt");
+  Define<ReleaseBody>(env, exports, "xksRelease");
+}
+
+}  // namespace dke

@@ -1,0 +1,32 @@
+// The root file: where the root provider `file` keeps the root key. Two preallocated slots, so that a new epoch can be written
+// and proved before the old one is overwritten in place. The bytes are described in ../FORMAT.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "key_table.h"
+
+namespace dke {
+
+struct RootSlot {
+  uint32_t epoch;
+  KeyRef key;
+};
+
+// Fails when the file exists. Mode 0400; file and directory are fsynced.
+Result<RootSlot> CreateRootFile(const std::string& path);
+// The live slots, the highest epoch first: one, or two while a rotation is unfinished.
+Result<std::vector<RootSlot>> OpenRootFile(const std::string& path);
+// Writes a fresh key with the next epoch into the free slot. kBadArgument when both are taken.
+Result<RootSlot> AddRootEpoch(const std::string& path);
+// Overwrites the slot of an epoch in place and reads it back. Refuses the highest epoch.
+Status EraseRootEpoch(const std::string& path, uint32_t epoch);
+
+struct FileSystem {
+  std::string name;
+  bool overwrites_in_place;
+};
+Result<FileSystem> FileSystemOf(const std::string& path);
+
+}  // namespace dke

@@ -1,0 +1,71 @@
+#include "sigv4.h"
+
+#include <openssl/crypto.h>
+#include <openssl/hmac.h>
+
+#include <cstring>
+
+#include "mac.h"
+#include "random.h"
+
+namespace dke {
+
+Result<KeyRef> SigV4SigningKey(KeyRef secret, const std::string& date, const std::string& region, const std::string& service) {
+  Result<SecureBuffer> first = SecureBuffer::Make(1);
+  {
+    KeyUse key(secret);
+    if (!key) return BadKey();
+    if (!key.is_secret()) return WrongKeyType();
+    first = SecureBuffer::Make(4 + key->secret.size());
+    if (!first.ok()) return first.status();
+    memcpy(first.value().data(), "AWS4", 4);
+    memcpy(first.value().data() + 4, key->secret.data(), key->secret.size());
+  }
+  Result<SecureBuffer> made = SecureBuffer::Make(32);
+  if (!made.ok()) return made.status();
+  uint8_t* chain = made.value().data();
+  const std::string parts[] = {date, region, service, "aws4_request"};
+  const uint8_t* key = first.value().data();
+  size_t key_length = first.value().size();
+  uint8_t next[32];
+  for (const std::string& part : parts) {
+    unsigned length = 0;
+    if (HMAC(EVP_sha256(), key, static_cast<int>(key_length), reinterpret_cast<const uint8_t*>(part.data()), part.size(), next, &length) == nullptr) {
+      return CryptoFailure("signing key");
+    }
+    memcpy(chain, next, 32);
+    key = chain;
+    key_length = 32;
+  }
+  Wipe(next, sizeof next);
+  return AddSecretKey(KeyKind::kGeneric, made.Take());
+}
+
+Result<bool> SigV4Verify(KeyRef signing_key, const uint8_t* string_to_sign, size_t size, const char* signature, size_t signature_length) {
+  uint8_t mac[32];
+  Result<size_t> written = MacMessage(signing_key, MacParameters{false, Digest::kSha256}, string_to_sign, size, mac, sizeof mac);
+  if (!written.ok()) return written.status();
+  char expected[64];
+  static constexpr char kHex[] = "0123456789abcdef";
+  for (size_t i = 0; i < sizeof mac; i++) {
+    expected[2 * i] = kHex[mac[i] >> 4];
+    expected[2 * i + 1] = kHex[mac[i] & 15];
+  }
+  const bool same = signature_length == sizeof expected && CRYPTO_memcmp(expected, signature, sizeof expected) == 0;
+  Wipe(expected, sizeof expected);
+  Wipe(mac, sizeof mac);
+  return same;
+}
+
+Result<SecureBuffer> MakeSecretAccessKey() {
+  static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  Result<SecureBuffer> characters = SecureBuffer::Make(kSecretAccessKey);
+  if (!characters.ok()) return characters;
+  DKE_RETURN_IF_ERROR(RandomSecret(characters.value().data(), kSecretAccessKey));
+  for (size_t i = 0; i < kSecretAccessKey; i++) {
+    characters.value().data()[i] = static_cast<uint8_t>(kAlphabet[characters.value().data()[i] & 63]);
+  }
+  return characters;
+}
+
+}  // namespace dke
