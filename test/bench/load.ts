@@ -30,7 +30,7 @@ ${Object.entries(headers)
   .filter(([name]) => name.toLowerCase() !== 'host')
   .map(([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`)
   .join('\n')}
-wrk.headers["Host"] = ${JSON.stringify(headers['host'] ?? '127.0.0.1')}
+wrk.headers["Host"] = ${JSON.stringify(headers.host ?? '127.0.0.1')}
 done = function(summary, latency)
   local e = summary.errors
   io.write(string.format('\\nRESULT {"requests":%d,"micros":%d,"p50":%f,"p99":%f,"failed":%d}\\n', summary.requests,
@@ -45,12 +45,28 @@ export const runLoad = (load: Load): LoadResult => {
     writeFileSync(file, script(load));
     const output = execFileSync(
       'taskset',
-      ['-c', load.cpus, 'wrk', '-t', '1', '-c', String(load.connections), '-d', `${load.seconds}s`, '-s', file, load.url],
+      [
+        '-c',
+        load.cpus,
+        'wrk',
+        '-t',
+        '1',
+        '-c',
+        String(load.connections),
+        '-d',
+        `${load.seconds}s`,
+        '-s',
+        file,
+        load.url,
+      ],
       { encoding: 'utf8' },
     );
     const line = /^RESULT (.*)$/m.exec(output)?.[1];
     if (line === undefined) throw new Error(`wrk gave no result:\n${output}`);
-    const { requests, micros, p50, p99, failed } = JSON.parse(line) as Record<'requests' | 'micros' | 'p50' | 'p99' | 'failed', number>;
+    const { requests, micros, p50, p99, failed } = JSON.parse(line) as Record<
+      'requests' | 'micros' | 'p50' | 'p99' | 'failed',
+      number
+    >;
     return { requests, perSecond: (requests * 1e6) / micros, p50Ms: p50 / 1000, p99Ms: p99 / 1000, failed };
   } finally {
     rmSync(directory, { recursive: true, force: true });

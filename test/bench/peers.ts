@@ -24,7 +24,10 @@ const softHsmToken = (): { readonly directory: string; readonly environment: Rea
   const directory = mkdtempSync(join(tmpdir(), 'softhsm-'));
   mkdirSync(join(directory, 'tokens'));
   const configuration = join(directory, 'softhsm2.conf');
-  writeFileSync(configuration, `directories.tokendir = ${directory}/tokens\nobjectstore.backend = file\nlog.level = ERROR\n`);
+  writeFileSync(
+    configuration,
+    `directories.tokendir = ${directory}/tokens\nobjectstore.backend = file\nlog.level = ERROR\n`,
+  );
   const environment = { SOFTHSM2_CONF: configuration };
   execFileSync('softhsm2-util', ['--init-token', '--free', '--label', 'bench', '--pin', '1234', '--so-pin', '1234'], {
     env: { ...process.env, ...environment },
@@ -47,10 +50,14 @@ export const startSoftHsm = (): Peer => {
 
 export const startP11KitServer = async (): Promise<Peer> => {
   const { directory, environment } = softHsmToken();
-  const child = spawn('p11-kit', ['server', '--foreground', '--name', join(directory, 'socket'), '--provider', softHsm, 'pkcs11:token=bench'], {
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    'p11-kit',
+    ['server', '--foreground', '--name', join(directory, 'socket'), '--provider', softHsm, 'pkcs11:token=bench'],
+    {
+      env: { ...process.env, ...environment },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   for await (const line of createInterface({ input: child.stdout })) if (line.includes('P11_KIT_SERVER_ADDRESS')) break;
   return {
     name: 'p11-kit server + SoftHSM2',

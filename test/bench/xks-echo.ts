@@ -6,7 +6,8 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 const [certificate, key, size] = process.argv.slice(2);
-if (certificate === undefined || key === undefined || size === undefined) throw new Error('usage: xks-echo.ts <certificate> <key> <bytes>');
+if (certificate === undefined || key === undefined || size === undefined)
+  throw new Error('usage: xks-echo.ts <certificate> <key> <bytes>');
 const answer = Buffer.alloc(Number(size), 0x20);
 
 const server = createServer(

@@ -26,14 +26,29 @@ export const curlLine = (request: CurlRequest): string =>
 /** POSTs with `curl --aws-sigv4`. Rejects when curl itself fails (TLS, connection). */
 export const curlXks = async (request: CurlRequest): Promise<CurlAnswer> => {
   const args = [
-    '--silent', '--show-error', '--config', '-', '--cacert', request.caFile,
-    '--aws-sigv4', 'aws:amz:us-east-1:kms-xks-proxy',
-    '--header', 'Content-Type: application/json',
+    '--silent',
+    '--show-error',
+    '--config',
+    '-',
+    '--cacert',
+    request.caFile,
+    '--aws-sigv4',
+    'aws:amz:us-east-1:kms-xks-proxy',
+    '--header',
+    'Content-Type: application/json',
     ...(request.date === undefined ? [] : ['--header', `X-Amz-Date: ${request.date}`]),
-    '--data-binary', request.body, '--write-out', '\n%{http_code}', request.url,
+    '--data-binary',
+    request.body,
+    '--write-out',
+    '\n%{http_code}',
+    request.url,
   ];
   const child = spawn('curl', args, { stdio: ['pipe', 'pipe', 'pipe'] });
-  const configuration = Buffer.concat([Buffer.from(`user = "${request.accessKeyId}:`), request.secretAccessKey, Buffer.from('"\n')]);
+  const configuration = Buffer.concat([
+    Buffer.from(`user = "${request.accessKeyId}:`),
+    request.secretAccessKey,
+    Buffer.from('"\n'),
+  ]);
   child.stdin.end(configuration, () => configuration.fill(0));
   const output: Buffer[] = [];
   const errors: Buffer[] = [];

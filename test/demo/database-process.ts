@@ -23,7 +23,7 @@ const iv = Buffer.alloc(16);
 const dataKeys: Buffer[] = [];
 const wrapped: Buffer[] = [];
 
-const library = process.env['DKE_DEMO_LIBRARY'];
+const library = process.env.DKE_DEMO_LIBRARY;
 if (library === undefined) throw new Error('DKE_DEMO_LIBRARY must name the built libdke_pkcs11.so');
 const module = Module.load(library, 'DKE');
 let session: graphene.Session | undefined;

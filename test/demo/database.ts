@@ -13,7 +13,10 @@ export interface Database {
   stop(): Promise<void>;
 }
 
-export const startDatabase = (options: { readonly library: string; readonly environment: Readonly<Record<string, string>> }): Database => {
+export const startDatabase = (options: {
+  readonly library: string;
+  readonly environment: Readonly<Record<string, string>>;
+}): Database => {
   const child: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'database-process.ts')], {
     env: { ...process.env, ...options.environment, DKE_DEMO_LIBRARY: options.library },
     stdio: ['pipe', 'pipe', 'inherit'],

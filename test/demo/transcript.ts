@@ -1,7 +1,7 @@
 // The demonstration's transcript: numbered chapters, one line a fact, and a stop at the first thing that is not as it
 // should be.
 
-const plain = process.stdout.isTTY !== true || process.env['NO_COLOR'] !== undefined;
+const plain = process.stdout.isTTY !== true || process.env.NO_COLOR !== undefined;
 const paint = (code: number, text: string): string => (plain ? text : `\u001b[${code}m${text}\u001b[0m`);
 
 let chapters = 0;

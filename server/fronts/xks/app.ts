@@ -1,0 +1,168 @@
+// The XKS proxy on Node's own request and response: raw bytes, raw headers and raw path are what SigV4 signs, and Web objects
+// would cost half the throughput (docs/decisions).
+//
+// Order of the checks: path, method, prefix, size, signature, body, key, cryptography. Every refusal is JSON with an errorName.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { XksCrypto } from '../../ports/xks-crypto.ts';
+import type { XksDirectory, XksEndpointView } from '../../ports/xks-directory.ts';
+import { readBody } from './body.ts';
+import { type ParsedBody, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import { decrypt } from './decrypt.ts';
+import { encrypt } from './encrypt.ts';
+import { XksRefusal } from './errors.ts';
+import { getHealthStatus, probeAnswer } from './health.ts';
+import { getKeyMetadata } from './metadata.ts';
+import { isXksPath, parseXksPath, type XksPath, type XksPathOperation } from './path.ts';
+import { createSigningKeys } from './signing-keys.ts';
+import { createSigV4 } from './sigv4.ts';
+
+export interface XksFrontOptions {
+  readonly core: XksCrypto;
+  readonly directory: XksDirectory;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly requestId: () => string;
+  readonly product: XksContext['product'];
+  /** Told of faults that are ours; the answer says InternalException and no more. */
+  readonly onError?: (error: unknown, requestId: string) => void;
+}
+
+export interface XksFront {
+  /** Whether a request target is the proxy's. */
+  owns(target: string | undefined): boolean;
+  /** Answers one request; never rejects. */
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void>;
+}
+
+const operations = { health: getHealthStatus, metadata: getKeyMetadata, encrypt, decrypt } as const satisfies Record<
+  XksPathOperation,
+  (context: XksContext, call: XksCall) => XksAnswer
+>;
+
+/** What the request log will say; filled in as the checks pass. */
+interface Trace {
+  path: XksPath | null;
+  endpoint: XksEndpointView | null;
+  credentialId: string | null;
+  parsed: ParsedBody | null;
+  readDone: number;
+  authDone: number;
+}
+
+export const createXksFront = (options: XksFrontOptions): XksFront => {
+  const { core, directory, clock } = options;
+  const context: XksContext = { core, directory, product: options.product };
+  const sigv4 = createSigV4(core, createSigningKeys(core));
+
+  const authenticate = (incoming: IncomingMessage, body: Buffer, trace: Trace, endpoint: XksEndpointView): void => {
+    const request = {
+      method: incoming.method ?? '',
+      target: incoming.url ?? '',
+      rawHeaders: incoming.rawHeaders,
+      body,
+    };
+    const verification = sigv4.verify(request, endpoint.credentials, clock());
+    if (!verification.ok)
+      throw new XksRefusal('AuthenticationFailedException', 'the request is not signed as it should be');
+    trace.credentialId = verification.credential.id;
+  };
+
+  const answer = async (incoming: IncomingMessage, trace: Trace): Promise<XksAnswer> => {
+    const path = parseXksPath(incoming.url ?? '');
+    if (path === null) throw new XksRefusal('InvalidUriPathException', 'no such path');
+    trace.path = path;
+    if (incoming.method !== 'POST') throw new XksRefusal('InvalidUriPathException', 'this path takes POST', 405);
+    const endpoint = directory.endpoint(path.prefix);
+    if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'no such path');
+    trace.endpoint = endpoint;
+
+    const body = await readBody(incoming);
+    trace.readDone = performance.now();
+    if (body === null) throw new XksRefusal('ValidationException', 'the body is longer than 64 KiB', 413);
+    try {
+      if (path.operation === 'health' && endpoint.operatorProbes && incoming.headers.authorization === undefined) {
+        trace.parsed = parseXksBody(core, 'health', body);
+        return probeAnswer(context);
+      }
+      authenticate(incoming, body, trace, endpoint);
+      trace.authDone = performance.now();
+      const parsed = parseXksBody(core, path.operation, body);
+      trace.parsed = parsed;
+      return operations[path.operation](context, { endpoint, externalKeyId: path.externalKeyId, parsed });
+    } finally {
+      if (trace.parsed !== null) core.xksRelease(trace.parsed.body);
+      core.wipe(body);
+    }
+  };
+
+  const record = (
+    trace: Trace,
+    started: number,
+    requestId: string,
+    status: number,
+    errorName: string | null,
+    peer: string | null,
+  ): void => {
+    const now = performance.now();
+    const metadata = trace.parsed?.requestMetadata;
+    const readDone = trace.readDone || now;
+    const authDone = trace.authDone || readDone;
+    directory.record({
+      at: clock(),
+      requestId,
+      endpointId: trace.endpoint?.id ?? null,
+      operation: trace.path?.operation ?? 'unknown',
+      kmsOperation: metadata?.kmsOperation ?? null,
+      kmsRequestId: metadata?.kmsRequestId ?? null,
+      principal: metadata?.awsPrincipalArn ?? null,
+      kmsKeyArn: metadata?.kmsKeyArn ?? null,
+      externalKeyId: trace.path?.externalKeyId ?? null,
+      credentialId: trace.credentialId,
+      status,
+      errorName,
+      durationMs: now - started,
+      phases: { readMs: readDone - started, authMs: authDone - readDone, cryptoMs: now - authDone },
+      peer,
+    });
+  };
+
+  const refusalOf = (error: unknown, requestId: string): XksRefusal => {
+    if (error instanceof XksRefusal) return error;
+    options.onError?.(error, requestId);
+    return new XksRefusal('InternalException', 'internal error');
+  };
+
+  const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const started = performance.now();
+    const requestId = options.requestId();
+    const trace: Trace = { path: null, endpoint: null, credentialId: null, parsed: null, readDone: 0, authDone: 0 };
+    const peer = incoming.socket.remoteAddress ?? null;
+    let status = 200;
+    let errorName: string | null = null;
+    let body: Buffer;
+    let secret = false;
+    try {
+      ({ body, secret } = await answer(incoming, trace));
+    } catch (error) {
+      const refusal = refusalOf(error, requestId);
+      ({ status, errorName } = refusal);
+      body = Buffer.from(JSON.stringify({ errorName, errorMessage: refusal.message }));
+    }
+    const headers: Record<string, string | number> = {
+      'Content-Type': 'application/json',
+      'Content-Length': body.length,
+      'X-Request-Id': requestId,
+    };
+    if (status === 405) headers.Allow = 'POST';
+    // What was not read of a request cannot be told from the next one.
+    if (!incoming.complete && incoming.httpVersionMajor === 1) headers.Connection = 'close';
+    outgoing.writeHead(status, headers);
+    outgoing.end(body, () => {
+      if (secret) core.wipe(body);
+    });
+    record(trace, started, requestId, status, errorName, peer);
+  };
+
+  return { owns: isXksPath, handle };
+};

@@ -1,0 +1,61 @@
+// What the four operations share: one authenticated request, the endpoint it came to, and what the log will say of it.
+
+import type { XksCrypto, XksParsed, XksRequestMetadata } from '../../ports/xks-crypto.ts';
+import type { XksDirectory, XksEndpointView, XksKeyView } from '../../ports/xks-directory.ts';
+import { XksRefusal } from './errors.ts';
+
+export interface XksContext {
+  readonly core: XksCrypto;
+  readonly directory: XksDirectory;
+  /** Shown in GetHealthStatus. */
+  readonly product: { readonly vendor: string; readonly name: string; readonly version: string; readonly node: string };
+}
+
+export interface XksCall {
+  readonly endpoint: XksEndpointView;
+  readonly externalKeyId: string | null;
+  readonly parsed: ParsedBody;
+}
+
+export type ParsedBody = Extract<XksParsed, { ok: true }>;
+
+/** An answer: bytes of JSON, and whether they hold a plaintext (then they are wiped after they were sent). */
+export interface XksAnswer {
+  readonly body: Buffer;
+  readonly secret: boolean;
+}
+
+export const jsonAnswer = (value: object): XksAnswer => ({ body: Buffer.from(JSON.stringify(value)), secret: false });
+
+export const parseXksBody = (
+  core: XksCrypto,
+  operation: 'health' | 'metadata' | 'encrypt' | 'decrypt',
+  body: Uint8Array,
+): ParsedBody => {
+  const parsed = core.xksParse(operation, body);
+  if (!parsed.ok) throw new XksRefusal(parsed.errorName, parsed.message);
+  return parsed;
+};
+
+export const requireMetadata = (parsed: ParsedBody): XksRequestMetadata => {
+  if (parsed.requestMetadata === undefined) throw new XksRefusal('ValidationException', 'requestMetadata is missing');
+  return parsed.requestMetadata;
+};
+
+/** The key behind the endpoint, for any operation. */
+export const findKey = (context: XksContext, call: XksCall): XksKeyView => {
+  if (!call.endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
+  const key = context.directory.key(call.endpoint, call.externalKeyId ?? '');
+  if (key === undefined) throw new XksRefusal('KeyNotFoundException', 'no such key');
+  return key;
+};
+
+/** The key, if it may do this now. */
+export const findUsableKey = (context: XksContext, call: XksCall, usage: 'encrypt' | 'decrypt'): XksKeyView => {
+  const key = findKey(context, call);
+  if (!key.enabled) throw new XksRefusal('InvalidStateException', 'the key is disabled');
+  if (key.algorithm !== 'aes' || key.bits !== 256)
+    throw new XksRefusal('InvalidKeyUsageException', 'the key is not AES-256');
+  if (!key.usages.includes(usage)) throw new XksRefusal('InvalidKeyUsageException', `the key does not allow ${usage}`);
+  return key;
+};

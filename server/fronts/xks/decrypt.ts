@@ -1,0 +1,19 @@
+// Decrypt. The key version stands in the ciphertext's metadata, so what an older version sealed still opens.
+
+import { findUsableKey, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import { XksRefusal } from './errors.ts';
+
+const undecipherable = (): XksRefusal =>
+  new XksRefusal('InvalidCiphertextException', 'the ciphertext does not decrypt');
+
+export const decrypt = (context: XksContext, call: XksCall): XksAnswer => {
+  const key = findUsableKey(context, call, 'decrypt');
+  const version = key.versions.get(call.parsed.keyVersion);
+  if (version === undefined) throw undecipherable();
+  try {
+    return { body: context.core.xksDecrypt(call.parsed.body, version, key.binding), secret: true };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'authentication-failed') throw undecipherable();
+    throw error;
+  }
+};

@@ -1,0 +1,28 @@
+// GetHealthStatus. Operators may probe it too: see `operatorProbes`.
+
+import { jsonAnswer, requireMetadata, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import { XksRefusal } from './errors.ts';
+
+/** What an unsigned operator's probe is told. */
+export const probeAnswer = (context: XksContext): XksAnswer => {
+  requireHealthy(context);
+  return jsonAnswer({ xksProxyFleetSize: context.directory.fleetSize() });
+};
+
+const requireHealthy = (context: XksContext): void => {
+  if (!context.directory.healthy()) throw new XksRefusal('DependencyTimeoutException', 'the service is not healthy');
+};
+
+export const getHealthStatus = (context: XksContext, call: XksCall): XksAnswer => {
+  if (!(call.parsed.empty && call.endpoint.operatorProbes)) requireMetadata(call.parsed);
+  if (!call.endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
+  requireHealthy(context);
+  const { vendor, name, version, node } = context.product;
+  return jsonAnswer({
+    xksProxyFleetSize: context.directory.fleetSize(),
+    xksProxyVendor: vendor,
+    xksProxyModel: `${name} ${version}`,
+    ekmVendor: vendor,
+    ekmFleetDetails: [{ id: node, model: `${name} ${version}`, healthStatus: 'ACTIVE' }],
+  });
+};

@@ -1,0 +1,19 @@
+// The part of the addon that the XKS front uses on its hot path. Types only; compose hands the addon in.
+
+import type { Core } from '../../addon/core.ts';
+
+export type { KeyRef, XksParsed, XksRequestMetadata } from '../../addon/core.ts';
+
+export type XksCrypto = Pick<
+  Core,
+  | 'digest'
+  | 'generateGeneric'
+  | 'release'
+  | 'sigv4SigningKey'
+  | 'sigv4Verify'
+  | 'wipe'
+  | 'xksDecrypt'
+  | 'xksEncrypt'
+  | 'xksParse'
+  | 'xksRelease'
+>;

@@ -1,0 +1,48 @@
+// An XksDirectory whose contents a test sets, with real keys in the addon. The service's own directory is tested with the
+// server; this one serves the tests of the front alone.
+
+import { core, type KeyRef } from '../../addon/core.ts';
+import type { XksDirectory, XksEndpointView, XksKeyView, XksRequestRecord } from '../../server/ports/xks-directory.ts';
+
+export interface TestDirectory extends XksDirectory {
+  readonly endpoints: Map<string, XksEndpointView>;
+  readonly keys: Map<string, XksKeyView>;
+  readonly records: XksRequestRecord[];
+  state: { healthy: boolean };
+}
+
+/** A generic key that holds the characters of a secret access key. */
+export const secretKey = (characters: string): KeyRef =>
+  core.importSecret('generic', Buffer.from(characters, 'latin1'));
+
+export const aesKey = (id: string, overrides: Partial<XksKeyView> = {}): XksKeyView => ({
+  id,
+  enabled: true,
+  algorithm: 'aes',
+  bits: 256,
+  usages: ['encrypt', 'decrypt'],
+  currentVersion: 1,
+  versions: new Map([[1, core.generateAes(256)]]),
+  binding: Buffer.from(`tenant/${id}`),
+  ...overrides,
+});
+
+export const createTestDirectory = (): TestDirectory => {
+  const endpoints = new Map<string, XksEndpointView>();
+  const keys = new Map<string, XksKeyView>();
+  const records: XksRequestRecord[] = [];
+  const state = { healthy: true };
+  return {
+    endpoints,
+    keys,
+    records,
+    state,
+    endpoint: (prefix) => endpoints.get(prefix),
+    key: (endpoint, id) => (endpoint.externalKeyId === id ? keys.get(id) : undefined),
+    fleetSize: () => 1,
+    healthy: () => state.healthy,
+    record: (entry) => {
+      records.push(entry);
+    },
+  };
+};
