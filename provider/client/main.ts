@@ -95,6 +95,8 @@ const run = async ({ socket, idleSeconds }: AgentOptions, environment: NodeJS.Pr
     listening(id) {
       server = id;
       log.write('info', { socket: socket ?? 'systemd', idle_seconds: idleSeconds }, 'listening');
+      // For a parent that is Node and asked for a channel.
+      process.send?.('listening');
       if (stopping) core.stopFrameServer(id);
     },
     counted: (connections) => idle.set(connections),

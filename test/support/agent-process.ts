@@ -2,7 +2,7 @@
 // agent cannot live in the test's own process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, watch } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 export interface AgentProcess {
@@ -16,31 +16,25 @@ export interface AgentProcess {
 
 export const main = resolve(import.meta.dirname, '../../provider/client/main.ts');
 
-const appears = async (path: string, gone: Promise<unknown>): Promise<void> => {
-  const folder = resolve(path, '..');
-  const watcher = watch(folder);
-  try {
-    while (!existsSync(path)) {
-      const winner = await Promise.race([once(watcher, 'change'), gone.then(() => 'gone')]);
-      if (winner === 'gone') throw new Error('the agent ended before it listened');
-    }
-  } finally {
-    watcher.close();
-  }
-};
-
+/** Answers when it listens, or has ended. */
 export const startAgent = async (
   folder: string,
   options: { readonly arguments?: readonly string[]; readonly environment?: NodeJS.ProcessEnv } = {},
 ): Promise<AgentProcess> => {
   const socket = join(folder, 'agent.sock');
   const logs = join(folder, 'log');
+  mkdirSync(folder, { recursive: true });
   const child = spawn(process.execPath, [main, '--socket', socket, ...(options.arguments ?? [])], {
     env: { ...process.env, DKE_AGENT_LOG_DIR: logs, ...options.environment },
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  const gone = once(child, 'exit');
-  await appears(socket, gone);
+  const kill = (): boolean => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const gone = once(child, 'exit').finally(() => process.off('exit', kill));
+  // A child that a test forgets keeps nothing waiting.
+  child.unref();
+  child.channel?.unref();
+  await Promise.race([once(child, 'message'), gone]);
   return {
     socket,
     child,

@@ -3,9 +3,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import pkcs11js from 'pkcs11js';
+import { returnValueName } from '../../provider/schema/return-values.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 import { testGuid } from './memory-server.ts';
 
@@ -23,6 +25,11 @@ export const startService = async (folder: string): Promise<ServiceProcess> => {
   const child: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'memory-server.ts'), folder], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
+  const kill = (): boolean => child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.unref();
+  (child.stdout as Socket | null)?.unref();
+  (child.stdin as Socket | null)?.unref();
   const [line] = (await Promise.race([
     once(child.stdout ?? child, 'data'),
     once(child, 'exit').then(() => {
@@ -38,6 +45,7 @@ export const startService = async (folder: string): Promise<ServiceProcess> => {
       const gone = once(child, 'exit');
       child.stdin?.end();
       await gone;
+      process.off('exit', kill);
     },
   };
 };
@@ -91,7 +99,8 @@ export const startHost = async (
     service,
     open,
     async stop() {
-      pkcs11.C_Finalize();
+      // A test may have finalized it already.
+      rvOf(() => pkcs11.C_Finalize());
       pkcs11.close();
       await agent.stop();
       await service.stop();
@@ -106,7 +115,10 @@ export const rvOf = (call: () => unknown): string => {
     call();
     return 'CKR_OK';
   } catch (error) {
-    if (error instanceof pkcs11js.Pkcs11Error) return error.message;
+    // pkcs11js knows the names of 2.20 only: the number tells.
+    const { code, message } = error as { code?: unknown; message: string };
+    const number = typeof code === 'number' && code > 0 ? code : Number(/CKR_\w+:(\d+)/.exec(message)?.[1]);
+    if (Number.isInteger(number)) return returnValueName(number);
     throw error;
   }
 };

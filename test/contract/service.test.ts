@@ -1,0 +1,250 @@
+// The service as the agent needs it: one suite for every way to it, so that what the unit tests run against is the thing that
+// a database runs against.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { core } from '../../addon/core.ts';
+import { loadConfig, parseConfig } from '../../provider/client/config.ts';
+import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
+import { openHttpService } from '../../provider/client/service-http.ts';
+import type { CreateObject } from '../../server/fronts/contract/tde.ts';
+import { openMemoryService } from '../support/memory-service.ts';
+import { type ServiceProcess, startService, writeConfig } from '../support/pkcs11-host.ts';
+
+const instance = { host: 'db1', pid: 1, process: 'ora_gen0', library: '1.0', agent: '1.0', osUser: 'oracle' };
+const caller = (requestId: string = crypto.randomUUID()) => ({ requestId, instance });
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+const masterKey = (label: string): CreateObject => ({
+  class: 'secret-key',
+  label: base64(label),
+  algorithm: 'aes',
+  bits: 256,
+  usages: ['encrypt', 'decrypt', 'wrap', 'unwrap'],
+  sensitive: true,
+  extractable: false,
+  modifiable: false,
+  destroyable: true,
+  private: true,
+  attributes: base64('\x01'),
+});
+
+interface Opened {
+  readonly door: ServiceDoor;
+  readonly close: () => Promise<void>;
+}
+
+const ways: readonly (readonly [string, () => Promise<Opened>])[] = [
+  [
+    'in memory',
+    async () => {
+      core.initialize({ allowUnlocked: true });
+      const door = openMemoryService();
+      return { door, close: () => door.close() };
+    },
+  ],
+  [
+    'over HTTPS',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'dke-contract-'));
+      const service: ServiceProcess = await startService(folder);
+      const door = openHttpService(loadConfig(writeConfig(folder, service), process.getuid?.() ?? 0));
+      return {
+        door,
+        async close() {
+          await door.close();
+          await service.stop();
+          rmSync(folder, { recursive: true });
+        },
+      };
+    },
+  ],
+];
+
+describe.each(ways)('the service %s', (_name, open) => {
+  let opened: Opened;
+  beforeAll(async () => {
+    opened = await open();
+  });
+  afterAll(() => opened?.close());
+
+  const ask = <R extends RouteName>(route: R, handle: number | null, head: Head<R>, raw: string | Uint8Array = '') =>
+    opened.door.call({ route, handle, head, raw: new Uint8Array(Buffer.from(raw)) }, caller());
+  const codeOf = async (work: Promise<unknown>): Promise<string> => {
+    try {
+      await work;
+      return 'none';
+    } catch (error) {
+      return (error as { code: string }).code;
+    }
+  };
+
+  test('names the application', async () => {
+    const { answer } = await ask('info', null, {});
+    expect(answer.applicationName).not.toBe('');
+    expect(answer.applicationId).not.toBe('');
+  });
+
+  test('makes a key that keeps what it was made with', async () => {
+    const head = masterKey('made');
+    const { answer } = await ask('generateKey', null, head);
+    expect(answer).toMatchObject({ ...head, local: true, state: 'active', owned: true });
+    expect(Buffer.from(answer.checkValue ?? '', 'base64')).toHaveLength(3);
+    expect((await ask('getObject', answer.handle, {})).answer).toEqual(answer);
+  });
+
+  test('encrypts and decrypts, as raw CBC', async () => {
+    const { handle } = (await ask('generateKey', null, masterKey('cbc'))).answer;
+    const head = { mode: 'cbc', iv: Buffer.alloc(16, 1).toString('base64') } as const;
+    const data = Buffer.alloc(48, 7);
+    const { raw } = await ask('encrypt', handle, head, data);
+    expect(raw).toHaveLength(48);
+    expect(Buffer.from((await ask('decrypt', handle, head, raw)).raw)).toEqual(data);
+    expect(await codeOf(ask('encrypt', handle, head, data.subarray(1)))).toBe('data-length');
+  });
+
+  test('GCM that does not authenticate is an invalid ciphertext', async () => {
+    const { handle } = (await ask('generateKey', null, masterKey('gcm'))).answer;
+    const head = { mode: 'gcm', iv: Buffer.alloc(12, 1).toString('base64'), aad: '', tagLength: 16 } as const;
+    const { raw } = await ask('encrypt', handle, head, 'data');
+    raw[0] = (raw[0] ?? 0) ^ 1;
+    expect(await codeOf(ask('decrypt', handle, head, raw))).toBe('invalid-ciphertext');
+  });
+
+  test('a label names one key', async () => {
+    await ask('generateKey', null, masterKey('once'));
+    expect(await codeOf(ask('generateKey', null, masterKey('once')))).toBe('label-exists');
+  });
+
+  test('finds by label, exactly, and page by page', async () => {
+    for (const label of ['page-1', 'page-2', 'page-3']) await ask('generateKey', null, masterKey(label));
+    const one = await ask('findObjects', null, { label: base64('page-2'), after: 0, limit: 10 });
+    expect(one.answer.objects.map(({ label }) => label)).toEqual([base64('page-2')]);
+    expect((await ask('findObjects', null, { label: base64('PAGE-2'), after: 0, limit: 10 })).answer.objects).toEqual(
+      [],
+    );
+    const seen: number[] = [];
+    for (let after = 0, more = true; more; ) {
+      const { answer } = await ask('findObjects', null, { class: 'secret-key', after, limit: 2 });
+      expect(answer.objects.length).toBeLessThanOrEqual(2);
+      seen.push(...answer.objects.map(({ handle }) => handle));
+      after = seen.at(-1) ?? 0;
+      more = answer.more;
+    }
+    expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b));
+    expect(seen.length).toBeGreaterThanOrEqual(3);
+  });
+
+  test('does not let a sensitive key out, and gives a data object back', async () => {
+    const { handle } = (await ask('generateKey', null, masterKey('inside'))).answer;
+    expect(await codeOf(ask('readValue', handle, {}))).not.toBe('none');
+    const data = await ask(
+      'createObject',
+      null,
+      {
+        ...masterKey('data'),
+        class: 'data',
+        algorithm: null,
+        bits: null,
+        usages: [],
+        sensitive: false,
+        extractable: true,
+      },
+      'value',
+    );
+    expect(String(Buffer.from((await ask('readValue', data.answer.handle, {})).raw))).toBe('value');
+  });
+
+  test('a key does what it may', async () => {
+    const { handle } = (await ask('generateKey', null, { ...masterKey('only'), usages: ['decrypt'] })).answer;
+    expect(await codeOf(ask('checkUse', handle, { usage: 'decrypt' }))).toBe('none');
+    expect(await codeOf(ask('checkUse', handle, { usage: 'encrypt' }))).toBe('key-usage');
+    expect(await codeOf(ask('encrypt', handle, { mode: 'ecb' }, Buffer.alloc(16)))).toBe('key-usage');
+  });
+
+  test('an object that does not exist, or does no longer, is gone for every route', async () => {
+    const { handle } = (await ask('generateKey', null, masterKey('gone'))).answer;
+    await ask('destroyObject', handle, {});
+    for (const target of [handle, 2 ** 30]) {
+      for (const work of [
+        ask('getObject', target, {}),
+        ask('checkUse', target, { usage: 'encrypt' }),
+        ask('encrypt', target, { mode: 'ecb' }, Buffer.alloc(16)),
+        ask('destroyObject', target, {}),
+      ]) {
+        expect(['not-found', 'key-not-found', 'key-destroyed']).toContain(await codeOf(work));
+      }
+    }
+  });
+});
+
+describe('the way over HTTPS', () => {
+  const guid = 'guid';
+  const config = (origin: string, extra = '') => ({
+    ...parseConfig('/p', `server_url = "https://x/tde/v1/${guid}/app"\naccess_token = "${guid}"\n${extra}`),
+    origin,
+  });
+  const serve = async (handler: Parameters<typeof createServer>[1]) => {
+    const server = createServer(handler);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const door = openHttpService(config(`http://127.0.0.1:${port}`, 'call_timeout_ms = 200\n'));
+    const call = () =>
+      door.call({ route: 'info', handle: null, head: {}, raw: null }, caller('the-id')).then(
+        () => 'none',
+        (error) => error as { code: string; requestId: string; message: string },
+      );
+    const stop = async () => {
+      await door.close();
+      server.closeAllConnections();
+      server.close();
+    };
+    return { call, stop };
+  };
+
+  test("a service that does not answer is a time-out, with the call's id", async () => {
+    const { call, stop } = await serve(() => undefined);
+    expect(await call()).toMatchObject({ code: 'dependency-timeout', requestId: 'the-id' });
+    await stop();
+  });
+  test('nobody there is unavailable', async () => {
+    const door = openHttpService(config('http://127.0.0.1:9'));
+    await expect(door.call({ route: 'info', handle: null, head: {}, raw: null }, caller())).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await door.close();
+  });
+  test.each<[string, number, string, string, string]>([
+    ['a page of a proxy', 502, 'text/html', '<html>', 'internal'],
+    ['a success that is no envelope', 200, 'text/html', '<html>', 'internal'],
+    ['a broken envelope', 200, 'application/vnd.dke.envelope', '\xff\xff\xff\xff', 'internal'],
+    ['an unknown code', 403, 'application/problem+json', '{"code":"new-one"}', 'forbidden'],
+    ['a known code', 409, 'application/problem+json', '{"code":"label-exists"}', 'label-exists'],
+  ])('%s', async (_name, status, type, body, code) => {
+    const { call, stop } = await serve((_request, response) => {
+      response.writeHead(status, { 'content-type': type }).end(Buffer.from(body, 'latin1'));
+    });
+    expect(await call()).toMatchObject({ code });
+    await stop();
+  });
+  test('a kept connection that was closed is opened again, once, and only for what may be asked twice', async () => {
+    let requests = 0;
+    const { call, stop } = await serve((request, response) => {
+      requests++;
+      if (requests % 2 === 0) request.socket.destroy();
+      else response.writeHead(409).end('{"code":"conflict"}');
+    });
+    expect(await call()).toMatchObject({ code: 'conflict' });
+    expect(await call()).toMatchObject({ code: 'conflict' });
+    expect(requests).toBe(3);
+    await stop();
+  });
+  test('no message holds the credential', async () => {
+    const { call, stop } = await serve((request) => request.socket.destroy());
+    expect(JSON.stringify(await call())).not.toContain(guid);
+    await stop();
+  });
+});
