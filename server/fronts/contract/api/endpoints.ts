@@ -1,0 +1,144 @@
+// Key store endpoints: what a cloud key service calls under /xks/<prefix>, their SigV4 credentials and the request log.
+
+import { z } from '@hono/zod-openapi';
+import type { EndpointState } from '../../../domain/endpoint.ts';
+import { displayName, identifier, integrity, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+
+export const endpointCredentialSchema = z
+  .strictObject({
+    id: identifier,
+    endpointId: identifier,
+    accessKeyId: z.string(),
+    createdAt: moment,
+    lastUsedAt: moment.nullable(),
+  })
+  .openapi('EndpointCredential');
+export type EndpointCredential = z.output<typeof endpointCredentialSchema>;
+
+export const endpointSchema = z
+  .strictObject({
+    id: identifier,
+    tenantId: identifier,
+    name: z.string(),
+    prefix: z.string(),
+    uriPath: z.string().openapi({ description: 'XksProxyUriPath' }),
+    vaultId: identifier,
+    keyId: identifier.openapi({ description: 'The external key id (XksKeyId).' }),
+    state: z.enum(['enabled', 'disabled', 'deleted'] satisfies EndpointState[]),
+    operatorProbes: z.boolean().openapi({ description: 'Health may be asked without a signature.' }),
+    createdAt: moment,
+    credentials: z.array(endpointCredentialSchema).readonly(),
+    integrity,
+  })
+  .openapi('Endpoint');
+export type Endpoint = z.output<typeof endpointSchema>;
+
+/** The file that AWS KMS takes when an external key store is made; member names are AWS's. */
+export const proxyConfigurationSchema = z
+  .strictObject({
+    XksProxyUriPath: z.string(),
+    XksProxyAuthenticationCredential: z.strictObject({ AccessKeyId: z.string(), RawSecretAccessKey: z.string() }),
+  })
+  .openapi('XksProxyConfiguration');
+export type ProxyConfiguration = z.output<typeof proxyConfigurationSchema>;
+
+export const endpointRequestSchema = z
+  .strictObject({
+    sequence: z.int(),
+    at: moment,
+    requestId: z.string(),
+    operation: z.string(),
+    kmsOperation: z.string().nullable(),
+    kmsRequestId: z.string().nullable(),
+    principal: z.string().nullable(),
+    kmsKeyArn: z.string().nullable(),
+    externalKeyId: z.string().nullable(),
+    credentialId: z.string().nullable(),
+    status: z.int(),
+    errorName: z.string().nullable(),
+    durationMs: z.number(),
+    phases: z.strictObject({ readMs: z.number(), authMs: z.number(), cryptoMs: z.number() }),
+    peer: z.string().nullable(),
+  })
+  .openapi('EndpointRequest');
+export type EndpointRequest = z.output<typeof endpointRequestSchema>;
+
+const newEndpoint = z
+  .strictObject({
+    name: displayName,
+    vaultId: identifier,
+    keyId: identifier,
+    prefix: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 _ - and begin with a letter or digit')
+      .optional()
+      .openapi({ description: 'Made at random when absent.' }),
+    operatorProbes: z.boolean().optional(),
+  })
+  .openapi('NewEndpoint');
+
+export const endpointRoutes = {
+  create: {
+    method: 'post',
+    path: '/api/endpoints',
+    summary: 'Create a key store endpoint',
+    body: newEndpoint,
+    answer: endpointSchema,
+    creates: true,
+  },
+  list: {
+    method: 'get',
+    path: '/api/endpoints',
+    summary: 'List key store endpoints',
+    query: pageQuery,
+    answer: pageOf(endpointSchema),
+  },
+  get: { method: 'get', path: '/api/endpoints/{id}', summary: 'Get a key store endpoint', answer: endpointSchema },
+  enable: {
+    method: 'post',
+    path: '/api/endpoints/{id}/enable',
+    summary: 'Enable a key store endpoint',
+    answer: endpointSchema,
+    changes: 'get',
+  },
+  disable: {
+    method: 'post',
+    path: '/api/endpoints/{id}/disable',
+    summary: 'Disable a key store endpoint',
+    answer: endpointSchema,
+    changes: 'get',
+  },
+  delete: {
+    method: 'delete',
+    path: '/api/endpoints/{id}',
+    summary: 'Delete a key store endpoint',
+    description: 'Its prefix is never given again. The key stays.',
+    answer: endpointSchema,
+    changes: 'get',
+  },
+  addCredential: {
+    method: 'post',
+    path: '/api/endpoints/{id}/credentials',
+    summary: 'Add a SigV4 credential',
+    description:
+      'The answer is the proxy configuration file that AWS KMS takes, with the secret shown this once; `Location` ' +
+      'names the credential. Two may be live: conflict with a third.',
+    answer: proxyConfigurationSchema,
+    creates: true,
+    showsSecret: true,
+  },
+  removeCredential: {
+    method: 'delete',
+    path: '/api/endpoints/{id}/credentials/{credentialId}',
+    summary: 'Remove a SigV4 credential',
+    answer: endpointSchema,
+  },
+  requests: {
+    method: 'get',
+    path: '/api/endpoints/{id}/requests',
+    summary: 'The request log of an endpoint',
+    description: 'Newest first.',
+    query: pageQuery,
+    answer: pageOf(endpointRequestSchema),
+  },
+} as const satisfies RouteGroup;

@@ -1,0 +1,30 @@
+// Every route of the console's API, by resource.
+
+import { auditRoutes } from './audit.ts';
+import { endpointRoutes } from './endpoints.ts';
+import { keyRoutes } from './keys.ts';
+import { masterKeyRoutes } from './master-keys.ts';
+import type { RouteGroup } from './row.ts';
+import { sessionRoutes } from './session.ts';
+import { statusRoutes } from './status.ts';
+import { applicationRoutes } from './tde-applications.ts';
+import { tdeGroupRoutes } from './tde-groups.ts';
+import { tenantRoutes } from './tenants.ts';
+import { tokenRoutes } from './tokens.ts';
+import { vaultRoutes } from './vaults.ts';
+
+export const apiRoutes = {
+  tenants: tenantRoutes,
+  vaults: vaultRoutes,
+  keys: keyRoutes,
+  tdeGroups: tdeGroupRoutes,
+  applications: applicationRoutes,
+  masterKeys: masterKeyRoutes,
+  endpoints: endpointRoutes,
+  audit: auditRoutes,
+  tokens: tokenRoutes,
+  session: sessionRoutes,
+  status: statusRoutes,
+} as const satisfies { readonly [resource: string]: RouteGroup };
+
+export type ApiRoutes = typeof apiRoutes;

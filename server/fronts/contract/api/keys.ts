@@ -1,0 +1,117 @@
+// Keys: general-purpose ones, and the keys console's view of TDE master keys. Never any key material.
+
+import { z } from '@hono/zod-openapi';
+import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
+import type { KeyState } from '../../../domain/lifecycle.ts';
+import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+
+export const keyState = z.enum(['active', 'disabled', 'soft-deleted', 'destroyed'] satisfies KeyState[]);
+const kind = z.enum(['general', 'master']);
+
+export const keyShape = {
+  id: identifier.openapi({ description: 'Case-sensitive; for a key store endpoint this is the external key id.' }),
+  tenantId: identifier,
+  vaultId: identifier,
+  name: z.string().openapi({ description: "A master key's name is its label, in hexadecimal when that is no text." }),
+  kind,
+  algorithm: z.enum(['aes', 'generic', 'rsa', 'ec', 'ed25519'] satisfies KeyAlgorithm[]),
+  bits: z.int(),
+  usages: z
+    .array(z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] satisfies KeyUsage[]))
+    .readonly(),
+  state: keyState,
+  disabledAt: moment.nullable(),
+  currentVersion: z.int(),
+  createdAt: moment,
+  deletedAt: moment.nullable(),
+  reimportedAt: moment
+    .nullable()
+    .openapi({ description: 'When a soft-deleted master key last came back into its vault from the sealed copy.' }),
+  destroyedAt: moment.nullable().openapi({ description: 'From here every use fails, everywhere.' }),
+  unrecoverableAt: moment
+    .nullable()
+    .openapi({ description: 'From here old pages, logs and backups of the database open no more.' }),
+  applicationId: identifier.nullable(),
+  integrity,
+} as const;
+
+export const keySchema = z.strictObject(keyShape).openapi('Key');
+export type Key = z.output<typeof keySchema>;
+
+export const keyVersionSchema = z
+  .strictObject({ keyId: identifier, version: z.int(), createdAt: moment, vaultCopy: z.boolean() })
+  .openapi('KeyVersion');
+export type KeyVersion = z.output<typeof keyVersionSchema>;
+
+const newKey = z.strictObject({ name: displayName, vaultId: identifier }).openapi('NewKey');
+
+const deletedKey = z
+  .strictObject({
+    key: keySchema,
+    vaultCopyCleared: z
+      .boolean()
+      .openapi({ description: 'false: the state did change, clearing the vault copy failed (it is best effort)' }),
+  })
+  .openapi('DeletedKey');
+export type DeletedKey = z.output<typeof deletedKey>;
+
+export const keyRoutes = {
+  create: {
+    method: 'post',
+    path: '/api/keys',
+    summary: 'Create a key',
+    description: 'AES-256, for encrypt and decrypt; made inside the core.',
+    body: newKey,
+    answer: keySchema,
+    creates: true,
+  },
+  list: {
+    method: 'get',
+    path: '/api/keys',
+    summary: 'List keys',
+    description: 'Newest first; destroyed ones too.',
+    query: pageQuery.extend({ vaultId: identifier.optional(), kind: kind.optional(), state: keyState.optional() }),
+    answer: pageOf(keySchema),
+  },
+  get: { method: 'get', path: '/api/keys/{id}', summary: 'Get a key', answer: keySchema },
+  versions: {
+    method: 'get',
+    path: '/api/keys/{id}/versions',
+    summary: "List a key's versions",
+    answer: listOf(keyVersionSchema),
+  },
+  enable: {
+    method: 'post',
+    path: '/api/keys/{id}/enable',
+    summary: 'Enable a key',
+    answer: keySchema,
+    changes: 'get',
+  },
+  disable: {
+    method: 'post',
+    path: '/api/keys/{id}/disable',
+    summary: 'Disable a key',
+    description: 'Every use is refused until it is enabled again.',
+    answer: keySchema,
+    changes: 'get',
+  },
+  rotate: {
+    method: 'post',
+    path: '/api/keys/{id}/rotate',
+    summary: 'Rotate a key',
+    description:
+      'Adds a version; older ones go on opening what they sealed. Master keys are rotated by their database: conflict.',
+    answer: keyVersionSchema,
+    changes: 'get',
+  },
+  delete: {
+    method: 'delete',
+    path: '/api/keys/{id}',
+    summary: 'Soft-delete a key',
+    description:
+      "The row stays, the shared vault copy is cleared on a best-effort basis. A TDE master key's sealed copy is " +
+      'untouched: the next call of its database imports it again. A general-purpose key is out of use.',
+    answer: deletedKey,
+    changes: 'get',
+  },
+} as const satisfies RouteGroup;

@@ -1,0 +1,95 @@
+// The key management of a TDE application: its master keys with their history, the blast radius, destruction.
+
+import { z } from '@hono/zod-openapi';
+import { keyShape } from './keys.ts';
+import { identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { instanceSchema } from './tde-applications.ts';
+
+export const masterKeySchema = z
+  .strictObject({
+    ...keyShape,
+    kind: z.literal('master'),
+    applicationId: identifier,
+    groupId: identifier,
+    handle: z.int(),
+    label: z.string().openapi({ description: "Base64 of the label's bytes." }),
+    origin: z.enum(['generated', 'imported']),
+    sealedCopy: z.boolean(),
+    vaultCopy: z.boolean(),
+    lastUsedAt: moment.nullable(),
+  })
+  .openapi('MasterKey');
+export type MasterKey = z.output<typeof masterKeySchema>;
+
+export const blastRadiusSchema = z
+  .strictObject({
+    keyId: identifier,
+    applicationId: identifier,
+    applicationName: z.string(),
+    instances: z.array(instanceSchema).readonly(),
+    groupApplications: z
+      .array(z.strictObject({ id: identifier, name: z.string(), instances: z.array(instanceSchema).readonly() }))
+      .readonly()
+      .openapi({ description: 'Other applications of the group: they can find and use the key too.' }),
+    appIds: z.array(z.string()).readonly(),
+    hosts: z.array(z.string()).readonly(),
+    lastUsedAt: moment.nullable(),
+  })
+  .openapi('BlastRadius');
+export type BlastRadius = z.output<typeof blastRadiusSchema>;
+
+const destroyQuery = z.strictObject({
+  dryRun: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .openapi({ type: 'boolean', default: false, description: 'Shows the blast radius and changes nothing.' }),
+});
+
+const destroyMasterKey = z
+  .strictObject({
+    confirm: z
+      .string()
+      .optional()
+      .openapi({ description: "The master key's name (its label), exactly. Not needed with dryRun=true." }),
+  })
+  .openapi('DestroyMasterKey');
+
+const destroyedMasterKey = z
+  .strictObject({ dryRun: z.boolean(), key: masterKeySchema, blastRadius: blastRadiusSchema })
+  .openapi('DestroyedMasterKey');
+export type DestroyedMasterKey = z.output<typeof destroyedMasterKey>;
+
+export const masterKeyRoutes = {
+  list: {
+    method: 'get',
+    path: '/api/tde/applications/{applicationId}/master-keys',
+    summary: "List an application's master keys",
+    description: 'The history: newest first, destroyed ones included.',
+    query: pageQuery,
+    answer: pageOf(masterKeySchema),
+  },
+  get: {
+    method: 'get',
+    path: '/api/tde/applications/{applicationId}/master-keys/{keyId}',
+    summary: 'Get a master key',
+    answer: masterKeySchema,
+  },
+  blastRadius: {
+    method: 'get',
+    path: '/api/tde/applications/{applicationId}/master-keys/{keyId}/blast-radius',
+    summary: 'Whom a destruction would cut off',
+    answer: blastRadiusSchema,
+  },
+  destroy: {
+    method: 'post',
+    path: '/api/tde/applications/{applicationId}/master-keys/{keyId}/destroy',
+    summary: 'Destroy a master key',
+    description:
+      'There is no way back: both copies are wiped, every use fails from now on, and what was encrypted under the key ' +
+      'becomes unreadable. `confirm` must be the name of the key.',
+    query: destroyQuery,
+    body: destroyMasterKey,
+    answer: destroyedMasterKey,
+  },
+} as const satisfies RouteGroup;

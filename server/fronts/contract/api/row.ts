@@ -1,0 +1,95 @@
+// What a route of the console's API is: one row. The server binds a handler to every row, OpenAPI is generated from the
+// rows, the pages and the command take their types from them. Rows say nothing of how an answer comes about.
+
+import { z } from '@hono/zod-openapi';
+
+export interface RouteRow {
+  readonly method: 'get' | 'post' | 'delete';
+  /** Parameters in braces; each is a segment of text, compared byte for byte. */
+  readonly path: `/api/${string}`;
+  readonly summary: string;
+  readonly description?: string;
+  /** 'sign-in': the body bears the credential. Every other route wants a token or a session. */
+  readonly access?: 'sign-in';
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodObject;
+  /** Null: no content. */
+  readonly answer: z.ZodType | null;
+  /** Makes something: answers 201 and takes `Idempotency-Key`. */
+  readonly creates?: true;
+  /** The answer holds a secret that is shown this once: a repeat under the same `Idempotency-Key` does not show it again. */
+  readonly showsSecret?: true;
+  /** The row of the same group whose answer `If-Match` is compared with; that row's answers bear the `ETag`. */
+  readonly changes?: string;
+}
+
+export type RouteGroup = { readonly [name: string]: RouteRow };
+
+/** The names in braces. */
+export type PathParameters<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? { readonly [K in Name]: string } & PathParameters<Rest>
+  : unknown;
+
+type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<never, never>;
+
+/** What a handler is given. */
+export interface RouteInput<R extends RouteRow> {
+  readonly path: PathParameters<R['path']>;
+  readonly query: Parsed<R['query']>;
+  readonly body: Parsed<R['body']>;
+}
+
+/** What a client sends as body, and what it gets. */
+export type RequestBody<R extends RouteRow> = R['body'] extends z.ZodType ? z.input<R['body']> : undefined;
+export type AnswerOf<R extends RouteRow> = R['answer'] extends z.ZodType ? z.output<R['answer']> : undefined;
+
+// --- words that every resource uses -----------------------------------------------------------------------------------
+
+export const identifier = z.string().openapi({ example: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' });
+/** RFC 3339, UTC, milliseconds. */
+export const moment = z.iso.datetime().openapi({ example: '2026-03-01T09:30:00.000Z' });
+/** For people: 1 to 128 characters, no control characters, no blank at either end. */
+export const displayName = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(128, 'must be at most 128 characters')
+  .regex(/^(?!\s)[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]*(?<!\s)$/u, 'must have no control characters and no blank at its ends');
+export const integrity = z
+  .enum(['ok', 'tampered'])
+  .openapi({ description: 'tampered: the stored row was changed from outside; every use is refused' });
+
+export const pageQuery = z.strictObject({
+  after: z.string().min(1).max(200).optional().openapi({ description: 'The `next` of the page before.' }),
+  limit: z
+    .string()
+    .regex(/^[1-9][0-9]{0,3}$/, 'must be a whole number from 1 to 1000')
+    .transform(Number)
+    .refine((limit) => limit <= 1000, 'must be at most 1000')
+    .optional()
+    .openapi({ type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
+});
+
+/** One page of a list; `next` is null on the last one. */
+export const pageOf = <S extends z.ZodType>(item: S) =>
+  z.strictObject({ items: z.array(item).readonly(), next: z.string().nullable() });
+
+/** A list that is short by nature, in one answer. */
+export const listOf = <S extends z.ZodType>(item: S) => z.strictObject({ items: z.array(item).readonly() });
+
+/** RFC 9457, with our members. */
+export const problemSchema = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.string().openapi({ description: 'Stable; see docs/api.md.' }),
+    requestId: z.string(),
+    hint: z.string().optional().openapi({ description: 'What to do about it.' }),
+    errors: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .openapi({ description: 'Which fields of the request are wrong.' }),
+  })
+  .openapi('Problem');
+export type Problem = z.output<typeof problemSchema>;

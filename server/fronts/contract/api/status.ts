@@ -1,0 +1,42 @@
+// What the service tells about itself: version, health, storage, erasure, locked memory.
+
+import { z } from '@hono/zod-openapi';
+import { moment, type RouteGroup } from './row.ts';
+
+export const statusSchema = z
+  .strictObject({
+    version: z.string(),
+    nodeVersion: z.string(),
+    startedAt: moment,
+    rootEpoch: z.int(),
+    health: z.strictObject({
+      healthy: z.boolean(),
+      at: moment,
+      checks: z
+        .array(
+          z.strictObject({
+            name: z.enum(['store', 'root-key', 'round-trip']),
+            healthy: z.boolean(),
+            detail: z.string(),
+            durationMs: z.number(),
+          }),
+        )
+        .readonly(),
+    }),
+    erasure: z.strictObject({
+      fileSystem: z.string(),
+      overwritesInPlace: z
+        .boolean()
+        .openapi({ description: 'false: the file system keeps copies; erasure is best effort' }),
+      pendingKeys: z.int(),
+    }),
+    store: z.strictObject({ dialect: z.string(), path: z.string().nullable() }),
+    memory: z.strictObject({ capacity: z.int(), used: z.int(), keys: z.int(), locked: z.boolean() }),
+    requestLog: z.strictObject({ queued: z.int(), dropped: z.int() }),
+  })
+  .openapi('Status');
+export type Status = z.output<typeof statusSchema>;
+
+export const statusRoutes = {
+  get: { method: 'get', path: '/api/status', summary: "The service's state", answer: statusSchema },
+} as const satisfies RouteGroup;

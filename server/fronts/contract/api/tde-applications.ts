@@ -1,0 +1,160 @@
+// TDE applications: what a database instance is bound to; their credentials (access_guid) and the instances that use them.
+
+import { z } from '@hono/zod-openapi';
+import type { ApplicationState } from '../../../domain/tde.ts';
+import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+
+export const applicationSchema = z
+  .strictObject({
+    id: identifier,
+    tenantId: identifier,
+    groupId: identifier,
+    name: z.string(),
+    appId: z.string().openapi({ description: 'app_id, the last segment of server_url; instances may use others' }),
+    state: z.enum(['enabled', 'disabled'] satisfies ApplicationState[]),
+    createdAt: moment,
+    integrity,
+  })
+  .openapi('TdeApplication');
+export type Application = z.output<typeof applicationSchema>;
+
+export const accessGuidSchema = z
+  .strictObject({
+    id: identifier.openapi({ description: 'Names the credential; it is not the credential.' }),
+    applicationId: identifier,
+    createdAt: moment,
+    removedAt: moment.nullable(),
+    lastUsedAt: moment.nullable(),
+    integrity,
+  })
+  .openapi('AccessGuid');
+export type AccessGuid = z.output<typeof accessGuidSchema>;
+
+export const instanceSchema = z
+  .strictObject({
+    id: identifier,
+    applicationId: identifier,
+    accessGuidId: identifier,
+    appId: z.string(),
+    host: z.string(),
+    process: z.string(),
+    osUser: z.string(),
+    libraryVersion: z.string(),
+    agentVersion: z.string(),
+    pid: z.int(),
+    firstUsedAt: moment,
+    lastUsedAt: moment,
+    uses: z.int(),
+  })
+  .openapi('TdeInstance');
+export type Instance = z.output<typeof instanceSchema>;
+
+/** What a database host needs; the member names are those of pkcs11.toml where it has them. */
+export const configBundleSchema = z
+  .strictObject({
+    server_url: z.string().openapi({ description: 'Embeds the access_guid: as secret as access_token.' }),
+    access_token: z.string(),
+    pkcs11_toml: z.string().openapi({ description: 'The whole file.' }),
+    mode: z.literal('600').openapi({ description: 'Mode of the file; owner: the database OS user.' }),
+    library: z.string().openapi({ description: 'Where Oracle looks for the library.' }),
+  })
+  .openapi('ConfigBundle');
+export type ConfigBundle = z.output<typeof configBundleSchema>;
+
+const issuedShape = {
+  record: accessGuidSchema,
+  accessGuid: z.string().openapi({ description: 'The bearer credential. Shown this once.' }),
+  serverUrl: z.string(),
+  config: configBundleSchema,
+} as const;
+export const issuedAccessGuidSchema = z.strictObject(issuedShape).openapi('IssuedAccessGuid');
+export type IssuedAccessGuid = z.output<typeof issuedAccessGuidSchema>;
+export const registeredApplicationSchema = z
+  .strictObject({ application: applicationSchema, ...issuedShape })
+  .openapi('RegisteredApplication');
+export type RegisteredApplication = z.output<typeof registeredApplicationSchema>;
+
+const newApplication = z
+  .strictObject({
+    name: displayName,
+    groupId: identifier,
+    appId: z
+      .string()
+      .regex(
+        /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+        'must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit',
+      )
+      .optional(),
+  })
+  .openapi('NewTdeApplication');
+
+export const applicationRoutes = {
+  register: {
+    method: 'post',
+    path: '/api/tde/applications',
+    summary: 'Register a TDE application',
+    description: 'The answer shows the access_guid this once, and the configuration bundle that a database host needs.',
+    body: newApplication,
+    answer: registeredApplicationSchema,
+    creates: true,
+    showsSecret: true,
+  },
+  list: {
+    method: 'get',
+    path: '/api/tde/applications',
+    summary: 'List TDE applications',
+    query: pageQuery.extend({ groupId: identifier.optional() }),
+    answer: pageOf(applicationSchema),
+  },
+  get: {
+    method: 'get',
+    path: '/api/tde/applications/{id}',
+    summary: 'Get a TDE application',
+    answer: applicationSchema,
+  },
+  enable: {
+    method: 'post',
+    path: '/api/tde/applications/{id}/enable',
+    summary: 'Enable a TDE application',
+    answer: applicationSchema,
+    changes: 'get',
+  },
+  disable: {
+    method: 'post',
+    path: '/api/tde/applications/{id}/disable',
+    summary: 'Disable a TDE application',
+    description: 'Every request with one of its access_guids is refused until it is enabled again.',
+    answer: applicationSchema,
+    changes: 'get',
+  },
+  rotateAccessGuid: {
+    method: 'post',
+    path: '/api/tde/applications/{id}/access-guids',
+    summary: 'Issue a second access_guid',
+    description: 'Both hold until the old one is removed. With two live ones: conflict.',
+    answer: issuedAccessGuidSchema,
+    creates: true,
+    showsSecret: true,
+  },
+  accessGuids: {
+    method: 'get',
+    path: '/api/tde/applications/{id}/access-guids',
+    summary: "List an application's access_guids",
+    description: 'Live and removed ones, newest first; never their values.',
+    answer: listOf(accessGuidSchema),
+  },
+  removeAccessGuid: {
+    method: 'delete',
+    path: '/api/tde/applications/{id}/access-guids/{accessGuidId}',
+    summary: 'Remove an access_guid',
+    description: 'The last live one is not removed: disable the application instead.',
+    answer: accessGuidSchema,
+  },
+  instances: {
+    method: 'get',
+    path: '/api/tde/applications/{id}/instances',
+    summary: 'List the instances of an application',
+    description: 'Latest use first.',
+    answer: listOf(instanceSchema),
+  },
+} as const satisfies RouteGroup;

@@ -1,0 +1,12 @@
+// Tenants: everything belongs to one. The default one is made at first start.
+
+import { z } from '@hono/zod-openapi';
+import { displayName, identifier, listOf, moment, type RouteGroup } from './row.ts';
+
+export const tenantSchema = z.strictObject({ id: identifier, name: displayName, createdAt: moment }).openapi('Tenant');
+export type Tenant = z.output<typeof tenantSchema>;
+
+export const tenantRoutes = {
+  list: { method: 'get', path: '/api/tenants', summary: 'List tenants', answer: listOf(tenantSchema) },
+  get: { method: 'get', path: '/api/tenants/{id}', summary: 'Get a tenant', answer: tenantSchema },
+} as const satisfies RouteGroup;
