@@ -5,7 +5,7 @@
 // new input object nor a new view as long as lengths repeat. Bytes of a malformed frame never reach a handler.
 import { attributeKind } from '../schema/attributes.ts';
 import { type CallName, calls, type Handlers } from '../schema/calls.ts';
-import { parameterKind } from '../schema/mechanisms.ts';
+import { CKM, parameterKind } from '../schema/mechanisms.ts';
 import { CKR } from '../schema/return-values.ts';
 import { type StructName, structs, type Version } from '../schema/structs.ts';
 import {
@@ -258,8 +258,8 @@ const readMechanism = (reader: Reader): Mechanism | null => {
   if (reader.dialect === 'p11-kit-0.26') {
     return { type, parameter: kind === 'none' || reader.u8() === 0 ? null : readParameter(reader, kind) };
   }
-  // 0.24 knows two structures and sends bytes for all else, a null array where a mechanism has no parameter.
-  if (kind === 'pss' || kind === 'oaep') return { type, parameter: readParameter(reader, kind) };
+  // 0.24 knows two mechanisms with a structure and sends bytes for all else, a null array for no parameter.
+  if (type === CKM.RSA_PKCS_PSS || type === CKM.RSA_PKCS_OAEP) return { type, parameter: readParameter(reader, kind) };
   const bytes = reader.copy();
   return { type, parameter: bytes.length === 0 ? null : { kind: 'bytes', bytes } };
 };

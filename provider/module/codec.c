@@ -229,11 +229,12 @@ CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given, enum di
       buffer_put_u8(buffer, form != FORM_NONE);
       break;
     case DIALECT_P11KIT_24:
-      /* Two structures, and bytes for all else. */
-      if (own == FORM_PSS || own == FORM_OAEP) {
+      /* Two mechanisms with a structure, and bytes for all else. */
+      if (mechanism.mechanism == CKM_RSA_PKCS_PSS || mechanism.mechanism == CKM_RSA_PKCS_OAEP) {
         if (form != own) return CKR_MECHANISM_PARAM_INVALID;
         break;
       }
+      if (own != FORM_NONE && own != FORM_BYTES) return CKR_MECHANISM_INVALID;
       if (form != FORM_NONE && form != FORM_BYTES) return CKR_MECHANISM_PARAM_INVALID;
       if (form == FORM_NONE) buffer_put_u32(buffer, BUFFER_NULL);
       break;

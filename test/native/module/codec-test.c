@@ -118,6 +118,8 @@ static void a_parameter_of_the_wrong_length_travels_flat_and_to_ours_alone(void 
   assert_buffer(0, 0, 0, 0x0d, FORM_BYTES, 0, 0, 0, 3, 1, 2, 3);
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_PARAM_INVALID);
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_26), CKR_MECHANISM_PARAM_INVALID);
+  mechanism.mechanism = CKM_SHA256_RSA_PKCS_PSS;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_INVALID);
 }
 
 static void inner_pointers_are_checked(void **state) {
