@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto';
 import type { InstanceHeader, ServiceInfo, TokenObject } from '../../server/fronts/contract/tde.ts';
 import { CKA } from '../schema/attributes.ts';
 import { CKR } from '../schema/return-values.ts';
-import { CryptokiError } from '../schema/types.ts';
-import type { AttributeMap } from './attribute-blob.ts';
+import { type AttributeValue, CryptokiError } from '../schema/types.ts';
+import type { AttributeMap, ReadonlyAttributes } from './attribute-blob.ts';
 import { keyInvalid, notLoggedIn, objectInvalid, sessionInvalid, sessionReadOnly } from './errors.ts';
 import { firstSessionObject, HandleMap } from './handle-map.ts';
 import type { ResumedSession } from './hello.ts';
@@ -19,6 +19,10 @@ const maxRemembered = 4096;
 export const maxSessions = 65_536;
 
 type Named = 'object' | 'key';
+/** A label's bytes as a key of a map. */
+const labelKey = (label: AttributeValue | undefined): string =>
+  label instanceof Uint8Array ? Buffer.from(label.buffer, label.byteOffset, label.length).toString('latin1') : '';
+
 const invalid = { object: objectInvalid, key: keyInvalid } as const satisfies Record<Named, () => Error>;
 
 export class Application {
@@ -27,6 +31,8 @@ export class Application {
   readonly #door: ServiceDoor;
   readonly #instance: InstanceHeader;
   readonly #objects = new HandleMap<SessionObject>(firstSessionObject);
+  /** Session objects by their label. */
+  readonly #labels = new Map<string, Set<SessionObject>>();
   readonly #tokens = new Map<number, TokenView>();
   #info: ServiceInfo | null = null;
 
@@ -135,17 +141,44 @@ export class Application {
     return this.loggedIn || !isTrue(view, CKA.PRIVATE);
   }
 
-  *sessionObjects(): Generator<SessionObject> {
-    for (const object of this.#objects.values()) if (this.sees(object)) yield object;
+  /** The session objects that the user may see: all, or those of one label, which are found without looking at the rest. */
+  *sessionObjects(label: AttributeValue | null): Generator<SessionObject> {
+    const candidates = label === null ? this.#objects.values() : (this.#labels.get(labelKey(label)) ?? []);
+    for (const object of candidates) if (this.sees(object)) yield object;
   }
 
   /** Keeps a new session object. The key is the object's from here on. */
   addObject(session: Session, attributes: AttributeMap, key: SharedKey | null): SessionObject {
-    return this.#objects.add((handle) => ({ where: 'session', handle, attributes, key, session }));
+    const object = this.#objects.add((handle) => ({ where: 'session', handle, attributes, key, session }) as const);
+    this.#index(object);
+    return object;
+  }
+
+  /** Changes attributes of a session object. */
+  changeObject(object: SessionObject, changed: ReadonlyAttributes): void {
+    this.#unindex(object);
+    for (const [type, value] of changed) object.attributes.set(type, value);
+    this.#index(object);
   }
 
   removeObject(object: SessionObject): void {
-    if (this.#objects.delete(object.handle)) object.key?.release();
+    if (!this.#objects.delete(object.handle)) return;
+    this.#unindex(object);
+    object.key?.release();
+  }
+
+  #index(object: SessionObject): void {
+    const label = labelKey(object.attributes.get(CKA.LABEL));
+    const same = this.#labels.get(label);
+    if (same === undefined) this.#labels.set(label, new Set([object]));
+    else same.add(object);
+  }
+
+  #unindex(object: SessionObject): void {
+    const label = labelKey(object.attributes.get(CKA.LABEL));
+    const same = this.#labels.get(label);
+    same?.delete(object);
+    if (same?.size === 0) this.#labels.delete(label);
   }
 
   /** Whether this session may make, change or destroy an object that is on the token, or private. */

@@ -158,9 +158,10 @@ const copyFromToken = async (session: Session, handle: number, template: readonl
 export const changeObject = (session: Session, handle: number, template: readonly Attribute[]): Later<void> => {
   const object = session.application.sessionObject(handle, 'object');
   if (object === undefined) return changeOnToken(session, handle, template);
-  for (const [type, value] of allowedChanges(session, object, template)) {
-    object.attributes.set(type, type === CKA.VALUE && value instanceof Uint8Array ? Buffer.from(value) : value);
-  }
+  const changed = allowedChanges(session, object, template);
+  const value = changed.get(CKA.VALUE);
+  if (value instanceof Uint8Array) changed.set(CKA.VALUE, Buffer.from(value));
+  session.application.changeObject(object, changed);
 };
 
 const allowedChanges = (session: Session, object: ObjectView, template: readonly Attribute[]): AttributeMap => {
