@@ -208,6 +208,8 @@ export interface FrameServer {
    */
   send(connection: number, callCode: number, body: Uint8Array): void;
   closeConnection(connection: number): void;
+  /** Changes `spinMicroseconds`. From the server's own thread. */
+  setSpin(microseconds: number): void;
   /** Counters for health and tests. */
   statistics(): { readonly connections: number; readonly frames: number; readonly rejected: number };
   /** Closes the socket and every connection; the next `turn` reports them to `close` and returns 'stopped'. */

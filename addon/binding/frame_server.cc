@@ -26,6 +26,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
                            InstanceMethod<&FrameServer::Send>("send"),
                            InstanceMethod<&FrameServer::CloseConnection>("closeConnection"),
                            InstanceMethod<&FrameServer::Statistics>("statistics"),
+                           InstanceMethod<&FrameServer::SetSpin>("setSpin"),
                            InstanceMethod<&FrameServer::Stop>("stop"),
                        });
   }
@@ -160,6 +161,13 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     result.Set("frames", static_cast<double>(statistics.frames));
     result.Set("rejected", static_cast<double>(statistics.rejected));
     return result;
+  }
+
+  void SetSpin(const Napi::CallbackInfo& info) {
+    if (!info[0].IsNumber()) Fail(info.Env(), "bad-argument", "the spin is a number of microseconds");
+    const int64_t spin = info[0].As<Napi::Number>().Int64Value();
+    if (spin < 0 || spin > 1'000'000) Fail(info.Env(), "bad-argument", "the spin must be between 0 and 1000000 microseconds");
+    loop_->SetSpin(static_cast<uint32_t>(spin));
   }
 
   void Stop(const Napi::CallbackInfo&) { loop_->Stop(); }

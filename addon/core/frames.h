@@ -144,6 +144,9 @@ class FrameLoop {
   // re-entrant. After kFailed and every answer but kStopped it may be called again; kStopped is the answer for ever.
   Turn Run(FrameHandler* handler);
 
+  // Changes how long the loop spins before it sleeps. From the loop's own thread, also from a handler.
+  void SetSpin(uint32_t microseconds) { options_.spin_microseconds = microseconds; }
+
   // Watches one more descriptor (the host's own event loop): Run returns kWoken rather than sleep while it is readable.
   bool Watch(int fd);
 

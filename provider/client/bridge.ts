@@ -42,7 +42,7 @@ export type ToHost = Question | Notice;
 
 /** From the main thread to the socket thread: answers to questions, by their id. */
 export type Reply =
-  | { readonly id: number; readonly kind: 'opened'; readonly context: number }
+  | { readonly id: number; readonly kind: 'opened'; readonly context: number; readonly spinUs: number }
   | { readonly id: number; readonly kind: 'refused'; readonly message: string }
   | { readonly id: number; readonly kind: 'answered'; readonly answer: unknown; readonly raw: Uint8Array<ArrayBuffer> }
   | {
@@ -62,11 +62,14 @@ interface Waiting {
 /** The socket thread's end: asks, and matches replies with who asked. */
 export class HostPort {
   readonly #port: MessagePort;
+  readonly #spin: (microseconds: number) => void;
   readonly #waiting = new Map<number, Waiting>();
   #next = 1;
 
-  constructor(port: MessagePort) {
+  /** `spin` hears what the configuration opened last wants of the socket loop. */
+  constructor(port: MessagePort, spin: (microseconds: number) => void) {
     this.#port = port;
+    this.#spin = spin;
   }
 
   tell(notice: Notice): void {
@@ -77,6 +80,7 @@ export class HostPort {
     const reply = await this.#ask({ kind: 'open', config, peer });
     // What is wrong with the configuration stands in the log: the main thread, which looked at it, wrote it there.
     if (reply.kind !== 'opened') throw new CryptokiError(CKR.DEVICE_ERROR, 'the configuration is not usable');
+    this.#spin(reply.spinUs);
     return { id: reply.context, door: this.#door(reply.context) };
   }
 

@@ -25,7 +25,7 @@ export interface ProviderConfig {
   /** Where the log goes; null for the default. */
   readonly logDir: string | null;
   readonly logLevel: LogLevel;
-  /** Microseconds that the agent's socket loop spins before it sleeps. */
+  /** Microseconds that the agent's socket loop spins before it sleeps. The loop is one: what was opened last counts. */
   readonly spinUs: number;
 }
 

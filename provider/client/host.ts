@@ -84,7 +84,7 @@ export const startHost = (options: HostOptions): Host => {
     try {
       const context = open(config ?? options.defaultConfig, peer);
       context.users++;
-      reply({ id, kind: 'opened', context: context.id });
+      reply({ id, kind: 'opened', context: context.id, spinUs: context.config.spinUs });
     } catch (error) {
       const message = error instanceof ConfigError ? error.message : 'the configuration cannot be opened';
       log.write('error', { peer: peer.pid, uid: peer.uid }, message);

@@ -38,8 +38,8 @@ const userNames = (): ((uid: number) => string) => {
 };
 
 const listen = async ({ port, server: options, onlyUser }: ListenOptions): Promise<void> => {
-  core.initialize({ allowUnlocked: true });
-  const host = new HostPort(port);
+  core.initialize();
+  const host = new HostPort(port, (microseconds) => server.setSpin(microseconds));
   const connections = new Map<number, Connection>();
   const dispatch = createAgentDispatcher();
   const surroundings: Surroundings = {

@@ -26,6 +26,7 @@ const defaultConfig = '/etc/dke/pkcs11.toml';
 const firstListenFd = 3;
 const maxFrame = 1 << 20;
 const maxConnections = 4096;
+/** Until a configuration says otherwise. */
 const defaultSpin = 20;
 
 class UsageError extends Error {}
@@ -51,15 +52,12 @@ const parseOptions = (argv: readonly string[], environment: NodeJS.ProcessEnv): 
 const isSystemSocket = (socket: string | null): boolean =>
   socket === null || /^\/(?:var\/)?run\/dke-pkcs11\//.test(socket);
 
-const serverOptions = (socket: string | null, environment: NodeJS.ProcessEnv): FrameServerOptions => {
-  const spin = Number(environment.DKE_AGENT_SPIN_US ?? defaultSpin);
-  return {
-    ...(socket === null ? { fd: firstListenFd } : { path: socket, mode: isSystemSocket(socket) ? 0o666 : 0o600 }),
-    spinMicroseconds: Number.isInteger(spin) && spin >= 0 && spin <= 1000 ? spin : defaultSpin,
-    maxFrame,
-    maxConnections,
-  };
-};
+const serverOptions = (socket: string | null): FrameServerOptions => ({
+  ...(socket === null ? { fd: firstListenFd } : { path: socket, mode: isSystemSocket(socket) ? 0o666 : 0o600 }),
+  spinMicroseconds: defaultSpin,
+  maxFrame,
+  maxConnections,
+});
 
 /** Runs until it is told to stop. The exit code: 0 stopped as asked, 1 failed. */
 const run = async ({ socket, idleSeconds }: AgentOptions, environment: NodeJS.ProcessEnv): Promise<number> => {
@@ -71,7 +69,7 @@ const run = async ({ socket, idleSeconds }: AgentOptions, environment: NodeJS.Pr
   const { port1, port2 } = new MessageChannel();
   const workerData: ListenOptions = {
     port: port2,
-    server: serverOptions(socket, environment),
+    server: serverOptions(socket),
     onlyUser: isSystemSocket(socket) ? null : (process.geteuid?.() ?? null),
   };
   const file = import.meta.url.endsWith('.ts') ? './listen.ts' : './listen.js';
