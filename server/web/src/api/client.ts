@@ -1,0 +1,150 @@
+// One call of the console's API from the page: same origin, JSON only, the session's HttpOnly cookie sent by the browser.
+// The server refuses a change whose Origin or Sec-Fetch-Site is foreign or whose body is not JSON; nothing secret is kept
+// here. Failures become ApiProblem: a problem document (RFC 9457), or what stands in for one when no server answered.
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+
+/** A call as a person would write it: shown by every form, sent by `send`. */
+export interface ApiCall {
+  readonly method: Method;
+  /** Absolute path, already encoded: `/api/keys/0199…`. */
+  readonly path: string;
+  readonly query?: Query | undefined;
+  readonly body?: object | undefined;
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface FieldFault {
+  /** Path of the field in the request, joined by dots. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Why a call did not succeed. `status` is 0 when no answer came. */
+export class ApiProblem extends Error {
+  override readonly name = 'ApiProblem';
+  readonly status: number;
+  readonly code: string;
+  readonly title: string;
+  readonly hint: string | undefined;
+  readonly permission: string | undefined;
+  readonly requestId: string | undefined;
+  readonly fields: readonly FieldFault[];
+
+  constructor(init: {
+    status: number;
+    code: string;
+    title: string;
+    detail: string;
+    hint?: string | undefined;
+    permission?: string | undefined;
+    requestId?: string | undefined;
+    fields?: readonly FieldFault[] | undefined;
+  }) {
+    super(init.detail);
+    this.status = init.status;
+    this.code = init.code;
+    this.title = init.title;
+    this.hint = init.hint;
+    this.permission = init.permission;
+    this.requestId = init.requestId;
+    this.fields = init.fields ?? [];
+  }
+}
+
+export interface SendOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** For creates: the same value on a repeat gives the first answer again. */
+  readonly idempotencyKey?: string | undefined;
+  /** Entity tag read before; the server refuses the change when the resource has moved on. */
+  readonly ifMatch?: string | undefined;
+}
+
+export interface Answer<T> {
+  readonly data: T;
+  readonly etag: string | undefined;
+}
+
+/** Path and query string of a call. Empty and undefined query values are left out. */
+export const formatTarget = ({ path, query }: Pick<ApiCall, 'path' | 'query'>): string => {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined && value !== '') search.set(name, String(value));
+  }
+  const text = search.toString();
+  return text === '' ? path : `${path}?${text}`;
+};
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+const readFields = (value: unknown): readonly FieldFault[] =>
+  Array.isArray(value)
+    ? value.flatMap((entry: unknown) => {
+        if (!isRecord(entry)) return [];
+        const message = text(entry.message);
+        return message === undefined ? [] : [{ path: text(entry.path) ?? '', message }];
+      })
+    : [];
+
+const readProblem = async (response: Response): Promise<ApiProblem> => {
+  const body: unknown = await response.json().catch(() => undefined);
+  const document = isRecord(body) ? body : {};
+  return new ApiProblem({
+    status: response.status,
+    code: text(document.code) ?? 'unexpected-answer',
+    title: text(document.title) ?? `The server answered ${response.status}`,
+    detail: text(document.detail) ?? text(document.title) ?? 'The answer holds no explanation.',
+    hint: text(document.hint),
+    permission: text(document.permission),
+    requestId: text(document.requestId) ?? response.headers.get('x-request-id') ?? undefined,
+    fields: readFields(document.errors),
+  });
+};
+
+/** Sends a call and reads its JSON answer; an answer without content gives `undefined` as data. Throws ApiProblem. */
+export const sendForAnswer = async <T>(call: ApiCall, options: SendOptions = {}): Promise<Answer<T>> => {
+  const headers = new Headers({ accept: 'application/json, application/problem+json' });
+  if (call.method !== 'GET') headers.set('content-type', 'application/json');
+  if (options.idempotencyKey !== undefined) headers.set('idempotency-key', options.idempotencyKey);
+  if (options.ifMatch !== undefined) headers.set('if-match', options.ifMatch);
+  let response: Response;
+  try {
+    response = await fetch(formatTarget(call), {
+      method: call.method,
+      headers,
+      credentials: 'same-origin',
+      cache: 'no-store',
+      redirect: 'error',
+      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
+    throw new ApiProblem({
+      status: 0,
+      code: 'unreachable',
+      title: 'The server cannot be reached',
+      detail: 'No answer came back.',
+      hint: 'Check the network and that the service is running, then try again.',
+    });
+  }
+  if (!response.ok) throw await readProblem(response);
+  const etag = response.headers.get('etag') ?? undefined;
+  if (response.status === 204) return { data: undefined as T, etag };
+  try {
+    return { data: (await response.json()) as T, etag };
+  } catch {
+    throw new ApiProblem({
+      status: response.status,
+      code: 'unexpected-answer',
+      title: 'The answer is not JSON',
+      detail: 'Something between this page and the service changed the answer.',
+    });
+  }
+};
+
+/** Like `sendForAnswer`, for callers that need no entity tag. */
+export const send = async <T>(call: ApiCall, options: SendOptions = {}): Promise<T> =>
+  (await sendForAnswer<T>(call, options)).data;

@@ -1,0 +1,25 @@
+// The shapes of the API's answers, gathered from the contract that the server validates against. Types only: no schema
+// reaches the pages' script.
+
+export type { AuditKind, AuditRecord } from '../../../fronts/contract/api/audit.ts';
+export type {
+  Endpoint,
+  EndpointCredential,
+  EndpointRequest,
+  ProxyConfiguration,
+} from '../../../fronts/contract/api/endpoints.ts';
+export type { DeletedKey, Key, KeyVersion } from '../../../fronts/contract/api/keys.ts';
+export type { BlastRadius, DestroyedMasterKey, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
+export type { Problem } from '../../../fronts/contract/api/row.ts';
+export type { Session } from '../../../fronts/contract/api/session.ts';
+export type { Status } from '../../../fronts/contract/api/status.ts';
+export type {
+  AccessGuid,
+  Application,
+  Instance,
+  IssuedAccessGuid,
+  RegisteredApplication,
+} from '../../../fronts/contract/api/tde-applications.ts';
+export type { TdeGroup } from '../../../fronts/contract/api/tde-groups.ts';
+export type { IssuedToken, Token } from '../../../fronts/contract/api/tokens.ts';
+export type { Vault } from '../../../fronts/contract/api/vaults.ts';

@@ -1,0 +1,30 @@
+// How long answers are kept, and what a lost session does: any 401 puts the sign-in page in place of the page, at the same URL.
+
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
+import { ApiProblem } from '../api/client.ts';
+import { sessionQuery } from './session.ts';
+
+export const createQueryClient = (): QueryClient => {
+  const noticeSignOut = (error: unknown): void => {
+    if (error instanceof ApiProblem && error.status === 401) client.setQueryData(sessionQuery.queryKey, null);
+  };
+  const client = new QueryClient({
+    queryCache: new QueryCache({ onError: noticeSignOut }),
+    mutationCache: new MutationCache({
+      // A refused token at sign-in is a 401 too; nobody is signed in then, and setting null again changes nothing.
+      onError: noticeSignOut,
+    }),
+    defaultOptions: {
+      queries: {
+        staleTime: 5_000,
+        // Only what may pass by itself is tried again: no answer, or a server that is starting or draining.
+        retry: (count, error) =>
+          count < 2 &&
+          error instanceof ApiProblem &&
+          (error.status === 0 || error.status === 503 || error.status === 504),
+      },
+      mutations: { retry: false },
+    },
+  });
+  return client;
+};

@@ -1,0 +1,131 @@
+// The pages' addresses: each mirrors the path of the API resource it shows. Every page is a chunk of its own, loaded when
+// it is first opened (or pointed at).
+
+import { createRootRoute, createRoute, createRouter, Link, lazyRouteComponent } from '@tanstack/react-router';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState, ProblemView } from '../components/problem-view.tsx';
+import { Shell } from './shell.tsx';
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: () => (
+    <Page title="No such page">
+      <Panel>
+        <EmptyState title="This address leads nowhere">
+          Go to the{' '}
+          <Link to="/" className="link">
+            overview
+          </Link>{' '}
+          or choose from the navigation.
+        </EmptyState>
+      </Panel>
+    </Page>
+  ),
+});
+
+/** A text in the address; anything else is ignored. */
+const text = (value: unknown): string | undefined => {
+  if (typeof value === 'string' && value !== '') return value;
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+};
+
+/** Keeps the named filters of an address, leaving out the absent ones. */
+const readFilters =
+  <Name extends string>(...names: readonly Name[]) =>
+  (search: Record<string, unknown>): { [name in Name]?: string | undefined } => {
+    const filters: { [name in Name]?: string | undefined } = {};
+    for (const name of names) {
+      const value = text(search[name]);
+      if (value !== undefined) filters[name] = value;
+    }
+    return filters;
+  };
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  component: lazyRouteComponent(() => import('../pages/overview.tsx'), 'OverviewPage'),
+});
+const vaults = createRoute({
+  getParentRoute: () => root,
+  path: '/vaults',
+  component: lazyRouteComponent(() => import('../pages/vaults.tsx'), 'VaultsPage'),
+});
+const keys = createRoute({
+  getParentRoute: () => root,
+  path: '/keys',
+  validateSearch: readFilters('kind', 'state', 'vaultId'),
+  component: lazyRouteComponent(() => import('../pages/keys.tsx'), 'KeysPage'),
+});
+const key = createRoute({
+  getParentRoute: () => root,
+  path: '/keys/$id',
+  component: lazyRouteComponent(() => import('../pages/key.tsx'), 'KeyPage'),
+});
+const groups = createRoute({
+  getParentRoute: () => root,
+  path: '/tde/groups',
+  component: lazyRouteComponent(() => import('../pages/tde-groups.tsx'), 'TdeGroupsPage'),
+});
+const applications = createRoute({
+  getParentRoute: () => root,
+  path: '/tde/applications',
+  validateSearch: readFilters('groupId'),
+  component: lazyRouteComponent(() => import('../pages/tde-applications.tsx'), 'TdeApplicationsPage'),
+});
+const application = createRoute({
+  getParentRoute: () => root,
+  path: '/tde/applications/$id',
+  component: lazyRouteComponent(() => import('../pages/tde-application.tsx'), 'TdeApplicationPage'),
+});
+const endpoints = createRoute({
+  getParentRoute: () => root,
+  path: '/endpoints',
+  component: lazyRouteComponent(() => import('../pages/endpoints.tsx'), 'EndpointsPage'),
+});
+const endpoint = createRoute({
+  getParentRoute: () => root,
+  path: '/endpoints/$id',
+  component: lazyRouteComponent(() => import('../pages/endpoint.tsx'), 'EndpointPage'),
+});
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: '/audit',
+  validateSearch: readFilters('kind', 'actorId', 'subjectId', 'requestId', 'from', 'to'),
+  component: lazyRouteComponent(() => import('../pages/audit.tsx'), 'AuditPage'),
+});
+const tokens = createRoute({
+  getParentRoute: () => root,
+  path: '/tokens',
+  component: lazyRouteComponent(() => import('../pages/tokens.tsx'), 'TokensPage'),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([
+    overview,
+    vaults,
+    keys,
+    key,
+    groups,
+    applications,
+    application,
+    endpoints,
+    endpoint,
+    audit,
+    tokens,
+  ]),
+  defaultPreload: 'intent',
+  defaultPreloadStaleTime: 0,
+  scrollRestoration: true,
+  defaultErrorComponent: ({ error, reset }) => (
+    <Page title="This page cannot be shown">
+      <ProblemView error={error} onRetry={reset} />
+    </Page>
+  ),
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

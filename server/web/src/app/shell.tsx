@@ -1,0 +1,180 @@
+// The frame around every page: navigation by object, the theme, who is signed in. Without a session it is the sign-in page,
+// at the URL that was asked for.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link, type LinkProps, Outlet, useRouter } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import { IconButton } from '../components/button.tsx';
+import { Icon, type IconName, Mark } from '../components/icon.tsx';
+import { ProblemView } from '../components/problem-view.tsx';
+import { ThemeToggle } from '../components/theme-toggle.tsx';
+import { sessionQuery, useSignOut } from './session.ts';
+import { SignIn } from './sign-in.tsx';
+
+interface NavigationItem {
+  readonly to: NonNullable<LinkProps['to']>;
+  readonly text: string;
+  readonly icon: IconName;
+  readonly exact?: boolean;
+}
+
+const navigation: readonly { readonly title: string | null; readonly items: readonly NavigationItem[] }[] = [
+  { title: null, items: [{ to: '/', text: 'Overview', icon: 'overview', exact: true }] },
+  {
+    title: 'Keys',
+    items: [
+      { to: '/vaults', text: 'Vaults', icon: 'vault' },
+      { to: '/keys', text: 'Keys', icon: 'key' },
+    ],
+  },
+  {
+    title: 'Database encryption',
+    items: [
+      { to: '/tde/groups', text: 'Groups', icon: 'group' },
+      { to: '/tde/applications', text: 'Applications', icon: 'application' },
+    ],
+  },
+  { title: 'Cloud key stores', items: [{ to: '/endpoints', text: 'Key store endpoints', icon: 'endpoint' }] },
+  {
+    title: 'Accountability',
+    items: [
+      { to: '/audit', text: 'Audit log', icon: 'audit' },
+      { to: '/tokens', text: 'API tokens', icon: 'token' },
+    ],
+  },
+];
+
+const Navigation = ({ onNavigate }: { onNavigate?: () => void }) => (
+  <nav aria-label="Main" className="flex-1 space-y-5 overflow-y-auto px-3 py-4">
+    {navigation.map((section) => (
+      <div key={section.title ?? 'top'}>
+        {section.title !== null && <p className="mb-1 px-2.5 text-xs font-medium text-muted">{section.title}</p>}
+        <ul className="space-y-0.5">
+          {section.items.map((item) => (
+            <li key={item.text}>
+              <Link
+                to={item.to}
+                activeOptions={{ exact: item.exact ?? false, includeSearch: false }}
+                {...(onNavigate === undefined ? {} : { onClick: onNavigate })}
+                className="flex min-h-9 items-center gap-2.5 rounded-md px-2.5 py-1.5 transition-colors"
+                activeProps={{ className: 'bg-accent-soft text-accent font-semibold' }}
+                inactiveProps={{ className: 'text-ink hover:bg-hover' }}
+              >
+                <Icon name={item.icon} className="size-5" />
+                {item.text}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </div>
+    ))}
+  </nav>
+);
+
+const Account = ({ name }: { name: string }) => {
+  const signOut = useSignOut();
+  return (
+    <div className="space-y-3 border-t border-line px-4 py-3">
+      <div className="flex items-center justify-between gap-2">
+        <div className="min-w-0">
+          <p className="text-xs text-muted">Signed in as</p>
+          <p className="truncate font-medium" title={name}>
+            {name}
+          </p>
+        </div>
+        <IconButton icon="signOut" label="Sign out" onClick={() => signOut.mutate()} className="-mr-2" />
+      </div>
+      {signOut.error !== null && <ProblemView error={signOut.error} compact />}
+      <ThemeToggle />
+    </div>
+  );
+};
+
+const Brand = () => (
+  <Link to="/" className="flex items-center gap-2.5 rounded-md">
+    <Mark className="size-7" />
+    <span className="font-semibold tracking-tight">DKE console</span>
+  </Link>
+);
+
+/** The navigation on narrow screens: a modal drawer. */
+const Drawer = ({ name }: { name: string }) => {
+  const ref = useRef<HTMLDialogElement>(null);
+  return (
+    <>
+      <IconButton icon="menu" label="Open navigation" onClick={() => ref.current?.showModal()} />
+      <dialog
+        ref={ref}
+        aria-label="Navigation"
+        closedby="any"
+        className="m-0 h-dvh max-h-none w-72 max-w-[85vw] bg-surface shadow-float"
+      >
+        <div className="flex h-full flex-col">
+          <div className="flex items-center justify-between border-b border-line py-2 pr-2 pl-4">
+            <Brand />
+            <IconButton icon="close" label="Close navigation" onClick={() => ref.current?.close()} />
+          </div>
+          <Navigation onNavigate={() => ref.current?.close()} />
+          <Account name={name} />
+        </div>
+      </dialog>
+    </>
+  );
+};
+
+/** After a change of page the heading gets the focus, so that keyboard and screen reader start at the new content. */
+const useFocusOnNavigation = (): void => {
+  const router = useRouter();
+  useEffect(
+    () =>
+      router.subscribe('onRendered', ({ fromLocation, toLocation }) => {
+        if (fromLocation === undefined || fromLocation.pathname === toLocation.pathname) return;
+        document.querySelector<HTMLElement>('#main h1')?.focus({ preventScroll: true });
+      }),
+    [router],
+  );
+};
+
+export const Shell = () => {
+  const session = useQuery(sessionQuery);
+  useFocusOnNavigation();
+  if (session.data === null) return <SignIn />;
+  if (session.data === undefined) {
+    return (
+      <main className="mx-auto max-w-lg px-4 py-16">
+        {session.error === null ? (
+          <p className="text-center text-muted" role="status">
+            Opening the console…
+          </p>
+        ) : (
+          <ProblemView error={session.error} onRetry={() => void session.refetch()} />
+        )}
+      </main>
+    );
+  }
+  const name = session.data.name;
+  return (
+    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+      <a
+        href="#main"
+        className="sr-only rounded-md bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50"
+      >
+        Skip to content
+      </a>
+      <aside className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface lg:flex">
+        <div className="px-5 pt-5 pb-1">
+          <Brand />
+        </div>
+        <Navigation />
+        <Account name={name} />
+      </aside>
+      <header className="sticky top-0 z-30 flex items-center gap-1 border-b border-line bg-surface px-2 py-1.5 lg:hidden">
+        <Drawer name={name} />
+        <Brand />
+      </header>
+      <main id="main" tabIndex={-1} className="min-w-0 outline-none">
+        <Outlet />
+      </main>
+    </div>
+  );
+};

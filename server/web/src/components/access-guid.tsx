@@ -1,0 +1,46 @@
+// An issued access_guid, shown once, with the file that a database host needs: pkcs11.toml, saved from the same answer so that
+// the credential does not travel twice.
+
+import type { IssuedAccessGuid } from '../api/types.ts';
+import { Button } from './button.tsx';
+import { SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
+
+export const AccessGuidDialog = ({
+  applicationName,
+  issued,
+  onClose,
+}: {
+  applicationName: string;
+  issued: IssuedAccessGuid;
+  onClose: () => void;
+}) => (
+  <SecretOnceDialog
+    title={`Credential of “${applicationName}”`}
+    notice="This is the only time the access_guid is shown: the service keeps a keyed hash of it. Whoever has it can use this application's master keys."
+    taken="I have stored the access_guid or the configuration file"
+    onClose={onClose}
+  >
+    <SecretValue label="access_guid" value={issued.accessGuid} />
+    <SecretValue label="server_url (embeds the access_guid)" value={issued.config.server_url} />
+    <div className="space-y-2">
+      <p className="font-medium">Configuration bundle</p>
+      <p className="text-muted">
+        Put the file where <code>DKE_PKCS11_CONF</code> points to on the database host, then let only the database OS
+        user read it:
+      </p>
+      <pre className="overflow-x-auto rounded-md bg-sunken p-3 text-xs">
+        chown oracle:oinstall pkcs11.toml{'\n'}chmod {issued.config.mode} pkcs11.toml
+      </pre>
+      <p className="text-muted">
+        The library goes to <code className="break-all">{issued.config.library}</code>.
+      </p>
+      <Button
+        icon="download"
+        onClick={() => saveFile('pkcs11.toml', issued.config.pkcs11_toml, 'application/toml')}
+        className="max-sm:w-full"
+      >
+        Download pkcs11.toml
+      </Button>
+    </div>
+  </SecretOnceDialog>
+);

@@ -1,0 +1,27 @@
+// One resource on a page: a skeleton while it is read, the problem when it cannot be, the content when it is there.
+
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { ProblemView } from './problem-view.tsx';
+
+export const Async = <Data,>({
+  query,
+  lines = 4,
+  children,
+}: {
+  query: UseQueryResult<Data>;
+  /** Height of the skeleton, in lines. */
+  lines?: number;
+  children: (data: Data) => ReactNode;
+}) => {
+  if (query.data !== undefined) return children(query.data);
+  if (query.error !== null) return <ProblemView error={query.error} onRetry={() => void query.refetch()} />;
+  return (
+    <div role="status" aria-label="Loading" className="space-y-3">
+      {Array.from({ length: lines }, (_, line) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: placeholders have no identity
+        <div key={line} className={`skeleton h-4 ${line % 2 === 0 ? 'w-2/3' : 'w-1/2'}`} />
+      ))}
+    </div>
+  );
+};

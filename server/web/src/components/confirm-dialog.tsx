@@ -1,0 +1,53 @@
+// Confirmation by typing the name, for what cannot be taken back or stops somebody else's work. The consequence stands above the
+// field, and the button stays shut until the text matches exactly (identifiers are case-sensitive).
+
+import { type ReactNode, useState } from 'react';
+import { Dialog } from './dialog.tsx';
+import { TextField } from './field.tsx';
+import { CallForm, type CallFormProps } from './form.tsx';
+
+export const ConfirmDialog = <Result,>({
+  title,
+  expected,
+  expectedKind,
+  ready = true,
+  wide = false,
+  children,
+  ...form
+}: Omit<CallFormProps<Result>, 'children' | 'submitDisabled' | 'submitTone'> & {
+  title: string;
+  /** What to type, exactly. */
+  expected: string;
+  /** What that text is: "key name". */
+  expectedKind: string;
+  /** False while the impact is still being read: nobody confirms what is not shown yet. */
+  ready?: boolean;
+  wide?: boolean;
+  onCancel: () => void;
+  children: ReactNode;
+}) => {
+  const [typed, setTyped] = useState('');
+  return (
+    <Dialog title={title} onClose={form.onCancel} wide={wide}>
+      <CallForm {...form} submitTone="danger" submitDisabled={!ready || typed !== expected}>
+        {() => (
+          <>
+            <div className="space-y-3">{children}</div>
+            <TextField
+              label={`Type the ${expectedKind} to confirm`}
+              help={
+                <>
+                  Exactly <code className="font-semibold break-all text-ink">{expected}</code>
+                </>
+              }
+              value={typed}
+              onValue={setTyped}
+              autoCapitalize="off"
+              mono
+            />
+          </>
+        )}
+      </CallForm>
+    </Dialog>
+  );
+};

@@ -1,0 +1,152 @@
+// Form fields: a visible label, help below it, the fault beside it; all three known to assistive technology.
+
+import { type ComponentProps, type ReactNode, useId } from 'react';
+
+interface FieldFrame {
+  readonly label: string;
+  readonly help?: ReactNode;
+  readonly fault?: string | undefined;
+  readonly optional?: boolean;
+}
+
+const control =
+  'w-full min-h-9 rounded-md border border-line-strong bg-surface px-3 py-1.5 text-sm text-ink placeholder:text-muted disabled:bg-quiet-soft disabled:text-muted aria-invalid:border-danger';
+
+const Frame = ({ id, label, help, fault, optional, children }: FieldFrame & { id: string; children: ReactNode }) => (
+  <div className="space-y-1">
+    <label htmlFor={id} className="flex items-baseline justify-between gap-2 font-medium">
+      {label}
+      {optional === true && <span className="text-xs font-normal text-muted">optional</span>}
+    </label>
+    {children}
+    {fault !== undefined && (
+      <p id={`${id}-fault`} className="text-danger">
+        {fault}
+      </p>
+    )}
+    {help !== undefined && (
+      <p id={`${id}-help`} className="text-xs text-muted">
+        {help}
+      </p>
+    )}
+  </div>
+);
+
+const describe = (id: string, { help, fault }: FieldFrame): string | undefined =>
+  [fault === undefined ? '' : `${id}-fault`, help === undefined ? '' : `${id}-help`].join(' ').trim() || undefined;
+
+export const TextField = ({
+  label,
+  help,
+  fault,
+  optional = false,
+  onValue,
+  mono = false,
+  ...rest
+}: FieldFrame & { onValue: (value: string) => void; mono?: boolean } & Omit<
+    ComponentProps<'input'>,
+    'onChange' | 'id'
+  >) => {
+  const id = useId();
+  const frame = { label, help, fault, optional };
+  return (
+    <Frame id={id} {...frame}>
+      <input
+        type="text"
+        autoComplete="off"
+        spellCheck={false}
+        required={!optional}
+        {...rest}
+        id={id}
+        aria-invalid={fault !== undefined || undefined}
+        aria-describedby={describe(id, frame)}
+        onChange={(event) => onValue(event.target.value)}
+        className={`${control} ${mono ? 'font-mono' : ''}`}
+      />
+    </Frame>
+  );
+};
+
+export interface Choice {
+  readonly value: string;
+  readonly text: string;
+  readonly disabled?: boolean;
+}
+
+export const SelectField = ({
+  label,
+  help,
+  fault,
+  optional = false,
+  choices,
+  placeholder,
+  onValue,
+  ...rest
+}: FieldFrame & {
+  choices: readonly Choice[];
+  /** Text of the empty choice; without it there is none. */
+  placeholder?: string;
+  onValue: (value: string) => void;
+} & Omit<ComponentProps<'select'>, 'onChange' | 'id' | 'children'>) => {
+  const id = useId();
+  const frame = { label, help, fault, optional };
+  return (
+    <Frame id={id} {...frame}>
+      <select
+        required={!optional}
+        {...rest}
+        id={id}
+        aria-invalid={fault !== undefined || undefined}
+        aria-describedby={describe(id, frame)}
+        onChange={(event) => onValue(event.target.value)}
+        className={control}
+      >
+        {placeholder !== undefined && <option value="">{placeholder}</option>}
+        {choices.map((choice) => (
+          <option key={choice.value} value={choice.value} disabled={choice.disabled}>
+            {choice.text}
+          </option>
+        ))}
+      </select>
+    </Frame>
+  );
+};
+
+export const CheckField = ({
+  label,
+  help,
+  checked,
+  onValue,
+  disabled = false,
+}: {
+  label: string;
+  help?: ReactNode;
+  checked: boolean;
+  onValue: (checked: boolean) => void;
+  disabled?: boolean;
+}) => {
+  const id = useId();
+  return (
+    <div className="flex gap-2.5">
+      <input
+        id={id}
+        type="checkbox"
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onValue(event.target.checked)}
+        aria-describedby={help === undefined ? undefined : `${id}-help`}
+        className="mt-0.5 size-4 shrink-0 accent-accent"
+      />
+      <div>
+        <label htmlFor={id} className="font-medium">
+          {label}
+        </label>
+        {help !== undefined && (
+          <p id={`${id}-help`} className="text-xs text-muted">
+            {help}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+};

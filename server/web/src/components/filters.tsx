@@ -1,0 +1,111 @@
+// Filters above a list: they live in the address, so that a filtered list can be bookmarked, sent and gone back to.
+
+import { type ReactNode, useEffect, useId, useState } from 'react';
+import { Button } from './button.tsx';
+import type { Choice } from './field.tsx';
+
+const control =
+  'min-h-9 w-full rounded-md border border-line-strong/70 bg-surface px-2.5 py-1 text-sm text-ink placeholder:text-muted';
+
+export const FilterBar = ({
+  active,
+  onClear,
+  children,
+}: {
+  active: boolean;
+  onClear: () => void;
+  children: ReactNode;
+}) => (
+  <search className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3">
+    {children}
+    {active && (
+      <Button tone="quiet" icon="close" onClick={onClear}>
+        Clear
+      </Button>
+    )}
+  </search>
+);
+
+export const SelectFilter = ({
+  label,
+  value,
+  choices,
+  onValue,
+}: {
+  label: string;
+  value: string | undefined;
+  choices: readonly Choice[];
+  onValue: (value: string | undefined) => void;
+}) => {
+  const id = useId();
+  return (
+    <div className="min-w-36 max-sm:w-full">
+      <label htmlFor={id} className="mb-0.5 block text-xs text-muted">
+        {label}
+      </label>
+      <select
+        id={id}
+        value={value ?? ''}
+        onChange={(event) => onValue(event.target.value === '' ? undefined : event.target.value)}
+        className={control}
+      >
+        <option value="">All</option>
+        {choices.map((choice) => (
+          <option key={choice.value} value={choice.value}>
+            {choice.text}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+};
+
+const settleAfter = 350;
+
+/** A text filter; it takes effect when typing pauses, or at once with Enter. */
+export const TextFilter = ({
+  label,
+  value,
+  placeholder,
+  type = 'search',
+  onValue,
+}: {
+  label: string;
+  value: string | undefined;
+  placeholder?: string;
+  type?: 'search' | 'datetime-local';
+  onValue: (value: string | undefined) => void;
+}) => {
+  const id = useId();
+  const [draft, setDraft] = useState(value ?? '');
+  useEffect(() => setDraft(value ?? ''), [value]);
+  const apply = (next: string): void => {
+    const wanted = next.trim() === '' ? undefined : next.trim();
+    if (wanted !== value) onValue(wanted);
+  };
+  useEffect(() => {
+    if (draft.trim() === (value ?? '')) return undefined;
+    const timer = setTimeout(() => apply(draft), settleAfter);
+    return () => clearTimeout(timer);
+  });
+  return (
+    <div className="min-w-36 max-sm:w-full sm:flex-1 sm:max-w-64">
+      <label htmlFor={id} className="mb-0.5 block text-xs text-muted">
+        {label}
+      </label>
+      <input
+        id={id}
+        type={type}
+        value={draft}
+        placeholder={placeholder}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={(event) => setDraft(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') apply(draft);
+        }}
+        className={control}
+      />
+    </div>
+  );
+};

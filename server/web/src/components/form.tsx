@@ -1,0 +1,83 @@
+// A form that makes one API call: it shows the call, sends it once per press, and keeps the answer's faults in place.
+
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { type ApiCall, ApiProblem, type Method, send } from '../api/client.ts';
+import { ApiCallView } from './api-call.tsx';
+import { Button, type ButtonTone } from './button.tsx';
+import { Dialog, DialogActions } from './dialog.tsx';
+import { ProblemView } from './problem-view.tsx';
+
+export interface CallFormProps<Result> {
+  readonly call: ApiCall & { readonly method: Exclude<Method, 'GET'> };
+  /** A create, which a repeat after a lost answer must not make twice. */
+  readonly creates?: boolean;
+  readonly ifMatch?: string | undefined;
+  /** The body holds a secret: the form shows the call without it. */
+  readonly secretBody?: boolean;
+  readonly submitLabel: string;
+  readonly submitTone?: ButtonTone;
+  readonly submitDisabled?: boolean;
+  readonly onDone: (result: Result) => void | Promise<void>;
+  readonly onCancel?: () => void;
+  /** Receives the fault of a field by its path in the body. */
+  readonly children: (fault: (path: string) => string | undefined) => ReactNode;
+}
+
+export const CallForm = <Result,>({
+  call,
+  creates = false,
+  ifMatch,
+  secretBody = false,
+  submitLabel,
+  submitTone = 'primary',
+  submitDisabled = false,
+  onDone,
+  onCancel,
+  children,
+}: CallFormProps<Result>) => {
+  // One key per opened form and body: pressing again after a lost answer repeats the same create, an edited form makes a new one.
+  const [attempt, setAttempt] = useState<{ body: string; key: string } | null>(null);
+  const mutation = useMutation<Result, unknown, void>({
+    mutationFn: () => {
+      if (!creates) return send<Result>(call, { ifMatch });
+      const body = JSON.stringify(call.body);
+      const current = attempt?.body === body ? attempt : { body, key: crypto.randomUUID() };
+      setAttempt(current);
+      return send<Result>(call, { idempotencyKey: current.key, ifMatch });
+    },
+    onSuccess: onDone,
+  });
+  const fields = mutation.error instanceof ApiProblem ? mutation.error.fields : [];
+
+  return (
+    <form
+      className="space-y-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!mutation.isPending && !submitDisabled) mutation.mutate();
+      }}
+    >
+      {children((path) => fields.find((field) => field.path === path)?.message)}
+      {mutation.error !== null && <ProblemView error={mutation.error} compact />}
+      <ApiCallView call={call} secretBody={secretBody} />
+      <DialogActions>
+        {onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}
+        <Button type="submit" tone={submitTone} busy={mutation.isPending} disabled={submitDisabled}>
+          {submitLabel}
+        </Button>
+      </DialogActions>
+    </form>
+  );
+};
+
+/** A call form in a dialog. */
+export const FormDialog = <Result,>({
+  title,
+  wide,
+  ...form
+}: CallFormProps<Result> & { title: string; wide?: boolean; onCancel: () => void }) => (
+  <Dialog title={title} onClose={form.onCancel} {...(wide === undefined ? {} : { wide })}>
+    <CallForm {...form} />
+  </Dialog>
+);

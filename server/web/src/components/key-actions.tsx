@@ -1,0 +1,128 @@
+// What can be done to a key, from its row and from its own page: enable, disable, rotate, delete. Destruction is not here: it
+// belongs to the master keys of a database application, with their blast radius.
+
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import type { Key } from '../api/types.ts';
+import { ActionDialog } from './action-dialog.tsx';
+import { useAnnounce } from './announce.tsx';
+import { ConfirmDialog } from './confirm-dialog.tsx';
+import { ActionMenu, type MenuAction } from './menu.tsx';
+
+export const keysPath = '/api/keys';
+export const keyPath = (id: string): string => `${keysPath}/${encodeURIComponent(id)}`;
+
+type Action = 'enable' | 'disable' | 'rotate' | 'delete';
+
+/** The actions that the key's state allows, and the dialog of the chosen one. */
+export const useKeyActions = (key: Key | undefined): { actions: readonly MenuAction[]; dialog: ReactNode } => {
+  const [action, setAction] = useState<Action | null>(null);
+  if (key === undefined) return { actions: [], dialog: null };
+  const actions: MenuAction[] = [];
+  if (key.state === 'active' && key.kind === 'general') {
+    actions.push({ text: 'Rotate…', icon: 'refresh', onSelect: () => setAction('rotate') });
+  }
+  if (key.state === 'active') actions.push({ text: 'Disable…', icon: 'pause', onSelect: () => setAction('disable') });
+  if (key.state === 'disabled') actions.push({ text: 'Enable…', icon: 'active', onSelect: () => setAction('enable') });
+  if (key.state === 'active' || key.state === 'disabled') {
+    actions.push({ text: 'Delete…', icon: 'trash', danger: true, onSelect: () => setAction('delete') });
+  }
+  return {
+    actions,
+    dialog: action !== null && <KeyDialog target={key} action={action} onClose={() => setAction(null)} />,
+  };
+};
+
+export const KeyRowMenu = ({ target: key }: { target: Key }) => {
+  const { actions, dialog } = useKeyActions(key);
+  return (
+    <>
+      <ActionMenu label={`Actions on key ${key.name}`} actions={actions} />
+      {dialog}
+    </>
+  );
+};
+
+const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Action; onClose: () => void }) => {
+  const path = keyPath(key.id);
+  const shared = { renews: [keysPath], onClose };
+  if (action === 'enable') {
+    return (
+      <ActionDialog
+        {...shared}
+        title={`Enable “${key.name}”?`}
+        call={{ method: 'POST', path: `${path}/enable` }}
+        submitLabel="Enable key"
+        done={`Key “${key.name}” enabled`}
+      >
+        <p>It can be used again at once.</p>
+      </ActionDialog>
+    );
+  }
+  if (action === 'disable') {
+    return (
+      <ActionDialog
+        {...shared}
+        title={`Disable “${key.name}”?`}
+        call={{ method: 'POST', path: `${path}/disable` }}
+        submitLabel="Disable key"
+        danger
+        done={`Key “${key.name}” disabled`}
+      >
+        <p>Every use of it is refused from now on. Nothing is lost: enabling it again gives everything back.</p>
+      </ActionDialog>
+    );
+  }
+  if (action === 'rotate') {
+    return (
+      <ActionDialog
+        {...shared}
+        title={`Rotate “${key.name}”?`}
+        call={{ method: 'POST', path: `${path}/rotate` }}
+        creates
+        submitLabel="Rotate key"
+        done={`Key “${key.name}” rotated`}
+      >
+        <p>
+          A new version encrypts from now on. Version {key.currentVersion} and earlier ones stay, and keep decrypting
+          what they encrypted.
+        </p>
+      </ActionDialog>
+    );
+  }
+  return <DeleteKey target={key} onClose={onClose} />;
+};
+
+const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const call = { method: 'DELETE', path: keyPath(key.id) } as const;
+  return (
+    <ConfirmDialog
+      title={`Delete “${key.name}”?`}
+      expected={key.name}
+      expectedKind="key name"
+      call={call}
+      submitLabel="Delete key"
+      onCancel={onClose}
+      onDone={async () => {
+        await client.invalidateQueries({ queryKey: [keysPath] });
+        announce(`Key “${key.name}” deleted`);
+        onClose();
+      }}
+    >
+      {key.kind === 'master' ? (
+        <p>
+          The row stays and its shared vault copy is cleared. The application's sealed copy is untouched, so its
+          database goes on encrypting and decrypting: the next call imports the key again. To end its use for good,
+          destroy it on the application's page.
+        </p>
+      ) : (
+        <p>
+          The row stays as evidence and the copy in the vault is cleared. Every look-up answers “key not found” from now
+          on, and what was encrypted under this key cannot be read any more.
+        </p>
+      )}
+    </ConfirmDialog>
+  );
+};

@@ -1,0 +1,88 @@
+// A list from the API in pages by cursor: loading, refused, empty and filtered-empty states, and "show more" at the end. The
+// server filters and pages, so that a list of a hundred thousand rows costs what is looked at.
+
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { type Query, send } from '../api/client.ts';
+import { Button } from './button.tsx';
+import { DataTable, type DataTableProps, TableSkeleton } from './data-table.tsx';
+import { EmptyState, ProblemView } from './problem-view.tsx';
+
+/** One page of a list, as every list of the API answers. */
+export interface ListPage<Row> {
+  readonly items: readonly Row[];
+  /** Cursor of the following page; null at the end. */
+  readonly next: string | null;
+}
+
+const pageSize = 50;
+
+/** Reads a list page by page. The key begins with the path, so that a change can renew every filter's view of it. */
+export const useList = <Row,>(path: string, filters: Query = {}) =>
+  useInfiniteQuery({
+    queryKey: [path, 'list', filters],
+    queryFn: ({ pageParam, signal }) =>
+      send<ListPage<Row>>(
+        { method: 'GET', path, query: { ...filters, limit: pageSize, after: pageParam } },
+        { signal },
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.next ?? undefined,
+  });
+
+export const ListView = <Row,>({
+  list,
+  empty,
+  filtered = false,
+  onClearFilters,
+  ...table
+}: Omit<DataTableProps<Row>, 'rows'> & {
+  list: ReturnType<typeof useList<Row>>;
+  /** Shown when there is nothing at all. */
+  empty: ReactNode;
+  /** True while a filter is set: an empty answer then means something else. */
+  filtered?: boolean;
+  onClearFilters?: () => void;
+}) => {
+  if (list.data === undefined) {
+    return list.error === null ? (
+      <TableSkeleton />
+    ) : (
+      <div className="p-4">
+        <ProblemView error={list.error} onRetry={() => void list.refetch()} />
+      </div>
+    );
+  }
+  const rows = list.data.pages.flatMap((page) => page.items);
+  if (rows.length === 0) {
+    if (!filtered) return empty;
+    return (
+      <EmptyState
+        title="Nothing matches these filters"
+        action={onClearFilters !== undefined && <Button onClick={onClearFilters}>Clear filters</Button>}
+      >
+        The list is not empty, but no entry fits all of them.
+      </EmptyState>
+    );
+  }
+  return (
+    <>
+      <DataTable {...table} rows={rows} />
+      <div className="flex flex-wrap items-center justify-between gap-3 border-t border-line px-4 py-2.5 text-xs text-muted">
+        <p role="status">
+          {rows.length} shown{list.hasNextPage ? ', there are more' : ''}
+        </p>
+        {list.hasNextPage && (
+          <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+            Show more
+          </Button>
+        )}
+      </div>
+      {list.error !== null && (
+        <div className="p-4 pt-0">
+          <ProblemView error={list.error} onRetry={() => void list.fetchNextPage()} compact />
+        </div>
+      )}
+    </>
+  );
+};

@@ -1,0 +1,47 @@
+// Actions on one row or page that do not deserve a button each. Not modal, so that nothing is injected into the page's style.
+
+import { DropdownMenu } from 'radix-ui';
+import type { ReactNode } from 'react';
+import { Icon, type IconName } from './icon.tsx';
+
+export interface MenuAction {
+  readonly text: string;
+  readonly icon: IconName;
+  readonly onSelect: () => void;
+  readonly danger?: boolean;
+}
+
+export const ActionMenu = ({ label, actions }: { label: string; actions: readonly MenuAction[] }): ReactNode => {
+  if (actions.length === 0) return null;
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger
+        aria-label={label}
+        title={label}
+        className="inline-flex min-h-8 items-center gap-1 rounded-md border border-line px-2.5 text-xs font-medium text-muted hover:bg-hover hover:text-ink data-[state=open]:bg-hover"
+      >
+        Actions
+        <Icon name="chevron" className="size-3 rotate-90" />
+      </DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content
+          align="end"
+          sideOffset={4}
+          collisionPadding={8}
+          className="rise z-20 min-w-44 rounded-lg border border-line bg-raised p-1 shadow-float"
+        >
+          {actions.map((action) => (
+            <DropdownMenu.Item
+              key={action.text}
+              onSelect={action.onSelect}
+              className={`flex min-h-9 items-center gap-2.5 rounded-md px-2.5 py-1.5 outline-none data-[highlighted]:bg-hover ${action.danger === true ? 'text-danger data-[highlighted]:bg-danger-soft' : ''}`}
+            >
+              <Icon name={action.icon} />
+              {action.text}
+            </DropdownMenu.Item>
+          ))}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  );
+};

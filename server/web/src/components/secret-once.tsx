@@ -1,0 +1,66 @@
+// A secret that the service shows once: it lives in this dialog's state only, is never put into a URL, storage or a cache, and is
+// gone when the dialog closes. Closing asks for a deliberate step, because there is no second look.
+
+import { type ReactNode, useState } from 'react';
+import { Button } from './button.tsx';
+import { CopyButton } from './copy.tsx';
+import { Dialog, DialogActions } from './dialog.tsx';
+import { CheckField } from './field.tsx';
+import { Icon } from './icon.tsx';
+
+export const SecretValue = ({ label, value }: { label: string; value: string }) => (
+  <div>
+    <p className="font-medium">{label}</p>
+    <div className="mt-1 flex items-start justify-between gap-2 rounded-md border border-line-strong bg-sunken py-1.5 pr-1.5 pl-3">
+      <code data-secret="" className="min-w-0 py-1 break-all">
+        {value}
+      </code>
+      <CopyButton value={value} label={label} />
+    </div>
+  </div>
+);
+
+export const SecretOnceDialog = ({
+  title,
+  notice,
+  taken,
+  onClose,
+  children,
+}: {
+  title: string;
+  /** What is shown and why only now. */
+  notice: string;
+  /** What the person says they did: "I have stored the token". */
+  taken: string;
+  onClose: () => void;
+  children: ReactNode;
+}) => {
+  const [stored, setStored] = useState(false);
+  return (
+    <Dialog title={title} onClose={onClose} locked wide>
+      <div className="space-y-4">
+        <div className="flex gap-3 rounded-lg bg-warn-soft p-3">
+          <Icon name="warning" className="mt-0.5 size-5 text-warn" />
+          <p>{notice}</p>
+        </div>
+        {children}
+        <CheckField label={taken} checked={stored} onValue={setStored} />
+      </div>
+      <DialogActions>
+        <Button tone="primary" disabled={!stored} onClick={onClose}>
+          Done
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+};
+
+/** Hands text to the browser as a file, without a request. */
+export const saveFile = (name: string, content: string, type: string): void => {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  const anchor = document.createElement('a');
+  anchor.href = url;
+  anchor.download = name;
+  anchor.click();
+  URL.revokeObjectURL(url);
+};

@@ -1,0 +1,55 @@
+// Moments: local time on the page, the exact UTC moment on hover, both from one RFC 3339 text.
+
+const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const absoluteSeconds = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+
+const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+];
+
+/** "3 minutes ago", "in 30 days": for moments whose distance matters more than their date. */
+export const formatDistance = (moment: Date, now: Date): string => {
+  const distance = moment.getTime() - now.getTime();
+  for (const [unit, size] of steps) {
+    if (Math.abs(distance) >= size) return relative.format(Math.trunc(distance / size), unit);
+  }
+  return 'just now';
+};
+
+const formatUtc = (moment: Date): string =>
+  `${moment
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, '')} UTC`;
+
+export const Time = ({
+  value,
+  distance = false,
+  seconds = false,
+  absent = 'never',
+}: {
+  value: string | null | undefined;
+  /** Show how long ago, with the local time on hover too. */
+  distance?: boolean;
+  /** Show seconds too, where the order of events matters. */
+  seconds?: boolean;
+  /** What a missing moment means here. */
+  absent?: string;
+}) => {
+  if (value === null || value === undefined) return <span className="text-muted">{absent}</span>;
+  const moment = new Date(value);
+  if (Number.isNaN(moment.getTime())) return <span>{value}</span>;
+  const local = (seconds ? absoluteSeconds : absolute).format(moment);
+  return (
+    <time
+      dateTime={value}
+      title={distance ? `${local} (${formatUtc(moment)})` : formatUtc(moment)}
+      className="tabular-nums md:whitespace-nowrap"
+    >
+      {distance ? formatDistance(moment, new Date()) : local}
+    </time>
+  );
+};

@@ -1,0 +1,22 @@
+// Starts the console in the page.
+
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { createQueryClient } from './app/queries.ts';
+import { router } from './app/router.tsx';
+import { AnnounceProvider } from './components/announce.tsx';
+
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no root element');
+
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={createQueryClient()}>
+      <AnnounceProvider>
+        <RouterProvider router={router} />
+      </AnnounceProvider>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,71 @@
+// The audit log: filtered and paged by the server, in the order of its sequence. Filters are in the address, so that an
+// auditor can keep and send a view.
+
+import { getRouteApi } from '@tanstack/react-router';
+import type { AuditRecord } from '../api/types.ts';
+import { auditKindNames } from '../components/audit-kinds.ts';
+import { auditColumns } from '../components/audit-table.tsx';
+import type { Choice } from '../components/field.tsx';
+import { FilterBar, SelectFilter, TextFilter } from '../components/filters.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+
+const route = getRouteApi('/audit');
+
+const path = '/api/audit';
+
+const kinds: readonly Choice[] = Object.entries(auditKindNames).map(([value, text]) => ({ value, text }));
+
+/** Local date and time of an input, as RFC 3339 in UTC; absent when it is not a moment. */
+const toUtc = (local: string | undefined): string | undefined => {
+  if (local === undefined) return undefined;
+  const moment = new Date(local);
+  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
+};
+
+export const AuditPage = () => {
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
+  const list = useList<AuditRecord>(path, { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) });
+  const filtered = Object.keys(filters).some((name) => name !== 'order');
+  const setFilter = (change: Partial<typeof filters>) =>
+    void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
+  const clear = () => void navigate({ search: {}, replace: true });
+  return (
+    <Page
+      title="Audit log"
+      description="Every change, with who did it and through which request. A change and its record are one transaction."
+    >
+      <Panel flush>
+        <FilterBar active={filtered} onClear={clear}>
+          <SelectFilter label="Event" value={filters.kind} onValue={(kind) => setFilter({ kind })} choices={kinds} />
+          <TextFilter label="On (id)" value={filters.subjectId} onValue={(subjectId) => setFilter({ subjectId })} />
+          <TextFilter label="By (actor id)" value={filters.actorId} onValue={(actorId) => setFilter({ actorId })} />
+          <TextFilter label="Request id" value={filters.requestId} onValue={(requestId) => setFilter({ requestId })} />
+          <TextFilter
+            label="From (local time)"
+            type="datetime-local"
+            value={filters.from}
+            onValue={(from) => setFilter({ from })}
+          />
+          <TextFilter
+            label="To (local time)"
+            type="datetime-local"
+            value={filters.to}
+            onValue={(to) => setFilter({ to })}
+          />
+        </FilterBar>
+        <ListView
+          list={list}
+          caption="Audit records"
+          rowKey={(record) => String(record.sequence)}
+          filtered={filtered}
+          onClearFilters={clear}
+          columns={auditColumns}
+          empty={<EmptyState title="No record yet">The first change is the first record.</EmptyState>}
+        />
+      </Panel>
+    </Page>
+  );
+};

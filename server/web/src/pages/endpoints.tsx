@@ -1,0 +1,180 @@
+// Key store endpoints: the list, and the making of a new one.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { Endpoint, Key } from '../api/types.ts';
+import { useAnnounce } from '../components/announce.tsx';
+import { Button } from '../components/button.tsx';
+import { endpointsPath } from '../components/endpoints.ts';
+import { CheckField, SelectField, TextField } from '../components/field.tsx';
+import { FormDialog } from '../components/form.tsx';
+import { keysPath } from '../components/key-actions.tsx';
+import { type ListPage, ListView, useList } from '../components/list-view.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+import { nameVault, useVaults } from '../components/vaults.ts';
+
+/** The keys of a vault that an endpoint can be backed by. */
+const useKeyChoices = (vaultId: string): readonly Key[] | undefined =>
+  useQuery({
+    queryKey: [keysPath, 'choices', vaultId],
+    queryFn: ({ signal }) =>
+      send<ListPage<Key>>(
+        { method: 'GET', path: keysPath, query: { vaultId, kind: 'general', state: 'active', limit: 100 } },
+        { signal },
+      ),
+    enabled: vaultId !== '',
+  }).data?.items;
+
+const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const navigate = useNavigate();
+  const vaults = useVaults();
+  const [name, setName] = useState('');
+  const [prefix, setPrefix] = useState('');
+  const [vaultId, setVaultId] = useState('');
+  const [keyId, setKeyId] = useState('');
+  const [operatorProbes, setOperatorProbes] = useState(false);
+  const keys = useKeyChoices(vaultId);
+  return (
+    <FormDialog<Endpoint>
+      title="Create a key store endpoint"
+      call={{
+        method: 'POST',
+        path: endpointsPath,
+        body: { name, ...(prefix === '' ? {} : { prefix }), vaultId, keyId, operatorProbes },
+      }}
+      creates
+      submitLabel="Create endpoint"
+      onCancel={onClose}
+      onDone={async (endpoint) => {
+        await client.invalidateQueries({ queryKey: [endpointsPath] });
+        announce(`Endpoint “${endpoint.name}” created`);
+        await navigate({ to: '/endpoints/$id', params: { id: endpoint.id } });
+      }}
+    >
+      {(fault) => (
+        <>
+          <TextField
+            label="Name"
+            help="For people: the cloud account or the external key store it serves."
+            value={name}
+            onValue={setName}
+            fault={fault('name')}
+            maxLength={128}
+            autoFocus
+          />
+          <SelectField
+            label="Vault"
+            value={vaultId}
+            onValue={(value) => {
+              setVaultId(value);
+              setKeyId('');
+            }}
+            fault={fault('vaultId')}
+            placeholder="Choose a vault"
+            choices={vaults
+              .filter((vault) => vault.kind === 'general' && vault.state === 'enabled')
+              .map((vault) => ({ value: vault.id, text: vault.name }))}
+          />
+          <SelectField
+            label="Key"
+            value={keyId}
+            onValue={setKeyId}
+            fault={fault('keyId')}
+            disabled={vaultId === ''}
+            placeholder={
+              vaultId === ''
+                ? 'Choose the vault first'
+                : keys?.length === 0
+                  ? 'No active key in this vault'
+                  : 'Choose a key'
+            }
+            choices={(keys ?? []).map((key) => ({ value: key.id, text: key.name }))}
+            help="Its id is the external key id that the cloud key service is given."
+          />
+          <TextField
+            label="Prefix"
+            optional
+            help="A segment of the endpoint's path. Made at random when left empty, which is harder to guess."
+            value={prefix}
+            onValue={setPrefix}
+            fault={fault('prefix')}
+            pattern="[A-Za-z0-9][A-Za-z0-9_\-]{0,63}"
+            title="Letters, digits, dash and underscore; at most 64; a letter or digit first"
+            mono
+          />
+          <CheckField
+            label="Operators may ask for its health without a signature"
+            help="For probes from outside. Only the health call; encryption always needs a signature."
+            checked={operatorProbes}
+            onValue={setOperatorProbes}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+export const EndpointsPage = () => {
+  const list = useList<Endpoint>(endpointsPath);
+  const vaults = useVaults();
+  const [creating, setCreating] = useState(false);
+  const create = (
+    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+      Create endpoint
+    </Button>
+  );
+  return (
+    <Page
+      title="Key store endpoints"
+      description="Where a cloud key service reaches its external key store. Each is backed by one vault and one key, and its requests are signed with its own credential."
+      actions={create}
+    >
+      <Panel flush>
+        <ListView
+          list={list}
+          caption="Key store endpoints"
+          rowKey={(endpoint) => endpoint.id}
+          columns={[
+            {
+              key: 'name',
+              header: 'Name',
+              names: true,
+              cell: (endpoint) => (
+                <Link to="/endpoints/$id" params={{ id: endpoint.id }} className="link">
+                  {endpoint.name}
+                </Link>
+              ),
+            },
+            {
+              key: 'state',
+              header: 'State',
+              cell: (endpoint) => <StateBadge state={endpoint.state} integrity={endpoint.integrity} />,
+            },
+            {
+              key: 'path',
+              header: 'URI path',
+              cell: (endpoint) => <code className="text-xs break-all">{endpoint.uriPath}</code>,
+            },
+            { key: 'vault', header: 'Vault', cell: (endpoint) => nameVault(vaults, endpoint.vaultId) },
+            { key: 'credentials', header: 'Credentials', cell: (endpoint) => String(endpoint.credentials.length) },
+            { key: 'created', header: 'Created', cell: (endpoint) => <Time value={endpoint.createdAt} /> },
+          ]}
+          empty={
+            <EmptyState title="No endpoint yet" action={create}>
+              Make a vault and a key in it, then an endpoint backed by them. Its credential is downloaded as the JSON
+              file that the AWS console imports.
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {creating && <CreateEndpoint onClose={() => setCreating(false)} />}
+    </Page>
+  );
+};

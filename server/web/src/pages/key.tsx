@@ -1,0 +1,165 @@
+// One key: what it is, its versions, what can be done to it, and where its history is.
+
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { send } from '../api/client.ts';
+import type { Key, KeyVersion } from '../api/types.ts';
+import { Async } from '../components/async.tsx';
+import { Copyable } from '../components/copy.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import { keyPath, keysPath, useKeyActions } from '../components/key-actions.tsx';
+import { ActionMenu } from '../components/menu.tsx';
+import { Notice } from '../components/notice.tsx';
+import { Facts, Page, Panel } from '../components/page.tsx';
+import { Badge, StateBadge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+import { nameVault, useVaults } from '../components/vaults.ts';
+
+const route = getRouteApi('/keys/$id');
+
+const KeyNotices = ({ value: key }: { value: Key }) => (
+  <>
+    {key.integrity === 'tampered' && (
+      <Notice tone="danger" title="The stored record was changed from outside">
+        Every use is refused and the audit log holds the finding. Compare with a verified snapshot before anything else.
+      </Notice>
+    )}
+    {key.state === 'soft-deleted' && key.kind === 'general' && (
+      <Notice tone="warn" title="Soft-deleted">
+        Its copy in the vault is cleared and every look-up answers “key not found”. The row stays as evidence.
+      </Notice>
+    )}
+    {key.state === 'soft-deleted' && key.kind === 'master' && (
+      <Notice tone="warn" title="Soft-deleted, and still in use by its database">
+        Only the shared vault copy is cleared. The application's sealed copy is untouched: the next database call
+        imports it again and encryption goes on. To end its use for good, destroy it on the application's page.
+      </Notice>
+    )}
+    {key.state === 'destroyed' && (
+      <Notice tone="danger" title="Destroyed">
+        Both copies are wiped and nothing brings the key back.{' '}
+        {key.unrecoverableAt === null ? (
+          'The erasure turn, after which old pages and backups of the store open no more, is still to finish.'
+        ) : (
+          <>
+            Since <Time value={key.unrecoverableAt} /> old pages and backups of the store open no more either.
+          </>
+        )}
+      </Notice>
+    )}
+  </>
+);
+
+const Versions = ({ id }: { id: string }) => {
+  const versions = useQuery({
+    queryKey: [keysPath, id, 'versions'],
+    queryFn: ({ signal }) =>
+      send<{ readonly items: readonly KeyVersion[] }>({ method: 'GET', path: `${keyPath(id)}/versions` }, { signal }),
+  });
+  return (
+    <Panel title="Versions" flush={versions.data !== undefined}>
+      <Async query={versions} lines={2}>
+        {({ items }) => (
+          <DataTable
+            caption="Key versions"
+            rows={items}
+            rowKey={(version) => String(version.version)}
+            columns={[
+              { key: 'version', header: 'Version', names: true, cell: (version) => `Version ${version.version}` },
+              { key: 'created', header: 'Created', cell: (version) => <Time value={version.createdAt} /> },
+              {
+                key: 'copy',
+                header: 'Vault copy',
+                cell: (version) =>
+                  version.vaultCopy ? (
+                    <Badge tone="ok" icon="active">
+                      Present
+                    </Badge>
+                  ) : (
+                    <Badge tone="quiet" icon="trash">
+                      Cleared
+                    </Badge>
+                  ),
+              },
+            ]}
+          />
+        )}
+      </Async>
+    </Panel>
+  );
+};
+
+export const KeyPage = () => {
+  const { id } = route.useParams();
+  const vaults = useVaults();
+  const query = useQuery({
+    queryKey: [keysPath, id],
+    queryFn: ({ signal }) => send<Key>({ method: 'GET', path: keyPath(id) }, { signal }),
+  });
+  const key = query.data;
+  const { actions, dialog } = useKeyActions(key);
+  return (
+    <Page
+      title={key?.name ?? 'Key'}
+      crumbs={[{ text: 'Keys', to: '/keys' }]}
+      badge={key !== undefined && <StateBadge state={key.state} integrity={key.integrity} />}
+      actions={<ActionMenu label="Actions on this key" actions={actions} />}
+    >
+      {key !== undefined && <KeyNotices value={key} />}
+      <Panel>
+        <Async query={query}>
+          {(value) => (
+            <Facts
+              items={[
+                ['Id (case-sensitive)', <Copyable key="id" value={value.id} label="key id" />],
+                ['Kind', value.kind === 'general' ? 'General-purpose' : 'TDE master key'],
+                ['Algorithm', `${value.algorithm.toUpperCase()}-${value.bits}`],
+                ['Uses', value.usages.join(', ')],
+                [
+                  'Vault',
+                  <Link key="vault" to="/keys" search={{ vaultId: value.vaultId }} className="link">
+                    {nameVault(vaults, value.vaultId)}
+                  </Link>,
+                ],
+                ...(value.applicationId === null
+                  ? []
+                  : [
+                      [
+                        'TDE application',
+                        <Link
+                          key="application"
+                          to="/tde/applications/$id"
+                          params={{ id: value.applicationId }}
+                          className="link"
+                        >
+                          Open the application
+                        </Link>,
+                      ] as const,
+                    ]),
+                ['Created', <Time key="created" value={value.createdAt} />],
+                ['Current version', String(value.currentVersion)],
+                ...(value.deletedAt === null
+                  ? []
+                  : [['Soft-deleted', <Time key="deleted" value={value.deletedAt} />] as const]),
+                ...(value.reimportedAt === null
+                  ? []
+                  : [['Imported again', <Time key="reimported" value={value.reimportedAt} />] as const]),
+                ...(value.destroyedAt === null
+                  ? []
+                  : [['Destroyed', <Time key="destroyed" value={value.destroyedAt} />] as const]),
+                [
+                  'History',
+                  <Link key="history" to="/audit" search={{ subjectId: value.id }} className="link">
+                    In the audit log
+                  </Link>,
+                ],
+              ]}
+            />
+          )}
+        </Async>
+      </Panel>
+      {key !== undefined && <Versions id={id} />}
+      {dialog}
+    </Page>
+  );
+};

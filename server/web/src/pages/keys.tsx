@@ -1,0 +1,165 @@
+// Keys: the list with its filters, and the making of a new key.
+
+import { useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Key } from '../api/types.ts';
+import { useAnnounce } from '../components/announce.tsx';
+import { Button } from '../components/button.tsx';
+import { type Choice, SelectField, TextField } from '../components/field.tsx';
+import { FilterBar, SelectFilter } from '../components/filters.tsx';
+import { FormDialog } from '../components/form.tsx';
+import { KeyRowMenu, keysPath } from '../components/key-actions.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+import { nameVault, useVaults } from '../components/vaults.ts';
+
+const route = getRouteApi('/keys');
+
+const states: readonly Choice[] = [
+  { value: 'active', text: 'Active' },
+  { value: 'disabled', text: 'Disabled' },
+  { value: 'soft-deleted', text: 'Soft-deleted' },
+  { value: 'destroyed', text: 'Destroyed' },
+];
+
+const kinds: readonly Choice[] = [
+  { value: 'general', text: 'General-purpose' },
+  { value: 'master', text: 'TDE master key' },
+];
+
+const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const navigate = useNavigate();
+  const vaults = useVaults();
+  const [name, setName] = useState('');
+  const [vault, setVault] = useState(vaultId ?? '');
+  return (
+    <FormDialog<Key>
+      title="Create a key"
+      call={{ method: 'POST', path: keysPath, body: { name, vaultId: vault } }}
+      creates
+      submitLabel="Create key"
+      onCancel={onClose}
+      onDone={async (key) => {
+        await client.invalidateQueries({ queryKey: [keysPath] });
+        announce(`Key “${key.name}” created`);
+        await navigate({ to: '/keys/$id', params: { id: key.id } });
+      }}
+    >
+      {(fault) => (
+        <>
+          <TextField
+            label="Name"
+            help="For people. Its id, which a cloud key store needs, is made by the service."
+            value={name}
+            onValue={setName}
+            fault={fault('name')}
+            maxLength={128}
+            autoFocus
+          />
+          <SelectField
+            label="Vault"
+            value={vault}
+            onValue={setVault}
+            fault={fault('vaultId')}
+            placeholder="Choose a vault"
+            choices={vaults
+              .filter((choice) => choice.kind === 'general')
+              .map((choice) => ({
+                value: choice.id,
+                text: choice.state === 'enabled' ? choice.name : `${choice.name} (disabled)`,
+                disabled: choice.state !== 'enabled',
+              }))}
+          />
+          <p className="text-muted">The key is AES-256, made inside the service. Its value never leaves it.</p>
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+export const KeysPage = () => {
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
+  const [creating, setCreating] = useState(false);
+  const vaults = useVaults();
+  const list = useList<Key>(keysPath, filters);
+  const filtered = Object.keys(filters).length > 0;
+  const setFilter = (change: Partial<typeof filters>) =>
+    void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
+  const clear = () => void navigate({ search: {}, replace: true });
+  const create = (
+    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+      Create key
+    </Button>
+  );
+  return (
+    <Page
+      title="Keys"
+      description="General-purpose keys for cloud key stores, and the master keys that databases made through the provider."
+      actions={create}
+    >
+      <Panel flush>
+        <FilterBar active={filtered} onClear={clear}>
+          <SelectFilter label="Kind" value={filters.kind} onValue={(kind) => setFilter({ kind })} choices={kinds} />
+          <SelectFilter
+            label="State"
+            value={filters.state}
+            onValue={(state) => setFilter({ state })}
+            choices={states}
+          />
+          <SelectFilter
+            label="Vault"
+            value={filters.vaultId}
+            onValue={(vaultId) => setFilter({ vaultId })}
+            choices={vaults.map((vault) => ({ value: vault.id, text: vault.name }))}
+          />
+        </FilterBar>
+        <ListView
+          list={list}
+          caption="Keys"
+          rowKey={(key) => key.id}
+          filtered={filtered}
+          onClearFilters={clear}
+          columns={[
+            {
+              key: 'name',
+              header: 'Name',
+              names: true,
+              cell: (key) => (
+                <Link to="/keys/$id" params={{ id: key.id }} className="link break-words">
+                  {key.name}
+                </Link>
+              ),
+            },
+            {
+              key: 'state',
+              header: 'State',
+              cell: (key) => <StateBadge state={key.state} integrity={key.integrity} />,
+            },
+            {
+              key: 'kind',
+              header: 'Kind',
+              cell: (key) => (key.kind === 'general' ? 'General-purpose' : 'TDE master key'),
+            },
+            { key: 'vault', header: 'Vault', cell: (key) => nameVault(vaults, key.vaultId) },
+            { key: 'created', header: 'Created', cell: (key) => <Time value={key.createdAt} /> },
+            { key: 'actions', header: 'Actions', end: true, actions: true, cell: (key) => <KeyRowMenu target={key} /> },
+          ]}
+          empty={
+            <EmptyState title="No key yet" action={create}>
+              Create one for a cloud key store, or register a database application: its database makes its own master
+              key.
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {creating && <CreateKey vaultId={filters.vaultId} onClose={() => setCreating(false)} />}
+    </Page>
+  );
+};

@@ -1,0 +1,173 @@
+// TDE applications: the list, and the registration that gives a database its credential.
+
+import { useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Application, RegisteredApplication } from '../api/types.ts';
+import { AccessGuidDialog } from '../components/access-guid.tsx';
+import { applicationsPath } from '../components/applications.ts';
+import { Button } from '../components/button.tsx';
+import { SelectField, TextField } from '../components/field.tsx';
+import { FilterBar, SelectFilter } from '../components/filters.tsx';
+import { FormDialog } from '../components/form.tsx';
+import { nameGroup, useGroups } from '../components/groups.ts';
+import { ListView, useList } from '../components/list-view.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const route = getRouteApi('/tde/applications');
+
+const RegisterApplication = ({
+  groupId,
+  onRegistered,
+  onClose,
+}: {
+  groupId: string | undefined;
+  onRegistered: (registered: RegisteredApplication) => void;
+  onClose: () => void;
+}) => {
+  const client = useQueryClient();
+  const groups = useGroups();
+  const [name, setName] = useState('');
+  const [group, setGroup] = useState(groupId ?? '');
+  const [appId, setAppId] = useState('');
+  return (
+    <FormDialog<RegisteredApplication>
+      title="Register an application"
+      call={{
+        method: 'POST',
+        path: applicationsPath,
+        body: { name, groupId: group, ...(appId === '' ? {} : { appId }) },
+      }}
+      creates
+      submitLabel="Register application"
+      onCancel={onClose}
+      onDone={async (registered) => {
+        onRegistered(registered);
+        await client.invalidateQueries({ queryKey: [applicationsPath] });
+      }}
+    >
+      {(fault) => (
+        <>
+          <TextField
+            label="Name"
+            help="The database it is for. One application for each database keeps their master keys apart."
+            value={name}
+            onValue={setName}
+            fault={fault('name')}
+            maxLength={128}
+            autoFocus
+          />
+          <SelectField
+            label="Group"
+            value={group}
+            onValue={setGroup}
+            fault={fault('groupId')}
+            placeholder={groups.length === 0 ? 'Create a group first' : 'Choose a group'}
+            choices={groups.map((choice) => ({ value: choice.id, text: choice.name }))}
+          />
+          <TextField
+            label="app_id"
+            optional
+            help="Tells instances of one database apart in server_url; every instance may use its own. Taken from the name when left empty."
+            value={appId}
+            onValue={setAppId}
+            fault={fault('appId')}
+            pattern="[A-Za-z0-9][A-Za-z0-9._\-]{0,63}"
+            title="Letters, digits, dot, dash and underscore; at most 64; a letter or digit first"
+            mono
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+export const TdeApplicationsPage = () => {
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
+  const openApplication = useNavigate();
+  const groups = useGroups();
+  const list = useList<Application>(applicationsPath, filters);
+  const [registering, setRegistering] = useState(false);
+  const [registered, setRegistered] = useState<RegisteredApplication | null>(null);
+  const clear = () => void navigate({ search: {}, replace: true });
+  const register = (
+    <Button tone="primary" icon="plus" onClick={() => setRegistering(true)}>
+      Register application
+    </Button>
+  );
+  return (
+    <Page
+      title="TDE applications"
+      description="One registration for each database. Its access_guid is the credential that the provider library presents; the same access_guid means the same master keys."
+      actions={register}
+    >
+      <Panel flush>
+        <FilterBar active={filters.groupId !== undefined} onClear={clear}>
+          <SelectFilter
+            label="Group"
+            value={filters.groupId}
+            onValue={(groupId) => void navigate({ search: { groupId }, replace: true })}
+            choices={groups.map((group) => ({ value: group.id, text: group.name }))}
+          />
+        </FilterBar>
+        <ListView
+          list={list}
+          caption="TDE applications"
+          rowKey={(application) => application.id}
+          filtered={filters.groupId !== undefined}
+          onClearFilters={clear}
+          columns={[
+            {
+              key: 'name',
+              header: 'Name',
+              names: true,
+              cell: (application) => (
+                <Link to="/tde/applications/$id" params={{ id: application.id }} className="link">
+                  {application.name}
+                </Link>
+              ),
+            },
+            {
+              key: 'state',
+              header: 'State',
+              cell: (application) => <StateBadge state={application.state} integrity={application.integrity} />,
+            },
+            { key: 'group', header: 'Group', cell: (application) => nameGroup(groups, application.groupId) },
+            { key: 'appId', header: 'app_id', cell: (application) => <code>{application.appId}</code> },
+            { key: 'created', header: 'Registered', cell: (application) => <Time value={application.createdAt} /> },
+          ]}
+          empty={
+            <EmptyState title="No application yet" action={register}>
+              Register one for each database. You get its <code>access_guid</code> and a <code>pkcs11.toml</code> for
+              the database host; the database then makes its own master key.
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {registering && (
+        <RegisterApplication
+          groupId={filters.groupId}
+          onRegistered={(result) => {
+            setRegistering(false);
+            setRegistered(result);
+          }}
+          onClose={() => setRegistering(false)}
+        />
+      )}
+      {registered !== null && (
+        <AccessGuidDialog
+          applicationName={registered.application.name}
+          issued={registered}
+          onClose={() => {
+            setRegistered(null);
+            void openApplication({ to: '/tde/applications/$id', params: { id: registered.application.id } });
+          }}
+        />
+      )}
+    </Page>
+  );
+};

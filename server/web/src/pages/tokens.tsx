@@ -1,0 +1,173 @@
+// API tokens of administrators: list, create (shown once), revoke.
+
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { IssuedToken, Token } from '../api/types.ts';
+import { useAnnounce } from '../components/announce.tsx';
+import { Button } from '../components/button.tsx';
+import { ConfirmDialog } from '../components/confirm-dialog.tsx';
+import { type Choice, SelectField, TextField } from '../components/field.tsx';
+import { FormDialog } from '../components/form.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { ActionMenu } from '../components/menu.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { SecretOnceDialog, SecretValue } from '../components/secret-once.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const path = '/api/tokens';
+
+const lifetimes: readonly Choice[] = [
+  { value: '30', text: '30 days' },
+  { value: '90', text: '90 days' },
+  { value: '365', text: '1 year' },
+  { value: 'never', text: 'Until it is revoked' },
+];
+
+const day = 86_400_000;
+
+const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) => void; onClose: () => void }) => {
+  const client = useQueryClient();
+  const [name, setName] = useState('');
+  const [lifetime, setLifetime] = useState('90');
+  // From the moment the form was opened, in whole seconds: the call that is shown is the call that is sent.
+  const [openedAt] = useState(() => Math.floor(Date.now() / 1000) * 1000);
+  const expiresAt = lifetime === 'never' ? null : new Date(openedAt + Number(lifetime) * day).toISOString();
+  return (
+    <FormDialog<IssuedToken>
+      title="Create an API token"
+      call={{ method: 'POST', path, body: { name, expiresAt } }}
+      creates
+      submitLabel="Create token"
+      onCancel={onClose}
+      onDone={async (issued) => {
+        onIssued(issued);
+        await client.invalidateQueries({ queryKey: [path] });
+      }}
+    >
+      {(fault) => (
+        <>
+          <TextField
+            label="Name"
+            help="Who or what will use it. The audit log shows this name."
+            value={name}
+            onValue={setName}
+            fault={fault('name')}
+            maxLength={128}
+            autoFocus
+          />
+          <SelectField
+            label="Holds for"
+            value={lifetime}
+            onValue={setLifetime}
+            fault={fault('expiresAt')}
+            choices={lifetimes}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+const stateOf = (token: Token): string => {
+  if (token.revokedAt !== null) return 'revoked';
+  if (token.expiresAt !== null && Date.parse(token.expiresAt) <= Date.now()) return 'expired';
+  return 'active';
+};
+
+export const TokensPage = () => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const list = useList<Token>(path);
+  const [creating, setCreating] = useState(false);
+  const [issued, setIssued] = useState<IssuedToken | null>(null);
+  const [revoking, setRevoking] = useState<Token | null>(null);
+  const create = (
+    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+      Create token
+    </Button>
+  );
+  return (
+    <Page
+      title="API tokens"
+      description="Administrator tokens, for this console, the dke command and scripts. The service keeps keyed hashes only."
+      actions={create}
+    >
+      <Panel flush>
+        <ListView
+          list={list}
+          caption="API tokens"
+          rowKey={(token) => token.id}
+          columns={[
+            { key: 'name', header: 'Name', names: true, cell: (token) => token.name },
+            { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOf(token)} /> },
+            { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
+            { key: 'expires', header: 'Expires', cell: (token) => <Time value={token.expiresAt} /> },
+            { key: 'created', header: 'Created', cell: (token) => <Time value={token.createdAt} /> },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (token) => (
+                <ActionMenu
+                  label={`Actions on token ${token.name}`}
+                  actions={
+                    stateOf(token) === 'active'
+                      ? [{ text: 'Revoke…', icon: 'blocked', danger: true, onSelect: () => setRevoking(token) }]
+                      : []
+                  }
+                />
+              ),
+            },
+          ]}
+          empty={
+            <EmptyState title="No token" action={create}>
+              Create one for each person and each script, so that the audit log can tell them apart.
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {creating && (
+        <CreateToken
+          onIssued={(result) => {
+            setCreating(false);
+            setIssued(result);
+          }}
+          onClose={() => setCreating(false)}
+        />
+      )}
+      {issued !== null && (
+        <SecretOnceDialog
+          title={`Token “${issued.record.name}”`}
+          notice="This is the only time the token is shown. Whoever has it can do everything an administrator can."
+          taken="I have stored the token"
+          onClose={() => setIssued(null)}
+        >
+          <SecretValue label="Token" value={issued.token} />
+        </SecretOnceDialog>
+      )}
+      {revoking !== null && (
+        <ConfirmDialog
+          title={`Revoke “${revoking.name}”?`}
+          expected={revoking.name}
+          expectedKind="token name"
+          call={{ method: 'DELETE', path: `${path}/${encodeURIComponent(revoking.id)}` }}
+          submitLabel="Revoke token"
+          onCancel={() => setRevoking(null)}
+          onDone={async () => {
+            await client.invalidateQueries({ queryKey: [path] });
+            announce(`Token “${revoking.name}” revoked`);
+            setRevoking(null);
+          }}
+        >
+          <p>
+            Scripts and sessions that use it are refused from now on. Last used:{' '}
+            <Time value={revoking.lastUsedAt} distance />.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  );
+};

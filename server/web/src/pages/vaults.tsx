@@ -1,0 +1,138 @@
+// Vaults: list, create, enable, disable. A vault holds keys; disabling one stops every use of its keys at once.
+
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Vault } from '../api/types.ts';
+import { ActionDialog } from '../components/action-dialog.tsx';
+import { useAnnounce } from '../components/announce.tsx';
+import { Button } from '../components/button.tsx';
+import { TextField } from '../components/field.tsx';
+import { FormDialog } from '../components/form.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { ActionMenu } from '../components/menu.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const path = '/api/vaults';
+
+const CreateVault = ({ onClose }: { onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const [name, setName] = useState('');
+  return (
+    <FormDialog<Vault>
+      title="Create a vault"
+      call={{ method: 'POST', path, body: { name } }}
+      creates
+      submitLabel="Create vault"
+      onCancel={onClose}
+      onDone={async (vault) => {
+        await client.invalidateQueries({ queryKey: [path] });
+        announce(`Vault “${vault.name}” created`);
+        onClose();
+      }}
+    >
+      {(fault) => (
+        <TextField
+          label="Name"
+          help="For people: what its keys are for, or who owns them."
+          value={name}
+          onValue={setName}
+          fault={fault('name')}
+          maxLength={128}
+          autoFocus
+        />
+      )}
+    </FormDialog>
+  );
+};
+
+const SwitchVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
+  const disable = vault.state === 'enabled';
+  return (
+    <ActionDialog<Vault>
+      title={disable ? `Disable “${vault.name}”?` : `Enable “${vault.name}”?`}
+      call={{ method: 'POST', path: `${path}/${encodeURIComponent(vault.id)}/${disable ? 'disable' : 'enable'}` }}
+      submitLabel={disable ? 'Disable vault' : 'Enable vault'}
+      danger={disable}
+      renews={[path]}
+      done={disable ? `Vault “${vault.name}” disabled` : `Vault “${vault.name}” enabled`}
+      onClose={onClose}
+    >
+      {disable ? (
+        <p>
+          Every use of its keys is refused from now on, by cloud key stores and by databases, until the vault is enabled
+          again. No key is lost.
+        </p>
+      ) : (
+        <p>Its enabled keys can be used again at once.</p>
+      )}
+    </ActionDialog>
+  );
+};
+
+export const VaultsPage = () => {
+  const list = useList<Vault>(path);
+  const [creating, setCreating] = useState(false);
+  const [switching, setSwitching] = useState<Vault | null>(null);
+  const create = (
+    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+      Create vault
+    </Button>
+  );
+  return (
+    <Page
+      title="Vaults"
+      description="Where keys are kept. A key store endpoint is backed by one vault, a key lives in exactly one."
+      actions={create}
+    >
+      <Panel flush>
+        <ListView
+          list={list}
+          caption="Vaults"
+          rowKey={(vault) => vault.id}
+          columns={[
+            {
+              key: 'name',
+              header: 'Name',
+              names: true,
+              cell: (vault) => (
+                <Link to="/keys" search={{ vaultId: vault.id }} className="link" title="Show the keys of this vault">
+                  {vault.name}
+                </Link>
+              ),
+            },
+            { key: 'state', header: 'State', cell: (vault) => <StateBadge state={vault.state} /> },
+            { key: 'created', header: 'Created', cell: (vault) => <Time value={vault.createdAt} /> },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (vault) => (
+                <ActionMenu
+                  label={`Actions on vault ${vault.name}`}
+                  actions={[
+                    vault.state === 'enabled'
+                      ? { text: 'Disable…', icon: 'pause', onSelect: () => setSwitching(vault) }
+                      : { text: 'Enable…', icon: 'active', onSelect: () => setSwitching(vault) },
+                  ]}
+                />
+              ),
+            },
+          ]}
+          empty={
+            <EmptyState title="No vault yet" action={create}>
+              Create a vault first; then keys, and an endpoint for a cloud key store, can be made in it.
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {creating && <CreateVault onClose={() => setCreating(false)} />}
+      {switching !== null && <SwitchVault vault={switching} onClose={() => setSwitching(null)} />}
+    </Page>
+  );
+};
