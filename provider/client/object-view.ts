@@ -10,6 +10,8 @@ import type {
 } from '../../server/fronts/contract/tde.ts';
 import { CKA } from '../schema/attributes.ts';
 import { CKK, CKO } from '../schema/constants.ts';
+import { CKM } from '../schema/mechanisms.ts';
+import { type AttributeValue, unavailableInformation } from '../schema/types.ts';
 import { type AttributeMap, decodeAttributes, encodeAttributes, type ReadonlyAttributes } from './attribute-blob.ts';
 import type { Session } from './session.ts';
 
@@ -136,6 +138,26 @@ const algorithmOf = (attributes: ReadonlyAttributes): KeyAlgorithm =>
 const keyTypeOf = (algorithm: KeyAlgorithm | null): number =>
   algorithm === 'aes' ? CKK.AES : algorithm === 'generic' ? CKK.GENERIC_SECRET : CKK.VENDOR_DEFINED;
 
+const noBytes = new Uint8Array(0);
+
+/** What an object has that was made elsewhere, in the console for instance, and so without attributes of the agent's. */
+const defaultsOf = ({ class: objectClass, algorithm, local, sensitive, extractable }: TokenObject): AttributeMap => {
+  const common: [number, AttributeValue][] = [[CKA.COPYABLE, true]];
+  if (objectClass === 'data') return new Map([...common, [CKA.APPLICATION, noBytes], [CKA.OBJECT_ID, noBytes]]);
+  return new Map([
+    ...common,
+    [CKA.KEY_TYPE, keyTypeOf(algorithm)],
+    [CKA.ID, noBytes],
+    [CKA.START_DATE, noBytes],
+    [CKA.END_DATE, noBytes],
+    [CKA.KEY_GEN_MECHANISM, local && algorithm === 'aes' ? CKM.AES_KEY_GEN : unavailableInformation],
+    [CKA.ALWAYS_SENSITIVE, local && sensitive],
+    [CKA.NEVER_EXTRACTABLE, local && !extractable],
+    [CKA.WRAP_WITH_TRUSTED, false],
+    [CKA.TRUSTED, false],
+  ]);
+};
+
 /** A token object's attributes, from the contract's fields and the agent's own. Throws RangeError for bytes of another format. */
 export const viewOf = (object: TokenObject): TokenView => {
   const attributes = decodeAttributes(Buffer.from(object.attributes, 'base64'));
@@ -147,9 +169,8 @@ export const viewOf = (object: TokenObject): TokenView => {
   set(CKA.DESTROYABLE, object.destroyable && object.owned);
   set(CKA.LABEL, Buffer.from(object.label, 'base64'));
   set(CKA.UNIQUE_ID, Buffer.from(object.id, 'utf8'));
-  if (!attributes.has(CKA.COPYABLE)) set(CKA.COPYABLE, true);
+  for (const [type, value] of defaultsOf(object)) if (!attributes.has(type)) set(type, value);
   if (object.class !== 'data') {
-    if (!attributes.has(CKA.KEY_TYPE)) set(CKA.KEY_TYPE, keyTypeOf(object.algorithm));
     set(CKA.LOCAL, object.local);
     set(CKA.SENSITIVE, object.sensitive);
     set(CKA.EXTRACTABLE, object.extractable);

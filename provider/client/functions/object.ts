@@ -7,6 +7,7 @@ import type { GuardedHandlers } from '../guards.ts';
 import { isReadable, type ObjectView } from '../object-view.ts';
 import { FindOperation } from '../operations/find.ts';
 import { changeObject, copyObject, createObject, destroyObject } from '../operations/objects.ts';
+import { wipeAfterReply } from '../operations/parts.ts';
 import { begin, checkIdle, step } from '../operations/running.ts';
 import { readSessionValue, readValue, valueLength } from '../operations/value.ts';
 import type { Later } from '../session.ts';
@@ -42,8 +43,12 @@ const attributesOf = (
   if (room === undefined || !isReadable(view)) return answer(view, queries, null);
   const length = valueLength(view);
   if (length !== null && (room === null || room < length)) return answer(view, queries, new LengthOnly(length));
-  if (view.where === 'session') return answer(view, queries, readSessionValue(view));
-  return readValue(application, view).then((value) => answer(view, queries, value));
+  if (view.where === 'token') {
+    return readValue(application, view).then((value) => answer(view, queries, wipeAfterReply(value)));
+  }
+  const value = readSessionValue(view);
+  // A data object's value is the object's own.
+  return answer(view, queries, view.key === null ? value : wipeAfterReply(value));
 };
 
 const sizeOf = (value: AttributeValue): number => {

@@ -9,7 +9,7 @@ import type { Application } from '../application.ts';
 import { dataTooLong } from '../errors.ts';
 import type { CipherOperation } from '../session.ts';
 import type { CipherRow } from './mechanisms.ts';
-import { ownCopy, Parts } from './parts.ts';
+import { ownCopy, Parts, wipeAfterReply } from './parts.ts';
 
 const wrongLength = (direction: Direction): CryptokiError =>
   direction === 'encrypt'
@@ -196,13 +196,17 @@ export class ServiceCipher implements CipherOperation {
   }
 
   #fetch(result: Uint8Array, capacity: number | null): BytesOutput {
-    if (capacity !== null && result.length <= capacity) return result;
-    this.#result = this.started ? result : null;
+    if (capacity !== null && result.length <= capacity) {
+      this.#result = null;
+      return wipeAfterReply(result);
+    }
+    if (this.started) this.#result = result;
+    else core.wipe(result);
     return new LengthOnly(result.length);
   }
 
   cancel(): void {
     this.#parts.wipe();
-    this.#result = null;
+    if (this.#result !== null) core.wipe(this.#result);
   }
 }

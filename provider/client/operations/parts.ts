@@ -47,3 +47,12 @@ export const ownCopy = (bytes: Uint8Array, prefix: Uint8Array = new Uint8Array(0
   copy.set(bytes, prefix.length);
   return copy;
 };
+
+/**
+ * Wipes a result that goes out in this call's reply. The reply is written in the same turn, before anything that was set
+ * aside for the next one, so the bytes are gone as soon as nobody needs them.
+ */
+export const wipeAfterReply = <T extends Uint8Array>(result: T): T => {
+  setImmediate(() => core.wipe(result));
+  return result;
+};
