@@ -131,8 +131,8 @@ const codeByStatus: Readonly<Record<number, ServiceErrorCode>> = {
 const problem = (status: number, body: Buffer, requestId: string): ServiceCallError => {
   const document = parseJson(body);
   const code = serviceErrorCodes.find((each) => each === document?.code) ?? codeByStatus[status] ?? 'internal';
-  const detail = document?.detail ?? document?.title;
-  return new ServiceCallError(code, typeof detail === 'string' ? detail.slice(0, 200) : `status ${status}`, requestId);
+  const texts = [document?.title, document?.detail].filter((text) => typeof text === 'string');
+  return new ServiceCallError(code, texts.join('; ').slice(0, 300) || `status ${status}`, requestId);
 };
 
 const parseJson = (body: Buffer): Record<string, unknown> | null => {
