@@ -1,13 +1,55 @@
-// The crypto core for the server: the addon, with its memory reserved. Errors stay CoreError here; operations and the key
-// ring say what they mean.
+// The crypto core for the server: the addon, with its memory reserved, speaking ServiceError. `raw` is the addon itself,
+// for the adapters beside this file that must tell its errors apart.
 
-import { CoreError, core } from '../../addon/core.ts';
+import { type Core, core as raw } from '../../addon/core.ts';
 import type { CryptoCore, MemoryStatus } from '../ports/crypto-core.ts';
+import { translateCoreError } from './errors.ts';
 
-export { CoreError };
+const names = [
+  'memoryStatus',
+  'wipe',
+  'random',
+  'timingSafeEqual',
+  'generateAes',
+  'generateGeneric',
+  'generateKek',
+  'importSecret',
+  'importPrivateKey',
+  'exportSecret',
+  'describe',
+  'checkValue',
+  'release',
+  'cipher',
+  'cipherLength',
+  'mac',
+  'sealRecord',
+  'openRecord',
+  'peekRecord',
+  'generateSecretAccessKey',
+] as const satisfies readonly (keyof CryptoCore)[];
+
+type Function = (...input: readonly unknown[]) => unknown;
+
+const translated = (): CryptoCore => {
+  const functions = names.map((name) => {
+    const call = raw[name] as Function;
+    const guarded: Function = (...input) => {
+      try {
+        return call(...input);
+      } catch (error) {
+        throw translateCoreError(error);
+      }
+    };
+    return [name, guarded] as const;
+  });
+  return Object.freeze(Object.fromEntries(functions)) as unknown as CryptoCore;
+};
 
 /** Reserves the locked memory, once per process. Throws CoreError 'memory-lock' with the limit to raise. */
 export const openCore = (options: {
   readonly arenaBytes: number;
   readonly allowUnlocked: boolean;
-}): { readonly core: CryptoCore; readonly memory: MemoryStatus } => ({ core, memory: core.initialize(options) });
+}): { readonly core: CryptoCore; readonly raw: Core; readonly memory: MemoryStatus } => {
+  const memory = raw.initialize(options);
+  return { core: translated(), raw, memory };
+};

@@ -177,12 +177,14 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       }
     },
     addTenant: (tx, tenantId) => addKek(tx, tenantId, 1),
-    forget: (tenantId, epoch) => {
-      const list = keks.get(tenantId) ?? [];
-      for (const kek of list) if (kek.epoch === epoch) core.release(kek.key);
-      const rest = list.filter((kek) => kek.epoch !== epoch);
-      if (rest.length === 0) keks.delete(tenantId);
-      else keks.set(tenantId, rest);
+    retainStored: async (repositories) => {
+      const stored = new Set((await repositories.keks.list()).map((kek) => `${kek.tenantId} ${kek.epoch}`));
+      for (const [tenantId, list] of keks) {
+        const rest = list.filter((kek) => stored.has(`${tenantId} ${kek.epoch}`));
+        for (const kek of list) if (!rest.includes(kek)) core.release(kek.key);
+        if (rest.length === 0) keks.delete(tenantId);
+        else keks.set(tenantId, rest);
+      }
     },
     seal,
     open,
@@ -202,6 +204,10 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       if (!core.timingSafeEqual(plain, back)) throw new ServiceError('internal', 'the test key does not round-trip');
     },
 
+    upToDate: async (repositories) => {
+      const newest = new Map((await repositories.keks.list()).map((kek) => [kek.tenantId, kek.rootEpoch]));
+      return [...newest.values()].every((epoch) => epoch === openRoot().current.epoch);
+    },
     addKekEpoch: async (tx) => {
       const tenants = [...keks.keys()];
       for (const tenantId of tenants) await addKek(tx, tenantId, currentKek(tenantId).epoch + 1);

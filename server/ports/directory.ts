@@ -19,7 +19,7 @@ export interface Changes {
   readonly objects?: readonly number[];
 }
 
-/** A token object ready for use. `key` is undefined for objects that are no keys; `reference` until it was asked for. */
+/** A token object with what decides about its use. `key` and `vault` are undefined for objects that are no secret keys. */
 export interface LoadedObject {
   readonly object: StoredObject;
   readonly key: Key | undefined;
@@ -31,8 +31,8 @@ export interface Directory extends XksDirectory {
   load(): Promise<void>;
   /** Shows a committed change: resolves when no look-up sees the state before it. Key references are released at once. */
   renew(changes: Changes): Promise<void>;
-  /** Changes with every change of token objects of the group. */
-  groupEpoch(groupId: string): number;
+  /** Changes with every change: what a caller remembers about token objects holds while this stays the same. */
+  epoch(): number;
   /** Undefined when no live access_guid has this hash. */
   application(
     accessGuidHash: string,
@@ -40,10 +40,14 @@ export interface Directory extends XksDirectory {
   /** Live objects only. */
   object(handle: number): Promise<LoadedObject | undefined>;
   /**
-   * Runs `use` with the key opened from the application's sealed copy; synchronous, so that no destruction can come between.
-   * Undefined handles and destroyed keys are the caller's to refuse before.
+   * Runs `use` with the key opened from the application's sealed copy; synchronously, so that no destruction comes between.
+   * Undefined when the key is gone.
    */
-  withObjectKey<T>(loaded: LoadedObject, use: (reference: KeyRef) => T): Promise<T>;
+  withObjectKey<T>(
+    handle: number,
+    use: (reference: KeyRef, loaded: LoadedObject) => T,
+  ): Promise<{ readonly value: T } | undefined>;
+  vault(id: string): Vault | undefined;
   endpointById(id: string): Endpoint | undefined;
   setHealthy(healthy: boolean): void;
   /** Takes the queued request records, at most `limit`. */

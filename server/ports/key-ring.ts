@@ -36,8 +36,8 @@ export interface KeyRing {
   unlock(store: Store, root: RootProvider): Promise<void>;
   /** Makes and stores the KEK of a new tenant. */
   addTenant(tx: Repositories, tenantId: string): Promise<void>;
-  /** Takes KEKs of a transaction that did not commit, or of a finished turn, out of memory. */
-  forget(tenantId: string, epoch: number): void;
+  /** Takes KEKs that are not stored out of memory: after a transaction that failed, and at the end of an erasure turn. */
+  retainStored(repositories: Repositories): Promise<void>;
   seal(place: RecordPlace, key: KeyRef): StoredRecord;
   /** The caller releases the reference. 'key-tampered' when it does not authenticate. */
   open(record: StoredRecord): KeyRef;
@@ -51,6 +51,8 @@ export interface KeyRing {
   readonly unlocked: boolean;
 
   // --- the erasure turn -----------------------------------------------------------------------------------------------
+  /** Whether every tenant's newest KEK is sealed under the current root epoch. */
+  upToDate(repositories: Repositories): Promise<boolean>;
   /** Fresh KEKs for every tenant, sealed under the current root epoch. Returns how many. */
   addKekEpoch(tx: Repositories): Promise<number>;
   /** Re-seals up to `limit` records that hang on an older KEK. Returns how many it did; 0 means done. */

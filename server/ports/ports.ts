@@ -3,10 +3,13 @@
 import type { Clock } from '../base/clock.ts';
 import type { CryptoCore } from './crypto-core.ts';
 import type { Directory } from './directory.ts';
+import type { ErasureTurns } from './erasure.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { Log } from './log.ts';
 import type { RootProvider } from './root-provider.ts';
+import type { ServiceIdentity } from './service-identity.ts';
 import type { Store } from './store.ts';
+import type { UsageLog } from './usage-log.ts';
 
 export interface Ports {
   readonly store: Store;
@@ -16,4 +19,7 @@ export interface Ports {
   readonly directory: Directory;
   readonly clock: Clock;
   readonly log: Log;
+  readonly erasure: ErasureTurns;
+  readonly usage: UsageLog;
+  readonly identity: ServiceIdentity;
 }

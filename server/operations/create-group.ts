@@ -1,0 +1,51 @@
+// Makes a TDE group and the vault that holds the shared copies of its master keys.
+
+import { ServiceError } from '../base/errors.ts';
+import { newId } from '../base/ids.ts';
+import type { TdeGroup } from '../domain/tde.ts';
+import type { Vault } from '../domain/vault.ts';
+import type { Ports } from '../ports/ports.ts';
+import { findDefaultTenant } from './find.ts';
+import type { TdeGroupOperations } from './index.ts';
+import { checkName } from './names.ts';
+
+export const createGroup =
+  ({ store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>): TdeGroupOperations['create'] =>
+  async (actor, { name }) => {
+    checkName(name);
+    const group = await store.write(async (tx): Promise<TdeGroup> => {
+      const tenant = await findDefaultTenant(tx);
+      if ((await tx.groups.findByName(tenant.id, name)) !== undefined)
+        throw new ServiceError('conflict', 'a group of this name exists');
+      const now = clock.now();
+      const vault: Vault = {
+        id: newId(now),
+        tenantId: tenant.id,
+        name: `TDE group ${name}`,
+        kind: 'tde',
+        state: 'enabled',
+        createdAt: now,
+        integrity: 'ok',
+      };
+      await tx.vaults.insert(vault);
+      await tx.audit.append({
+        kind: 'vault.created',
+        actor,
+        tenantId: tenant.id,
+        subject: { kind: 'vault', id: vault.id },
+        details: { name: vault.name, kind: vault.kind },
+      });
+      const made: TdeGroup = { id: newId(now), tenantId: tenant.id, name, vaultId: vault.id, createdAt: now };
+      await tx.groups.insert(made);
+      await tx.audit.append({
+        kind: 'group.created',
+        actor,
+        tenantId: tenant.id,
+        subject: { kind: 'group', id: made.id },
+        details: { name, vaultId: vault.id },
+      });
+      return made;
+    });
+    await directory.renew({ vaults: [group.vaultId] });
+    return group;
+  };

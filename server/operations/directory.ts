@@ -1,0 +1,370 @@
+// The service's working memory (ports/directory.ts). Vaults, endpoints, applications and access_guids are held whole: they
+// are few. Token objects and their keys are a bounded cache, least recently used out first. What is shown here follows a
+// commit; a reference to a destroyed key is released in the step that hears of it, and a load that began before that step
+// does not put it back.
+
+import { idBytes } from '../base/ids.ts';
+import { serviceActor } from '../domain/actor.ts';
+import type { Endpoint } from '../domain/endpoint.ts';
+import type { Key } from '../domain/key.ts';
+import { largestPageSize } from '../domain/page.ts';
+import type { TdeApplication } from '../domain/tde.ts';
+import type { Integrity, Vault } from '../domain/vault.ts';
+import type { KeyRef } from '../ports/crypto-core.ts';
+import type { Changes, Directory, LoadedObject } from '../ports/directory.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { StoredAccessGuid } from '../ports/store.ts';
+import type { XksCredentialView, XksEndpointView, XksKeyView, XksRequestRecord } from '../ports/xks-directory.ts';
+import { recordAttributes } from './key-records.ts';
+
+export interface DirectoryLimits {
+  /** Token objects kept with their opened keys. */
+  readonly objects: number;
+  /** Request records waiting to be written; more are dropped and counted. */
+  readonly requests: number;
+}
+
+interface CachedObject {
+  readonly loaded: LoadedObject;
+  reference: KeyRef | undefined;
+}
+
+interface HeldEndpoint {
+  readonly endpoint: Endpoint;
+  readonly view: XksEndpointView;
+}
+
+interface HeldKey {
+  readonly key: Key;
+  readonly view: XksKeyView;
+}
+
+export const createDirectory = (
+  { store, core, ring, clock, log }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'log'>,
+  limits: DirectoryLimits,
+): Directory => {
+  const vaults = new Map<string, Vault>();
+  const endpoints = new Map<string, HeldEndpoint>();
+  const byPrefix = new Map<string, HeldEndpoint>();
+  const xksKeys = new Map<string, HeldKey>();
+  const applications = new Map<string, TdeApplication>();
+  /** By keyed hash: live access_guids only. */
+  const accessGuids = new Map<string, StoredAccessGuid>();
+  const objects = new Map<number, CachedObject>();
+  const requests: XksRequestRecord[] = [];
+  const credentialUses = new Map<string, number>();
+  const alarmed = new Set<string>();
+  let dropped = 0;
+  let healthy = true;
+  /** Moves with every renewal: a load that saw it move starts again. */
+  let generation = 0;
+  /** So that a restarted service does not show an epoch that an agent has seen for another state. */
+  const epochBase = clock.now();
+  let renewals: Promise<void> = Promise.resolve();
+
+  /** One alarm for one row in the life of this process; the row itself is refused every time. */
+  const alarm = (table: string, id: string, tenantId: string): void => {
+    const name = `${table} ${id}`;
+    if (alarmed.has(name)) return;
+    alarmed.add(name);
+    log.error('a stored row was changed from outside; it is refused', { table, id });
+    store
+      .write((tx) =>
+        tx.audit.append({
+          kind: 'row.tampered',
+          actor: serviceActor('integrity'),
+          tenantId,
+          subject: { kind: 'service', id },
+          details: { table },
+        }),
+      )
+      .catch((error: unknown) => {
+        alarmed.delete(name);
+        log.error('the alarm could not be recorded', { table, id, error });
+      });
+  };
+  const sound = (
+    table: string,
+    row: { readonly id: string; readonly tenantId: string; readonly integrity: Integrity },
+  ) => {
+    if (row.integrity === 'ok') return true;
+    alarm(table, row.id, row.tenantId);
+    return false;
+  };
+
+  const renewVault = async (id: string): Promise<void> => {
+    const vault = await store.read.vaults.get(id);
+    if (vault === undefined) vaults.delete(id);
+    else vaults.set(id, vault);
+  };
+
+  const releaseKey = (id: string): void => {
+    const held = xksKeys.get(id);
+    if (held === undefined) return;
+    xksKeys.delete(id);
+    for (const reference of held.view.versions.values()) core.release(reference);
+  };
+
+  const renewKey = async (id: string): Promise<void> => {
+    const wanted = [...endpoints.values()].some((held) => held.endpoint.keyId === id);
+    const key = wanted ? await store.read.keys.get(id) : undefined;
+    if (key === undefined || key.state === 'soft-deleted' || key.state === 'destroyed' || !sound('keys', key)) {
+      releaseKey(id);
+      return;
+    }
+    const before = xksKeys.get(id)?.view.versions ?? new Map<number, KeyRef>();
+    const versions = new Map<number, KeyRef>();
+    try {
+      for (const record of await store.read.records.list(id, 'vault-copy'))
+        versions.set(
+          record.version,
+          before.get(record.version) ??
+            ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) }),
+        );
+    } catch (error) {
+      for (const [version, reference] of versions) if (!before.has(version)) core.release(reference);
+      releaseKey(id);
+      alarm('key_records', id, key.tenantId);
+      log.error('a key of an endpoint cannot be opened', { keyId: id, error });
+      return;
+    }
+    for (const [version, reference] of before) if (!versions.has(version)) core.release(reference);
+    xksKeys.set(id, {
+      key,
+      view: {
+        id,
+        enabled: key.state === 'active',
+        algorithm: key.algorithm,
+        bits: key.bits,
+        usages: key.usages,
+        currentVersion: key.currentVersion,
+        versions,
+        binding: Buffer.concat([idBytes(key.tenantId), idBytes(key.id)]),
+      },
+    });
+  };
+
+  const releaseEndpoint = (id: string, keep: ReadonlySet<string> = new Set()): void => {
+    const held = endpoints.get(id);
+    if (held === undefined) return;
+    endpoints.delete(id);
+    byPrefix.delete(held.endpoint.prefix);
+    for (const credential of held.view.credentials) if (!keep.has(credential.id)) core.release(credential.secret);
+  };
+
+  const renewEndpoint = async (id: string): Promise<void> => {
+    const endpoint = await store.read.endpoints.get(id);
+    const before = endpoints.get(id);
+    if (endpoint === undefined || endpoint.state === 'deleted' || !sound('endpoints', endpoint)) {
+      releaseEndpoint(id);
+    } else {
+      const credentials: XksCredentialView[] = [];
+      for (const credential of endpoint.credentials) {
+        const known = before?.view.credentials.find((other) => other.id === credential.id);
+        if (known !== undefined) {
+          credentials.push(known);
+          continue;
+        }
+        const record = await store.read.records.get(credential.id, 1, 'endpoint-secret');
+        if (record === undefined) continue;
+        try {
+          const secret = ring.open({ ...record, tenantId: endpoint.tenantId });
+          credentials.push({ id: credential.id, accessKeyId: credential.accessKeyId, secret });
+        } catch (error) {
+          alarm('key_records', credential.id, endpoint.tenantId);
+          log.error('a credential cannot be opened', { endpointId: id, credentialId: credential.id, error });
+        }
+      }
+      releaseEndpoint(id, new Set(credentials.map((credential) => credential.id)));
+      const held: HeldEndpoint = {
+        endpoint,
+        view: {
+          id,
+          name: endpoint.name,
+          prefix: endpoint.prefix,
+          tenantId: endpoint.tenantId,
+          enabled: endpoint.state === 'enabled',
+          operatorProbes: endpoint.operatorProbes,
+          externalKeyId: endpoint.keyId,
+          credentials,
+        },
+      };
+      endpoints.set(id, held);
+      byPrefix.set(endpoint.prefix, held);
+    }
+    const keyId = endpoint?.keyId ?? before?.endpoint.keyId;
+    if (keyId !== undefined) await renewKey(keyId);
+  };
+
+  const renewApplication = async (id: string): Promise<void> => {
+    const application = await store.read.applications.get(id);
+    for (const [hash, accessGuid] of accessGuids) if (accessGuid.applicationId === id) accessGuids.delete(hash);
+    if (application === undefined || !sound('tde_applications', application)) {
+      applications.delete(id);
+      return;
+    }
+    applications.set(id, application);
+    for (const accessGuid of await store.read.accessGuids.list(id))
+      if (accessGuid.removedAt === null && sound('access_guids', { ...accessGuid, tenantId: application.tenantId }))
+        accessGuids.set(accessGuid.hash, accessGuid);
+  };
+
+  const dropObject = (handle: number): void => {
+    const cached = objects.get(handle);
+    if (cached === undefined) return;
+    objects.delete(handle);
+    if (cached.reference !== undefined) core.release(cached.reference);
+  };
+  const cacheObject = (handle: number, cached: CachedObject): void => {
+    objects.delete(handle);
+    objects.set(handle, cached);
+    if (objects.size <= limits.objects) return;
+    for (const oldest of objects.keys()) {
+      dropObject(oldest);
+      break;
+    }
+  };
+
+  const dropObjectsOfKeys = (keys: ReadonlySet<string>): void => {
+    for (const [handle, cached] of objects) if (keys.has(cached.loaded.object.id)) dropObject(handle);
+  };
+
+  const renewNow = async (changes: Changes): Promise<void> => {
+    for (const id of changes.vaults ?? []) await renewVault(id);
+    for (const id of changes.endpoints ?? []) await renewEndpoint(id);
+    for (const id of changes.keys ?? []) await renewKey(id);
+    for (const id of changes.applications ?? []) await renewApplication(id);
+  };
+
+  const pages = async <T extends { readonly id: string }>(
+    list: (window: { after?: string; limit: number }) => Promise<readonly T[]>,
+    each: (item: T) => Promise<void>,
+  ): Promise<void> => {
+    let after: string | undefined;
+    for (;;) {
+      const items = await list(after === undefined ? { limit: largestPageSize } : { after, limit: largestPageSize });
+      for (const item of items) await each(item);
+      const last = items.at(-1);
+      if (last === undefined || items.length < largestPageSize) return;
+      after = last.id;
+    }
+  };
+
+  const load = async (handle: number): Promise<CachedObject | undefined> => {
+    for (;;) {
+      const cached = objects.get(handle);
+      if (cached !== undefined) {
+        cacheObject(handle, cached);
+        return cached;
+      }
+      const before = generation;
+      const object = await store.read.objects.get(handle);
+      const key =
+        object === undefined ||
+        object.class === 'data' ||
+        object.class === 'certificate' ||
+        object.class === 'public-key'
+          ? undefined
+          : await store.read.keys.get(object.id);
+      if (before !== generation) continue;
+      if (object === undefined || object.destroyedAt !== null) return undefined;
+      sound('tde_objects', object);
+      if (key !== undefined) sound('keys', key);
+      const loaded: LoadedObject = { object, key, vault: key === undefined ? undefined : vaults.get(key.vaultId) };
+      const entry: CachedObject = { loaded, reference: undefined };
+      cacheObject(handle, entry);
+      return entry;
+    }
+  };
+
+  return {
+    load: async () => {
+      await pages(
+        (window) => store.read.vaults.list(window),
+        async (vault) => {
+          vaults.set(vault.id, vault);
+        },
+      );
+      await pages(
+        (window) => store.read.endpoints.list(window),
+        (endpoint) => renewEndpoint(endpoint.id),
+      );
+      await pages(
+        (window) => store.read.applications.list({}, window),
+        (application) => renewApplication(application.id),
+      );
+    },
+    renew: (changes) => {
+      generation += 1;
+      // References go at once, before anything is awaited; what remains is read again in order.
+      if (changes.vaults !== undefined && changes.vaults.length > 0)
+        for (const handle of [...objects.keys()]) dropObject(handle);
+      if (changes.keys !== undefined && changes.keys.length > 0) dropObjectsOfKeys(new Set(changes.keys));
+      for (const handle of changes.objects ?? []) dropObject(handle);
+      renewals = renewals.then(
+        () => renewNow(changes),
+        () => renewNow(changes),
+      );
+      return renewals;
+    },
+    epoch: () => epochBase + generation,
+    application: (hash) => {
+      const accessGuid = accessGuids.get(hash);
+      const application = accessGuid === undefined ? undefined : applications.get(accessGuid.applicationId);
+      return accessGuid === undefined || application === undefined
+        ? undefined
+        : { application, accessGuidId: accessGuid.id };
+    },
+    object: async (handle) => (await load(handle))?.loaded,
+    withObjectKey: async (handle, use) => {
+      for (;;) {
+        const cached = await load(handle);
+        if (cached?.loaded.key === undefined) return undefined;
+        if (cached.reference !== undefined) return { value: use(cached.reference, cached.loaded) };
+        const before = generation;
+        const { key } = cached.loaded;
+        const record = await store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
+        if (before !== generation || objects.get(handle) !== cached) continue;
+        if (record === undefined) return undefined;
+        // Another call may have opened it meanwhile; one reference is enough.
+        cached.reference ??= ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) });
+      }
+    },
+
+    endpoint: (prefix) => byPrefix.get(prefix)?.view,
+    key: (endpoint, externalKeyId) => {
+      if (externalKeyId !== endpoint.externalKeyId) return undefined;
+      const held = xksKeys.get(externalKeyId);
+      const configured = endpoints.get(endpoint.id)?.endpoint;
+      if (held === undefined || configured === undefined || held.key.vaultId !== configured.vaultId) return undefined;
+      const vault = vaults.get(held.key.vaultId);
+      return vault?.state === 'enabled' && sound('vaults', vault) ? held.view : undefined;
+    },
+    fleetSize: () => 1,
+    healthy: () => healthy,
+    setHealthy: (value) => {
+      healthy = value;
+    },
+    record: (entry) => {
+      if (entry.credentialId !== null) credentialUses.set(entry.credentialId, entry.at);
+      if (requests.length >= limits.requests) dropped += 1;
+      else requests.push(entry);
+    },
+    drainRequests: (limit) => requests.splice(0, limit),
+    drainCredentialUses: () => {
+      const taken = new Map(credentialUses);
+      credentialUses.clear();
+      return taken;
+    },
+    requestLog: () => ({ queued: requests.length, dropped }),
+    endpointById: (id) => endpoints.get(id)?.endpoint,
+    vault: (id) => vaults.get(id),
+    close: () => {
+      for (const id of [...endpoints.keys()]) releaseEndpoint(id);
+      for (const id of [...xksKeys.keys()]) releaseKey(id);
+      for (const handle of [...objects.keys()]) dropObject(handle);
+      accessGuids.clear();
+      log.debug('the directory is empty', { at: clock.now() });
+    },
+  };
+};

@@ -1,0 +1,45 @@
+// Look-ups that must succeed: one place says what is missing.
+
+import { ServiceError } from '../base/errors.ts';
+import type { Endpoint } from '../domain/endpoint.ts';
+import type { Key } from '../domain/key.ts';
+import type { TdeApplication, TdeGroup } from '../domain/tde.ts';
+import type { Tenant } from '../domain/tenant.ts';
+import type { Vault } from '../domain/vault.ts';
+import type { Repositories, StoredToken } from '../ports/store.ts';
+
+type Reads<K extends keyof Repositories> = Pick<Repositories, K>;
+
+const orMissing = <T>(found: T | undefined, what: string): T => {
+  if (found === undefined) throw new ServiceError('not-found', `no such ${what}`);
+  return found;
+};
+
+export const defaultTenantSetting = 'default-tenant';
+
+export const findDefaultTenant = async (from: Reads<'settings' | 'tenants'>): Promise<Tenant> => {
+  const id = await from.settings.get(defaultTenantSetting);
+  return orMissing(id === undefined ? undefined : await from.tenants.get(id), 'tenant');
+};
+export const findTenant = async (from: Reads<'tenants'>, id: string): Promise<Tenant> =>
+  orMissing(await from.tenants.get(id), 'tenant');
+export const findVault = async (from: Reads<'vaults'>, id: string): Promise<Vault> =>
+  orMissing(await from.vaults.get(id), 'vault');
+export const findGroup = async (from: Reads<'groups'>, id: string): Promise<TdeGroup> =>
+  orMissing(await from.groups.get(id), 'group');
+export const findApplication = async (from: Reads<'applications'>, id: string): Promise<TdeApplication> =>
+  orMissing(await from.applications.get(id), 'application');
+export const findEndpoint = async (from: Reads<'endpoints'>, id: string): Promise<Endpoint> => {
+  const endpoint = await from.endpoints.get(id);
+  return orMissing(endpoint?.state === 'deleted' ? undefined : endpoint, 'endpoint');
+};
+export const findToken = async (from: Reads<'tokens'>, id: string): Promise<StoredToken> =>
+  orMissing(await from.tokens.get(id), 'token');
+
+/** Identifiers are case-sensitive: the hint helps where only the case differs. */
+export const findKey = async (from: Reads<'keys'>, id: string): Promise<Key> => {
+  const key = await from.keys.get(id);
+  if (key === undefined)
+    throw new ServiceError('key-not-found', 'no such key', { hint: 'identifiers are compared with their case' });
+  return key;
+};

@@ -1,0 +1,11 @@
+// TDE groups: reading.
+
+import type { Ports } from '../ports/ports.ts';
+import { findGroup } from './find.ts';
+import type { TdeGroupOperations } from './index.ts';
+import { byId, pageOf } from './paging.ts';
+
+export const readGroups = ({ store }: Pick<Ports, 'store'>): Pick<TdeGroupOperations, 'list' | 'get'> => ({
+  list: (_actor, query) => pageOf(query, (window) => store.read.groups.list(window), byId),
+  get: (_actor, id) => findGroup(store.read, id),
+});

@@ -1,0 +1,32 @@
+// Master keys of an application: history, one key, and what its destruction would hit.
+
+import type { Ports } from '../ports/ports.ts';
+import { findBlastRadius } from './blast-radius.ts';
+import { findApplication } from './find.ts';
+import type { MasterKeyOperations } from './index.ts';
+import { findMasterKey } from './master-key-view.ts';
+import { byId, pageOf } from './paging.ts';
+
+export const readMasterKeys = ({
+  store,
+  usage,
+}: Pick<Ports, 'store' | 'usage'>): Pick<MasterKeyOperations, 'list' | 'get' | 'blastRadius'> => ({
+  list: async (_actor, applicationId, query) => {
+    await findApplication(store.read, applicationId);
+    await usage.flush(false);
+    const page = await pageOf(query, (window) => store.read.keys.list({ applicationId, kind: 'master' }, window), byId);
+    const items = await Promise.all(page.items.map((key) => findMasterKey(store.read, applicationId, key)));
+    return { items, next: page.next };
+  },
+  get: async (_actor, applicationId, keyId) => {
+    await findApplication(store.read, applicationId);
+    await usage.flush(false);
+    return findMasterKey(store.read, applicationId, await store.read.keys.get(keyId));
+  },
+  blastRadius: async (_actor, applicationId, keyId) => {
+    const application = await findApplication(store.read, applicationId);
+    await usage.flush(false);
+    await findMasterKey(store.read, applicationId, await store.read.keys.get(keyId));
+    return findBlastRadius(store.read, application, keyId);
+  },
+});

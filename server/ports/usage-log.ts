@@ -1,0 +1,29 @@
+// Who used what, at the rate of the data path: kept in memory, written in batches. Only an instance's first use is written
+// at once.
+
+import type { TdeApplication } from '../domain/tde.ts';
+
+export interface InstanceUse {
+  readonly application: TdeApplication;
+  readonly accessGuidId: string;
+  readonly appId: string;
+  readonly host: string;
+  readonly process: string;
+  readonly osUser: string;
+  readonly library: string;
+  readonly agent: string;
+  readonly pid: number;
+}
+
+export interface UsageLog {
+  /** A request by an instance. Resolves when a first use has been recorded; never throws. */
+  seen(use: InstanceUse, requestId: string, peer: string | null): Promise<void>;
+  /** A use of a key by an application; goes into last-use times and the audit summary of the minute. */
+  used(application: TdeApplication, keyId: string, operation: string, succeeded: boolean): void;
+  /** A credential that did not hold. */
+  refused(channel: 'tde' | 'api' | 'xks', reason: string): void;
+  /** A use of an administrator token. */
+  tokenUsed(tokenId: string): void;
+  /** Writes what is due; `all` also what could wait. */
+  flush(all: boolean): Promise<void>;
+}
