@@ -8,6 +8,7 @@ import type { CryptoCore } from '../ports/crypto-core.ts';
 import type { Ports } from '../ports/ports.ts';
 import { findEndpoint } from './find.ts';
 import type { EndpointOperations } from './index.ts';
+import { credentialAttributes } from './key-records.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 const mostLive = 2;
@@ -18,9 +19,6 @@ const makeAccessKeyId = (core: Pick<CryptoCore, 'random'>): string => {
   core.random(bytes);
   return [...bytes].map((byte) => alphabet[byte & 31]).join('');
 };
-
-/** A credential's record binds the access key id, so that secrets cannot be swapped between credentials. */
-export const credentialAttributes = (accessKeyId: string): string => JSON.stringify({ accessKeyId });
 
 export const addEndpointCredential =
   ({

@@ -15,7 +15,7 @@ import type { Changes, Directory, LoadedObject } from '../ports/directory.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { StoredAccessGuid } from '../ports/store.ts';
 import type { XksCredentialView, XksEndpointView, XksKeyView, XksRequestRecord } from '../ports/xks-directory.ts';
-import { recordAttributes } from './key-records.ts';
+import { credentialAttributes, recordAttributes } from './key-records.ts';
 
 export interface DirectoryLimits {
   /** Token objects kept with their opened keys. */
@@ -168,7 +168,11 @@ export const createDirectory = (
         const record = await store.read.records.get(credential.id, 1, 'endpoint-secret');
         if (record === undefined) continue;
         try {
-          const secret = ring.open({ ...record, tenantId: endpoint.tenantId });
+          const secret = ring.open({
+            ...record,
+            tenantId: endpoint.tenantId,
+            attributes: credentialAttributes(credential.accessKeyId),
+          });
           credentials.push({ id: credential.id, accessKeyId: credential.accessKeyId, secret });
         } catch (error) {
           alarm('key_records', credential.id, endpoint.tenantId);

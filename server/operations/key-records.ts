@@ -19,3 +19,6 @@ export const recordPlace = (
   class: recordClass,
   attributes: recordAttributes(key),
 });
+
+/** A credential's record binds the access key id, so that secrets cannot be swapped between credentials. */
+export const credentialAttributes = (accessKeyId: string): string => canonicalJson({ accessKeyId });

@@ -1,0 +1,52 @@
+// Deep health: the store writes and reads, the root key is there, the service's own test key round-trips. A good answer is
+// kept for half a minute, a bad one for two seconds, so that probes cost nothing and recovery shows soon.
+
+import type { Ports } from '../ports/ports.ts';
+import type { Health, HealthCheck, Operations } from './index.ts';
+
+const keepGoodMs = 30_000;
+const keepBadMs = 2_000;
+
+export const checkHealth = ({
+  store,
+  root,
+  ring,
+  directory,
+  clock,
+  log,
+}: Pick<Ports, 'store' | 'root' | 'ring' | 'directory' | 'clock' | 'log'>): Operations['health'] => {
+  let last: { readonly health: Health; readonly until: number } | undefined;
+  let running: Promise<Health> | undefined;
+
+  const check = async (name: HealthCheck['name'], work: () => void | Promise<void>): Promise<HealthCheck> => {
+    const begin = clock.monotonic();
+    try {
+      await work();
+      return { name, healthy: true, detail: 'holds', durationMs: clock.monotonic() - begin };
+    } catch (error) {
+      log.error('a health check failed', { check: name, error });
+      const detail = error instanceof Error ? error.message : 'failed';
+      return { name, healthy: false, detail, durationMs: clock.monotonic() - begin };
+    }
+  };
+  const run = async (): Promise<Health> => {
+    const checks = [
+      await check('store', () => store.probe()),
+      await check('root-key', () => root.check()),
+      await check('round-trip', () => ring.selfTest()),
+    ];
+    const healthy = checks.every((one) => one.healthy);
+    directory.setHealthy(healthy);
+    const health: Health = { healthy, at: clock.now(), checks };
+    last = { health, until: clock.monotonic() + (healthy ? keepGoodMs : keepBadMs) };
+    return health;
+  };
+
+  return () => {
+    if (last !== undefined && clock.monotonic() < last.until) return Promise.resolve(last.health);
+    running ??= run().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+};

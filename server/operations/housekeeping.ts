@@ -1,0 +1,69 @@
+// What happens by the clock: queued request records and uses are written every second, old request records are removed.
+
+import type { Ports } from '../ports/ports.ts';
+
+const everyMs = 1_000;
+const requestBatch = 500;
+const pruneBatch = 2_000;
+const pruneEveryMs = 60_000;
+
+export interface Housekeeping {
+  start(): void;
+  /** Writes everything that waits. */
+  stop(): Promise<void>;
+}
+
+export const createHousekeeping = (
+  { store, directory, usage, clock, log }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'log'>,
+  limits: { readonly requestLogDays: number },
+): Housekeeping => {
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+  let prunedAt = clock.monotonic();
+  let stopped = false;
+
+  const writeRequests = async (): Promise<void> => {
+    const uses = directory.drainCredentialUses();
+    for (;;) {
+      const entries = directory.drainRequests(requestBatch);
+      if (entries.length === 0) break;
+      await store.write((tx) => tx.requests.append(entries));
+    }
+    if (uses.size > 0)
+      await store.write(async (tx) => {
+        for (const [id, at] of uses) await tx.endpoints.touchCredential(id, at);
+      });
+  };
+  const prune = async (): Promise<void> => {
+    if (clock.monotonic() - prunedAt < pruneEveryMs) return;
+    prunedAt = clock.monotonic();
+    await store.write((tx) => tx.requests.prune(clock.now() - limits.requestLogDays * 86_400_000, pruneBatch));
+  };
+  const turn = async (all: boolean): Promise<void> => {
+    try {
+      await writeRequests();
+      await usage.flush(all);
+      await prune();
+    } catch (error) {
+      log.error('housekeeping failed; request records may be missing', { error });
+    }
+  };
+  const next = (): void => {
+    timer = setTimeout(() => {
+      running = turn(false).finally(() => {
+        if (!stopped) next();
+      });
+    }, everyMs);
+    timer.unref();
+  };
+
+  return {
+    start: next,
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+      await turn(true);
+    },
+  };
+};

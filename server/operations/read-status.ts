@@ -1,0 +1,27 @@
+// What the service tells about itself to an administrator.
+
+import type { Ports } from '../ports/ports.ts';
+import type { Operations } from './index.ts';
+
+export const readStatus =
+  ({
+    store,
+    core,
+    root,
+    directory,
+    identity,
+    clock,
+  }: Pick<Ports, 'store' | 'core' | 'root' | 'directory' | 'identity' | 'clock'>): Operations['status'] =>
+  async () => {
+    const { capacity, used, keys, locked } = core.memoryStatus();
+    return {
+      version: identity.version,
+      nodeVersion: process.versions.node,
+      startedAt: identity.startedAt,
+      rootEpoch: root.current.epoch,
+      erasure: { ...root.erasure, pendingKeys: (await store.read.keys.listErasable(clock.now() + 1)).length },
+      store: { dialect: store.dialect, path: store.path },
+      memory: { capacity, used, keys, locked },
+      requestLog: directory.requestLog(),
+    };
+  };

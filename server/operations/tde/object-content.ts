@@ -1,0 +1,60 @@
+// The value of a token object that is no secret key: AES-256-GCM under a content key of its own. Layout: nonce (12),
+// ciphertext, tag (16); the object's id is authenticated with it.
+
+import { canonicalJson } from '../../base/bytes.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { idBytes } from '../../base/ids.ts';
+import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { RecordPlace } from '../../ports/key-ring.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { StoredObject, StoredRecord } from '../../ports/store.ts';
+
+const nonceLength = 12;
+const tagLength = 16;
+
+const place = (object: { readonly tenantId: string; readonly id: string }): RecordPlace => ({
+  tenantId: object.tenantId,
+  objectId: object.id,
+  version: 1,
+  class: 'object-content',
+  attributes: canonicalJson({ algorithm: 'aes', bits: 256 }),
+});
+
+export const sealContent = (
+  { core, ring }: Pick<Ports, 'core' | 'ring'>,
+  object: { readonly tenantId: string; readonly id: string },
+  contentKey: KeyRef,
+  value: Uint8Array,
+): { readonly content: Buffer; readonly record: StoredRecord } => {
+  const content = Buffer.alloc(nonceLength + value.length + tagLength);
+  const iv = content.subarray(0, nonceLength);
+  core.random(iv);
+  const parameters = { algorithm: 'aes-gcm', iv, aad: idBytes(object.id), tagLength } as const;
+  core.cipher(contentKey, 'encrypt', parameters, value, content.subarray(nonceLength));
+  return { content, record: ring.seal(place(object), contentKey) };
+};
+
+/** The caller wipes the answer. */
+export const openContent = (
+  { core, ring }: Pick<Ports, 'core' | 'ring'>,
+  object: StoredObject,
+  record: StoredRecord | undefined,
+): Buffer => {
+  const { content } = object;
+  if (content === null || record === undefined || content.length < nonceLength + tagLength)
+    throw new ServiceError('key-tampered', 'the stored value is incomplete');
+  const contentKey = ring.open({ ...record, ...place(object) });
+  try {
+    const out = Buffer.alloc(content.length - nonceLength - tagLength);
+    const iv = content.subarray(0, nonceLength);
+    const parameters = { algorithm: 'aes-gcm', iv, aad: idBytes(object.id), tagLength } as const;
+    core.cipher(contentKey, 'decrypt', parameters, content.subarray(nonceLength), out);
+    return out;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'invalid-ciphertext')
+      throw new ServiceError('key-tampered', 'the stored value does not authenticate', { cause: error });
+    throw error;
+  } finally {
+    core.release(contentKey);
+  }
+};

@@ -1,0 +1,96 @@
+// Which token objects an application sees: those of its group. It owns those it made; only the owner changes or destroys.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { AuditValue } from '../../domain/audit-event.ts';
+import type { LoadedObject } from '../../ports/directory.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { StoredObject } from '../../ports/store.ts';
+import type { TdeCaller, VisibleObject } from '../index.ts';
+
+export const isVisible = (caller: TdeCaller, object: StoredObject): boolean =>
+  object.groupId === caller.application.groupId && object.tenantId === caller.application.tenantId;
+
+export const show = (
+  caller: TdeCaller,
+  { content: _content, destroyedAt: _destroyed, ...object }: StoredObject,
+): VisibleObject => ({
+  ...object,
+  owned: object.applicationId === caller.application.id,
+});
+
+/** The part of an audit record that tells which instance it was. */
+export const instanceDetails = (caller: TdeCaller): { appId: AuditValue; host: AuditValue; process: AuditValue } => ({
+  appId: caller.appId,
+  host: caller.instance.host.slice(0, 255),
+  process: caller.instance.process.slice(0, 255),
+});
+
+type Needs = Pick<Ports, 'store' | 'directory' | 'log'>;
+
+/** One record for one kind of refusal per object and application in a while: a heartbeat that is refused does not flood the log. */
+const recently = new Map<string, number>();
+const quietMs = 60_000;
+
+export const recordDenial = async (
+  { store, log }: Needs,
+  caller: TdeCaller,
+  object: StoredObject,
+  operation: string,
+  reason: string,
+): Promise<void> => {
+  const name = `${caller.application.id} ${object.id} ${operation} ${reason}`;
+  const now = performance.now();
+  const last = recently.get(name);
+  if (last !== undefined && now - last < quietMs) return;
+  if (recently.size > 10_000) recently.clear();
+  recently.set(name, now);
+  try {
+    await store.write((tx) =>
+      tx.audit.append({
+        kind: 'key.denied',
+        actor: caller.actor,
+        tenantId: object.tenantId,
+        subject: { kind: object.class === 'data' ? 'object' : 'key', id: object.id },
+        details: { applicationId: caller.application.id, ...instanceDetails(caller), operation, reason },
+      }),
+    );
+  } catch (error) {
+    log.error('a denial could not be recorded', { keyId: object.id, error });
+  }
+};
+
+/** The object, when the caller may see it. An object of another group looks as if it did not exist; the attempt is recorded. */
+export const findVisible = async (
+  needs: Needs,
+  caller: TdeCaller,
+  handle: number,
+  operation: string,
+): Promise<LoadedObject> => {
+  const loaded = await needs.directory.object(handle);
+  if (loaded === undefined) {
+    const gone = await needs.store.read.objects.get(handle);
+    if (gone !== undefined && isVisible(caller, gone))
+      throw new ServiceError('key-destroyed', 'the object is destroyed');
+    throw new ServiceError('key-not-found', 'no such object');
+  }
+  if (!isVisible(caller, loaded.object)) {
+    await recordDenial(needs, caller, loaded.object, operation, 'another group');
+    throw new ServiceError('key-not-found', 'no such object');
+  }
+  if (loaded.object.integrity !== 'ok' || (loaded.key !== undefined && loaded.key.integrity !== 'ok'))
+    throw new ServiceError('key-tampered', 'the stored object was changed from outside', {
+      hint: 'compare the database with a backup; the audit log has an alarm that names the record',
+    });
+  return loaded;
+};
+
+export const requireOwner = async (
+  needs: Needs,
+  caller: TdeCaller,
+  { object }: LoadedObject,
+  operation: string,
+): Promise<void> => {
+  if (object.applicationId === caller.application.id) return;
+  await recordDenial(needs, caller, object, operation, 'owned by another application');
+  throw new ServiceError('forbidden', 'the object belongs to another application of the group');
+};

@@ -1,0 +1,218 @@
+// Counts uses in memory and writes them in batches (ports/usage-log.ts). What a crash can lose are counters and last-use
+// times of the last seconds, never a first use: that is written before the request goes on.
+
+import { newId, serviceTenantId } from '../base/ids.ts';
+import { serviceActor } from '../domain/actor.ts';
+import type { Instance, TdeApplication } from '../domain/tde.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { InstanceUse, UsageLog } from '../ports/usage-log.ts';
+
+interface Tracked {
+  instance: Instance;
+  dirty: boolean;
+}
+
+interface Summary {
+  readonly application: TdeApplication;
+  readonly from: number;
+  readonly operations: Map<string, number>;
+  failures: number;
+}
+
+/** Instances kept in memory; an application whose instances never end (a new host name every call) does not fill it. */
+const mostInstances = 20_000;
+const summaryEvery = 60_000;
+
+const cut = (text: string): string => text.slice(0, 255);
+const nameOf = (use: InstanceUse): string =>
+  JSON.stringify([use.accessGuidId, use.appId, use.host, use.process, use.osUser]);
+
+export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>): UsageLog => {
+  const instances = new Map<string, Tracked>();
+  const beginning = new Map<string, Promise<void>>();
+  const keyUses = new Map<string, number>();
+  const guidUses = new Map<string, number>();
+  const tokenUses = new Map<string, number>();
+  const summaries = new Map<string, Summary>();
+  const refusals = new Map<string, { readonly channel: string; readonly reason: string; count: number }>();
+  let refusalsSince = clock.now();
+
+  const begin = async (name: string, use: InstanceUse, requestId: string, peer: string | null): Promise<void> => {
+    const now = clock.now();
+    try {
+      const instance = await store.write(async (tx) => {
+        const known = await tx.instances.find(use);
+        const made: Instance = {
+          id: known?.id ?? newId(now),
+          applicationId: use.application.id,
+          accessGuidId: use.accessGuidId,
+          appId: use.appId,
+          host: use.host,
+          process: use.process,
+          osUser: use.osUser,
+          libraryVersion: use.library,
+          agentVersion: use.agent,
+          pid: use.pid,
+          firstUsedAt: known?.firstUsedAt ?? now,
+          lastUsedAt: now,
+          uses: (known?.uses ?? 0) + 1,
+        };
+        await tx.instances.put(made);
+        await tx.accessGuids.touch(use.accessGuidId, now);
+        if (known === undefined)
+          await tx.audit.append({
+            kind: 'instance.first-used',
+            actor: { kind: 'application', id: use.application.id, name: use.application.name, requestId, peer },
+            tenantId: use.application.tenantId,
+            subject: { kind: 'application', id: use.application.id },
+            details: {
+              accessGuidId: use.accessGuidId,
+              appId: use.appId,
+              host: use.host,
+              process: use.process,
+              osUser: use.osUser,
+              libraryVersion: use.library,
+              agentVersion: use.agent,
+              pid: use.pid,
+            },
+          });
+        return made;
+      });
+      instances.set(name, { instance, dirty: false });
+      if (instances.size > mostInstances) {
+        for (const [oldest, tracked] of instances)
+          if (!tracked.dirty) {
+            instances.delete(oldest);
+            break;
+          }
+      }
+    } catch (error) {
+      // A full disk must not stop a database from decrypting: the next call tries again.
+      log.error('an instance could not be recorded', { applicationId: use.application.id, error });
+    } finally {
+      beginning.delete(name);
+    }
+  };
+
+  const writeDue = async (all: boolean): Promise<void> => {
+    const now = clock.now();
+    const dirty = [...instances.values()].filter((tracked) => tracked.dirty);
+    const keys = [...keyUses];
+    const guids = [...guidUses];
+    const tokens = [...tokenUses];
+    const due = [...summaries.values()].filter((summary) => all || now - summary.from >= summaryEvery);
+    const refused = all || now - refusalsSince >= summaryEvery ? [...refusals.values()] : [];
+    if (dirty.length + keys.length + guids.length + tokens.length + due.length + refused.length === 0) return;
+    for (const tracked of dirty) tracked.dirty = false;
+    keyUses.clear();
+    guidUses.clear();
+    tokenUses.clear();
+    for (const summary of due) summaries.delete(summary.application.id);
+    if (refused.length > 0) {
+      refusals.clear();
+      refusalsSince = now;
+    }
+    try {
+      await store.write(async (tx) => {
+        for (const tracked of dirty) await tx.instances.put(tracked.instance);
+        for (const [id, at] of keys) await tx.objects.touchKey(id, at);
+        for (const [id, at] of guids) await tx.accessGuids.touch(id, at);
+        for (const [id, at] of tokens) await tx.tokens.touch(id, at);
+        for (const summary of due)
+          await tx.audit.append({
+            kind: 'application.used',
+            actor: {
+              kind: 'application',
+              id: summary.application.id,
+              name: summary.application.name,
+              requestId: 'summary',
+              peer: null,
+            },
+            tenantId: summary.application.tenantId,
+            subject: { kind: 'application', id: summary.application.id },
+            details: {
+              from: summary.from,
+              to: now,
+              operations: Object.fromEntries(summary.operations),
+              failures: summary.failures,
+            },
+          });
+        for (const { channel, reason, count } of refused)
+          await tx.audit.append({
+            kind: 'authentication.failed',
+            actor: serviceActor('summary'),
+            tenantId: serviceTenantId,
+            subject: { kind: 'service', id: channel },
+            details: { channel, reason, count },
+          });
+      });
+    } catch (error) {
+      for (const tracked of dirty) tracked.dirty = true;
+      for (const [id, at] of keys) if (!keyUses.has(id)) keyUses.set(id, at);
+      for (const [id, at] of guids) if (!guidUses.has(id)) guidUses.set(id, at);
+      for (const summary of due)
+        if (!summaries.has(summary.application.id)) summaries.set(summary.application.id, summary);
+      log.error('uses could not be recorded; they are kept in memory', { error });
+    }
+  };
+
+  let flushing: Promise<void> = Promise.resolve();
+  return {
+    seen: (given, requestId, peer) => {
+      const use = {
+        ...given,
+        host: cut(given.host),
+        process: cut(given.process),
+        osUser: cut(given.osUser),
+        library: cut(given.library),
+        agent: cut(given.agent),
+      };
+      const name = nameOf(use);
+      const tracked = instances.get(name);
+      if (tracked === undefined) {
+        const under = beginning.get(name);
+        if (under !== undefined) return under;
+        const started = begin(name, use, requestId, peer);
+        beginning.set(name, started);
+        return started;
+      }
+      const now = clock.now();
+      const { instance } = tracked;
+      tracked.instance = {
+        ...instance,
+        pid: use.pid,
+        libraryVersion: use.library,
+        agentVersion: use.agent,
+        lastUsedAt: now,
+        uses: instance.uses + 1,
+      };
+      tracked.dirty = true;
+      guidUses.set(use.accessGuidId, now);
+      return Promise.resolve();
+    },
+    used: (application, keyId, operation, succeeded) => {
+      const now = clock.now();
+      if (succeeded) keyUses.set(keyId, now);
+      let summary = summaries.get(application.id);
+      if (summary === undefined) {
+        summary = { application, from: now, operations: new Map(), failures: 0 };
+        summaries.set(application.id, summary);
+      }
+      summary.operations.set(operation, (summary.operations.get(operation) ?? 0) + 1);
+      if (!succeeded) summary.failures += 1;
+    },
+    refused: (channel, reason) => {
+      const name = `${channel} ${reason}`;
+      const known = refusals.get(name);
+      if (known === undefined) refusals.set(name, { channel, reason, count: 1 });
+      else known.count += 1;
+    },
+    tokenUsed: (id) => {
+      tokenUses.set(id, clock.now());
+    },
+    flush: (all) => {
+      flushing = flushing.then(() => writeDue(all));
+      return flushing;
+    },
+  };
+};
