@@ -47,7 +47,8 @@ const translated = (): CryptoCore => {
 
 /** Reserves the locked memory, once per process. Throws CoreError 'memory-lock' with the limit to raise. */
 export const openCore = (options: {
-  readonly arenaBytes: number;
+  /** Size of the locked key arena; the addon's default when absent. */
+  readonly arenaBytes?: number;
   readonly allowUnlocked: boolean;
 }): { readonly core: CryptoCore; readonly raw: Core; readonly memory: MemoryStatus } => {
   const memory = raw.initialize(options);

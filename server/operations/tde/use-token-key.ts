@@ -79,7 +79,7 @@ const admit = async (ports: UsePorts, caller: TdeCaller, handle: number, usage: 
   return loaded;
 };
 
-export const useTokenKeys = (
+export const tokenKeyUses = (
   ports: UsePorts,
 ): Pick<TdeOperations, 'checkUse' | 'encrypt' | 'decrypt' | 'sign' | 'verify'> => {
   const { core, directory, usage } = ports;

@@ -1,0 +1,316 @@
+// The one place where adapters meet operations and fronts. Opens the data directory in an order that writes nothing before
+// everything that is there has been recognised: lock, root key, store, keys, then set-up. Errors leave as StartError.
+
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Hono } from 'hono';
+import { CoreError } from '../addon/core.ts';
+import { systemClock } from './base/clock.ts';
+import { newId, serviceTenantId } from './base/ids.ts';
+import { StartError } from './base/start-error.ts';
+import type { Config } from './config.ts';
+import { serviceActor } from './domain/actor.ts';
+import { createHealthApp } from './fronts/health.ts';
+import { createTdeApp, type TdeFrontOptions } from './fronts/tde/app.ts';
+import { createXksFront, type XksFront } from './fronts/xks/app.ts';
+import { openCore } from './native/core.ts';
+import { createKeyRing } from './native/key-ring.ts';
+import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
+import { changeEndpoint } from './operations/change-endpoint.ts';
+import { changeVault } from './operations/change-vault.ts';
+import { checkHealth } from './operations/check-health.ts';
+import { createEndpoint } from './operations/create-endpoint.ts';
+import { createGroup } from './operations/create-group.ts';
+import { createKey } from './operations/create-key.ts';
+import { createVault } from './operations/create-vault.ts';
+import { destroyMasterKey } from './operations/destroy-master-key.ts';
+import { createDirectory } from './operations/directory.ts';
+import { createHousekeeping } from './operations/housekeeping.ts';
+import type { Operations } from './operations/index.ts';
+import { authenticateAdmin, createToken, listTokens, revokeToken } from './operations/manage-tokens.ts';
+import { readApplications } from './operations/read-applications.ts';
+import { readAudit } from './operations/read-audit.ts';
+import { readEndpoints } from './operations/read-endpoints.ts';
+import { readGroups } from './operations/read-groups.ts';
+import { readKeys } from './operations/read-keys.ts';
+import { readMasterKeys } from './operations/read-master-keys.ts';
+import { readStatus } from './operations/read-status.ts';
+import { readTenants } from './operations/read-tenants.ts';
+import { readVaults } from './operations/read-vaults.ts';
+import { registerApplication } from './operations/register-application.ts';
+import { removeAccessGuid } from './operations/remove-access-guid.ts';
+import { removeEndpointCredential } from './operations/remove-endpoint-credential.ts';
+import { rotateAccessGuid } from './operations/rotate-access-guid.ts';
+import { rotateKey } from './operations/rotate-key.ts';
+import { createErasureScheduler } from './operations/run-erasure-turn.ts';
+import { setUp } from './operations/set-up.ts';
+import { softDeleteKey } from './operations/soft-delete-key.ts';
+import { switchApplication } from './operations/switch-application.ts';
+import { switchKey } from './operations/switch-key.ts';
+import { authenticateApplication } from './operations/tde/authenticate-application.ts';
+import { createTokenObject, generateTokenKey } from './operations/tde/create-token-object.ts';
+import { destroyTokenObject } from './operations/tde/destroy-token-object.ts';
+import { readTokenObjects } from './operations/tde/read-token-object.ts';
+import { updateTokenObject } from './operations/tde/update-token-object.ts';
+import { tokenKeyUses } from './operations/tde/use-token-key.ts';
+import { createUsageLog } from './operations/usage-log.ts';
+import { RootKeyError } from './ports/key-ring.ts';
+import type { Log } from './ports/log.ts';
+import type { Ports } from './ports/ports.ts';
+import { openFileRoot } from './roots/file.ts';
+import { StoreError } from './store/errors.ts';
+import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
+import { openStore } from './store/store.ts';
+
+export interface ServiceOptions {
+  readonly config: Config;
+  readonly version: string;
+  readonly log: Log;
+  /** The address that databases and people are given; known only once the listener has its port. */
+  readonly publicUrl: () => string;
+  /** The store failed under the service: what was confirmed is safe, nothing more can be. */
+  readonly onFatal: (error: StartError) => void;
+  /** How the TDE front learns of the peer and of the end of an answer: the listener's business. */
+  readonly connection: Pick<TdeFrontOptions, 'peerOf' | 'afterSent'>;
+}
+
+export interface Service {
+  readonly operations: Operations;
+  /** Everything but the XKS proxy. */
+  readonly app: Hono;
+  readonly xks: XksFront;
+  readonly tls: { readonly certificate: string; readonly key: string; readonly certificatePath: string };
+  /** The value of the first administrator token, when this was the first start. */
+  readonly adminToken: string | undefined;
+  readonly requestId: () => string;
+  /** Reads the certificate and its key again. */
+  readTls(): { readonly certificate: string; readonly key: string };
+  /** Writes what waits and gives everything back. */
+  stop(): Promise<void>;
+}
+
+/** Everything that the operations need, and what they are built of here. */
+export const createOperations = (ports: Ports): Operations => ({
+  tenants: readTenants(ports),
+  vaults: {
+    ...readVaults(ports),
+    create: createVault(ports),
+    enable: changeVault(ports, 'enabled'),
+    disable: changeVault(ports, 'disabled'),
+    delete: changeVault(ports, 'deleted'),
+  },
+  keys: {
+    ...readKeys(ports),
+    create: createKey(ports),
+    enable: switchKey(ports, 'enable'),
+    disable: switchKey(ports, 'disable'),
+    softDelete: softDeleteKey(ports),
+    rotate: rotateKey(ports),
+  },
+  tdeGroups: { ...readGroups(ports), create: createGroup(ports) },
+  applications: {
+    ...readApplications(ports),
+    register: registerApplication(ports),
+    enable: switchApplication(ports, 'enabled'),
+    disable: switchApplication(ports, 'disabled'),
+    rotateAccessGuid: rotateAccessGuid(ports),
+    removeAccessGuid: removeAccessGuid(ports),
+  },
+  masterKeys: { ...readMasterKeys(ports), destroy: destroyMasterKey(ports) },
+  endpoints: {
+    ...readEndpoints(ports),
+    create: createEndpoint(ports),
+    enable: changeEndpoint(ports, 'enabled'),
+    disable: changeEndpoint(ports, 'disabled'),
+    delete: changeEndpoint(ports, 'deleted'),
+    addCredential: addEndpointCredential(ports),
+    removeCredential: removeEndpointCredential(ports),
+  },
+  audit: readAudit(ports),
+  tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
+  tde: {
+    ...readTokenObjects(ports),
+    ...tokenKeyUses(ports),
+    authenticate: authenticateApplication(ports),
+    generateKey: generateTokenKey(ports),
+    createObject: createTokenObject(ports),
+    updateObject: updateTokenObject(ports),
+    destroyObject: destroyTokenObject(ports),
+  },
+  authenticateAdmin: authenticateAdmin(ports),
+  health: checkHealth(ports),
+  status: readStatus(ports),
+});
+
+const toStartError = (error: unknown): unknown => {
+  if (error instanceof StoreError) return new StartError('store', error.message, { cause: error });
+  if (error instanceof RootKeyError) return new StartError('root-key', error.message, { cause: error });
+  if (error instanceof CoreError) {
+    if (error.code === 'memory-lock') return new StartError('memory', error.message, { cause: error });
+    if (error.code === 'permission') return new StartError('permission', error.message, { cause: error });
+    if (error.code === 'format' || error.code === 'authentication-failed')
+      return new StartError('root-key', error.message, { cause: error });
+    if (error.code === 'io') return new StartError('root-key', error.message, { cause: error });
+  }
+  return error;
+};
+
+/** Makes the data directory, or checks that it is the service's alone. */
+const openDataDirectory = (path: string): void => {
+  try {
+    if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: 0o700 });
+    const state = statSync(path);
+    const own = process.getuid?.() ?? 0;
+    if (!state.isDirectory()) throw new StartError('permission', `${path} is not a directory`);
+    if (state.uid !== own)
+      throw new StartError('permission', `${path} belongs to user ${state.uid}: it must belong to user ${own}`);
+    if ((state.mode & 0o077) !== 0)
+      throw new StartError('permission', `${path} has mode ${(state.mode & 0o777).toString(8)}: it must have mode 700`);
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    throw new StartError('permission', `${path} cannot be used as data directory (${code})`, { cause: error });
+  }
+};
+
+const readPem = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    throw new StartError('permission', `${path} cannot be read (${code})`, { cause: error });
+  }
+};
+
+export const openService = async (options: ServiceOptions): Promise<Service> => {
+  const { config, version, log, publicUrl, onFatal, connection } = options;
+  const clock = systemClock;
+  const requestId = (): string => newId(clock.now());
+  const undo: (() => void | Promise<void>)[] = [];
+  const fail = async (error: unknown): Promise<never> => {
+    for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined);
+    throw toStartError(error);
+  };
+
+  try {
+    openDataDirectory(config.dataDirectory);
+    const lock: DirectoryLock = lockDirectory(join(config.dataDirectory, 'lock'));
+    undo.push(() => lock.release());
+
+    const { lockedBytes, allowUnlocked } = config.memory;
+    const { core, raw, memory } = openCore({
+      allowUnlocked,
+      ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }),
+    });
+    if (!memory.locked) log.warn('memory for keys is not locked: keys may reach the swap space');
+
+    const databasePath = join(config.dataDirectory, 'dke.db');
+    const fresh = statSync(databasePath, { throwIfNoEntry: false }) === undefined;
+    const root = openFileRoot(raw, config.root.path, fresh);
+    undo.push(() => {
+      raw.release(root.current.key);
+      if (root.previous !== undefined) raw.release(root.previous.key);
+    });
+    if (!root.erasure.overwritesInPlace)
+      log.warn('erasure is best effort here: this file system keeps copies of what is overwritten', {
+        fileSystem: root.erasure.fileSystem,
+      });
+
+    const ring = createKeyRing(raw);
+    const store = await openStore({
+      path: databasePath,
+      clock,
+      authenticateRow: (text) => ring.authenticateRow(text),
+      onFatal: (error) => onFatal(new StartError('store', error.message, { cause: error })),
+    });
+    chmodSync(databasePath, 0o600);
+    undo.push(() => store.close());
+    await ring.unlock(store, root);
+
+    const directory = createDirectory(
+      { store, core, ring, clock, log },
+      { objects: config.limits.cachedObjects, requests: config.limits.queuedRequests },
+    );
+    const usage = createUsageLog({ store, clock, log });
+    const erasure = createErasureScheduler(
+      { store, ring, root, clock, log },
+      { gatherMs: config.erasure.gatherMs, retryMs: 30_000 },
+    );
+    const identity = { version, startedAt: clock.now(), publicUrl };
+    const ports: Ports = { store, core, root, ring, directory, clock, log, erasure, usage, identity };
+    const { adminToken } = await setUp(ports)();
+    await erasure.resume();
+    await directory.load();
+    undo.push(() => directory.close());
+
+    const operations = createOperations(ports);
+    const housekeeping = createHousekeeping(ports, { requestLogDays: config.limits.requestLogDays });
+
+    const xks = createXksFront({
+      core: raw,
+      directory,
+      clock: () => clock.now(),
+      requestId,
+      product: { vendor: 'DKE', name: 'DKE', version, node: 'node-1' },
+      onError: (error, id) => log.error('an XKS request failed', { requestId: id, error }),
+    });
+    const app = new Hono();
+    app.route('/health', createHealthApp({ operations }));
+    app.route('/tde/v1', createTdeApp({ operations, core, log, requestId, ...connection }));
+
+    const certificatePath = config.tls?.certificate ?? join(config.dataDirectory, 'tls.crt');
+    const keyPath = config.tls?.key ?? join(config.dataDirectory, 'tls.key');
+    if (config.tls === undefined && !existsSync(certificatePath)) {
+      const names = [...config.server.publicNames];
+      writeFileSync(certificatePath, raw.createSelfSignedCertificate({ keyPath, names, days: 825 }), { mode: 0o644 });
+      log.info('a self-signed certificate was made', { certificatePath, names });
+    }
+    const readTls = () => ({ certificate: readPem(certificatePath), key: readPem(keyPath) });
+
+    await store.write((tx) =>
+      tx.audit.append({
+        kind: 'service.started',
+        actor: serviceActor(requestId()),
+        tenantId: serviceTenantId,
+        subject: { kind: 'service', id: 'service' },
+        details: {
+          version,
+          rootEpoch: root.current.epoch,
+          fileSystem: root.erasure.fileSystem,
+          erasure: root.erasure.overwritesInPlace ? 'overwrites in place' : 'best effort',
+        },
+      }),
+    );
+    housekeeping.start();
+
+    return {
+      operations,
+      app,
+      xks,
+      tls: { ...readTls(), certificatePath },
+      adminToken,
+      requestId,
+      readTls,
+      stop: async () => {
+        await erasure.stop();
+        await housekeeping.stop();
+        await store.write((tx) =>
+          tx.audit.append({
+            kind: 'service.stopped',
+            actor: serviceActor(requestId()),
+            tenantId: serviceTenantId,
+            subject: { kind: 'service', id: 'service' },
+            details: {},
+          }),
+        );
+        directory.close();
+        await store.close();
+        raw.release(root.current.key);
+        if (root.previous !== undefined) raw.release(root.previous.key);
+        lock.release();
+      },
+    };
+  } catch (error) {
+    return fail(error);
+  }
+};

@@ -1,0 +1,207 @@
+// dke.toml: every field, its default, and the checks. Unknown fields are errors; each error names the field and what to do.
+// Relative paths are relative to the file's own folder, or to the working directory when there is no file.
+// docs/dke.toml documents the same fields for people; a test keeps the two together.
+
+import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { parse, TomlError } from 'smol-toml';
+import { z } from 'zod';
+import { StartError } from './base/start-error.ts';
+
+const hostName = z.string().regex(/^[A-Za-z0-9.:-]{1,253}$/, 'a host name or an address');
+const seconds = (most: number) => z.int().min(1).max(most);
+
+const schema = z.strictObject({
+  server: z
+    .strictObject({
+      host: hostName.default('0.0.0.0'),
+      port: z.int().min(0).max(65_535).default(443),
+      public_names: z.array(hostName).min(1).max(20).default(['localhost', '127.0.0.1']),
+      public_url: z
+        .string()
+        .regex(/^https:\/\/[A-Za-z0-9.:[\]-]+$/, 'https://HOST or https://HOST:PORT without a path')
+        .optional(),
+      drain_seconds: seconds(600).default(10),
+    })
+    .prefault({}),
+  data: z.strictObject({ directory: z.string().min(1).default('dke-data') }).prefault({}),
+  tls: z
+    .strictObject({ certificate: z.string().min(1).optional(), key: z.string().min(1).optional() })
+    .refine((tls) => (tls.certificate === undefined) === (tls.key === undefined), 'certificate and key come together')
+    .prefault({}),
+  root: z.strictObject({ provider: z.enum(['file']).default('file'), path: z.string().min(1).optional() }).prefault({}),
+  erasure: z.strictObject({ gather_ms: z.int().min(0).max(3_600_000).default(1000) }).prefault({}),
+  limits: z
+    .strictObject({
+      cached_objects: z.int().min(16).max(1_000_000).default(10_000),
+      queued_requests: z.int().min(100).max(1_000_000).default(20_000),
+      request_log_days: z.int().min(1).max(3650).default(30),
+      connections: z.int().min(10).max(1_000_000).default(10_000),
+    })
+    .prefault({}),
+  memory: z
+    .strictObject({
+      locked_bytes: z
+        .int()
+        .min(65_536)
+        .max(1 << 30)
+        .optional(),
+      allow_unlocked: z.boolean().default(false),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+      destination: z.string().min(1).default('stderr'),
+    })
+    .prefault({}),
+});
+
+type Parsed = z.infer<typeof schema>;
+
+export interface Config {
+  /** The file it came from; null for the embedded defaults. */
+  readonly source: string | null;
+  readonly server: {
+    readonly host: string;
+    readonly port: number;
+    readonly publicNames: readonly string[];
+    readonly publicUrl: string | undefined;
+    readonly drainSeconds: number;
+  };
+  readonly dataDirectory: string;
+  /** Undefined: a self-signed certificate, made at first start. */
+  readonly tls: { readonly certificate: string; readonly key: string } | undefined;
+  readonly root: { readonly provider: 'file'; readonly path: string };
+  readonly erasure: { readonly gatherMs: number };
+  readonly limits: {
+    readonly cachedObjects: number;
+    readonly queuedRequests: number;
+    readonly requestLogDays: number;
+    readonly connections: number;
+  };
+  readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
+  readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly destination: string };
+}
+
+const toConfig = (parsed: Parsed, source: string | null, folder: string): Config => {
+  const dataDirectory = resolve(folder, parsed.data.directory);
+  const { certificate, key } = parsed.tls;
+  const { destination } = parsed.log;
+  return {
+    source,
+    server: {
+      host: parsed.server.host,
+      port: parsed.server.port,
+      publicNames: parsed.server.public_names,
+      publicUrl: parsed.server.public_url,
+      drainSeconds: parsed.server.drain_seconds,
+    },
+    dataDirectory,
+    tls:
+      certificate === undefined || key === undefined
+        ? undefined
+        : { certificate: resolve(folder, certificate), key: resolve(folder, key) },
+    root: {
+      provider: parsed.root.provider,
+      path: parsed.root.path === undefined ? resolve(dataDirectory, 'root.key') : resolve(folder, parsed.root.path),
+    },
+    erasure: { gatherMs: parsed.erasure.gather_ms },
+    limits: {
+      cachedObjects: parsed.limits.cached_objects,
+      queuedRequests: parsed.limits.queued_requests,
+      requestLogDays: parsed.limits.request_log_days,
+      connections: parsed.limits.connections,
+    },
+    memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
+    log: {
+      level: parsed.log.level,
+      destination: destination === 'stderr' || destination === 'stdout' ? destination : resolve(folder, destination),
+    },
+  };
+};
+
+const complain = (source: string, error: z.ZodError): StartError => {
+  const [issue] = error.issues;
+  const path = issue?.path.join('.') ?? '';
+  if (issue?.code === 'unrecognized_keys')
+    return new StartError(
+      'config',
+      `${source}: unknown field ${[path, issue.keys[0]].filter(Boolean).join('.')}: remove it or correct its name`,
+    );
+  return new StartError('config', `${source}: ${path || 'the file'}: ${issue?.message ?? 'does not fit'}`);
+};
+
+/** Parses the text of a dke.toml. Throws StartError 'config'. */
+export const parseConfig = (text: string, source: string | null, folder: string): Config => {
+  const name = source ?? 'embedded defaults';
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (error) {
+    if (error instanceof TomlError)
+      throw new StartError('config', `${name}: not TOML at line ${error.line}, column ${error.column}`, {
+        cause: error,
+      });
+    throw error;
+  }
+  const result = schema.safeParse(value);
+  if (!result.success) throw complain(name, result.error);
+  return toConfig(result.data, source, folder);
+};
+
+export const defaultConfig = (folder: string): Config => parseConfig('', null, folder);
+
+const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');
+
+/**
+ * Checks who may write (and, for secrets, read) a file that the service trusts: owner root or this process's user, nobody
+ * else may write, nobody else may read a secret, and nobody else may replace it in its folder. Links are followed: what
+ * counts is the file itself. Throws StartError 'permission' with one line that names the path and the wanted mode.
+ */
+export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
+  const look = (target: string): Stats => {
+    try {
+      return statSync(target);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+      throw new StartError('permission', `${target} cannot be read (${code})`, { cause: error });
+    }
+  };
+  const own = process.getuid?.() ?? 0;
+  const file = look(path);
+  const wanted = kind === 'secret' ? '600 or 400' : '644 or stricter';
+  if (!file.isFile()) throw new StartError('permission', `${path} is not a regular file`);
+  if (file.uid !== own && file.uid !== 0)
+    throw new StartError('permission', `${path} belongs to user ${file.uid}: it must belong to user ${own} or root`);
+  if (lstatSync(path).isSymbolicLink() && lstatSync(path).uid !== own && lstatSync(path).uid !== 0)
+    throw new StartError('permission', `${path} is a link of another user: make it a file of user ${own}`);
+  const forbidden = kind === 'secret' ? 0o077 : 0o022;
+  if ((file.mode & forbidden) !== 0)
+    throw new StartError('permission', `${path} has mode ${octal(file.mode)}: it must have mode ${wanted}`);
+  const folder = dirname(resolve(path));
+  const folderState = look(folder);
+  const sticky = (folderState.mode & 0o1000) !== 0;
+  if ((folderState.uid !== own && folderState.uid !== 0) || ((folderState.mode & 0o022) !== 0 && !sticky))
+    throw new StartError(
+      'permission',
+      `${folder} has mode ${octal(folderState.mode)}: others could replace files in it; it must have mode 755 or stricter`,
+    );
+};
+
+/** Reads a configuration file. `path` undefined: `dke.toml` in the working directory when it is there, else the defaults. */
+export const loadConfig = (path: string | undefined, workingDirectory: string): Config => {
+  const named = resolve(workingDirectory, path ?? 'dke.toml');
+  if (path === undefined && statSync(named, { throwIfNoEntry: false }) === undefined)
+    return defaultConfig(workingDirectory);
+  if (statSync(named, { throwIfNoEntry: false }) === undefined)
+    throw new StartError('config', `${named} does not exist: name an existing file with --config`);
+  checkFile(named, 'public');
+  let text: string;
+  try {
+    text = readFileSync(named, 'utf8');
+  } catch (error) {
+    throw new StartError('permission', `${named} cannot be read`, { cause: error });
+  }
+  return parseConfig(text, named, dirname(named));
+};

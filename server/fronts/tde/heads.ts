@@ -1,0 +1,151 @@
+// What comes in the heads of TDE requests, checked before anything else sees it (contract/tde.ts has the shapes). Unknown
+// members are refused: a misspelt one must not be silently without effect.
+
+import { z } from 'zod';
+import { ServiceError } from '../../base/errors.ts';
+import type { CipherParameters, MacParameters } from '../../ports/crypto-core.ts';
+import type {
+  CipherHead,
+  CreateObject,
+  FindHead,
+  InstanceHeader,
+  KeyUsage,
+  MacHead,
+  TdeRoutes,
+} from '../contract/tde.ts';
+
+const base64 = (most: number) =>
+  z
+    .string()
+    .max(Math.ceil(most / 3) * 4)
+    .regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'not Base64');
+
+const objectClass = z.enum(['secret-key', 'public-key', 'private-key', 'certificate', 'data']);
+const algorithm = z.enum(['aes', 'generic', 'rsa', 'ec', 'ed25519']);
+const usage = z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive']);
+const usages = z.array(usage).max(7);
+const label = base64(1024);
+const attributes = base64(64 * 1024);
+
+const empty: z.ZodType<Record<string, never>> = z.strictObject({});
+
+const createObject = z.strictObject({
+  class: objectClass,
+  label,
+  algorithm: algorithm.nullable(),
+  bits: z.int().min(1).max(65_536).nullable(),
+  usages,
+  sensitive: z.boolean(),
+  extractable: z.boolean(),
+  modifiable: z.boolean(),
+  destroyable: z.boolean(),
+  private: z.boolean(),
+  attributes,
+}) satisfies z.ZodType<CreateObject>;
+
+const findHead = z.strictObject({
+  label: label.optional(),
+  class: objectClass.optional(),
+  after: z.int().min(0).max(0x7fffffff),
+  limit: z.int().min(1).max(1000),
+});
+
+const iv16 = base64(16);
+const cipherHead = z.discriminatedUnion('mode', [
+  z.strictObject({ mode: z.literal('ecb') }),
+  z.strictObject({ mode: z.literal('cbc'), iv: iv16 }),
+  z.strictObject({ mode: z.literal('cbc-pad'), iv: iv16 }),
+  z.strictObject({ mode: z.literal('ctr'), iv: iv16, counterBits: z.int().min(1).max(128) }),
+  z.strictObject({
+    mode: z.literal('gcm'),
+    iv: base64(256),
+    aad: base64(64 * 1024),
+    tagLength: z.int().min(4).max(16),
+  }),
+]) satisfies z.ZodType<CipherHead>;
+
+const macHead = z.discriminatedUnion('algorithm', [
+  z.strictObject({ algorithm: z.literal('hmac'), digest: z.enum(['sha1', 'sha224', 'sha256', 'sha384', 'sha512']) }),
+  z.strictObject({ algorithm: z.literal('cmac') }),
+]) satisfies z.ZodType<MacHead>;
+
+const instanceHeader = z.object({
+  host: z.string().max(1024),
+  pid: z.int().min(0),
+  process: z.string().max(1024),
+  library: z.string().max(256),
+  agent: z.string().max(256),
+  osUser: z.string().max(256),
+}) satisfies z.ZodType<InstanceHeader>;
+
+export const heads = {
+  info: empty,
+  generateKey: createObject,
+  createObject,
+  findObjects: findHead,
+  getObject: empty,
+  readValue: empty,
+  updateObject: z.strictObject({
+    label: label.optional(),
+    attributes: attributes.optional(),
+    usages: usages.optional(),
+  }),
+  destroyObject: empty,
+  checkUse: z.strictObject({ usage }) satisfies z.ZodType<{ readonly usage: KeyUsage }>,
+  encrypt: cipherHead,
+  decrypt: cipherHead,
+  sign: macHead,
+  verify: macHead,
+} as const satisfies Record<keyof TdeRoutes, z.ZodType>;
+
+export type Heads = { readonly [R in keyof TdeRoutes]: z.infer<(typeof heads)[R]> };
+export type { FindHead };
+
+/** Names the first member that does not fit, never its value. */
+const complaint = (error: z.ZodError): string => {
+  const [first] = error.issues;
+  if (first === undefined) return 'the head does not fit';
+  const path = first.path.length === 0 ? 'the head' : first.path.join('.');
+  return `${path}: ${first.code.replaceAll('_', ' ')}`;
+};
+
+export const parseHead = <R extends keyof TdeRoutes>(route: R, head: unknown): Heads[R] => {
+  const result = heads[route].safeParse(head);
+  if (!result.success) throw new ServiceError('validation', complaint(result.error));
+  return result.data as Heads[R];
+};
+
+/** X-Dke-Instance: base64url JSON. */
+export const parseInstance = (header: string | undefined): InstanceHeader => {
+  if (header === undefined || header.length > 4096)
+    throw new ServiceError('validation', 'the header X-Dke-Instance is missing or too long');
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(header, 'base64url').toString('utf8'));
+  } catch (error) {
+    throw new ServiceError('validation', 'the header X-Dke-Instance is not base64url JSON', { cause: error });
+  }
+  const result = instanceHeader.safeParse(value);
+  if (!result.success) throw new ServiceError('validation', `X-Dke-Instance: ${complaint(result.error)}`);
+  return result.data;
+};
+
+const decode = (text: string): Buffer => Buffer.from(text, 'base64');
+
+export const toCipherParameters = (head: CipherHead): CipherParameters => {
+  switch (head.mode) {
+    case 'ecb':
+      return { algorithm: 'aes-ecb' };
+    case 'cbc':
+      return { algorithm: 'aes-cbc', iv: decode(head.iv) };
+    case 'cbc-pad':
+      return { algorithm: 'aes-cbc-pad', iv: decode(head.iv) };
+    case 'ctr':
+      return { algorithm: 'aes-ctr', iv: decode(head.iv), counterBits: head.counterBits };
+    case 'gcm':
+      return { algorithm: 'aes-gcm', iv: decode(head.iv), aad: decode(head.aad), tagLength: head.tagLength };
+  }
+};
+
+export const toMacParameters = (head: MacHead): MacParameters =>
+  head.algorithm === 'hmac' ? { algorithm: 'hmac', digest: head.digest } : { algorithm: 'aes-cmac' };

@@ -1,0 +1,108 @@
+// The real server as a child process, on a free port, with a data directory of its own: for every suite that needs a
+// service. The directory is made fresh unless one is given; `stop` ends the process, `remove` deletes what was made here.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const main = resolve(import.meta.dirname, '../../server/main.ts');
+
+export interface ServerProcess {
+  /** `https://127.0.0.1:PORT`. */
+  readonly url: string;
+  readonly port: number;
+  /** The server's self-signed certificate, PEM. */
+  readonly caFile: string;
+  /** The first administrator token; the empty text when the data directory had been used before. */
+  readonly adminToken: string;
+  readonly folder: string;
+  readonly dataDirectory: string;
+  readonly child: ChildProcess;
+  /** Everything it wrote to its standard error so far: the log, one JSON object a line. */
+  log(): string;
+  /** Ends it with a signal (SIGTERM when none is named) and answers its exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+  /** Stops it and deletes the folder. */
+  remove(): Promise<void>;
+}
+
+export interface ServerProcessOptions {
+  /** A folder of an earlier server: its data are used again. */
+  readonly folder?: string;
+  /** More lines of dke.toml, as tables other than [server] and [data]. */
+  readonly toml?: string;
+  /** The program to run instead of the sources, for example the built one. */
+  readonly program?: readonly string[];
+  readonly environment?: NodeJS.ProcessEnv;
+  /** A fixed port, so that a restarted server keeps its address; a free one when absent. */
+  readonly port?: number;
+}
+
+export class ServerEnded extends Error {
+  readonly exitCode: number | null;
+  constructor(exitCode: number | null, output: string) {
+    super(`the server ended with ${exitCode} before it listened: ${output}`);
+    this.exitCode = exitCode;
+  }
+}
+
+export const startServerProcess = async (options: ServerProcessOptions = {}): Promise<ServerProcess> => {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-server-'));
+  const config = join(folder, 'dke.toml');
+  const server = `[server]\nhost = "127.0.0.1"\nport = ${options.port ?? 0}\npublic_names = ["127.0.0.1", "localhost"]\n`;
+  writeFileSync(config, `${server}drain_seconds = 2\n${options.toml ?? '[erasure]\ngather_ms = 20\n'}`);
+  const program = options.program ?? [main];
+  const child = spawn(process.execPath, [...program, '--config', config], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.environment },
+  });
+  const gone = once(child, 'exit');
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+
+  let url: string | undefined;
+  let caFile = '';
+  let adminToken = '';
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [, value = ''] = /: (\S+)$/.exec(line) ?? [];
+    if (line.startsWith('administrator token')) adminToken = value;
+    else if (line.startsWith('certificate')) caFile = value;
+    else if (line.startsWith('listening on ')) {
+      url = line.slice('listening on '.length);
+      break;
+    }
+  }
+  if (url === undefined) {
+    await gone;
+    throw new ServerEnded(child.exitCode, log);
+  }
+  child.stdout.resume();
+
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill(signal);
+      await gone;
+    }
+    return child.exitCode;
+  };
+  return {
+    url,
+    port: Number(new URL(url).port),
+    caFile,
+    adminToken,
+    folder,
+    dataDirectory: join(folder, 'dke-data'),
+    child,
+    log: () => log,
+    stop,
+    remove: async () => {
+      await stop();
+      if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
