@@ -1,0 +1,232 @@
+// The console's API as one Hono application, mounted at /api: binds a handler to every row of the contract. For each
+// request, in this order: request id, authentication, path, query, body, If-Match, the handler. Nothing is read from a
+// request before its caller is known, but for signing in.
+
+import { type Context, Hono } from 'hono';
+import { type Clock, toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { Operations } from '../../operations/index.ts';
+import type { Log } from '../../ports/log.ts';
+import { apiRoutes } from '../contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../contract/api/row.ts';
+import type { Session } from '../contract/api/session.ts';
+import { readBody } from '../shared/read-body.ts';
+import { pickRequestId, requestIdHeader } from '../shared/request-id.ts';
+import { apiHeaders } from '../shared/security-headers.ts';
+import { type Caller, createAuthenticator } from './authenticate.ts';
+import { entityTag, matches } from './entity-tag.ts';
+import { answerError, HttpRefusal } from './errors.ts';
+import { type Created, createHandlers, missingHandler, SecretJson } from './handlers.ts';
+import { createIdempotency, idempotencyHeader, type KeptAnswer } from './idempotency.ts';
+import { describeApi } from './openapi.ts';
+import { createSessions } from './sessions.ts';
+import { readJson, readQuery } from './validate.ts';
+
+export interface ApiFrontOptions {
+  readonly operations: Operations;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Of the service; stands in the OpenAPI document. */
+  readonly version: string;
+}
+
+interface Variables {
+  requestId: string;
+  caller: Caller;
+}
+type ApiContext = Context<{ Variables: Variables }>;
+
+/** A handler as the binder calls it; the rows and `Handlers` have checked the types. */
+type AnyHandler = (call: {
+  readonly actor: Actor;
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: Readonly<Record<string, unknown>>;
+}) => Promise<unknown>;
+
+/** Largest body, in bytes: the longest request has a few names. */
+const maxBody = 64 * 1024;
+const prefix = '/api';
+
+const json = (value: unknown, status: 200 | 201, headers: Readonly<Record<string, string>> = {}): Response =>
+  new Response(typeof value === 'string' ? value : JSON.stringify(value), {
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+
+/** Sends the document and wipes it when the connection has taken it. */
+const sendSecret = (
+  context: ApiContext,
+  { bytes }: SecretJson,
+  headers: Readonly<Record<string, string>>,
+): Response => {
+  const outgoing = (context.env as { readonly outgoing?: NodeJS.EventEmitter } | undefined)?.outgoing;
+  outgoing?.once('close', () => bytes.fill(0));
+  return new Response(bytes as Uint8Array<ArrayBuffer>, {
+    status: 201,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+};
+
+export const createApiFront = ({ operations, clock, log, version }: ApiFrontOptions): Hono => {
+  const sessions = createSessions(clock);
+  const authenticator = createAuthenticator(operations, sessions);
+  const idempotency = createIdempotency(clock);
+  const handlers = createHandlers(operations);
+  const app = new Hono<{ Variables: Variables }>();
+
+  app.use('*', async function prepare(context, next) {
+    const requestId = pickRequestId(context.req.header(requestIdHeader), clock.now());
+    context.set('requestId', requestId);
+    await next();
+    context.res.headers.set(requestIdHeader, requestId);
+    for (const [name, value] of Object.entries(apiHeaders)) context.res.headers.set(name, value);
+  });
+
+  const representSession = ({ actor, sessionExpiresAt }: Caller): Session => ({
+    id: actor.id,
+    name: actor.name,
+    expiresAt: sessionExpiresAt === null ? null : toRfc3339(sessionExpiresAt),
+  });
+
+  // Before `authenticate`: it is the one route whose body bears the credential.
+  app.post('/session', async (context) => {
+    const bytes = await readBody(context.req.raw, maxBody);
+    const { token } = readJson(apiRoutes.session.start.body, context.req.header('content-type'), bytes);
+    bytes.fill(0);
+    const caller = await authenticator.signIn(context, String(token), context.get('requestId'));
+    return context.json(representSession(caller));
+  });
+
+  app.use('*', async function authenticate(context, next) {
+    context.set('caller', await authenticator.authenticate(context, context.get('requestId')));
+    await next();
+  });
+
+  app.onError((error, context) => {
+    const requestId = context.get('requestId');
+    return answerError(error, requestId, (cause) =>
+      log.error('a request to the API failed', { requestId, path: context.req.path, error: cause }),
+    );
+  });
+
+  const bind = (group: string, name: string, row: RouteRow, siblings: Readonly<Record<string, AnyHandler>>): void => {
+    const handler = siblings[name];
+    if (handler === undefined) throw missingHandler(`${group}.${name}`);
+    const current = row.changes === undefined ? undefined : siblings[row.changes];
+
+    const create = async (
+      context: ApiContext,
+      body: Buffer,
+      run: () => Promise<Created<unknown>>,
+    ): Promise<Response> => {
+      const collection = context.req.path.replace(/\/$/, '');
+      const key = context.req.header(idempotencyHeader);
+      const work = async (): Promise<{ readonly created: Created<unknown>; readonly kept: KeptAnswer }> => {
+        const created = await run();
+        const kept = row.showsSecret ? null : JSON.stringify(created.answer);
+        return { created, kept: { location: `${collection}/${encodeURIComponent(created.id)}`, body: kept } };
+      };
+      const send = ({ created, kept }: Awaited<ReturnType<typeof work>>): Response => {
+        const headers = { location: kept.location };
+        return created.answer instanceof SecretJson
+          ? sendSecret(context, created.answer, headers)
+          : json(created.answer, 201, headers);
+      };
+      if (key === undefined) return send(await work());
+      let fresh: Awaited<ReturnType<typeof work>> | undefined;
+      const request = { key, actorId: context.get('caller').actor.id, target: collection, body };
+      const { kept, repeated } = await idempotency.once(request, async () => {
+        fresh = await work();
+        return fresh.kept;
+      });
+      if (fresh !== undefined) return send(fresh);
+      if (kept.body === null) {
+        throw new HttpRefusal('conflict', 409, 'this request was carried out before; its secret was shown then', {
+          hint: `what it made is at ${kept.location}: remove it and create another if the secret is lost`,
+          headers: { location: kept.location },
+        });
+      }
+      return json(kept.body, 201, { location: kept.location, ...(repeated ? { 'idempotent-replayed': 'true' } : {}) });
+    };
+
+    app.on(row.method.toUpperCase(), pathInFront(row), async (context) => {
+      const { actor } = context.get('caller');
+      const path = context.req.param() as Record<string, string>;
+      const query = readQuery(row.query, context.req.url);
+      const bytes = row.method === 'get' ? Buffer.alloc(0) : await readBody(context.req.raw, maxBody);
+      const body = readJson(row.body, context.req.header('content-type'), bytes);
+      const call = { actor, path, query, body };
+
+      const ifMatch = context.req.header('if-match');
+      if (ifMatch !== undefined && current !== undefined) {
+        const before = await current({ ...call, query: {}, body: {} });
+        if (!matches(ifMatch, entityTag(before))) {
+          throw new ServiceError('precondition-failed', 'the resource is not what If-Match says', {
+            hint: 'read it again, look at what changed, and repeat the request with its new ETag',
+          });
+        }
+      }
+      if (row.creates) return create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
+      const answer = await handler(call);
+      return json(answer, 200, isVersioned.has(row) ? { etag: entityTag(answer) } : {});
+    });
+  };
+
+  const resources = Object.entries(apiRoutes).filter(([group]) => group !== 'session') as [
+    keyof typeof handlers,
+    RouteGroup,
+  ][];
+  for (const [group, rows] of resources) {
+    for (const [name, row] of Object.entries(rows)) {
+      bind(group, name, row, handlers[group] as unknown as Readonly<Record<string, AnyHandler>>);
+    }
+  }
+
+  app.get('/session', (context) => context.json(representSession(context.get('caller'))));
+  app.delete('/session', (context) => {
+    authenticator.signOut(context);
+    return context.body(null, 204);
+  });
+
+  let description: string | undefined;
+  app.get('/openapi.json', () => {
+    description ??= JSON.stringify(describeApi(version));
+    return json(description, 200);
+  });
+
+  // A known path under another method, then everything else.
+  for (const [path, methods] of methodsByPath) {
+    app.all(path, () => {
+      throw new HttpRefusal('validation', 405, `this path takes ${methods.join(', ')}`, {
+        headers: { allow: methods.join(', ') },
+      });
+    });
+  }
+  app.all('*', () => {
+    throw new ServiceError('not-found', 'no such path', { hint: 'GET /api/openapi.json describes every path' });
+  });
+  return app as unknown as Hono;
+};
+
+const allRows: readonly RouteRow[] = Object.values(apiRoutes).flatMap((rows: RouteGroup) => Object.values(rows));
+
+/** Rows whose answers bear an ETag: those that some change is compared with. */
+const isVersioned: ReadonlySet<RouteRow> = new Set(
+  Object.values(apiRoutes).flatMap((rows: RouteGroup) =>
+    Object.values(rows).flatMap(({ changes }) => {
+      const row = changes === undefined ? undefined : rows[changes];
+      return row === undefined ? [] : [row];
+    }),
+  ),
+);
+
+const pathInFront = ({ path }: RouteRow): string => path.slice(prefix.length).replace(/\{(\w+)\}/g, ':$1');
+
+const methodsByPath: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries(Object.groupBy(allRows, pathInFront)).map(([path, rows = []]) => [
+    path,
+    rows.map(({ method }) => method.toUpperCase()),
+  ]),
+);

@@ -1,0 +1,89 @@
+// What each of the service's errors is called in the console's API: status and title of the problem document.
+
+import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
+import { answerProblem, type FieldFault } from '../shared/problem.ts';
+
+interface ProblemRow {
+  readonly status: number;
+  readonly title: string;
+}
+
+export const problemRows = {
+  validation: { status: 400, title: 'The request is not valid' },
+  unauthenticated: { status: 401, title: 'Authentication is needed' },
+  forbidden: { status: 403, title: 'Not allowed' },
+  'not-found': { status: 404, title: 'Not found' },
+  'key-not-found': { status: 404, title: 'No such key' },
+  'key-disabled': { status: 409, title: 'The key is disabled' },
+  'key-destroyed': { status: 409, title: 'The key has been destroyed' },
+  'key-usage': { status: 409, title: 'The key does not allow this' },
+  'key-tampered': { status: 409, title: 'The stored record does not authenticate' },
+  conflict: { status: 409, title: 'The state does not allow this' },
+  'label-exists': { status: 409, title: 'The label is taken' },
+  'precondition-failed': { status: 412, title: 'The resource has changed' },
+  'invalid-ciphertext': { status: 400, title: 'The data does not decrypt' },
+  'data-length': { status: 400, title: 'The length does not fit' },
+  unsupported: { status: 400, title: 'Not supported' },
+  'payload-too-large': { status: 413, title: 'The request is too large' },
+  'rate-limited': { status: 429, title: 'Too many requests' },
+  'dependency-timeout': { status: 504, title: 'The store or the root key did not answer in time' },
+  unavailable: { status: 503, title: 'The service is not ready' },
+  internal: { status: 500, title: 'Internal error' },
+} as const satisfies Record<ServiceErrorCode, ProblemRow>;
+
+/** 'validation' with the fields that are wrong. */
+export class ValidationError extends ServiceError {
+  readonly errors: readonly FieldFault[];
+
+  constructor(errors: readonly FieldFault[], message = 'the request has fields that are wrong') {
+    super('validation', message);
+    this.errors = errors;
+  }
+}
+
+/** HTTP's own refusals: known codes under a status that says more. */
+export class HttpRefusal extends ServiceError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: ServiceErrorCode,
+    status: number,
+    message: string,
+    options: { readonly hint?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(code, message, options.hint === undefined ? {} : { hint: options.hint });
+    this.status = status;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** The answer to an error of any kind. What is no ServiceError is told to `report` and to nobody else. */
+export const answerError = (error: unknown, requestId: string, report: (error: unknown) => void): Response => {
+  if (!(error instanceof ServiceError)) {
+    report(error);
+    return answerProblem({
+      code: 'internal',
+      ...problemRows.internal,
+      detail: 'the service failed to do this',
+      requestId,
+      hint: `look in the server's log for request ${requestId}`,
+    });
+  }
+  if (error.code === 'internal') report(error);
+  const row = problemRows[error.code];
+  const headers: Record<string, string> = error instanceof HttpRefusal ? { ...error.headers } : {};
+  if (error.code === 'unauthenticated') headers['www-authenticate'] = 'Bearer realm="dke"';
+  return answerProblem(
+    {
+      code: error.code,
+      title: row.title,
+      status: error instanceof HttpRefusal ? error.status : row.status,
+      detail: error.message,
+      requestId,
+      hint: error.hint,
+      errors: error instanceof ValidationError ? error.errors : undefined,
+    },
+    headers,
+  );
+};

@@ -1,0 +1,245 @@
+// One handler a row of the contract: it calls one operation and represents what came back. The types of `Handlers` make the
+// compiler ask for every row.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { IssuedAccessGuid as Issued, Operations } from '../../operations/index.ts';
+import type { ApiRoutes } from '../contract/api/index.ts';
+import type { AnswerOf, RouteInput, RouteRow } from '../contract/api/row.ts';
+import type { IssuedAccessGuid } from '../contract/api/tde-applications.ts';
+import { ValidationError } from './errors.ts';
+import {
+  representAccessGuid,
+  representApplication,
+  representAuditEvent,
+  representBlastRadius,
+  representEndpoint,
+  representGroup,
+  representInstance,
+  representKey,
+  representKeyVersion,
+  representMasterKey,
+  representPage,
+  representRequest,
+  representStatus,
+  representTenant,
+  representToken,
+  representVault,
+  uriPathOf,
+} from './represent.ts';
+
+/** A JSON document that holds a secret, as bytes: it never was text, and is wiped when it has been sent. */
+export class SecretJson {
+  readonly bytes: Buffer;
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+}
+
+export interface Created<A> {
+  /** Last segment of the `Location`. */
+  readonly id: string;
+  readonly answer: A | SecretJson;
+}
+
+export type ApiCall<R extends RouteRow> = RouteInput<R> & { readonly actor: Actor };
+export type Handler<R extends RouteRow> = (
+  call: ApiCall<R>,
+) => Promise<R extends { readonly creates: true } ? Created<AnswerOf<R>> : AnswerOf<R>>;
+
+/** Sessions are the front's own: see app.ts. */
+export type ResourceRoutes = Omit<ApiRoutes, 'session'>;
+export type Handlers = {
+  readonly [G in keyof ResourceRoutes]: { readonly [N in keyof ResourceRoutes[G]]: HandlerOf<ResourceRoutes[G][N]> };
+};
+type HandlerOf<R> = R extends RouteRow ? Handler<R> : never;
+
+const quote = (text: string): string => JSON.stringify(text);
+
+/** pkcs11.toml, ready to use. */
+const formatProviderConfig = ({ serverUrl, accessGuid }: Issued): string =>
+  [
+    '# Configuration of libdke_pkcs11.so. It holds a credential: mode 600, owner the database OS user.',
+    '# DKE_PKCS11_CONF names this file in the environment that the instance starts from.',
+    `server_url = ${quote(serverUrl)}`,
+    `access_token = ${quote(accessGuid)}`,
+    '',
+  ].join('\n');
+
+/** Where Oracle looks for a PKCS#11 library; exactly one may lie there. */
+const libraryPath = '/opt/oracle/extapi/64/hsm/dke/1.0/libdke_pkcs11.so';
+
+const representIssued = (issued: Issued): IssuedAccessGuid => ({
+  record: representAccessGuid(issued.record),
+  accessGuid: issued.accessGuid,
+  serverUrl: issued.serverUrl,
+  config: {
+    server_url: issued.serverUrl,
+    access_token: issued.accessGuid,
+    pkcs11_toml: formatProviderConfig(issued),
+    mode: '600',
+    library: libraryPath,
+  },
+});
+
+/** The proxy configuration file of AWS KMS, put together from bytes. Takes the secret: it is wiped here. */
+const formatProxyConfiguration = (prefix: string, accessKeyId: string, secretAccessKey: Buffer): SecretJson => {
+  const head = `{"XksProxyUriPath":${quote(uriPathOf(prefix))},"XksProxyAuthenticationCredential":{"AccessKeyId":${quote(accessKeyId)},"RawSecretAccessKey":"`;
+  // Not from the shared pool, which is never wiped.
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(head) + secretAccessKey.length + 3);
+  let at = bytes.write(head);
+  at += secretAccessKey.copy(bytes, at);
+  bytes.write('"}}', at);
+  secretAccessKey.fill(0);
+  return new SecretJson(bytes);
+};
+
+export const createHandlers = (operations: Operations): Handlers => {
+  const { tenants, vaults, keys, tdeGroups, applications, masterKeys, endpoints, audit, tokens } = operations;
+  return {
+    tenants: {
+      list: async ({ actor }) => ({ items: (await tenants.list(actor)).map(representTenant) }),
+      get: async ({ actor, path }) => representTenant(await tenants.get(actor, path.id)),
+    },
+
+    vaults: {
+      create: async ({ actor, body }) => {
+        const vault = await vaults.create(actor, body);
+        return { id: vault.id, answer: representVault(vault) };
+      },
+      list: async ({ actor, query }) => representPage(await vaults.list(actor, query), representVault),
+      get: async ({ actor, path }) => representVault(await vaults.get(actor, path.id)),
+      enable: async ({ actor, path }) => representVault(await vaults.enable(actor, path.id)),
+      disable: async ({ actor, path }) => representVault(await vaults.disable(actor, path.id)),
+      delete: async ({ actor, path }) => representVault(await vaults.delete(actor, path.id)),
+    },
+
+    keys: {
+      create: async ({ actor, body }) => {
+        const key = await keys.create(actor, body);
+        return { id: key.id, answer: representKey(key) };
+      },
+      list: async ({ actor, query }) => representPage(await keys.list(actor, query), representKey),
+      get: async ({ actor, path }) => representKey(await keys.get(actor, path.id)),
+      versions: async ({ actor, path }) => ({
+        items: (await keys.versions(actor, path.id)).map(representKeyVersion),
+      }),
+      enable: async ({ actor, path }) => representKey(await keys.enable(actor, path.id)),
+      disable: async ({ actor, path }) => representKey(await keys.disable(actor, path.id)),
+      rotate: async ({ actor, path }) => representKeyVersion(await keys.rotate(actor, path.id)),
+      delete: async ({ actor, path }) => {
+        const { key, vaultCopyCleared } = await keys.softDelete(actor, path.id);
+        return { key: representKey(key), vaultCopyCleared };
+      },
+    },
+
+    tdeGroups: {
+      create: async ({ actor, body }) => {
+        const group = await tdeGroups.create(actor, body);
+        return { id: group.id, answer: representGroup(group) };
+      },
+      list: async ({ actor, query }) => representPage(await tdeGroups.list(actor, query), representGroup),
+      get: async ({ actor, path }) => representGroup(await tdeGroups.get(actor, path.id)),
+    },
+
+    applications: {
+      register: async ({ actor, body }) => {
+        const issued = await applications.register(actor, body);
+        return {
+          id: issued.application.id,
+          answer: { application: representApplication(issued.application), ...representIssued(issued) },
+        };
+      },
+      list: async ({ actor, query }) => representPage(await applications.list(actor, query), representApplication),
+      get: async ({ actor, path }) => representApplication(await applications.get(actor, path.id)),
+      enable: async ({ actor, path }) => representApplication(await applications.enable(actor, path.id)),
+      disable: async ({ actor, path }) => representApplication(await applications.disable(actor, path.id)),
+      rotateAccessGuid: async ({ actor, path }) => {
+        const issued = await applications.rotateAccessGuid(actor, path.id);
+        return { id: issued.record.id, answer: representIssued(issued) };
+      },
+      accessGuids: async ({ actor, path }) => ({
+        items: (await applications.accessGuids(actor, path.id)).map(representAccessGuid),
+      }),
+      removeAccessGuid: async ({ actor, path }) =>
+        representAccessGuid(await applications.removeAccessGuid(actor, path.id, path.accessGuidId)),
+      instances: async ({ actor, path }) => ({
+        items: (await applications.instances(actor, path.id)).map(representInstance),
+      }),
+    },
+
+    masterKeys: {
+      list: async ({ actor, path, query }) =>
+        representPage(await masterKeys.list(actor, path.applicationId, query), representMasterKey),
+      get: async ({ actor, path }) => representMasterKey(await masterKeys.get(actor, path.applicationId, path.keyId)),
+      blastRadius: async ({ actor, path }) =>
+        representBlastRadius(await masterKeys.blastRadius(actor, path.applicationId, path.keyId)),
+      destroy: async ({ actor, path, query, body }) => {
+        const key = await masterKeys.get(actor, path.applicationId, path.keyId);
+        if (query.dryRun === true) {
+          const blastRadius = await masterKeys.blastRadius(actor, path.applicationId, path.keyId);
+          return { dryRun: true, key: representMasterKey(key), blastRadius: representBlastRadius(blastRadius) };
+        }
+        if (body.confirm !== key.name) {
+          throw new ValidationError([
+            { path: 'confirm', message: body.confirm === undefined ? 'is missing' : "is not the master key's name" },
+          ]);
+        }
+        const destroyed = await masterKeys.destroy(actor, path.applicationId, path.keyId);
+        return {
+          dryRun: false,
+          key: representMasterKey(destroyed.key),
+          blastRadius: representBlastRadius(destroyed.blastRadius),
+        };
+      },
+    },
+
+    endpoints: {
+      create: async ({ actor, body }) => {
+        const endpoint = await endpoints.create(actor, body);
+        return { id: endpoint.id, answer: representEndpoint(endpoint) };
+      },
+      list: async ({ actor, query }) => representPage(await endpoints.list(actor, query), representEndpoint),
+      get: async ({ actor, path }) => representEndpoint(await endpoints.get(actor, path.id)),
+      enable: async ({ actor, path }) => representEndpoint(await endpoints.enable(actor, path.id)),
+      disable: async ({ actor, path }) => representEndpoint(await endpoints.disable(actor, path.id)),
+      delete: async ({ actor, path }) => representEndpoint(await endpoints.delete(actor, path.id)),
+      addCredential: async ({ actor, path }) => {
+        const { prefix } = await endpoints.get(actor, path.id);
+        const { credential, secretAccessKey } = await endpoints.addCredential(actor, path.id);
+        return {
+          id: credential.id,
+          answer: formatProxyConfiguration(prefix, credential.accessKeyId, secretAccessKey),
+        };
+      },
+      removeCredential: async ({ actor, path }) =>
+        representEndpoint(await endpoints.removeCredential(actor, path.id, path.credentialId)),
+      requests: async ({ actor, path, query }) =>
+        representPage(await endpoints.requests(actor, path.id, query), representRequest),
+    },
+
+    audit: {
+      list: async ({ actor, query }) => representPage(await audit.list(actor, query), representAuditEvent),
+    },
+
+    tokens: {
+      create: async ({ actor, body: { name, expiresAt } }) => {
+        const end = expiresAt === undefined || expiresAt === null ? null : Date.parse(expiresAt);
+        const { record, token } = await tokens.create(actor, { name, expiresAt: end });
+        return { id: record.id, answer: { record: representToken(record), token } };
+      },
+      list: async ({ actor, query }) => representPage(await tokens.list(actor, query), representToken),
+      revoke: async ({ actor, path }) => representToken(await tokens.revoke(actor, path.id)),
+    },
+
+    status: {
+      get: async ({ actor }) => {
+        const [service, health] = await Promise.all([operations.status(actor), operations.health()]);
+        return representStatus(service, health);
+      },
+    },
+  };
+};
+
+/** For routes that the table promises and the handlers lack: cannot happen while both come from the same types. */
+export const missingHandler = (name: string): ServiceError => new ServiceError('internal', `no handler for ${name}`);

@@ -1,0 +1,99 @@
+// The API's description, OpenAPI 3.1, from the rows of the contract.
+
+import { OpenAPIHono, z } from '@hono/zod-openapi';
+import { type ApiRoutes, apiRoutes } from '../contract/api/index.ts';
+import { problemSchema, type RouteGroup, type RouteRow } from '../contract/api/row.ts';
+import { problemType } from '../shared/problem.ts';
+import { problemRows } from './errors.ts';
+import { sessionCookie } from './sessions.ts';
+
+const tags: { readonly [G in keyof ApiRoutes]: string } = {
+  tenants: 'Tenants',
+  vaults: 'Vaults',
+  keys: 'Keys',
+  tdeGroups: 'TDE groups',
+  applications: 'TDE applications',
+  masterKeys: 'TDE master keys',
+  endpoints: 'Key store endpoints',
+  audit: 'Audit',
+  tokens: 'Tokens',
+  session: 'Session',
+  status: 'Status',
+};
+
+const pathParameters = (path: string): z.ZodObject =>
+  z.object(Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, z.string()])));
+
+const requestHeaders = (row: RouteRow): z.ZodObject =>
+  z.object({
+    'X-Request-Id': z.string().optional(),
+    ...(row.creates ? { 'Idempotency-Key': z.string().optional() } : {}),
+    ...(row.changes === undefined ? {} : { 'If-Match': z.string().optional() }),
+  });
+
+const success = (row: RouteRow) => {
+  if (row.answer === null) return { 204: { description: 'Done' } };
+  const content = { 'application/json': { schema: row.answer } };
+  return row.creates ? { 201: { description: 'Made', content } } : { 200: { description: 'Done', content } };
+};
+
+const statuses = [...new Set(Object.values(problemRows).map(({ status }) => status))].sort((a, b) => a - b);
+
+/** Which failures a route can have, as far as its row tells. */
+const failures = (row: RouteRow) =>
+  Object.fromEntries(
+    statuses
+      .filter((status) => status !== 412 || row.changes !== undefined)
+      .filter((status) => status !== 413 || row.method === 'post')
+      .filter((status) => (status !== 404 && status !== 409) || row.path.includes('{') || row.method === 'post')
+      .map((status) => [
+        status,
+        {
+          description: Object.values(problemRows)
+            .filter((problem) => problem.status === status)
+            .map(({ title }) => title)
+            .join('; '),
+          content: { [problemType]: { schema: problemSchema } },
+        },
+      ]),
+  );
+
+export const describeApi = (version: string): object => {
+  const app = new OpenAPIHono();
+  app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
+  app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
+    type: 'apiKey',
+    in: 'cookie',
+    name: sessionCookie,
+  });
+  for (const [group, rows] of Object.entries(apiRoutes) as [keyof ApiRoutes, RouteGroup][]) {
+    for (const [name, row] of Object.entries(rows)) {
+      app.openAPIRegistry.registerPath({
+        method: row.method,
+        path: row.path,
+        operationId: `${group}.${name}`,
+        tags: [tags[group]],
+        summary: row.summary,
+        ...(row.description === undefined ? {} : { description: row.description }),
+        security: row.access === 'sign-in' ? [] : [{ token: [] }, { session: [] }],
+        request: {
+          params: pathParameters(row.path),
+          headers: requestHeaders(row),
+          ...(row.query === undefined ? {} : { query: row.query }),
+          ...(row.body === undefined ? {} : { body: { content: { 'application/json': { schema: row.body } } } }),
+        },
+        responses: { ...success(row), ...failures(row) },
+      });
+    }
+  }
+  return app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'DKE console API',
+      version,
+      description:
+        'Vaults, keys, TDE applications and key store endpoints. Failures are problem documents (RFC 9457) with a ' +
+        'stable `code`; times are RFC 3339 in UTC; lists are paged by cursor (`after`, `limit`, `next`).',
+    },
+  });
+};

@@ -1,0 +1,243 @@
+// From the service's own records to the contract's: times as RFC 3339 text, and member by member, so that a new column is
+// not shown by accident.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import type { ApiToken } from '../../domain/api-token.ts';
+import type { AuditEvent } from '../../domain/audit-event.ts';
+import type { Endpoint, EndpointCredential } from '../../domain/endpoint.ts';
+import type { Key, KeyVersion } from '../../domain/key.ts';
+import type { Page } from '../../domain/page.ts';
+import type { AccessGuid, BlastRadius, Instance, MasterKey, TdeApplication, TdeGroup } from '../../domain/tde.ts';
+import type { Tenant } from '../../domain/tenant.ts';
+import type { Vault } from '../../domain/vault.ts';
+import type { Health, ServiceStatus } from '../../operations/index.ts';
+import type { XksRequestRecord } from '../../ports/xks-directory.ts';
+import type * as audit from '../contract/api/audit.ts';
+import type * as endpoints from '../contract/api/endpoints.ts';
+import type * as keys from '../contract/api/keys.ts';
+import type * as masterKeys from '../contract/api/master-keys.ts';
+import type * as status from '../contract/api/status.ts';
+import type * as applications from '../contract/api/tde-applications.ts';
+import type * as groups from '../contract/api/tde-groups.ts';
+import type * as tenants from '../contract/api/tenants.ts';
+import type * as tokens from '../contract/api/tokens.ts';
+import type * as vaults from '../contract/api/vaults.ts';
+
+const moment = toRfc3339;
+const momentOrNull = (at: number | null): string | null => (at === null ? null : toRfc3339(at));
+
+export const representPage = <T, W>(page: Page<T>, represent: (item: T) => W): { items: W[]; next: string | null } => ({
+  items: page.items.map(represent),
+  next: page.next,
+});
+
+export const representTenant = ({ id, name, createdAt }: Tenant): tenants.Tenant => ({
+  id,
+  name,
+  createdAt: moment(createdAt),
+});
+
+export const representVault = (vault: Vault): vaults.Vault => ({
+  id: vault.id,
+  tenantId: vault.tenantId,
+  name: vault.name,
+  kind: vault.kind,
+  state: vault.state,
+  createdAt: moment(vault.createdAt),
+  integrity: vault.integrity,
+});
+
+export const representKey = (key: Key): keys.Key => ({
+  id: key.id,
+  tenantId: key.tenantId,
+  vaultId: key.vaultId,
+  name: key.name,
+  kind: key.kind,
+  algorithm: key.algorithm,
+  bits: key.bits,
+  usages: key.usages,
+  state: key.state,
+  disabledAt: momentOrNull(key.disabledAt),
+  currentVersion: key.currentVersion,
+  createdAt: moment(key.createdAt),
+  deletedAt: momentOrNull(key.deletedAt),
+  reimportedAt: momentOrNull(key.reimportedAt),
+  destroyedAt: momentOrNull(key.destroyedAt),
+  unrecoverableAt: momentOrNull(key.unrecoverableAt),
+  applicationId: key.applicationId,
+  integrity: key.integrity,
+});
+
+export const representKeyVersion = (version: KeyVersion): keys.KeyVersion => ({
+  keyId: version.keyId,
+  version: version.version,
+  createdAt: moment(version.createdAt),
+  vaultCopy: version.vaultCopy,
+});
+
+export const representGroup = (group: TdeGroup): groups.TdeGroup => ({
+  id: group.id,
+  tenantId: group.tenantId,
+  name: group.name,
+  vaultId: group.vaultId,
+  createdAt: moment(group.createdAt),
+});
+
+export const representApplication = (application: TdeApplication): applications.Application => ({
+  id: application.id,
+  tenantId: application.tenantId,
+  groupId: application.groupId,
+  name: application.name,
+  appId: application.appId,
+  state: application.state,
+  createdAt: moment(application.createdAt),
+  integrity: application.integrity,
+});
+
+export const representAccessGuid = (record: AccessGuid): applications.AccessGuid => ({
+  id: record.id,
+  applicationId: record.applicationId,
+  createdAt: moment(record.createdAt),
+  removedAt: momentOrNull(record.removedAt),
+  lastUsedAt: momentOrNull(record.lastUsedAt),
+  integrity: record.integrity,
+});
+
+export const representInstance = (instance: Instance): applications.Instance => ({
+  id: instance.id,
+  applicationId: instance.applicationId,
+  accessGuidId: instance.accessGuidId,
+  appId: instance.appId,
+  host: instance.host,
+  process: instance.process,
+  osUser: instance.osUser,
+  libraryVersion: instance.libraryVersion,
+  agentVersion: instance.agentVersion,
+  pid: instance.pid,
+  firstUsedAt: moment(instance.firstUsedAt),
+  lastUsedAt: moment(instance.lastUsedAt),
+  uses: instance.uses,
+});
+
+export const representMasterKey = (key: MasterKey): masterKeys.MasterKey => ({
+  ...representKey(key),
+  kind: key.kind,
+  applicationId: key.applicationId,
+  groupId: key.groupId,
+  handle: key.handle,
+  label: key.label,
+  origin: key.origin,
+  sealedCopy: key.sealedCopy,
+  vaultCopy: key.vaultCopy,
+  lastUsedAt: momentOrNull(key.lastUsedAt),
+});
+
+export const representBlastRadius = (radius: BlastRadius): masterKeys.BlastRadius => ({
+  keyId: radius.keyId,
+  applicationId: radius.applicationId,
+  applicationName: radius.applicationName,
+  instances: radius.instances.map(representInstance),
+  groupApplications: radius.groupApplications.map(({ id, name, instances }) => ({
+    id,
+    name,
+    instances: instances.map(representInstance),
+  })),
+  appIds: radius.appIds,
+  hosts: radius.hosts,
+  lastUsedAt: momentOrNull(radius.lastUsedAt),
+});
+
+const representCredential = (credential: EndpointCredential): endpoints.EndpointCredential => ({
+  id: credential.id,
+  endpointId: credential.endpointId,
+  accessKeyId: credential.accessKeyId,
+  createdAt: moment(credential.createdAt),
+  lastUsedAt: momentOrNull(credential.lastUsedAt),
+});
+
+/** XksProxyUriPath: what the cloud key service is given. */
+export const uriPathOf = (prefix: string): string => `/xks/${prefix}/kms/xks/v1`;
+
+export const representEndpoint = (endpoint: Endpoint): endpoints.Endpoint => ({
+  id: endpoint.id,
+  tenantId: endpoint.tenantId,
+  name: endpoint.name,
+  prefix: endpoint.prefix,
+  uriPath: uriPathOf(endpoint.prefix),
+  vaultId: endpoint.vaultId,
+  keyId: endpoint.keyId,
+  state: endpoint.state,
+  operatorProbes: endpoint.operatorProbes,
+  createdAt: moment(endpoint.createdAt),
+  credentials: endpoint.credentials.map(representCredential),
+  integrity: endpoint.integrity,
+});
+
+export const representRequest = (
+  entry: XksRequestRecord & { readonly sequence: number },
+): endpoints.EndpointRequest => ({
+  sequence: entry.sequence,
+  at: moment(entry.at),
+  requestId: entry.requestId,
+  operation: entry.operation,
+  kmsOperation: entry.kmsOperation,
+  kmsRequestId: entry.kmsRequestId,
+  principal: entry.principal,
+  kmsKeyArn: entry.kmsKeyArn,
+  externalKeyId: entry.externalKeyId,
+  credentialId: entry.credentialId,
+  status: entry.status,
+  errorName: entry.errorName,
+  durationMs: entry.durationMs,
+  phases: { readMs: entry.phases.readMs, authMs: entry.phases.authMs, cryptoMs: entry.phases.cryptoMs },
+  peer: entry.peer,
+});
+
+export const representAuditEvent = (event: AuditEvent): audit.AuditRecord => ({
+  sequence: event.sequence,
+  at: moment(event.at),
+  kind: event.kind,
+  actorKind: event.actorKind,
+  actorId: event.actorId,
+  actorName: event.actorName,
+  peer: event.peer,
+  tenantId: event.tenantId,
+  subjectKind: event.subjectKind,
+  subjectId: event.subjectId,
+  requestId: event.requestId,
+  details: event.details as audit.AuditRecord['details'],
+});
+
+export const representToken = (token: ApiToken): tokens.Token => ({
+  id: token.id,
+  name: token.name,
+  createdAt: moment(token.createdAt),
+  expiresAt: momentOrNull(token.expiresAt),
+  revokedAt: momentOrNull(token.revokedAt),
+  lastUsedAt: momentOrNull(token.lastUsedAt),
+});
+
+export const representStatus = (service: ServiceStatus, health: Health): status.Status => ({
+  version: service.version,
+  nodeVersion: service.nodeVersion,
+  startedAt: moment(service.startedAt),
+  rootEpoch: service.rootEpoch,
+  health: {
+    healthy: health.healthy,
+    at: moment(health.at),
+    checks: health.checks.map(({ name, healthy, detail, durationMs }) => ({ name, healthy, detail, durationMs })),
+  },
+  erasure: {
+    fileSystem: service.erasure.fileSystem,
+    overwritesInPlace: service.erasure.overwritesInPlace,
+    pendingKeys: service.erasure.pendingKeys,
+  },
+  store: { dialect: service.store.dialect, path: service.store.path },
+  memory: {
+    capacity: service.memory.capacity,
+    used: service.memory.used,
+    keys: service.memory.keys,
+    locked: service.memory.locked,
+  },
+  requestLog: { queued: service.requestLog.queued, dropped: service.requestLog.dropped },
+});

@@ -1,0 +1,59 @@
+// From the wire to what a handler is given: query, JSON body. Strict: unknown members, repeated query parameters and
+// anything that is not JSON are refused, and every wrong field is named.
+
+import type { z } from '@hono/zod-openapi';
+import { ServiceError } from '../../base/errors.ts';
+import type { FieldFault } from '../shared/problem.ts';
+import { HttpRefusal, ValidationError } from './errors.ts';
+
+/** Names the fields; never repeats a value, because a value may be a credential in the wrong place. */
+const describeIssues = (error: z.ZodError): readonly FieldFault[] =>
+  error.issues.flatMap((issue): FieldFault[] => {
+    const path = issue.path.join('.');
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => ({ path: [...issue.path, key].join('.').slice(0, 200), message: 'is unknown' }));
+    }
+    if (issue.code === 'invalid_type' && issue.input === undefined) return [{ path, message: 'is missing' }];
+    return [{ path, message: issue.message }];
+  });
+
+const check = (schema: z.ZodObject, value: unknown): Record<string, unknown> => {
+  // reportInput: tells a missing member from one of a wrong type; the input itself goes nowhere.
+  const result = schema.safeParse(value, { reportInput: true });
+  if (!result.success) throw new ValidationError(describeIssues(result.error));
+  return result.data;
+};
+
+export const readQuery = (schema: z.ZodObject | undefined, url: string): Record<string, unknown> => {
+  const parameters = new URL(url).searchParams;
+  const names = [...parameters.keys()];
+  const repeated = names.filter((name, at) => names.indexOf(name) !== at);
+  if (repeated.length > 0) {
+    throw new ValidationError([...new Set(repeated)].map((path) => ({ path, message: 'is given more than once' })));
+  }
+  if (schema !== undefined) return check(schema, Object.fromEntries(parameters));
+  if (names.length > 0) throw new ValidationError(names.map((path) => ({ path, message: 'is unknown' })));
+  return {};
+};
+
+export const readJson = (
+  schema: z.ZodObject | undefined,
+  contentType: string | undefined,
+  body: Buffer,
+): Record<string, unknown> => {
+  if (body.length === 0) return schema === undefined ? {} : check(schema, {});
+  if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(contentType ?? '')) {
+    throw new HttpRefusal('validation', 415, 'the body is not declared as JSON', {
+      hint: 'send Content-Type: application/json',
+    });
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch {
+    throw new ServiceError('validation', 'the body is not valid JSON');
+  }
+  if (schema !== undefined) return check(schema, value);
+  if (typeof value === 'object' && value !== null && Object.keys(value).length === 0) return {};
+  throw new ServiceError('validation', 'this request takes no body');
+};

@@ -1,0 +1,88 @@
+// Serves the built pages (index.html and hashed assets) from memory, read once at start: no path of a request ever reaches
+// the file system. Any path that is no file and asks for a page gets index.html, because the pages route by themselves.
+
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join, relative, sep } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { Hono } from 'hono';
+import { pageHeaders } from './security-headers.ts';
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.json': 'application/json',
+  '.txt': 'text/plain; charset=utf-8',
+  '.webmanifest': 'application/manifest+json',
+  '.woff2': 'font/woff2',
+};
+const compressible = /^(text\/|application\/|image\/svg)/;
+
+interface Page {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly gzip: Uint8Array<ArrayBuffer> | null;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const loadPages = (root: string): ReadonlyMap<string, Page> => {
+  const pages = new Map<string, Page>();
+  for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const file = join(entry.parentPath, entry.name);
+    const type = mediaTypes[extname(file)];
+    // What has no row above is not ours to serve.
+    if (type === undefined) continue;
+    const path = `/${relative(root, file).split(sep).join('/')}`;
+    const body = Uint8Array.from(readFileSync(file));
+    const gzip = compressible.test(type) && body.length > 1024 ? Uint8Array.from(gzipSync(body, { level: 9 })) : null;
+    pages.set(path, {
+      body,
+      gzip,
+      headers: {
+        ...pageHeaders,
+        'content-type': type,
+        etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`,
+        vary: 'accept-encoding',
+        // Names under /assets carry a hash of their content.
+        'cache-control': path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
+      },
+    });
+  }
+  return pages;
+};
+
+const absent = 'The pages are not built. Run `npm run build:web`, or use the API and the dke command.\n';
+
+/**
+ * The pages below `root` (an absolute path). Mount at `/` after every other front: unknown paths without a file extension
+ * get index.html. When the folder is not there, every page says how to build it (503).
+ */
+export const serveConsole = (root: string): Hono => {
+  const pages = existsSync(join(root, 'index.html')) ? loadPages(root) : null;
+  const app = new Hono();
+  app.on(['GET', 'HEAD'], '*', (context) => {
+    if (pages === null) {
+      return new Response(absent, { status: 503, headers: { ...pageHeaders, 'content-type': 'text/plain' } });
+    }
+    const path = context.req.path;
+    const page = pages.get(path) ?? (extname(path) === '' ? pages.get('/index.html') : undefined);
+    if (page === undefined) {
+      return new Response('No such file.\n', {
+        status: 404,
+        headers: { ...pageHeaders, 'content-type': 'text/plain' },
+      });
+    }
+    if (context.req.header('if-none-match') === page.headers.etag) {
+      return new Response(null, { status: 304, headers: page.headers });
+    }
+    const gzip = page.gzip !== null && /\bgzip\b/.test(context.req.header('accept-encoding') ?? '') ? page.gzip : null;
+    return new Response(gzip ?? page.body, {
+      headers: gzip === null ? page.headers : { ...page.headers, 'content-encoding': 'gzip' },
+    });
+  });
+  return app;
+};

@@ -1,0 +1,60 @@
+// Problem documents, RFC 9457: how every JSON front says that a request failed. Holds no wording of its own: a front gives
+// status and title for each error code.
+
+import type { ServiceErrorCode } from '../../base/errors.ts';
+
+export const problemType = 'application/problem+json';
+
+export interface FieldFault {
+  /** Members of the request, joined by dots. */
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface ProblemDocument {
+  /** `urn:dke:problem:<code>`: stable, names the kind of problem. */
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: ServiceErrorCode;
+  readonly requestId: string;
+  readonly hint?: string;
+  readonly errors?: readonly FieldFault[];
+}
+
+export interface ProblemInit {
+  readonly code: ServiceErrorCode;
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+  readonly requestId: string;
+  readonly hint?: string | undefined;
+  readonly errors?: readonly FieldFault[] | undefined;
+}
+
+export const formatProblem = ({
+  code,
+  status,
+  title,
+  detail,
+  requestId,
+  hint,
+  errors,
+}: ProblemInit): ProblemDocument => ({
+  type: `urn:dke:problem:${code}`,
+  title,
+  status,
+  detail,
+  code,
+  requestId,
+  ...(hint === undefined ? {} : { hint }),
+  ...(errors === undefined || errors.length === 0 ? {} : { errors }),
+});
+
+/** The response. `headers` go beside the media type; nothing of a failure is cached. */
+export const answerProblem = (init: ProblemInit, headers: Readonly<Record<string, string>> = {}): Response =>
+  new Response(JSON.stringify(formatProblem(init)), {
+    status: init.status,
+    headers: { 'content-type': problemType, 'cache-control': 'no-store', ...headers },
+  });

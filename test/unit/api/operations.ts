@@ -1,0 +1,115 @@
+// Operations for tests of the front alone: one administrator token holds, a few members answer, every other call throws. What
+// the service really does is tested through a real server (test/scenario).
+import { ServiceError } from '../../../server/base/errors.ts';
+import type { Vault } from '../../../server/domain/vault.ts';
+import { createApiFront } from '../../../server/fronts/api/app.ts';
+import type { Operations } from '../../../server/operations/index.ts';
+
+export const adminToken = 'dket_only-this-one-holds';
+export const otherToken = 'dket_another-administrator';
+
+/** What reached the log, for tests that look for what must not. */
+export const logged: unknown[] = [];
+
+const silentLog = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: (message: string, fields?: unknown) => void logged.push(message, fields),
+};
+
+const vault = (name: string, state: Vault['state'] = 'enabled'): Vault => ({
+  id: '01981d2c-7c1f-7b35-9a04-52a1be40c0de',
+  tenantId: '01981d2c-7c1f-7b35-9a04-52a1be40c001',
+  name,
+  kind: 'general',
+  state,
+  createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+  integrity: 'ok',
+});
+
+export interface FrontUnderTest {
+  readonly request: (path: string, init?: RequestInit) => Promise<Response>;
+  /** Times each operation was called, by name. */
+  readonly calls: ReadonlyMap<string, number>;
+  /** Milliseconds by which the clock is moved ahead. */
+  advance(milliseconds: number): void;
+  revoke(): void;
+}
+
+/** The front, reached as through the listener: absolute https URLs. */
+export const openFront = (members: object = {}): FrontUnderTest => {
+  const calls = new Map<string, number>();
+  let time = Date.UTC(2026, 0, 1);
+  let revoked = false;
+  let current: Vault | undefined;
+  const answers: Readonly<Record<string, unknown>> = {
+    'vaults.create': (_actor: unknown, { name }: { name: string }) => {
+      current = vault(name);
+      return current;
+    },
+    'vaults.get': () => {
+      if (current === undefined) throw new ServiceError('not-found', 'no such vault');
+      return current;
+    },
+    'vaults.disable': () => {
+      current = vault(current?.name ?? '', 'disabled');
+      return current;
+    },
+    'vaults.list': (_actor: unknown, query: unknown) => ({ items: [], next: JSON.stringify(query) }),
+    ...members,
+  };
+  const call = async (name: string, ...values: unknown[]): Promise<unknown> => {
+    calls.set(name, (calls.get(name) ?? 0) + 1);
+    const answer = answers[name];
+    if (typeof answer !== 'function') throw new Error(`the test expects no call of ${name}`);
+    return answer(...values);
+  };
+  const operations = new Proxy(
+    {
+      authenticateAdmin: async (token: string, requestId: string, peer: string | null) => {
+        const id = token === adminToken && !revoked ? 'token-1' : token === otherToken ? 'token-2' : null;
+        if (id === null) throw new ServiceError('unauthenticated', 'the token does not hold');
+        return { kind: 'administrator', id, name: 'the tester', requestId, peer };
+      },
+    } as Record<string, unknown>,
+    {
+      get: (target, group: string) =>
+        target[group] ??
+        new Proxy(() => undefined, {
+          get:
+            (_, name: string) =>
+            (...values: unknown[]) =>
+              call(`${group}.${name}`, ...values),
+          apply: (_, __, values: unknown[]) => call(group, ...values),
+        }),
+    },
+  ) as unknown as Operations;
+  const front = createApiFront({
+    operations,
+    clock: { now: () => time, monotonic: () => time },
+    log: silentLog,
+    version: '0.0.0',
+  });
+  return {
+    request: async (path, init) => front.request(`https://dke.example${path.replace(/^\/api/, '')}`, init),
+    calls,
+    advance: (milliseconds) => {
+      time += milliseconds;
+    },
+    revoke: () => {
+      revoked = true;
+    },
+  };
+};
+
+export const withToken = (init: RequestInit = {}, token = adminToken): RequestInit => ({
+  ...init,
+  headers: { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string> | undefined) },
+});
+
+export const post = (body: unknown, headers: Record<string, string> = {}): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json', ...headers },
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+});
