@@ -10,7 +10,9 @@ import { newId, serviceTenantId } from './base/ids.ts';
 import { StartError } from './base/start-error.ts';
 import type { Config } from './config.ts';
 import { serviceActor } from './domain/actor.ts';
+import { createApiFront } from './fronts/api/app.ts';
 import { createHealthApp } from './fronts/health.ts';
+import { serveConsole } from './fronts/shared/console-pages.ts';
 import { createTdeApp, type TdeFrontOptions } from './fronts/tde/app.ts';
 import { createXksFront, type XksFront } from './fronts/xks/app.ts';
 import { openCore } from './native/core.ts';
@@ -61,6 +63,12 @@ import { openFileRoot } from './roots/file.ts';
 import { StoreError } from './store/errors.ts';
 import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
 import { openStore } from './store/store.ts';
+
+/** The built pages: beside what was built of this file, or in the sources' `dist`. */
+const pagesDirectory =
+  ['../web', '../dist/web']
+    .map((path) => join(import.meta.dirname, path))
+    .find((path) => existsSync(join(path, 'index.html'))) ?? join(import.meta.dirname, '../dist/web');
 
 export interface ServiceOptions {
   readonly config: Config;
@@ -257,6 +265,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const app = new Hono();
     app.route('/health', createHealthApp({ operations }));
     app.route('/tde/v1', createTdeApp({ operations, core, log, requestId, ...connection }));
+    app.route('/api', createApiFront({ operations, clock, log, version, ...connection }));
+    app.route('/', serveConsole(pagesDirectory));
 
     const certificatePath = config.tls?.certificate ?? join(config.dataDirectory, 'tls.crt');
     const keyPath = config.tls?.key ?? join(config.dataDirectory, 'tls.key');

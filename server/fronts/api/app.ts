@@ -29,6 +29,10 @@ export interface ApiFrontOptions {
   readonly log: Log;
   /** Of the service; stands in the OpenAPI document. */
   readonly version: string;
+  /** Address of the peer of a request, where the server knows it. */
+  readonly peerOf: (context: Context) => string | null;
+  /** Runs once the answer has been handed to the socket. */
+  readonly afterSent: (context: Context, done: () => void) => void;
 }
 
 interface Variables {
@@ -55,23 +59,10 @@ const json = (value: unknown, status: 200 | 201, headers: Readonly<Record<string
     headers: { 'content-type': 'application/json', ...headers },
   });
 
-/** Sends the document and wipes it when the connection has taken it. */
-const sendSecret = (
-  context: ApiContext,
-  { bytes }: SecretJson,
-  headers: Readonly<Record<string, string>>,
-): Response => {
-  const outgoing = (context.env as { readonly outgoing?: NodeJS.EventEmitter } | undefined)?.outgoing;
-  outgoing?.once('close', () => bytes.fill(0));
-  return new Response(bytes as Uint8Array<ArrayBuffer>, {
-    status: 201,
-    headers: { 'content-type': 'application/json', ...headers },
-  });
-};
-
-export const createApiFront = ({ operations, clock, log, version }: ApiFrontOptions): Hono => {
+export const createApiFront = (options: ApiFrontOptions): Hono => {
+  const { operations, clock, log, version } = options;
   const sessions = createSessions(clock);
-  const authenticator = createAuthenticator(operations, sessions);
+  const authenticator = createAuthenticator(operations, sessions, options.peerOf);
   const idempotency = createIdempotency(clock);
   const handlers = createHandlers(operations);
   const app = new Hono<{ Variables: Variables }>();
@@ -110,6 +101,19 @@ export const createApiFront = ({ operations, clock, log, version }: ApiFrontOpti
       log.error('a request to the API failed', { requestId, path: context.req.path, error: cause }),
     );
   });
+
+  /** Sends the document and wipes it when the connection has taken it. */
+  const sendSecret = (
+    context: ApiContext,
+    { bytes }: SecretJson,
+    headers: Readonly<Record<string, string>>,
+  ): Response => {
+    options.afterSent(context, () => bytes.fill(0));
+    return new Response(bytes as Uint8Array<ArrayBuffer>, {
+      status: 201,
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+  };
 
   const bind = (group: string, name: string, row: RouteRow, siblings: Readonly<Record<string, AnyHandler>>): void => {
     const handler = siblings[name];

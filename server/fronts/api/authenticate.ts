@@ -6,7 +6,6 @@ import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { ServiceError } from '../../base/errors.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
-import { peerOf } from '../shared/peer.ts';
 import { type Sessions, sessionCookie } from './sessions.ts';
 
 export interface Caller {
@@ -37,7 +36,11 @@ const isOwnSite = (context: Context): boolean => {
   return site !== undefined || origin !== undefined;
 };
 
-export const createAuthenticator = (operations: Operations, sessions: Sessions) => ({
+export const createAuthenticator = (
+  operations: Pick<Operations, 'authenticateAdmin'>,
+  sessions: Sessions,
+  peerOf: (context: Context) => string | null,
+) => ({
   /** Throws 'unauthenticated' or 'forbidden'. */
   async authenticate(context: Context, requestId: string): Promise<Caller> {
     const authorization = context.req.header('authorization');

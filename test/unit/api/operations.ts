@@ -90,6 +90,8 @@ export const openFront = (members: object = {}): FrontUnderTest => {
     clock: { now: () => time, monotonic: () => time },
     log: silentLog,
     version: '0.0.0',
+    peerOf: () => null,
+    afterSent: () => undefined,
   });
   return {
     request: async (path, init) => front.request(`https://dke.example${path.replace(/^\/api/, '')}`, init),
