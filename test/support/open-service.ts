@@ -1,0 +1,198 @@
+// The whole service in this process, without a listener: operations over the real store, addon and root file, in a folder
+// of its own. The TDE front is called through `service.app.request`.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../server/base/clock.ts';
+import { openService, type Service } from '../../server/compose.ts';
+import { type Config, parseConfig } from '../../server/config.ts';
+import type { Actor } from '../../server/domain/actor.ts';
+import type { AuditEvent } from '../../server/domain/audit-event.ts';
+import {
+  envelopeType,
+  type InstanceHeader,
+  packEnvelope,
+  type TdeRoutes,
+  tdeRoutes,
+  unpackEnvelope,
+} from '../../server/fronts/contract/tde.ts';
+import type { InstanceDescription, NewTokenObject, Operations, TdeCaller } from '../../server/operations/index.ts';
+
+export const administrator: Actor = {
+  kind: 'administrator',
+  id: 'test',
+  name: 'test',
+  requestId: 'request-1',
+  peer: null,
+};
+
+export const instance: InstanceDescription & InstanceHeader = {
+  host: 'db1.example',
+  pid: 4711,
+  process: 'ora_gen0_cdb1',
+  library: '1.0.0',
+  agent: '1.0.0',
+  osUser: 'oracle',
+};
+
+export interface OpenedService {
+  readonly service: Service;
+  readonly operations: Operations;
+  readonly folder: string;
+  readonly config: Config;
+  /** Errors and warnings that the service logged. */
+  readonly complaints: { readonly level: string; readonly message: string; readonly fields: unknown }[];
+  readonly fatal: Error[];
+  /** Stops it and keeps the folder. */
+  stop(): Promise<void>;
+  /** Stops it and deletes the folder. */
+  remove(): Promise<void>;
+}
+
+export const openTestService = async (
+  options: { readonly folder?: string; readonly toml?: string } = {},
+): Promise<OpenedService> => {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-service-'));
+  const config = parseConfig(
+    options.toml ?? '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n',
+    null,
+    folder,
+  );
+  const complaints: { level: string; message: string; fields: unknown }[] = [];
+  const fatal: Error[] = [];
+  const keep = (level: string) => (message: string, fields?: unknown) => {
+    complaints.push({ level, message, fields });
+  };
+  const service = await openService({
+    config,
+    version: '0.0.0-test',
+    log: { debug: () => undefined, info: () => undefined, warn: keep('warn'), error: keep('error') },
+    publicUrl: () => 'https://keys.example',
+    onFatal: (error) => {
+      fatal.push(error);
+    },
+    connection: { peerOf: () => null, afterSent: () => undefined },
+  });
+  let stopped = false;
+  const stop = async (): Promise<void> => {
+    if (stopped) return;
+    stopped = true;
+    await service.stop();
+  };
+  return {
+    service,
+    operations: service.operations,
+    folder,
+    config,
+    complaints,
+    fatal,
+    stop,
+    remove: async () => {
+      await stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+/** A group with one application, and a caller for it. */
+export const registerCaller = async (
+  { operations }: Pick<OpenedService, 'operations'>,
+  name: string,
+  groupId?: string,
+): Promise<{
+  readonly caller: TdeCaller;
+  readonly accessGuid: string;
+  readonly groupId: string;
+  readonly serverUrl: string;
+}> => {
+  const group = groupId ?? (await operations.tdeGroups.create(administrator, { name: `group of ${name}` })).id;
+  const issued = await operations.applications.register(administrator, { name, groupId: group });
+  const caller = await operations.tde.authenticate({
+    accessGuid: issued.accessGuid,
+    appId: issued.application.appId,
+    instance,
+    requestId: 'call-1',
+    peer: null,
+  });
+  return { caller, accessGuid: issued.accessGuid, groupId: group, serverUrl: issued.serverUrl };
+};
+
+export const toLabel = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
+
+/** What a database asks for: a 256-bit AES master key, sensitive, not extractable. */
+export const masterKey = (label: string): NewTokenObject => ({
+  class: 'secret-key',
+  label: toLabel(label),
+  algorithm: 'aes',
+  bits: 256,
+  usages: ['encrypt', 'decrypt', 'wrap', 'unwrap'],
+  sensitive: true,
+  extractable: false,
+  modifiable: false,
+  destroyable: true,
+  private: true,
+  attributes: '',
+});
+
+export const auditKindsOf = async (
+  { operations }: Pick<OpenedService, 'operations'>,
+  subjectId: string,
+): Promise<readonly string[]> =>
+  (await operations.audit.list(administrator, { subjectId, order: 'oldest' })).items.map((event) => event.kind);
+
+/** Waits until the audit log has such a record: the log is asked again with every turn of the service's own timers. */
+export const untilAudited = async (
+  { operations }: Pick<OpenedService, 'operations'>,
+  kind: AuditEvent['kind'],
+  subjectId?: string,
+): Promise<AuditEvent> => {
+  const deadline = systemClock.monotonic() + 20_000;
+  for (;;) {
+    const page = await operations.audit.list(administrator, { kind, subjectId, limit: 1 });
+    const [event] = page.items;
+    if (event !== undefined) return event;
+    if (systemClock.monotonic() > deadline) throw new Error(`no audit record ${kind} came`);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 10);
+    });
+  }
+};
+
+export interface TdeAnswer {
+  readonly status: number;
+  readonly head: unknown;
+  readonly raw: Buffer;
+  readonly requestId: string | null;
+}
+
+/** One call of the TDE API through the front. */
+export const callTde = async <R extends keyof TdeRoutes>(
+  service: Service,
+  accessGuid: string,
+  route: R,
+  head: TdeRoutes[R]['head'] | object,
+  options: {
+    readonly handle?: number;
+    readonly raw?: Uint8Array;
+    readonly bearer?: string;
+    readonly appId?: string;
+  } = {},
+): Promise<TdeAnswer> => {
+  const path = tdeRoutes[route].path.replace(':handle', String(options.handle ?? 0));
+  const response = await service.app.request(`/tde/v1/${accessGuid}/${options.appId ?? 'db'}${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${options.bearer ?? accessGuid}`,
+      'content-type': envelopeType,
+      'x-request-id': 'call-7',
+      'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+    },
+    body: new Uint8Array(packEnvelope(head, options.raw)),
+  });
+  const body = Buffer.from(await response.arrayBuffer());
+  const requestId = response.headers.get('x-request-id');
+  if (response.headers.get('content-type') !== envelopeType)
+    return { status: response.status, head: JSON.parse(body.toString('utf8')), raw: Buffer.alloc(0), requestId };
+  return { status: response.status, ...unpackEnvelope(body), requestId };
+};

@@ -1,0 +1,240 @@
+// The life of a master key through the operations, over the real store, addon and root file.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { TdeCaller } from '../../../server/operations/index.ts';
+import {
+  administrator,
+  auditKindsOf,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+  toLabel,
+  untilAudited,
+} from '../../support/open-service.ts';
+
+const iv = Buffer.alloc(16, 7);
+const cbc = { algorithm: 'aes-cbc', iv } as const;
+const plain = Buffer.alloc(48, 0x5a);
+
+let opened: OpenedService;
+beforeAll(async () => {
+  opened = await openTestService();
+});
+afterAll(() => opened.remove());
+
+const code = (value: string) => expect.objectContaining({ code: value });
+
+let count = 0;
+const makeKey = async (caller: TdeCaller) => {
+  count += 1;
+  return opened.operations.tde.generateKey(caller, masterKey(`ORACLE.TDE.HSM.MK.06${String(count).padStart(32, '0')}`));
+};
+
+describe('a master key', () => {
+  test('encrypts and decrypts exactly raw CBC', async () => {
+    const { caller } = await registerCaller(opened, 'cbc');
+    const { tde } = opened.operations;
+    const key = await makeKey(caller);
+    expect(key).toMatchObject({ bits: 256, local: true, owned: true, state: 'active' });
+    const sealed = await tde.encrypt(caller, key.handle, cbc, plain);
+    expect(sealed).toHaveLength(48);
+    expect(await tde.decrypt(caller, key.handle, cbc, sealed)).toEqual(plain);
+    await expect(tde.encrypt(caller, key.handle, cbc, plain.subarray(0, 15))).rejects.toEqual(code('data-length'));
+  });
+
+  test('has a label that no other live key of its group may have; a destroyed key frees it', async () => {
+    const { caller, groupId } = await registerCaller(opened, 'labels');
+    const { tde } = opened.operations;
+    const sibling = (await registerCaller(opened, 'labels of a sibling', groupId)).caller;
+    const key = await tde.generateKey(caller, masterKey('one label'));
+    await expect(tde.generateKey(caller, masterKey('one label'))).rejects.toEqual(code('label-exists'));
+    await expect(tde.createObject(sibling, masterKey('one label'), Buffer.alloc(32, 1))).rejects.toEqual(
+      code('label-exists'),
+    );
+    await opened.operations.keys.softDelete(administrator, key.id);
+    await expect(tde.generateKey(caller, masterKey('one label'))).rejects.toEqual(code('label-exists'));
+    await tde.destroyObject(caller, key.handle);
+    expect((await tde.generateKey(caller, masterKey('one label'))).handle).toBeGreaterThan(key.handle);
+  });
+
+  test('survives soft deletion: the next use re-imports the vault copy, once, and goes on', async () => {
+    const { caller } = await registerCaller(opened, 'soft deletion');
+    const { tde, keys, masterKeys } = opened.operations;
+    const key = await makeKey(caller);
+    const sealed = await tde.encrypt(caller, key.handle, cbc, plain);
+    const deleted = await keys.softDelete(administrator, key.id);
+    expect(deleted).toMatchObject({ vaultCopyCleared: true, key: { state: 'soft-deleted', reimportedAt: null } });
+    expect(await keys.versions(administrator, key.id)).toMatchObject([{ vaultCopy: false }]);
+    expect(await masterKeys.get(administrator, caller.application.id, key.id)).toMatchObject({ sealedCopy: true });
+
+    expect(await tde.decrypt(caller, key.handle, cbc, sealed)).toEqual(plain);
+    expect(await tde.decrypt(caller, key.handle, cbc, sealed)).toEqual(plain);
+    expect(await keys.versions(administrator, key.id)).toMatchObject([{ vaultCopy: true }]);
+    expect(await auditKindsOf(opened, key.id)).toEqual(['key.created', 'key.deleted', 'key.reimported']);
+
+    await keys.softDelete(administrator, key.id);
+    await tde.checkUse(caller, key.handle, 'encrypt');
+    expect((await auditKindsOf(opened, key.id)).slice(3)).toEqual(['key.deleted', 'key.reimported']);
+  });
+
+  test('that is disabled refuses use, also after soft deletion', async () => {
+    const { caller } = await registerCaller(opened, 'disabled');
+    const { tde, keys } = opened.operations;
+    const key = await makeKey(caller);
+    await keys.disable(administrator, key.id);
+    await expect(tde.checkUse(caller, key.handle, 'encrypt')).rejects.toEqual(code('key-disabled'));
+    await keys.softDelete(administrator, key.id);
+    await expect(tde.encrypt(caller, key.handle, cbc, plain)).rejects.toEqual(code('key-disabled'));
+    await keys.enable(administrator, key.id);
+    expect(await tde.encrypt(caller, key.handle, cbc, plain)).toHaveLength(48);
+  });
+
+  test('is refused while the vault of its group is disabled', async () => {
+    const { caller, groupId } = await registerCaller(opened, 'vault');
+    const { tde, vaults, tdeGroups } = opened.operations;
+    const key = await makeKey(caller);
+    await tde.encrypt(caller, key.handle, cbc, plain);
+    const { vaultId } = await tdeGroups.get(administrator, groupId);
+    await vaults.disable(administrator, vaultId);
+    await expect(tde.encrypt(caller, key.handle, cbc, plain)).rejects.toEqual(code('key-disabled'));
+    await expect(vaults.delete(administrator, vaultId)).rejects.toEqual(code('conflict'));
+    await vaults.enable(administrator, vaultId);
+    expect(await tde.encrypt(caller, key.handle, cbc, plain)).toHaveLength(48);
+  });
+
+  test('shows its value to nobody', async () => {
+    const { caller } = await registerCaller(opened, 'value');
+    const key = await makeKey(caller);
+    await expect(opened.operations.tde.readValue(caller, key.handle)).rejects.toEqual(code('forbidden'));
+  });
+
+  test('refuses a use that it was not made for', async () => {
+    const { caller } = await registerCaller(opened, 'usage');
+    const key = await makeKey(caller);
+    await expect(opened.operations.tde.checkUse(caller, key.handle, 'sign')).rejects.toEqual(code('key-usage'));
+    await expect(opened.operations.tde.sign(caller, key.handle, { algorithm: 'aes-cmac' }, plain)).rejects.toEqual(
+      code('key-usage'),
+    );
+  });
+});
+
+describe('destruction', () => {
+  test('stops every use at once, wipes both copies, is recorded with its blast radius, and is final', async () => {
+    const { caller } = await registerCaller(opened, 'destruction');
+    const { tde, keys, masterKeys } = opened.operations;
+    const key = await makeKey(caller);
+    await tde.encrypt(caller, key.handle, cbc, plain);
+    const radius = await masterKeys.blastRadius(administrator, caller.application.id, key.id);
+    expect(radius).toMatchObject({
+      hosts: ['db1.example'],
+      appIds: ['destruction'],
+      instances: [{ process: 'ora_gen0_cdb1' }],
+    });
+
+    const destroyed = await masterKeys.destroy(administrator, caller.application.id, key.id);
+    expect(destroyed.key).toMatchObject({ state: 'destroyed', sealedCopy: false, vaultCopy: false });
+    await expect(tde.encrypt(caller, key.handle, cbc, plain)).rejects.toEqual(code('key-destroyed'));
+    await expect(tde.checkUse(caller, key.handle, 'encrypt')).rejects.toEqual(code('key-destroyed'));
+    expect((await tde.findObjects(caller, { after: 0, limit: 10 })).objects).toEqual([]);
+    await expect(masterKeys.destroy(administrator, caller.application.id, key.id)).rejects.toEqual(
+      code('key-destroyed'),
+    );
+    await expect(keys.enable(administrator, key.id)).rejects.toEqual(code('conflict'));
+    await expect(keys.softDelete(administrator, key.id)).rejects.toEqual(code('conflict'));
+
+    const event = await untilAudited(opened, 'key.destroyed', key.id);
+    expect(event).toMatchObject({
+      actorKind: 'administrator',
+      details: { blastRadius: { appIds: ['destruction'], hosts: ['db1.example'], instances: 1 } },
+    });
+  });
+
+  test('is followed by an erasure turn, after which live keys still work', async () => {
+    const { caller } = await registerCaller(opened, 'erasure');
+    const { tde, keys, status } = opened.operations;
+    const doomed = await makeKey(caller);
+    const live = await makeKey(caller);
+    const sealed = await tde.encrypt(caller, live.handle, cbc, plain);
+    const { rootEpoch } = await status(administrator);
+    await tde.destroyObject(caller, doomed.handle);
+    await untilAudited(opened, 'key.unrecoverable', doomed.id);
+    expect((await keys.get(administrator, doomed.id)).unrecoverableAt).not.toBeNull();
+    expect((await status(administrator)).rootEpoch).toBeGreaterThan(rootEpoch);
+    expect(await tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
+  });
+
+  test('of a key that must not be destroyed through the library is refused there, and possible for an administrator', async () => {
+    const { caller } = await registerCaller(opened, 'not destroyable');
+    const { tde, masterKeys } = opened.operations;
+    const key = await tde.generateKey(caller, { ...masterKey('kept'), destroyable: false });
+    await expect(tde.destroyObject(caller, key.handle)).rejects.toEqual(code('forbidden'));
+    await masterKeys.destroy(administrator, caller.application.id, key.id);
+  });
+
+  test('while a use is under way leaves no way to the key', async () => {
+    const { caller } = await registerCaller(opened, 'race');
+    const { tde } = opened.operations;
+    const key = await makeKey(caller);
+    const uses = Array.from({ length: 50 }, () => tde.encrypt(caller, key.handle, cbc, plain));
+    const destruction = tde.destroyObject(caller, key.handle);
+    await Promise.allSettled(uses);
+    await destruction;
+    await expect(tde.encrypt(caller, key.handle, cbc, plain)).rejects.toEqual(code('key-destroyed'));
+  });
+});
+
+describe('a group', () => {
+  test('lets its applications use each other’s keys, not change or destroy them', async () => {
+    const { caller: owner, groupId } = await registerCaller(opened, 'owner');
+    const { caller: sibling } = await registerCaller(opened, 'sibling', groupId);
+    const { tde } = opened.operations;
+    const key = await makeKey(owner);
+    const [seen] = (await tde.findObjects(sibling, { label: key.label, after: 0, limit: 10 })).objects;
+    expect(seen).toMatchObject({ handle: key.handle, owned: false });
+    const sealed = await tde.encrypt(sibling, key.handle, cbc, plain);
+    expect(await tde.decrypt(owner, key.handle, cbc, sealed)).toEqual(plain);
+    await expect(tde.destroyObject(sibling, key.handle)).rejects.toEqual(code('forbidden'));
+    await expect(tde.updateObject(sibling, key.handle, { label: toLabel('mine') })).rejects.toEqual(code('forbidden'));
+    await untilAudited(opened, 'key.denied', key.id);
+  });
+
+  test('hides its keys from other groups, and the attempt is recorded', async () => {
+    const { caller: owner } = await registerCaller(opened, 'inside');
+    const { caller: stranger } = await registerCaller(opened, 'outside');
+    const { tde } = opened.operations;
+    const key = await makeKey(owner);
+    await expect(tde.getObject(stranger, key.handle)).rejects.toEqual(code('key-not-found'));
+    await expect(tde.encrypt(stranger, key.handle, cbc, plain)).rejects.toEqual(code('key-not-found'));
+    expect((await tde.findObjects(stranger, { label: key.label, after: 0, limit: 10 })).objects).toEqual([]);
+    expect((await untilAudited(opened, 'key.denied', key.id)).details.reason).toBe('another group');
+  });
+});
+
+describe('token objects that are no secret keys', () => {
+  const data = (label: string) => ({
+    ...masterKey(label),
+    class: 'data' as const,
+    algorithm: null,
+    bits: null,
+    usages: [],
+    sensitive: false,
+    modifiable: true,
+  });
+
+  test('give their value back, may share a label, and are gone after destruction', async () => {
+    const { caller } = await registerCaller(opened, 'data');
+    const { tde } = opened.operations;
+    const value = Buffer.from('key metadata of the database');
+    const first = await tde.createObject(caller, data('twice'), value);
+    const second = await tde.createObject(caller, data('twice'), Buffer.alloc(0));
+    expect(await tde.readValue(caller, first.handle)).toEqual(value);
+    expect(await tde.readValue(caller, second.handle)).toHaveLength(0);
+    await expect(tde.checkUse(caller, first.handle, 'encrypt')).rejects.toEqual(code('key-usage'));
+    const changed = await tde.updateObject(caller, first.handle, { attributes: toLabel('more') });
+    expect(changed.attributes).toBe(toLabel('more'));
+    expect(await tde.readValue(caller, first.handle)).toEqual(value);
+    await tde.destroyObject(caller, first.handle);
+    await expect(tde.readValue(caller, first.handle)).rejects.toEqual(code('key-destroyed'));
+    expect(await tde.readValue(caller, second.handle)).toHaveLength(0);
+  });
+});
