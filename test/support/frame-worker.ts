@@ -60,8 +60,9 @@ for (let end = ''; end !== 'stopped'; ) {
     tell({ kind: 'threw', message: error instanceof Error ? error.message : 'no error' });
   }
   if (end === 'woken') tell({ kind: 'woken', ticket: Atomics.load(ticket, 0) });
-  if (parentPort !== null && receiveMessageOnPort(parentPort)) tell({ kind: 'statistics', ...server.statistics() });
   await turnOfTheEventLoop();
+  // After the event loop's turn, which takes a message's wake-up away: one that comes later than this ends the next turn.
+  while (parentPort !== null && receiveMessageOnPort(parentPort)) tell({ kind: 'statistics', ...server.statistics() });
   for (const send of late.splice(0)) send();
 }
 tell({ kind: 'stopped' });
