@@ -1,0 +1,260 @@
+// What every store promises (ports/store.ts), run for each implementation.
+
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../server/base/clock.ts';
+import { newId } from '../../server/base/ids.ts';
+import type { Actor } from '../../server/domain/actor.ts';
+import type { Key } from '../../server/domain/key.ts';
+import type { Vault } from '../../server/domain/vault.ts';
+import type { Repositories, Store } from '../../server/ports/store.ts';
+import { openStore } from '../../server/store/store.ts';
+
+interface Implementation {
+  readonly name: string;
+  open(folder: string): Promise<Store>;
+  /** Changes a row behind the store's back. */
+  tamper(folder: string, statement: string): void;
+}
+
+const authenticateRow = (text: string): string =>
+  createHmac('sha256', 'row key of the test').update(text).digest('hex');
+
+const implementations: readonly Implementation[] = [
+  {
+    name: 'sqlite',
+    open: (folder) =>
+      openStore({
+        path: join(folder, 'dke.db'),
+        clock: systemClock,
+        authenticateRow,
+        onFatal: (error) => {
+          throw error;
+        },
+      }),
+    tamper: (folder, statement) => {
+      const database = new DatabaseSync(join(folder, 'dke.db'));
+      database.exec(statement);
+      database.close();
+    },
+  },
+];
+
+const tenant = { id: newId(1), name: 'default', createdAt: 1 };
+const actor: Actor = { kind: 'administrator', id: 'a', name: 'a', requestId: 'r-1', peer: null };
+const vaultOf = (name: string): Vault => ({
+  id: newId(2),
+  tenantId: tenant.id,
+  name,
+  kind: 'general',
+  state: 'enabled',
+  createdAt: 2,
+  integrity: 'ok',
+});
+const keyOf = (vaultId: string): Key => ({
+  id: newId(3),
+  tenantId: tenant.id,
+  vaultId,
+  name: 'key',
+  kind: 'general',
+  algorithm: 'aes',
+  bits: 256,
+  usages: ['encrypt', 'decrypt'],
+  state: 'active',
+  disabledAt: null,
+  currentVersion: 1,
+  createdAt: 3,
+  deletedAt: null,
+  reimportedAt: null,
+  destroyedAt: null,
+  unrecoverableAt: null,
+  applicationId: null,
+  integrity: 'ok',
+});
+
+describe.each(implementations)('the $name store', ({ open, tamper }) => {
+  let folder: string;
+  let store: Store;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'dke-store-'));
+    store = await open(folder);
+    await store.write((tx) => tx.tenants.insert(tenant));
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('shows to readers what is committed, and nothing before', async () => {
+    const vault = vaultOf('one');
+    let during: Vault | undefined = vault;
+    await store.write(async (tx) => {
+      await tx.vaults.insert(vault);
+      during = await store.read.vaults.get(vault.id);
+      expect(await tx.vaults.get(vault.id)).toEqual(vault);
+    });
+    expect(during).toBeUndefined();
+    expect(await store.read.vaults.get(vault.id)).toEqual(vault);
+  });
+
+  test('undoes a unit that throws, whole, and keeps its neighbours in the same commit', async () => {
+    const [a, b, c] = [vaultOf('a'), vaultOf('b'), vaultOf('c')];
+    const results = await Promise.allSettled([
+      store.write((tx) => tx.vaults.insert(a)),
+      store.write(async (tx) => {
+        await tx.vaults.insert(b);
+        throw new Error('changed my mind');
+      }),
+      store.write((tx) => tx.vaults.insert(c)),
+    ]);
+    expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect((await store.read.vaults.list({ limit: 10 })).map((vault) => vault.name)).toEqual(['a', 'c']);
+  });
+
+  test('writes a change and its audit record together or not at all', async () => {
+    const vault = vaultOf('audited');
+    const work = (fail: boolean) => async (tx: Repositories) => {
+      await tx.vaults.insert(vault);
+      await tx.audit.append({
+        kind: 'vault.created',
+        actor,
+        tenantId: tenant.id,
+        subject: { kind: 'vault', id: vault.id },
+        details: { name: vault.name, kind: vault.kind },
+      });
+      if (fail) throw new Error('no');
+    };
+    await expect(store.write(work(true))).rejects.toThrow('no');
+    const list = () => store.read.audit.list({ order: 'newest' }, { limit: 10 });
+    expect(await list()).toEqual([]);
+    await store.write(work(false));
+    expect(await list()).toMatchObject([{ kind: 'vault.created', subjectId: vault.id, requestId: 'r-1' }]);
+  });
+
+  test('refuses an audit field that is not on the list', async () => {
+    const details = { name: 'x', secret: 'y' } as unknown as { name: string };
+    const work = store.write((tx) =>
+      tx.audit.append({
+        kind: 'vault.created',
+        actor,
+        tenantId: tenant.id,
+        subject: { kind: 'vault', id: 'v' },
+        details,
+      }),
+    );
+    await expect(work).rejects.toMatchObject({ code: 'internal' });
+  });
+
+  test('runs units one after another: a counter under 100 writers loses nothing', async () => {
+    const handles = await Promise.all(Array.from({ length: 100 }, () => store.write((tx) => tx.objects.nextHandle())));
+    expect([...handles].sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
+  });
+
+  test('never gives a handle twice, also after it was closed and opened', async () => {
+    expect(await store.write((tx) => tx.objects.nextHandle())).toBe(1);
+    await store.close();
+    store = await open(folder);
+    expect(await store.write((tx) => tx.objects.nextHandle())).toBe(2);
+  });
+
+  test('keeps a row as it was given', async () => {
+    const vault = vaultOf('v');
+    const key: Key = { ...keyOf(vault.id), state: 'soft-deleted', deletedAt: 9, disabledAt: 8, name: 'ключ 🔑' };
+    await store.write(async (tx) => {
+      await tx.vaults.insert(vault);
+      await tx.keys.insert(key);
+    });
+    expect(await store.read.keys.get(key.id)).toEqual(key);
+  });
+
+  test.each([
+    "state = 'active'",
+    'usages = \'["sign"]\'',
+    'disabled_at = null',
+    "vault_id = (select id from vaults where name = 'other')",
+    "name = 'another'",
+    'current_version = 2',
+    'bits = 0.5',
+  ])('tells a key row that was changed from outside: %s', async (change) => {
+    const [vault, other] = [vaultOf('v'), vaultOf('other')];
+    const key: Key = { ...keyOf(vault.id), state: 'disabled', disabledAt: 5 };
+    await store.write(async (tx) => {
+      await tx.vaults.insert(vault);
+      await tx.vaults.insert(other);
+      await tx.keys.insert(key);
+    });
+    tamper(folder, `update keys set ${change}`);
+    const seen = await store.read.keys.get(key.id);
+    expect(seen?.integrity).toBe('tampered');
+    const update = store.write(async (tx) => {
+      if (seen !== undefined) await tx.keys.update(seen);
+    });
+    await expect(update).rejects.toMatchObject({ code: 'key-tampered' });
+  });
+
+  test('tells a row whose authentication code was taken from another row', async () => {
+    const [one, two] = [vaultOf('one'), vaultOf('two')];
+    await store.write(async (tx) => {
+      await tx.vaults.insert(one);
+      await tx.vaults.insert({ ...two, state: 'disabled' });
+    });
+    tamper(
+      folder,
+      `update vaults set state = 'enabled', row_mac = (select row_mac from vaults where name = 'one') where name = 'two'`,
+    );
+    expect(await store.read.vaults.get(two.id)).toMatchObject({ integrity: 'tampered' });
+  });
+
+  test('wipes a record: the sealed bytes are in no file any more after a checkpoint', async () => {
+    const record = Buffer.alloc(200, 0xc5);
+    const place = {
+      tenantId: tenant.id,
+      objectId: newId(5),
+      version: 1,
+      class: 'vault-copy',
+      attributes: '{}',
+    } as const;
+    await store.write((tx) => tx.records.put({ ...place, epoch: 1, record }));
+    await store.checkpoint();
+    const holds = (): boolean =>
+      ['dke.db', 'dke.db-wal'].some((name) => readFileSync(join(folder, name)).includes(record.subarray(0, 64)));
+    expect(holds()).toBe(true);
+    expect(await store.write((tx) => tx.records.wipe(place.objectId, 1, 'vault-copy'))).toBe(true);
+    expect(await store.write((tx) => tx.records.wipe(place.objectId, 1, 'vault-copy'))).toBe(false);
+    expect(await store.read.records.get(place.objectId, 1, 'vault-copy')).toBeUndefined();
+    await store.checkpoint();
+    expect(holds()).toBe(false);
+  });
+
+  test('refuses work after it was closed', async () => {
+    await store.close();
+    await expect(store.probe()).rejects.toMatchObject({ code: 'unavailable' });
+    store = await open(folder);
+  });
+
+  test('pages the audit log by sequence in both orders', async () => {
+    for (let index = 0; index < 5; index += 1)
+      await store.write((tx) =>
+        tx.audit.append({
+          kind: 'vault.disabled',
+          actor,
+          tenantId: tenant.id,
+          subject: { kind: 'vault', id: `v${index}` },
+          details: {},
+        }),
+      );
+    const newest = await store.read.audit.list({ order: 'newest' }, { limit: 2 });
+    expect(newest.map((event) => event.subjectId)).toEqual(['v4', 'v3']);
+    const rest = await store.read.audit.list(
+      { order: 'newest' },
+      { limit: 10, after: String(newest.at(-1)?.sequence ?? 0) },
+    );
+    expect(rest.map((event) => event.subjectId)).toEqual(['v2', 'v1', 'v0']);
+    const oldest = await store.read.audit.list({ order: 'oldest', subjectId: 'v3' }, { limit: 10 });
+    expect(oldest).toHaveLength(1);
+  });
+});

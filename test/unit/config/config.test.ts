@@ -1,0 +1,128 @@
+// dke.toml: what is accepted, what is refused, and what the person is told.
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { StartError } from '../../../server/base/start-error.ts';
+import { checkFile, defaultConfig, loadConfig, parseConfig } from '../../../server/config.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-config-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const refusal = (work: () => unknown): StartError => {
+  try {
+    work();
+  } catch (error) {
+    return error as StartError;
+  }
+  throw new Error('it was accepted');
+};
+const refused = (text: string) => refusal(() => parseConfig(text, '/etc/dke/dke.toml', '/etc/dke'));
+
+describe('the documented file', () => {
+  const documented = readFileSync(resolve(import.meta.dirname, '../../../docs/dke.toml'), 'utf8');
+
+  test('says the defaults', () => {
+    const { source: _source, ...config } = parseConfig(documented, 'docs', '/srv');
+    const { source: _none, ...defaults } = defaultConfig('/srv');
+    expect(config).toEqual(defaults);
+  });
+
+  test('names every field, commented or not, and each is accepted', () => {
+    const uncommented = documented.replaceAll(/^# ([a-z_]+ = )/gm, '$1');
+    const config = parseConfig(uncommented, 'docs', '/srv');
+    expect(config.tls).toEqual({ certificate: '/etc/dke/tls.crt', key: '/etc/dke/tls.key' });
+    expect(config.root.path).toBe('/srv/dke-data/root.key');
+    expect(config.memory.lockedBytes).toBeGreaterThan(0);
+    expect(config.server.publicUrl).toBe('https://keys.example.com');
+  });
+});
+
+describe('a bad file', () => {
+  test('that is no TOML is refused with line and column, without its text', () => {
+    const error = refused('[server]\nport = = 5 # hunter2');
+    expect(error).toMatchObject({ class: 'config', exitCode: 2 });
+    expect(error.message).toMatch(/line 2/);
+    expect(error.message).not.toContain('hunter2');
+  });
+
+  test.each([
+    ['[server]\nprot = 5', 'server.prot'],
+    ['[serve]\nport = 5', 'serve'],
+    ['extra = 1', 'extra'],
+  ])('with an unknown field is refused by its name: %j', (text, name) => {
+    expect(refused(text).message).toContain(`unknown field ${name}`);
+  });
+
+  test.each([
+    ['[server]\nport = 65536', 'server.port'],
+    ['[server]\nport = "443"', 'server.port'],
+    ['[server]\npublic_names = []', 'server.public_names'],
+    ['[server]\npublic_url = "http://x"', 'server.public_url'],
+    ['[log]\nlevel = "loud"', 'log.level'],
+    ['[tls]\nkey = "k.pem"', 'tls'],
+    ['[root]\nprovider = "hsm"', 'root.provider'],
+    ['[memory]\nlocked_bytes = 1', 'memory.locked_bytes'],
+  ])('with a value out of range is refused by its field: %j', (text, field) => {
+    const error = refused(text);
+    expect(error.class).toBe('config');
+    expect(error.message).toContain(field);
+  });
+
+  test('that others may write is refused with the wanted mode', () => {
+    const path = join(folder, 'open.toml');
+    writeFileSync(path, '');
+    chmodSync(path, 0o666);
+    expect(refusal(() => loadConfig(path, folder))).toMatchObject({ class: 'permission', exitCode: 3 });
+    chmodSync(path, 0o644);
+    expect(loadConfig(path, folder).server.port).toBe(443);
+  });
+
+  test('that is named but missing is refused; an unnamed missing one means the defaults', () => {
+    expect(refusal(() => loadConfig('missing.toml', folder))).toMatchObject({ class: 'config' });
+    expect(loadConfig(undefined, folder)).toEqual(defaultConfig(folder));
+  });
+});
+
+describe('a trusted file', () => {
+  const make = (name: string, mode: number): string => {
+    const path = join(folder, name);
+    writeFileSync(path, 'x');
+    chmodSync(path, mode);
+    return path;
+  };
+
+  test.each([0o640, 0o604, 0o660, 0o644])('that is secret is refused with mode %o', (mode) => {
+    const path = make(`secret-${mode}`, mode);
+    const error = refusal(() => checkFile(path, 'secret'));
+    expect(error.message).toContain(path);
+    expect(error.message).toContain('600');
+  });
+
+  test.each([0o600, 0o400])('that is secret is accepted with mode %o', (mode) => {
+    checkFile(make(`kept-${mode}`, mode), 'secret');
+  });
+
+  test('in a folder where others may replace it is refused', () => {
+    const shared = join(folder, 'shared');
+    mkdirSync(shared);
+    writeFileSync(join(shared, 'key'), 'x', { mode: 0o600 });
+    chmodSync(shared, 0o777);
+    expect(refusal(() => checkFile(join(shared, 'key'), 'secret')).message).toContain(shared);
+  });
+
+  test('behind a link counts as the file itself', () => {
+    const open = make('target', 0o644);
+    const link = join(folder, 'link');
+    symlinkSync(open, link);
+    expect(refusal(() => checkFile(link, 'secret')).class).toBe('permission');
+  });
+
+  test('that is a directory or missing is refused', () => {
+    expect(refusal(() => checkFile(folder, 'public')).message).toContain('not a regular file');
+    expect(refusal(() => checkFile(join(folder, 'none'), 'public')).message).toContain('ENOENT');
+  });
+});
