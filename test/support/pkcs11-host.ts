@@ -30,6 +30,8 @@ export const startService = async (folder: string): Promise<ServiceProcess> => {
   child.unref();
   (child.stdout as Socket | null)?.unref();
   (child.stdin as Socket | null)?.unref();
+  // Closing the input of a child that has gone is no fault of a test.
+  child.stdin?.on('error', () => undefined);
   const [line] = (await Promise.race([
     once(child.stdout ?? child, 'data'),
     once(child, 'exit').then(() => {
