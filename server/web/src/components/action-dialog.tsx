@@ -9,7 +9,6 @@ import { type CallFormProps, FormDialog } from './form.tsx';
 export const ActionDialog = <Result,>({
   title,
   call,
-  ifMatch,
   creates = false,
   submitLabel,
   danger = false,
@@ -17,7 +16,7 @@ export const ActionDialog = <Result,>({
   done,
   onClose,
   children,
-}: Pick<CallFormProps<Result>, 'call' | 'ifMatch' | 'creates' | 'submitLabel'> & {
+}: Pick<CallFormProps<Result>, 'call' | 'creates' | 'submitLabel'> & {
   title: string;
   danger?: boolean;
   /** The lists and details (by the first part of their query key) that the action changes. */
@@ -33,7 +32,6 @@ export const ActionDialog = <Result,>({
     <FormDialog<Result>
       title={title}
       call={call}
-      ifMatch={ifMatch}
       creates={creates}
       submitLabel={submitLabel}
       submitTone={danger ? 'danger' : 'primary'}

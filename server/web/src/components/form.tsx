@@ -41,8 +41,8 @@ export const CallForm = <Result,>({
   const mutation = useMutation<Result, unknown, void>({
     mutationFn: () => {
       if (!creates) return send<Result>(call, { ifMatch });
-      const body = JSON.stringify(call.body);
-      const current = attempt?.body === body ? attempt : { body, key: crypto.randomUUID() };
+      const body = JSON.stringify(call.body ?? null);
+      const current = attempt !== null && attempt.body === body ? attempt : { body, key: crypto.randomUUID() };
       setAttempt(current);
       return send<Result>(call, { idempotencyKey: current.key, ifMatch });
     },

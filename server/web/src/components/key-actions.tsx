@@ -1,12 +1,11 @@
 // What can be done to a key, from its row and from its own page: enable, disable, rotate, delete. Destruction is not here: it
 // belongs to the master keys of a database application, with their blast radius.
 
-import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { Key } from '../api/types.ts';
+import type { DeletedKey, Key } from '../api/types.ts';
 import { ActionDialog } from './action-dialog.tsx';
-import { useAnnounce } from './announce.tsx';
-import { ConfirmDialog } from './confirm-dialog.tsx';
+import { applicationsPath } from './applications.ts';
+import { DeleteDialog } from './delete-dialog.tsx';
 import { ActionMenu, type MenuAction } from './menu.tsx';
 
 export const keysPath = '/api/keys';
@@ -45,7 +44,7 @@ export const KeyRowMenu = ({ target: key }: { target: Key }) => {
 
 const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Action; onClose: () => void }) => {
   const path = keyPath(key.id);
-  const shared = { renews: [keysPath], onClose };
+  const shared = { renews: [keysPath, applicationsPath], onClose };
   if (action === 'enable') {
     return (
       <ActionDialog
@@ -93,36 +92,30 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
   return <DeleteKey target={key} onClose={onClose} />;
 };
 
-const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => {
-  const client = useQueryClient();
-  const announce = useAnnounce();
-  const call = { method: 'DELETE', path: keyPath(key.id) } as const;
-  return (
-    <ConfirmDialog
-      title={`Delete “${key.name}”?`}
-      expected={key.name}
-      expectedKind="key name"
-      call={call}
-      submitLabel="Delete key"
-      onCancel={onClose}
-      onDone={async () => {
-        await client.invalidateQueries({ queryKey: [keysPath] });
-        announce(`Key “${key.name}” deleted`);
-        onClose();
-      }}
-    >
-      {key.kind === 'master' ? (
-        <p>
-          The row stays and its shared vault copy is cleared. The application's sealed copy is untouched, so its
-          database goes on encrypting and decrypting: the next call imports the key again. To end its use for good,
-          destroy it on the application's page.
-        </p>
-      ) : (
-        <p>
-          The row stays as evidence and the copy in the vault is cleared. Every look-up answers “key not found” from now
-          on, and what was encrypted under this key cannot be read any more.
-        </p>
-      )}
-    </ConfirmDialog>
-  );
-};
+const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => (
+  <DeleteDialog<DeletedKey>
+    kind="key"
+    name={key.name}
+    path={keyPath(key.id)}
+    renews={[keysPath, applicationsPath]}
+    announcement={({ vaultCopyCleared }) =>
+      vaultCopyCleared
+        ? `Deleted key “${key.name}”`
+        : `Deleted key “${key.name}”; clearing its vault copy failed and is in the audit log`
+    }
+    onClose={onClose}
+  >
+    {key.kind === 'master' ? (
+      <p>
+        The row stays and its shared vault copy is cleared. The application's sealed copy is untouched, so its database
+        goes on encrypting and decrypting: the next call imports the key again. To end its use for good, destroy it on
+        the application's page.
+      </p>
+    ) : (
+      <p>
+        The row stays as evidence and the copy in the vault is cleared. Every look-up answers “key not found” from now
+        on, and what was encrypted under this key cannot be read any more.
+      </p>
+    )}
+  </DeleteDialog>
+);

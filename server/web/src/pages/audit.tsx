@@ -4,7 +4,7 @@
 import { getRouteApi } from '@tanstack/react-router';
 import type { AuditRecord } from '../api/types.ts';
 import { auditKindNames } from '../components/audit-kinds.ts';
-import { auditColumns } from '../components/audit-table.tsx';
+import { auditTable } from '../components/audit-table.tsx';
 import type { Choice } from '../components/field.tsx';
 import { FilterBar, SelectFilter, TextFilter } from '../components/filters.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
@@ -57,12 +57,10 @@ export const AuditPage = () => {
           />
         </FilterBar>
         <ListView
+          {...auditTable}
           list={list}
-          caption="Audit records"
-          rowKey={(record) => String(record.sequence)}
           filtered={filtered}
           onClearFilters={clear}
-          columns={auditColumns}
           empty={<EmptyState title="No record yet">The first change is the first record.</EmptyState>}
         />
       </Panel>

@@ -132,7 +132,7 @@ export const KeysPage = () => {
               header: 'Name',
               names: true,
               cell: (key) => (
-                <Link to="/keys/$id" params={{ id: key.id }} className="link break-words">
+                <Link to="/keys/$id" params={{ id: key.id }} className="link">
                   {key.name}
                 </Link>
               ),
@@ -145,6 +145,7 @@ export const KeysPage = () => {
             {
               key: 'kind',
               header: 'Kind',
+              nowrap: true,
               cell: (key) => (key.kind === 'general' ? 'General-purpose' : 'TDE master key'),
             },
             { key: 'vault', header: 'Vault', cell: (key) => nameVault(vaults, key.vaultId) },

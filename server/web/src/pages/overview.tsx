@@ -7,7 +7,7 @@ import { send } from '../api/client.ts';
 import type { AuditRecord, Status } from '../api/types.ts';
 import { applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
-import { auditColumns } from '../components/audit-table.tsx';
+import { auditTable } from '../components/audit-table.tsx';
 import { DataTable, TableSkeleton } from '../components/data-table.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
 import { Icon, type IconName } from '../components/icon.tsx';
@@ -71,6 +71,7 @@ const checkNames: Readonly<Record<Status['health']['checks'][number]['name'], st
   'round-trip': 'Encrypt and decrypt',
 };
 
+const formatKeys = (count: number): string => (count === 1 ? '1 key' : `${count} keys`);
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`;
 
 const Warnings = ({ status }: { status: Status }): ReactNode => (
@@ -118,9 +119,9 @@ const Health = ({ status }: { status: Status }) => (
         ['Store', status.store.dialect],
         [
           'Key memory',
-          `${mebibytes(status.memory.used)} of ${mebibytes(status.memory.capacity)}, ${status.memory.keys} keys`,
+          `${mebibytes(status.memory.used)} of ${mebibytes(status.memory.capacity)}, ${formatKeys(status.memory.keys)}`,
         ],
-        ['Waiting for erasure', status.erasure.pendingKeys === 0 ? 'nothing' : `${status.erasure.pendingKeys} keys`],
+        ['Waiting for erasure', status.erasure.pendingKeys === 0 ? 'nothing' : formatKeys(status.erasure.pendingKeys)],
       ]}
     />
   </div>
@@ -173,12 +174,7 @@ export const OverviewPage = () => {
         ) : latest.data.items.length === 0 ? (
           <EmptyState title="No record yet">The first change is the first record.</EmptyState>
         ) : (
-          <DataTable
-            caption="Latest audit records"
-            rows={latest.data.items}
-            rowKey={(record) => String(record.sequence)}
-            columns={auditColumns}
-          />
+          <DataTable {...auditTable} rows={latest.data.items} />
         )}
       </Panel>
     </Page>

@@ -1,4 +1,4 @@
-// Vaults: list, create, enable, disable. A vault holds keys; disabling one stops every use of its keys at once.
+// Vaults: list, create, enable, disable, delete. A vault holds keys; disabling one stops every use of its keys at once.
 
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -7,6 +7,7 @@ import type { Vault } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
+import { DeleteDialog } from '../components/delete-dialog.tsx';
 import { TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
@@ -15,8 +16,7 @@ import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
-
-const path = '/api/vaults';
+import { vaultsPath as path } from '../components/vaults.ts';
 
 const CreateVault = ({ onClose }: { onClose: () => void }) => {
   const client = useQueryClient();
@@ -78,6 +78,7 @@ export const VaultsPage = () => {
   const list = useList<Vault>(path);
   const [creating, setCreating] = useState(false);
   const [switching, setSwitching] = useState<Vault | null>(null);
+  const [deleting, setDeleting] = useState<Vault | null>(null);
   const create = (
     <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
       Create vault
@@ -105,7 +106,17 @@ export const VaultsPage = () => {
                 </Link>
               ),
             },
-            { key: 'state', header: 'State', cell: (vault) => <StateBadge state={vault.state} /> },
+            {
+              key: 'state',
+              header: 'State',
+              cell: (vault) => <StateBadge state={vault.state} integrity={vault.integrity} />,
+            },
+            {
+              key: 'kind',
+              header: 'Holds',
+              nowrap: true,
+              cell: (vault) => (vault.kind === 'tde' ? 'TDE master keys' : 'General-purpose keys'),
+            },
             { key: 'created', header: 'Created', cell: (vault) => <Time value={vault.createdAt} /> },
             {
               key: 'actions',
@@ -115,11 +126,16 @@ export const VaultsPage = () => {
               cell: (vault) => (
                 <ActionMenu
                   label={`Actions on vault ${vault.name}`}
-                  actions={[
-                    vault.state === 'enabled'
-                      ? { text: 'Disable…', icon: 'pause', onSelect: () => setSwitching(vault) }
-                      : { text: 'Enable…', icon: 'active', onSelect: () => setSwitching(vault) },
-                  ]}
+                  actions={
+                    vault.state === 'deleted'
+                      ? []
+                      : [
+                          vault.state === 'enabled'
+                            ? { text: 'Disable…', icon: 'pause', onSelect: () => setSwitching(vault) }
+                            : { text: 'Enable…', icon: 'active', onSelect: () => setSwitching(vault) },
+                          { text: 'Delete…', icon: 'trash', danger: true, onSelect: () => setDeleting(vault) },
+                        ]
+                  }
                 />
               ),
             },
@@ -132,6 +148,20 @@ export const VaultsPage = () => {
         />
       </Panel>
       {creating && <CreateVault onClose={() => setCreating(false)} />}
+      {deleting !== null && (
+        <DeleteDialog
+          kind="vault"
+          name={deleting.name}
+          path={`${path}/${encodeURIComponent(deleting.id)}`}
+          renews={[path]}
+          onClose={() => setDeleting(null)}
+        >
+          <p>
+            Its keys are found no more: endpoints backed by them answer “key not found”. A vault that still holds live
+            master keys of databases cannot be deleted.
+          </p>
+        </DeleteDialog>
+      )}
       {switching !== null && <SwitchVault vault={switching} onClose={() => setSwitching(null)} />}
     </Page>
   );

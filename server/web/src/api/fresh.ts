@@ -1,0 +1,13 @@
+// Reads a resource anew, with its entity tag, when a dialog asks to take it away: what is confirmed is what is shown, and the
+// server refuses (If-Match) when it changed in between.
+
+import { useQuery } from '@tanstack/react-query';
+import { type Answer, sendForAnswer } from './client.ts';
+
+export const useFresh = <T>(path: string) =>
+  useQuery<Answer<T>>({
+    queryKey: [path, 'fresh'],
+    queryFn: ({ signal }) => sendForAnswer<T>({ method: 'GET', path }, { signal }),
+    staleTime: 0,
+    gcTime: 0,
+  });

@@ -1,0 +1,54 @@
+// Deletion of one thing by typing its name: the thing is read anew first and named by its entity tag, so that nobody deletes
+// something other than what they saw.
+
+import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useFresh } from '../api/fresh.ts';
+import { useAnnounce } from './announce.tsx';
+import { ConfirmDialog } from './confirm-dialog.tsx';
+import { ProblemView } from './problem-view.tsx';
+
+export const DeleteDialog = <Result,>({
+  kind,
+  name,
+  path,
+  renews,
+  announcement,
+  onClose,
+  children,
+}: {
+  /** "key", "vault", "endpoint". */
+  kind: string;
+  name: string;
+  path: string;
+  /** First parts of the query keys that the deletion changes. */
+  renews: readonly string[];
+  /** What to announce; the default says that it was deleted. */
+  announcement?: (result: Result) => string;
+  onClose: () => void;
+  children: ReactNode;
+}) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const fresh = useFresh<unknown>(path);
+  return (
+    <ConfirmDialog<Result>
+      title={`Delete “${name}”?`}
+      expected={name}
+      expectedKind={`${kind} name`}
+      ready={fresh.data !== undefined}
+      call={{ method: 'DELETE', path }}
+      ifMatch={fresh.data?.etag}
+      submitLabel={`Delete ${kind}`}
+      onCancel={onClose}
+      onDone={async (result) => {
+        await Promise.all(renews.map((key) => client.invalidateQueries({ queryKey: [key] })));
+        announce(announcement?.(result) ?? `Deleted ${kind} “${name}”`);
+        onClose();
+      }}
+    >
+      {children}
+      {fresh.error !== null && <ProblemView error={fresh.error} onRetry={() => void fresh.refetch()} compact />}
+    </ConfirmDialog>
+  );
+};
