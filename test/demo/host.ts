@@ -1,0 +1,63 @@
+// What the demonstration looks up about processes and files of this host.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+
+/** The processes whose command line holds the text, as [pid, command line]. */
+export const processesWith = (text: string): readonly (readonly [number, string])[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((name) => {
+      try {
+        const line = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').join(' ').trim();
+        return line.includes(text) ? [[Number(name), line] as const] : [];
+      } catch {
+        return []; // it ended meanwhile
+      }
+    });
+
+/** Asks again until the answer is there; rejects with `what` after ten seconds. */
+export const until = async <T>(what: string, ask: () => Promise<T | undefined>): Promise<T> => {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (Date.now() > deadline) throw new Error(`${what}: not within ten seconds`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+};
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Ends a process and answers when it is gone. */
+export const endProcess = async (pid: number): Promise<void> => {
+  process.kill(pid, 'SIGTERM');
+  await until(`the end of process ${pid}`, async () => (isAlive(pid) ? undefined : true));
+};
+
+/** The encrypted records that the store holds of one object, by kind of copy. */
+export const recordsOf = (dataDirectory: string, objectId: string): ReadonlyMap<string, Buffer> => {
+  const database = new DatabaseSync(join(dataDirectory, 'dke.db'), { readOnly: true });
+  try {
+    const rows = database
+      .prepare('select class, record from key_records where object_id = ? and record is not null')
+      .all(objectId);
+    return new Map(rows.map((row) => [String(row.class), Buffer.from(row.record as Uint8Array)]));
+  } finally {
+    database.close();
+  }
+};
+
+/** The files of a folder (not of the folders in it) whose bytes hold the needle. */
+export const filesWith = (folder: string, needle: Buffer): readonly string[] =>
+  readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && readFileSync(join(folder, entry.name)).includes(needle))
+    .map((entry) => entry.name);
