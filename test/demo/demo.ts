@@ -70,19 +70,21 @@ const startServer = async (folder: string): Promise<Run> => {
   chapter('A server on its defaults');
   show('dke server');
   const server = await startServerProcess({ folder, program: command, toml: settings });
-  // A restart must find the same port: from here on it stands in the configuration.
   say(`listens on ${server.url}`);
+  const { adminToken, url, caFile } = server;
+  const api = openApi({ url, caFile, token: adminToken });
+  const secrets = [Buffer.from(adminToken)];
+  return { folder, socket: join(folder, 'agent.sock'), databases: [], secrets, server, api, adminToken };
+};
+
+const checkFirstStart = async ({ server, api }: Run): Promise<void> => {
   check(server.adminToken.startsWith('dket_'), 'shows one administrator token, once');
   const rootKey = join(server.dataDirectory, 'root.key');
   check(octal(server.dataDirectory) === '700', 'made a data directory with mode 700, an SQLite database in it');
   check(octal(rootKey) === '400', 'made a root key file with mode 400');
   check(readFileSync(server.caFile, 'utf8').startsWith('-----BEGIN CERTIFICATE'), 'made a self-signed certificate');
-  const api = openApi({ url: server.url, caFile: server.caFile, token: server.adminToken });
   const { health } = await api.call<{ health: { healthy: boolean } }>('GET', '/api/status');
   check(health.healthy, 'is healthy: store, root key and a round trip through a key', health);
-  const { adminToken } = server;
-  const secrets = [Buffer.from(adminToken)];
-  return { folder, socket: join(folder, 'agent.sock'), databases: [], secrets, server, api, adminToken };
 };
 
 // 2 --------------------------------------------------------------------------------------------------------------------
@@ -380,6 +382,7 @@ const main = async (): Promise<number> => {
   let code = 1;
   try {
     run = await startServer(folder);
+    await checkFirstStart(run);
     const { applicationId, configuration } = await register(run);
     const { database, label } = await makeMasterKey(run, configuration);
     await softDelete(run, database, await masterKeyNamed(run, applicationId, label));
