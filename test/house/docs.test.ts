@@ -1,0 +1,44 @@
+// The pages for people name what the code has: every table of docs/api.md is compared with the table it speaks of, and
+// every file that a page links to is there.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { problemRows } from '../../server/fronts/api/errors.ts';
+import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
+import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const page = readFileSync(join(root, 'docs/api.md'), 'utf8');
+const rowsAfter = (heading: string): string[][] => {
+  const [, part = ''] = page.split(`\n## ${heading}\n`);
+  const [section = ''] = part.split('\n## ');
+  return [...section.matchAll(/^\| `(.*)$/gm)].map(([line]) => line.split('|').map((cell) => cell.trim()));
+};
+
+describe('docs/api.md', () => {
+  test('lists every problem code with its status and title', () => {
+    expect(rowsAfter('Problems').map(([, code, status, title]) => [code, status, title])).toEqual(
+      Object.entries(problemRows).map(([code, { status, title }]) => [`\`${code}\``, String(status), title]),
+    );
+  });
+
+  test('lists every route', () => {
+    const routes = Object.values(apiRoutes).flatMap((group: RouteGroup) => Object.values(group));
+    expect(rowsAfter('Routes').map(([, route]) => route)).toEqual(
+      routes.map(({ method, path }) => `\`${method.toUpperCase()} ${path}\``),
+    );
+  });
+});
+
+describe('links', () => {
+  const pages = ['README.md', 'CHANGELOG.md', 'addon/FORMAT.md', 'provider/PROTOCOL.md'].concat(
+    readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join('docs', name)),
+  );
+  test.each(pages.filter((name) => existsSync(join(root, name))))('of %s lead to files that are there', (name) => {
+    const links = [...readFileSync(join(root, name), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)];
+    const missing = links.map(([, link = '']) => link).filter((link) => !existsSync(join(root, dirname(name), link)));
+    expect(missing).toEqual([]);
+  });
+});
