@@ -18,7 +18,7 @@ import { chapter, check, DemonstrationFailure, say, show } from './transcript.ts
 
 const root = resolve(import.meta.dirname, '../..');
 const library = join(root, 'build/provider/1.0/libdke_pkcs11.so');
-const command = [join(root, 'dist/server/main.js')];
+const command = [join(root, 'dist/server/cli/main.js'), 'server'];
 const settings = '[log]\ndestination = "server.log"\n';
 
 interface Run {

@@ -1,0 +1,178 @@
+// What every command that calls the service is given: a client, an output, and a way from names to identifiers. Where the
+// service is and which token is used comes from options or the environment, never from a command line's secrets.
+
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
+import type { AnswerOf, RouteRow } from '../fronts/contract/api/row.ts';
+import { type ApiCall, type ApiClient, openClient } from './client.ts';
+import { CommandError } from './exit-codes.ts';
+import { readSecretFile, reserveSecretFile } from './files.ts';
+import { type Output, type OutputFormat, openOutput } from './output.ts';
+
+export interface GlobalOptions {
+  readonly server: string;
+  readonly caFile?: string;
+  readonly tokenFile?: string;
+  readonly output: OutputFormat;
+  readonly timeout: number;
+}
+
+export interface Caller {
+  readonly output: Output;
+  readonly client: ApiClient;
+  call: ApiClient['call'];
+  /** The identifier of what is named; an identifier goes through as it is. */
+  resolve(kind: Nameable, text: string): Promise<string>;
+}
+
+/** Lists whose items bear an id and a name that people know them by. */
+const nameable = {
+  vault: apiRoutes.vaults.list,
+  key: apiRoutes.keys.list,
+  'TDE group': apiRoutes.tdeGroups.list,
+  'TDE application': apiRoutes.applications.list,
+  endpoint: apiRoutes.endpoints.list,
+  token: apiRoutes.tokens.list,
+} as const satisfies Record<string, RouteRow>;
+export type Nameable = keyof typeof nameable;
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+  readonly state?: string;
+}
+
+const isIdentifier = (text: string): boolean =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text);
+
+const readCa = (path: string): Buffer => {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, {
+      hint: 'give --ca-file (or DKE_CA_FILE) with the certificate of the authority to trust',
+    });
+  }
+};
+
+const checkUrl = (text: string): string => {
+  const url = URL.parse(text);
+  if (url?.protocol !== 'https:' || url.username !== '' || url.pathname !== '/')
+    throw new CommandError('config', `${text} is not an address of the service`, {
+      hint: 'write it as https://HOST or https://HOST:PORT in --server (or DKE_SERVER)',
+    });
+  return url.origin;
+};
+
+const readToken = (path: string | undefined): string => {
+  if (path === undefined)
+    throw new CommandError('denied', 'no token: the service wants one', {
+      hint: 'write it into a file with mode 600 and give --token-file (or DKE_TOKEN_FILE); - reads standard input',
+    });
+  const bytes = readSecretFile(path);
+  const token = bytes.toString('latin1').trim();
+  bytes.fill(0);
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new CommandError('denied', `${path} does not hold one token`);
+  return token;
+};
+
+const findByName = async (client: ApiClient, kind: Nameable, name: string): Promise<string> => {
+  const found: Named[] = [];
+  let after: string | undefined;
+  do {
+    const page = (await client.call(nameable[kind], { query: { limit: 1000, after } })) as {
+      readonly items: readonly Named[];
+      readonly next: string | null;
+    };
+    found.push(...page.items.filter((item) => item.name === name && item.state !== 'deleted'));
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  const [only, ...others] = found;
+  if (only === undefined) throw new CommandError('not-found', `there is no ${kind} named ${name}`);
+  if (others.length > 0)
+    throw new CommandError('config', `${found.length} are named ${name}`, {
+      hint: `give one of the ids ${found.map(({ id }) => id).join(', ')}`,
+    });
+  return only.id;
+};
+
+/** Throws CommandError when what was given cannot lead to a service. */
+export const openCaller = (options: GlobalOptions): Caller => {
+  let token: string | undefined;
+  const client = openClient({
+    url: checkUrl(options.server),
+    ca: options.caFile === undefined ? undefined : readCa(options.caFile),
+    token: () => {
+      token ??= readToken(options.tokenFile);
+      return token;
+    },
+    timeoutMs: options.timeout * 1000,
+  });
+  return {
+    output: openOutput(options.output, (text) => {
+      process.stdout.write(text);
+    }),
+    client,
+    call: <R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<AnswerOf<R>> => client.call(row, input),
+    resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
+  };
+};
+
+/** Makes a commander action of a handler: arguments in order, then the command's own options. */
+export const action =
+  <Options extends object = object>(
+    handle: (caller: Caller, options: Options, ...values: readonly string[]) => Promise<void>,
+  ) =>
+  async (...received: readonly unknown[]): Promise<void> => {
+    const command = received.at(-1) as Command;
+    const values = received.slice(0, -2) as readonly string[];
+    await handle(openCaller(command.optsWithGlobals<GlobalOptions>()), command.opts<Options>(), ...values);
+  };
+
+/** The two options of every paged list. */
+export const paged = (command: Command): Command =>
+  command
+    .option('--limit <count>', 'at most so many, 1 to 1000', '100')
+    .option('--after <cursor>', 'go on where the last page ended');
+export interface Paging {
+  readonly limit: string;
+  readonly after?: string;
+}
+
+/** Options of commands whose answer shows a secret. */
+export const secretTarget = (command: Command): Command =>
+  command
+    .option('--out <file>', 'write the secret into this new file (mode 600) instead of showing it')
+    .option('--force', 'overwrite the file');
+export interface SecretTarget {
+  readonly out?: string;
+  readonly force?: boolean;
+}
+
+export interface SecretAnswer {
+  /** What may be shown in any case. */
+  readonly shown: object;
+  /** What is shown when no file is named. */
+  readonly secret: object;
+  /** What stands in the file. */
+  readonly file: string;
+}
+
+/** Asks for something that is shown once, and shows it or writes it into the named file. */
+export const showSecret = async (
+  output: Output,
+  { out, force = false }: SecretTarget,
+  ask: () => Promise<SecretAnswer>,
+): Promise<void> => {
+  const file = out === undefined ? undefined : reserveSecretFile(out, force);
+  let answer: SecretAnswer;
+  try {
+    answer = await ask();
+  } catch (error) {
+    file?.discard();
+    throw error;
+  }
+  file?.write(answer.file);
+  output.record(file === undefined ? { ...answer.shown, ...answer.secret } : { ...answer.shown, file: out });
+};

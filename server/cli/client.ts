@@ -1,0 +1,120 @@
+// Calls the console API over HTTPS, by the rows of its contract. One connection a call: the command makes few. Failures of
+// every kind become a CommandError.
+
+import { request } from 'node:https';
+import type { AnswerOf, PathParameters, Problem, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
+import { CommandError, classOfProblem } from './exit-codes.ts';
+
+export interface ApiCall<R extends RouteRow> {
+  readonly path?: PathParameters<R['path']>;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: RequestBody<R>;
+}
+
+export interface ApiClient {
+  readonly url: string;
+  /** The answer is the service's; an older or newer one may have other members. */
+  call<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<AnswerOf<R>>;
+}
+
+export interface ApiClientOptions {
+  /** `https://HOST:PORT`. */
+  readonly url: string;
+  /** PEM; the system's authorities when absent. */
+  readonly ca: Buffer | undefined;
+  /** Reads the administrator's token, at each call. */
+  readonly token: () => string;
+  readonly timeoutMs: number;
+}
+
+const pathOf = (row: RouteRow, { path, query }: { path?: unknown; query?: object }): string => {
+  const named = new Map(Object.entries(path ?? {}).map(([name, value]) => [name, String(value)]));
+  const filled = row.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(named.get(name) ?? ''));
+  const asked = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) asked.set(name, String(value));
+  return asked.size === 0 ? filled : `${filled}?${asked}`;
+};
+
+/** What Node calls a certificate that it does not trust. */
+const untrusted = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+]);
+
+const connectionError = (url: string, error: NodeJS.ErrnoException): CommandError => {
+  const code = error.code ?? 'unknown';
+  if (untrusted.has(code))
+    return new CommandError('unreachable', `the certificate of ${url} is not trusted`, {
+      hint: 'give --ca-file with the certificate of its authority; a self-signed one is tls.crt in the data directory',
+    });
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return new CommandError('unreachable', `the certificate of ${url} is for another name`, {
+      hint: 'use a name of the certificate in --server, or put this one into server.public_names',
+    });
+  if (code === 'CERT_HAS_EXPIRED') return new CommandError('unreachable', `the certificate of ${url} has expired`);
+  return new CommandError('unreachable', `${url} does not answer (${code})`, {
+    hint: 'check --server (or DKE_SERVER), and that the service runs',
+  });
+};
+
+const problemError = (status: number, text: string): CommandError => {
+  try {
+    const problem = JSON.parse(text) as Problem;
+    const fields = (problem.errors ?? []).map(({ path, message }) => `${path}: ${message}`);
+    const exitClass = classOfProblem[problem.code as keyof typeof classOfProblem] ?? 'internal';
+    return new CommandError(exitClass, [problem.detail, ...fields].join('\n  '), {
+      hint:
+        problem.hint ?? (exitClass === 'denied' ? 'check the token in --token-file (or DKE_TOKEN_FILE)' : undefined),
+      requestId: problem.requestId,
+    });
+  } catch {
+    return new CommandError('unreachable', `the answer (status ${status}) is not from this service's API`, {
+      hint: 'check --server (or DKE_SERVER)',
+    });
+  }
+};
+
+export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): ApiClient => ({
+  url,
+  call: <R extends RouteRow>(row: R, input: ApiCall<R> = {}) =>
+    new Promise<AnswerOf<R>>((resolve, reject) => {
+      const body = input.body === undefined ? undefined : JSON.stringify(input.body);
+      const sent = request(
+        new URL(pathOf(row, input), url),
+        {
+          method: row.method.toUpperCase(),
+          ...(ca === undefined ? {} : { ca }),
+          agent: false,
+          timeout: timeoutMs,
+          headers: {
+            accept: 'application/json',
+            authorization: `Bearer ${token()}`,
+            ...(body === undefined
+              ? {}
+              : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+          },
+        },
+        (answer) => {
+          const parts: Buffer[] = [];
+          answer.on('data', (part: Buffer) => parts.push(part));
+          answer.on('error', (error) => reject(connectionError(url, error)));
+          answer.on('end', () => {
+            const status = answer.statusCode ?? 0;
+            const text = Buffer.concat(parts).toString('utf8');
+            if (status < 200 || status > 299) return reject(problemError(status, text));
+            try {
+              resolve((text === '' ? undefined : JSON.parse(text)) as AnswerOf<R>);
+            } catch {
+              reject(problemError(status, text));
+            }
+          });
+        },
+      );
+      sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
+      sent.on('error', (error) => reject(connectionError(url, error)));
+      sent.end(body);
+    }),
+});

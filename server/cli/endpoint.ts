@@ -1,0 +1,135 @@
+// `dke endpoint`: key store endpoints, their credentials and their request log.
+
+import type { Command } from 'commander';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { action, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { confirm } from './output.ts';
+
+const routes = apiRoutes.endpoints;
+
+const addCredential = (endpoint: Command): void => {
+  const noun = endpoint.command('credential').summary('SigV4 credentials');
+
+  secretTarget(
+    noun
+      .command('add <endpoint>')
+      .description('Adds a credential, shown this once, as the proxy configuration file that AWS KMS takes.'),
+  ).action(
+    action<SecretTarget>(async ({ call, output, resolve }, options, endpoint) => {
+      const path = { id: await resolve('endpoint', endpoint) };
+      await showSecret(output, options, async () => {
+        const file = await call(routes.addCredential, { path });
+        const { XksProxyUriPath, XksProxyAuthenticationCredential } = file;
+        return {
+          shown: { XksProxyUriPath, AccessKeyId: XksProxyAuthenticationCredential.AccessKeyId },
+          secret: file,
+          file: `${JSON.stringify(file, null, 2)}\n`,
+        };
+      });
+    }),
+  );
+
+  noun
+    .command('list <endpoint>')
+    .description('Lists credentials; never their secrets.')
+    .action(
+      action(async ({ call, output, resolve }, _, endpoint) => {
+        const { credentials } = await call(routes.get, { path: { id: await resolve('endpoint', endpoint) } });
+        output.list({ items: credentials }, [
+          ['ID', (row) => row.id],
+          ['ACCESS KEY ID', (row) => row.accessKeyId],
+          ['CREATED', (row) => row.createdAt],
+          ['LAST USED', (row) => row.lastUsedAt],
+        ]);
+      }),
+    );
+
+  noun
+    .command('remove <endpoint> <credential-id>')
+    .description('Removes a credential: what it signs is refused from now on.')
+    .action(
+      action(async ({ call, output, resolve }, _, endpoint, credentialId) => {
+        const path = { id: await resolve('endpoint', endpoint), credentialId };
+        output.record(await call(routes.removeCredential, { path }));
+      }),
+    );
+};
+
+export const addEndpoint = (program: Command): void => {
+  const noun = program.command('endpoint').summary('key store endpoints: what a cloud key service calls');
+
+  noun
+    .command('create <name>')
+    .description('Makes an endpoint for one key.')
+    .requiredOption('--vault <vault>', 'id or name of the vault')
+    .requiredOption('--key <key>', 'id or name of the key')
+    .option('--prefix <prefix>', 'of its path below /xks/; made at random when absent')
+    .option('--operator-probes', 'answer health to probes without a signature')
+    .action(
+      action<{
+        readonly vault: string;
+        readonly key: string;
+        readonly prefix?: string;
+        readonly operatorProbes?: boolean;
+      }>(async ({ call, output, resolve }, { vault, key, ...options }, name) => {
+        const body = { name, vaultId: await resolve('vault', vault), keyId: await resolve('key', key), ...options };
+        output.record(await call(routes.create, { body }));
+      }),
+    );
+
+  paged(noun.command('list').description('Lists endpoints.')).action(
+    action<Paging>(async ({ call, output }, query) => {
+      output.list(await call(routes.list, { query: { ...query } }), [
+        ['ID', (row) => row.id],
+        ['NAME', (row) => row.name],
+        ['STATE', (row) => row.state],
+        ['URI PATH', (row) => row.uriPath],
+        ['KEY', (row) => row.keyId],
+      ]);
+    }),
+  );
+
+  for (const [verb, description] of [
+    ['get', 'Shows an endpoint, by id or name.'],
+    ['enable', 'Takes an endpoint into use again.'],
+    ['disable', 'Every request is refused until it is enabled again.'],
+  ] as const)
+    noun
+      .command(`${verb} <endpoint>`)
+      .description(description)
+      .action(
+        action(async ({ call, output, resolve }, _, endpoint) => {
+          output.record(await call(routes[verb], { path: { id: await resolve('endpoint', endpoint) } }));
+        }),
+      );
+
+  noun
+    .command('delete <endpoint>')
+    .description('Deletes an endpoint. Its prefix is never given again; the key stays.')
+    .option('--confirm <name>', 'the name of the endpoint, to go on without a question')
+    .action(
+      action<{ readonly confirm?: string }>(async ({ call, output, resolve }, options, endpoint) => {
+        const path = { id: await resolve('endpoint', endpoint) };
+        const { name, uriPath } = await call(routes.get, { path });
+        await confirm(`The cloud can no longer use ${uriPath} (endpoint ${name}).`, name, options.confirm);
+        output.record(await call(routes.delete, { path }));
+      }),
+    );
+
+  paged(noun.command('requests <endpoint>').description('Shows its request log, newest first.')).action(
+    action<Paging>(async ({ call, output, resolve }, query, endpoint) => {
+      const path = { id: await resolve('endpoint', endpoint) };
+      output.list(await call(routes.requests, { path, query: { ...query } }), [
+        ['AT', (row) => row.at],
+        ['OPERATION', (row) => row.operation],
+        ['STATUS', (row) => row.status],
+        ['ERROR', (row) => row.errorName],
+        ['MS', (row) => row.durationMs.toFixed(1)],
+        ['PRINCIPAL', (row) => row.principal],
+        ['KMS REQUEST', (row) => row.kmsRequestId],
+      ]);
+    }),
+  );
+
+  addCredential(noun);
+};

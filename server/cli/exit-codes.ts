@@ -1,0 +1,61 @@
+// The classes of failure of the `dke` command, one exit code each. Those of a server that cannot start (base/start-error.ts)
+// keep their numbers here; docs/command.md lists them all.
+
+import type { ServiceErrorCode } from '../base/errors.ts';
+import { exitCodes as startCodes } from '../base/start-error.ts';
+
+export const exitCodes = {
+  ok: 0,
+  ...startCodes,
+  unreachable: 8, // no answer: address, TLS, time-out, or a service that is not ready
+  denied: 9, // no token, or one that does not hold or may not do this
+  'not-found': 10,
+  refused: 11, // the state does not allow it
+  'checks-failed': 12, // `dke doctor` found something
+} as const;
+
+export type ExitClass = keyof typeof exitCodes;
+
+/** The class of each error code of the service. 'config' is what is wrong in what was asked. */
+export const classOfProblem = {
+  validation: 'config',
+  unauthenticated: 'denied',
+  forbidden: 'denied',
+  'not-found': 'not-found',
+  'key-not-found': 'not-found',
+  'key-disabled': 'refused',
+  'key-destroyed': 'refused',
+  'key-usage': 'refused',
+  'key-tampered': 'refused',
+  conflict: 'refused',
+  'label-exists': 'refused',
+  'precondition-failed': 'refused',
+  'invalid-ciphertext': 'config',
+  'data-length': 'config',
+  unsupported: 'config',
+  'payload-too-large': 'config',
+  'rate-limited': 'unreachable',
+  'dependency-timeout': 'unreachable',
+  unavailable: 'unreachable',
+  internal: 'internal',
+} as const satisfies Record<ServiceErrorCode, ExitClass>;
+
+/** Ends a command: one line that says what is wrong, one that says what to do about it. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exitClass: ExitClass;
+  readonly hint: string | undefined;
+  /** The id under which the service's logs have it. */
+  readonly requestId: string | undefined;
+
+  constructor(
+    exitClass: ExitClass,
+    message: string,
+    more: { readonly hint?: string | undefined; readonly requestId?: string | undefined } = {},
+  ) {
+    super(message);
+    this.exitClass = exitClass;
+    this.hint = more.hint;
+    this.requestId = more.requestId;
+  }
+}

@@ -1,0 +1,80 @@
+// The files that the command reads a secret from and writes one to. A secret's file belongs to its user and is readable by
+// nobody else; an existing one is not overwritten unless asked.
+
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { CommandError } from './exit-codes.ts';
+
+/** Bytes of a file that only its owner (this user or root) can read. `-` is standard input. */
+export const readSecretFile = (path: string): Buffer => {
+  if (path === '-') return readFileSync(0);
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOCTTY);
+  } catch (error) {
+    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  try {
+    const { mode, uid } = fstatSync(fd);
+    if ((mode & 0o077) !== 0)
+      throw new CommandError('permission', `${path} can be read by others (mode ${(mode & 0o777).toString(8)})`, {
+        hint: `chmod 600 ${path}`,
+      });
+    if (uid !== 0 && uid !== process.geteuid?.())
+      throw new CommandError('permission', `${path} belongs to another user (uid ${uid})`);
+    return readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+};
+
+export interface ReservedFile {
+  /** Writes it through to the disk and closes it. */
+  write(content: string): void;
+  /** Closes it; a file that was made here goes away. */
+  discard(): void;
+}
+
+/**
+ * Opens a file with mode 600 before the service is asked for what is to stand in it: a secret is shown once, and a file
+ * that cannot be written must not cost it.
+ */
+export const reserveSecretFile = (path: string, force: boolean): ReservedFile => {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  let fd: number;
+  try {
+    fd = openSync(path, O_WRONLY | O_CREAT | O_NOFOLLOW | (force ? 0 : O_EXCL), 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST')
+      throw new CommandError('permission', `${path} exists`, {
+        hint: 'name another file, or give --force to overwrite it',
+      });
+    throw new CommandError('permission', `${path} cannot be written (${code})`);
+  }
+  if ((fstatSync(fd).mode & 0o077) !== 0) {
+    closeSync(fd);
+    throw new CommandError('permission', `${path} can be read by others`, { hint: `chmod 600 ${path}` });
+  }
+  return {
+    write: (content) => {
+      ftruncateSync(fd);
+      writeFileSync(fd, content);
+      fsyncSync(fd);
+      closeSync(fd);
+    },
+    discard: () => {
+      closeSync(fd);
+      if (!force) unlinkSync(path);
+    },
+  };
+};

@@ -1,0 +1,99 @@
+// `dke key`: general-purpose keys, and what the keys console may do with TDE master keys.
+
+import type { Command } from 'commander';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { action, type Paging, paged } from './caller.ts';
+import { confirm } from './output.ts';
+
+const routes = apiRoutes.keys;
+
+export const addKey = (program: Command): void => {
+  const noun = program.command('key').summary('keys');
+
+  noun
+    .command('create <name>')
+    .description('Makes an AES-256 key for encryption and decryption.')
+    .requiredOption('--vault <vault>', 'id or name of its vault')
+    .action(
+      action<{ readonly vault: string }>(async ({ call, output, resolve }, options, name) => {
+        output.record(await call(routes.create, { body: { name, vaultId: await resolve('vault', options.vault) } }));
+      }),
+    );
+
+  paged(noun.command('list').description('Lists keys, newest first, destroyed ones too.'))
+    .option('--vault <vault>', 'of this vault only')
+    .option('--kind <kind>', 'general or master')
+    .option('--state <state>', 'active, disabled, soft-deleted or destroyed')
+    .action(
+      action<Paging & { readonly vault?: string; readonly kind?: string; readonly state?: string }>(
+        async ({ call, output, resolve }, { vault, ...query }) => {
+          const vaultId = vault === undefined ? undefined : await resolve('vault', vault);
+          output.list(await call(routes.list, { query: { ...query, vaultId } }), [
+            ['ID', (row) => row.id],
+            ['NAME', (row) => row.name],
+            ['KIND', (row) => row.kind],
+            ['STATE', (row) => row.state],
+            ['VERSION', (row) => row.currentVersion],
+            ['CREATED', (row) => row.createdAt],
+          ]);
+        },
+      ),
+    );
+
+  noun
+    .command('get <key>')
+    .description('Shows a key, by id or name.')
+    .action(
+      action(async ({ call, output, resolve }, _, key) => {
+        output.record(await call(routes.get, { path: { id: await resolve('key', key) } }));
+      }),
+    );
+
+  noun
+    .command('versions <key>')
+    .description("Lists a key's versions.")
+    .action(
+      action(async ({ call, output, resolve }, _, key) => {
+        output.list(await call(routes.versions, { path: { id: await resolve('key', key) } }), [
+          ['VERSION', (row) => row.version],
+          ['CREATED', (row) => row.createdAt],
+          ['VAULT COPY', (row) => (row.vaultCopy ? 'yes' : 'no')],
+        ]);
+      }),
+    );
+
+  for (const [verb, description] of [
+    ['enable', 'Takes a key into use again.'],
+    ['disable', 'Every use is refused until it is enabled again.'],
+    ['rotate', 'Adds a version; older ones go on opening what they sealed.'],
+  ] as const)
+    noun
+      .command(`${verb} <key>`)
+      .description(description)
+      .action(
+        action(async ({ call, output, resolve }, _, key) => {
+          output.record(await call(routes[verb], { path: { id: await resolve('key', key) } }));
+        }),
+      );
+
+  noun
+    .command('delete <key>')
+    .description(
+      'Soft-deletes a key. A general-purpose key is out of use. A TDE master key goes on serving its database: its\n' +
+        'vault copy is cleared, the next call of the database imports it again from the sealed copy.',
+    )
+    .option('--confirm <name>', 'the name of the key, to go on without a question')
+    .action(
+      action<{ readonly confirm?: string }>(async ({ call, output, resolve }, options, key) => {
+        const path = { id: await resolve('key', key) };
+        const { name, kind } = await call(routes.get, { path });
+        const follows =
+          kind === 'master'
+            ? 'The vault copy is cleared; its database brings it back with its next call.'
+            : 'The key will be out of use. There is no way back.';
+        await confirm(`${follows} Key ${name}.`, name, options.confirm);
+        const answer = await call(routes.delete, { path });
+        output.record(output.format === 'json' ? answer : { ...answer.key, vaultCopyCleared: answer.vaultCopyCleared });
+      }),
+    );
+};

@@ -1,0 +1,57 @@
+#!/usr/bin/env node
+// `dke`: reads the command line, runs one command, and ends with the exit code of its class (exit-codes.ts).
+
+import { existsSync, readFileSync } from 'node:fs';
+import { CommanderError } from 'commander';
+import { redact } from '../base/redaction.ts';
+import { StartError } from '../base/start-error.ts';
+import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
+import { type OutputFormat, printError } from './output.ts';
+import { makeProgram } from './program.ts';
+
+/** package.json lies two folders up from the sources and three from what was built of them. */
+const readVersion = (): string => {
+  for (const up of ['../../package.json', '../../../package.json']) {
+    const url = new URL(up, import.meta.url);
+    if (!existsSync(url)) continue;
+    const { version } = JSON.parse(readFileSync(url, 'utf8')) as { readonly version?: unknown };
+    if (typeof version === 'string') return version;
+  }
+  return 'unknown';
+};
+
+const asCommandError = (error: unknown): CommandError => {
+  if (error instanceof CommandError) return error;
+  if (error instanceof StartError) return new CommandError(error.class, error.message);
+  return new CommandError('internal', redact(error instanceof Error ? (error.stack ?? error.message) : String(error)));
+};
+
+const program = makeProgram(readVersion());
+const exitWith = (exitClass: ExitClass): void => {
+  process.exitCode = exitCodes[exitClass];
+};
+// Commander prints help and usage errors itself; how the process ends is decided here.
+const overrideExit = (command: typeof program): void => {
+  command.exitOverride();
+  for (const each of command.commands) overrideExit(each as typeof program);
+};
+overrideExit(program);
+
+// The reader of a pipe may go before the end of a list: that is no fault.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) exitWith(error.exitCode === 0 ? 'ok' : 'config');
+  else {
+    const known = asCommandError(error);
+    printError(known, program.opts<{ output: OutputFormat }>().output, (text) => {
+      process.stderr.write(text);
+    });
+    exitWith(known.exitClass);
+  }
+}

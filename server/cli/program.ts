@@ -1,0 +1,48 @@
+// The `dke` command, put together: options that hold everywhere, one noun a file. Nothing is done here.
+
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { addAgent } from './agent.ts';
+import { addAudit, addStatus } from './audit.ts';
+import { addEndpoint } from './endpoint.ts';
+import { addKey } from './key.ts';
+import { addServer } from './server.ts';
+import { addTde } from './tde.ts';
+import { addToken } from './token.ts';
+import { addVault } from './vault.ts';
+
+const seconds = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 600) throw new InvalidArgumentError('1 to 600 seconds.');
+  return value;
+};
+
+export const makeProgram = (version: string): Command => {
+  const program = new Command('dke')
+    .description('External key management: the service, its console by hand, the agent of a database host.')
+    .version(version, '-V, --version')
+    .addOption(new Option('--server <url>', 'address of the service').env('DKE_SERVER').default('https://localhost'))
+    .addOption(
+      new Option('--ca-file <file>', 'PEM, the authority to trust instead of those of the system').env('DKE_CA_FILE'),
+    )
+    .addOption(
+      new Option('--token-file <file>', 'file (mode 600) with an administrator token; - for standard input').env(
+        'DKE_TOKEN_FILE',
+      ),
+    )
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--timeout <seconds>', 'how long to wait for an answer').argParser(seconds).default(30))
+    .showSuggestionAfterError()
+    .showHelpAfterError('(dke --help tells more)')
+    .configureHelp({ showGlobalOptions: true });
+
+  addServer(program);
+  addAgent(program);
+  addToken(program);
+  addVault(program);
+  addKey(program);
+  addTde(program);
+  addEndpoint(program);
+  addAudit(program);
+  addStatus(program);
+  return program;
+};

@@ -1,0 +1,27 @@
+// `dke server`: runs the service in this process.
+
+import type { Command } from 'commander';
+import { runServer } from '../main.ts';
+
+export const addServer = (program: Command): void => {
+  program
+    .command('server')
+    .summary('run the service')
+    .description(
+      'Runs console, XKS proxy and database API on one HTTPS listener until SIGTERM or SIGINT. SIGHUP reads the\n' +
+        'certificate again. The first start makes the root key, a certificate and one administrator token.',
+    )
+    .option('--config <file>', 'configuration; ./dke.toml when it is there, defaults otherwise')
+    .action(async ({ config }: { readonly config?: string }) => {
+      process.exitCode = await runServer({
+        configPath: config,
+        say: (line) => {
+          process.stdout.write(`${line}\n`);
+        },
+        complain: (line) => {
+          process.stderr.write(`dke server: ${line}\n`);
+        },
+      });
+      process.exit();
+    });
+};

@@ -1,0 +1,273 @@
+// `dke tde`: groups, applications and master keys of databases.
+
+import type { Command } from 'commander';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
+import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
+import type { IssuedAccessGuid } from '../fronts/contract/api/tde-applications.ts';
+import { action, type Caller, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { CommandError } from './exit-codes.ts';
+import { confirm } from './output.ts';
+
+const { tdeGroups, applications, masterKeys, keys } = apiRoutes;
+
+const addGroup = (tde: Command): void => {
+  const noun = tde.command('group').summary('groups: databases that may share master keys');
+  noun
+    .command('create <name>')
+    .description('Makes a group, and the vault of its master keys.')
+    .action(
+      action(async ({ call, output }, _, name) => {
+        output.record(await call(tdeGroups.create, { body: { name } }));
+      }),
+    );
+  paged(noun.command('list').description('Lists groups.')).action(
+    action<Paging>(async ({ call, output }, query) => {
+      output.list(await call(tdeGroups.list, { query: { ...query } }), [
+        ['ID', (row) => row.id],
+        ['NAME', (row) => row.name],
+        ['CREATED', (row) => row.createdAt],
+      ]);
+    }),
+  );
+  noun
+    .command('get <group>')
+    .description('Shows a group, by id or name.')
+    .action(
+      action(async ({ call, output, resolve }, _, group) => {
+        output.record(await call(tdeGroups.get, { path: { id: await resolve('TDE group', group) } }));
+      }),
+    );
+};
+
+interface BundleOptions extends SecretTarget {
+  readonly databaseCaFile?: string;
+}
+const bundle = (command: Command): Command =>
+  secretTarget(command).option(
+    '--database-ca-file <path>',
+    'ca_file of pkcs11.toml: where the database host has the certificate to trust',
+  );
+const tomlOf = ({ config }: IssuedAccessGuid, { databaseCaFile }: BundleOptions): string =>
+  databaseCaFile === undefined
+    ? config.pkcs11_toml
+    : `${config.pkcs11_toml.trimEnd()}\nca_file = ${JSON.stringify(databaseCaFile)}\n`;
+const bundleAnswer = (shown: object, issued: IssuedAccessGuid, options: BundleOptions) => ({
+  shown,
+  secret: { accessGuid: issued.accessGuid, serverUrl: issued.serverUrl, config: issued.config },
+  file: tomlOf(issued, options),
+});
+
+const addApplication = (tde: Command): void => {
+  const noun = tde.command('app').summary('applications: what a database instance is bound to');
+
+  bundle(noun.command('register <name>').description('Registers an application. The access_guid is shown this once.'))
+    .requiredOption('--group <group>', 'id or name of its group')
+    .option('--app-id <id>', 'app_id in server_url; made of the name when absent')
+    .action(
+      action<BundleOptions & { readonly group: string; readonly appId?: string }>(
+        async ({ call, output, resolve }, options, name) => {
+          const groupId = await resolve('TDE group', options.group);
+          const body = { name, groupId, ...(options.appId === undefined ? {} : { appId: options.appId }) };
+          await showSecret(output, options, async () => {
+            const issued = await call(applications.register, { body });
+            return bundleAnswer(issued.application, issued, options);
+          });
+        },
+      ),
+    );
+
+  paged(noun.command('list').description('Lists applications.'))
+    .option('--group <group>', 'of this group only')
+    .action(
+      action<Paging & { readonly group?: string }>(async ({ call, output, resolve }, { group, ...query }) => {
+        const groupId = group === undefined ? undefined : await resolve('TDE group', group);
+        output.list(await call(applications.list, { query: { ...query, groupId } }), [
+          ['ID', (row) => row.id],
+          ['NAME', (row) => row.name],
+          ['APP ID', (row) => row.appId],
+          ['STATE', (row) => row.state],
+          ['CREATED', (row) => row.createdAt],
+        ]);
+      }),
+    );
+
+  for (const [verb, description] of [
+    ['get', 'Shows an application, by id or name.'],
+    ['enable', 'Takes an application into use again.'],
+    ['disable', 'Every request with one of its access_guids is refused until it is enabled again.'],
+  ] as const)
+    noun
+      .command(`${verb} <application>`)
+      .description(description)
+      .action(
+        action(async ({ call, output, resolve }, _, application) => {
+          const path = { id: await resolve('TDE application', application) };
+          output.record(await call(applications[verb], { path }));
+        }),
+      );
+
+  bundle(
+    noun
+      .command('rotate-guid <application>')
+      .description('Issues a second access_guid. Both hold until the old one is removed.'),
+  ).action(
+    action<BundleOptions>(async ({ call, output, resolve }, options, application) => {
+      const path = { id: await resolve('TDE application', application) };
+      await showSecret(output, options, async () => {
+        const issued = await call(applications.rotateAccessGuid, { path });
+        return bundleAnswer(issued.record, issued, options);
+      });
+    }),
+  );
+
+  noun
+    .command('guids <application>')
+    .description('Lists its access_guids, live and removed; never their values.')
+    .action(
+      action(async ({ call, output, resolve }, _, application) => {
+        const path = { id: await resolve('TDE application', application) };
+        output.list(await call(applications.accessGuids, { path }), [
+          ['ID', (row) => row.id],
+          ['CREATED', (row) => row.createdAt],
+          ['LAST USED', (row) => row.lastUsedAt],
+          ['REMOVED', (row) => row.removedAt],
+        ]);
+      }),
+    );
+
+  noun
+    .command('remove-guid <application> <access-guid-id>')
+    .description('Removes an access_guid, named by its id. The last live one stays: disable the application instead.')
+    .action(
+      action(async ({ call, output, resolve }, _, application, accessGuidId) => {
+        const path = { id: await resolve('TDE application', application), accessGuidId };
+        output.record(await call(applications.removeAccessGuid, { path }));
+      }),
+    );
+
+  noun
+    .command('instances <application>')
+    .description('Lists the database instances that use it, latest use first.')
+    .action(
+      action(async ({ call, output, resolve }, _, application) => {
+        const path = { id: await resolve('TDE application', application) };
+        output.list(await call(applications.instances, { path }), [
+          ['APP ID', (row) => row.appId],
+          ['HOST', (row) => row.host],
+          ['PROCESS', (row) => row.process],
+          ['OS USER', (row) => row.osUser],
+          ['LIBRARY', (row) => row.libraryVersion],
+          ['FIRST USED', (row) => row.firstUsedAt],
+          ['LAST USED', (row) => row.lastUsedAt],
+          ['USES', (row) => row.uses],
+        ]);
+      }),
+    );
+};
+
+/** Path parameters of a master key, which the service keeps below its application. */
+const masterKeyPath = async ({ call, resolve }: Caller, key: string) => {
+  const id = await resolve('key', key);
+  const { applicationId, kind, name } = await call(keys.get, { path: { id } });
+  if (applicationId === null || kind !== 'master')
+    throw new CommandError('not-found', `${name} is no TDE master key`, { hint: 'dke key list --kind master' });
+  return { applicationId, keyId: id };
+};
+
+const blastRadiusRows = (radius: BlastRadius) => ({
+  items: [
+    ...radius.instances.map((instance) => ({ ...instance, application: radius.applicationName })),
+    ...radius.groupApplications.flatMap(({ name, instances }) =>
+      instances.map((instance) => ({ ...instance, application: name })),
+    ),
+  ],
+});
+const describeRadius = ({ groupApplications, hosts, lastUsedAt }: BlastRadius): string =>
+  `last used ${lastUsedAt ?? 'never'}; hosts: ${hosts.join(', ') || 'none'}; other applications of the group: ` +
+  `${groupApplications.map(({ name }) => name).join(', ') || 'none'}`;
+
+const addMasterKey = (tde: Command): void => {
+  const noun = tde.command('key').summary('master keys');
+
+  paged(
+    noun.command('list <application>').description('Lists its master keys, newest first, destroyed ones too.'),
+  ).action(
+    action<Paging>(async ({ call, output, resolve }, query, application) => {
+      const path = { applicationId: await resolve('TDE application', application) };
+      output.list(await call(masterKeys.list, { path, query: { ...query } }), [
+        ['ID', (row) => row.id],
+        ['LABEL', (row) => row.name],
+        ['STATE', (row) => row.state],
+        ['ORIGIN', (row) => row.origin],
+        ['CREATED', (row) => row.createdAt],
+        ['LAST USED', (row) => row.lastUsedAt],
+        ['DESTROYED', (row) => row.destroyedAt],
+      ]);
+    }),
+  );
+
+  noun
+    .command('get <key>')
+    .description('Shows a master key, by id or label.')
+    .action(
+      action(async (caller, _, key) => {
+        caller.output.record(await caller.call(masterKeys.get, { path: await masterKeyPath(caller, key) }));
+      }),
+    );
+
+  noun
+    .command('blast-radius <key>')
+    .description('Shows whom the destruction of a master key would cut off.')
+    .action(
+      action(async (caller, _, key) => {
+        const { output, call } = caller;
+        const radius = await call(masterKeys.blastRadius, { path: await masterKeyPath(caller, key) });
+        if (output.format === 'json') return output.record(radius);
+        output.list(blastRadiusRows(radius), [
+          ['APPLICATION', (row) => row.application],
+          ['APP ID', (row) => row.appId],
+          ['HOST', (row) => row.host],
+          ['PROCESS', (row) => row.process],
+          ['OS USER', (row) => row.osUser],
+          ['LAST USED', (row) => row.lastUsedAt],
+        ]);
+        output.say(describeRadius(radius));
+      }),
+    );
+
+  noun
+    .command('destroy <key>')
+    .description(
+      'Destroys a master key for good: both copies are wiped, every use fails from now on, and what was encrypted\n' +
+        'under it becomes unreadable.',
+    )
+    .option('--dry-run', 'show the blast radius, change nothing')
+    .option('--confirm <label>', 'the label of the key, to go on without a question')
+    .action(
+      action<{ readonly dryRun?: boolean; readonly confirm?: string }>(async (caller, options, key) => {
+        const { call, output } = caller;
+        const path = await masterKeyPath(caller, key);
+        const planned = await call(masterKeys.destroy, { path, query: { dryRun: 'true' }, body: {} });
+        if (options.dryRun === true) {
+          if (output.format === 'json') return output.record(planned);
+          output.say(`dry run: nothing was changed. ${planned.key.name} would be destroyed.`);
+          return output.say(describeRadius(planned.blastRadius));
+        }
+        const { name } = planned.key;
+        await confirm(
+          `${name} will be destroyed for good (${describeRadius(planned.blastRadius)}).`,
+          name,
+          options.confirm,
+        );
+        const done = await call(masterKeys.destroy, { path, body: { confirm: name } });
+        output.record(output.format === 'json' ? done : done.key);
+      }),
+    );
+};
+
+export const addTde = (program: Command): void => {
+  const tde = program.command('tde').summary('databases: groups, applications, master keys');
+  addGroup(tde);
+  addApplication(tde);
+  addMasterKey(tde);
+};
