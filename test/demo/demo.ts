@@ -9,11 +9,11 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { endProcess, filesWith, processesWith, recordsOf, until } from '../support/host.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { type Api, openApi } from './api.ts';
 import { type CurlRequest, curlLine, curlXks } from './curl.ts';
 import { type Database, startDatabase } from './database.ts';
-import { endProcess, filesWith, processesWith, recordsOf, until } from './host.ts';
 import { chapter, check, DemonstrationFailure, say, show } from './transcript.ts';
 
 const root = resolve(import.meta.dirname, '../..');

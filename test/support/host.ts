@@ -1,4 +1,4 @@
-// What the demonstration looks up about processes and files of this host.
+// What the demonstration and the measurements look up about processes and files of this host.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,0 +1,86 @@
+// The candidate: the built server, the built library, and the agent that the library starts.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { openApi } from '../demo/api.ts';
+import { endProcess, processesWith } from '../support/host.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import type { Peer } from './peers.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+export interface XksTarget {
+  readonly url: string;
+  readonly host: string;
+  readonly path: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+export interface Ours extends Peer {
+  readonly server: ServerProcess;
+  readonly xks: XksTarget;
+  /** The agent's process, once the library has started it. */
+  agentPid(): number;
+  close(): Promise<void>;
+}
+
+export const ourName = 'DKE';
+
+export const startOurs = async (): Promise<Ours> => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-bench-'));
+  const socket = join(folder, 'agent.sock');
+  const server = await startServerProcess({
+    folder,
+    program: [join(root, 'dist/server/cli/main.js'), 'server'],
+    toml: '[log]\nlevel = "warn"\ndestination = "server.log"\n',
+  });
+  const { call } = openApi({ url: server.url, caFile: server.caFile, token: server.adminToken });
+
+  const group = await call<{ id: string }>('POST', '/api/tde/groups', { name: 'bench' });
+  const { config } = await call<{ config: { pkcs11_toml: string } }>('POST', '/api/tde/applications', {
+    name: 'bench',
+    groupId: group.id,
+  });
+  const configuration = join(folder, 'pkcs11.toml');
+  const own = `ca_file = ${JSON.stringify(server.caFile)}\nlog_dir = ${JSON.stringify(join(folder, 'log'))}\n`;
+  writeFileSync(configuration, `${config.pkcs11_toml.trimEnd()}\n${own}`, { mode: 0o600 });
+
+  const vault = await call<{ id: string }>('POST', '/api/vaults', { name: 'bench' });
+  const key = await call<{ id: string }>('POST', '/api/keys', { name: 'bench', vaultId: vault.id });
+  const made = { name: 'bench', vaultId: vault.id, keyId: key.id };
+  const endpoint = await call<{ id: string; uriPath: string }>('POST', '/api/endpoints', made);
+  const { XksProxyAuthenticationCredential: credential } = await call<{
+    XksProxyAuthenticationCredential: { AccessKeyId: string; RawSecretAccessKey: string };
+  }>('POST', `/api/endpoints/${endpoint.id}/credentials`);
+  const path = `${endpoint.uriPath}/keys/${key.id}/encrypt`;
+
+  const agents = () => processesWith(socket).filter(([, line]) => line.includes('--socket'));
+  return {
+    name: ourName,
+    library: join(root, 'build/provider/1.0/libdke_pkcs11.so'),
+    pin: 'any',
+    environment: { DKE_PKCS11_CONF: configuration, DKE_PKCS11_SOCKET: socket },
+    pid: undefined,
+    stop: () => undefined,
+    server,
+    xks: {
+      url: `${server.url}${path}`,
+      host: new URL(server.url).host,
+      path,
+      accessKeyId: credential.AccessKeyId,
+      secretAccessKey: credential.RawSecretAccessKey,
+    },
+    agentPid: () => {
+      const [first] = agents();
+      if (first === undefined) throw new Error('the agent is not running');
+      return first[0];
+    },
+    close: async () => {
+      for (const [pid] of agents()) await endProcess(pid);
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};

@@ -1,0 +1,109 @@
+// The XKS figure: Encrypt over TLS keep-alive on one CPU, beside a bare node:https handler that echoes a body of the same
+// size on the same CPU. The load generator has the other CPU. Requests per CPU second say what a core can do even when the
+// generator is the slower side.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { request } from 'node:https';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { signXksRequest } from '../support/sign.ts';
+import { type LoadResult, runLoad } from './load.ts';
+import type { Ours } from './ours.ts';
+import { cpuSeconds, pin } from './processes.ts';
+import { median } from './statistics.ts';
+
+const serverCpu = '1';
+const loadCpu = '0';
+
+export interface XksFigure {
+  readonly perSecond: number;
+  /** Requests per second of CPU time that the server used, all threads. */
+  readonly perCpuSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+export interface XksFigures {
+  readonly ours: XksFigure;
+  readonly echo: XksFigure;
+}
+
+const body = JSON.stringify({
+  requestMetadata: {
+    awsPrincipalArn: 'arn:aws:iam::111122223333:user/alice',
+    kmsOperation: 'Encrypt',
+    kmsRequestId: '4112f4d6-db54-4af4-ae30-c55a22a8dfae',
+    kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',
+  },
+  additionalAuthenticatedData: Buffer.from('project=nile,department=marketing').toString('base64'),
+  plaintext: Buffer.alloc(32, 0x5a).toString('base64'),
+  encryptionAlgorithm: 'AES_GCM',
+  ciphertextDataIntegrityValueAlgorithm: 'SHA_256',
+});
+
+const sign = ({ xks }: Ours): Promise<Record<string, string>> =>
+  signXksRequest({
+    host: xks.host,
+    path: xks.path,
+    body,
+    accessKeyId: xks.accessKeyId,
+    secretAccessKey: xks.secretAccessKey,
+  });
+
+/** One request, to see that it is answered with 200, and how long the answer is. */
+const answerSize = async (ours: Ours): Promise<number> => {
+  const headers = await sign(ours);
+  const sent = request(ours.xks.url, { method: 'POST', headers, rejectUnauthorized: false });
+  sent.end(body);
+  const [answer] = (await once(sent, 'response')) as [import('node:http').IncomingMessage];
+  let size = 0;
+  for await (const part of answer) size += (part as Buffer).length;
+  if (answer.statusCode !== 200) throw new Error(`Encrypt was answered with ${answer.statusCode}`);
+  return size;
+};
+
+const load = (pid: number, url: string, headers: Record<string, string>, seconds: number): XksFigure => {
+  const before = cpuSeconds(pid);
+  const result: LoadResult = runLoad({ url, headers, body, connections: 16, seconds, cpus: loadCpu });
+  const used = cpuSeconds(pid) - before;
+  if (result.failed > 0) throw new Error(`${result.failed} requests failed`);
+  const { perSecond, p50Ms, p99Ms } = result;
+  return { perSecond, perCpuSecond: result.requests / used, p50Ms, p99Ms };
+};
+
+const medianOf = (figures: readonly XksFigure[]): XksFigure => ({
+  perSecond: median(figures.map((figure) => figure.perSecond)),
+  perCpuSecond: median(figures.map((figure) => figure.perCpuSecond)),
+  p50Ms: median(figures.map((figure) => figure.p50Ms)),
+  p99Ms: median(figures.map((figure) => figure.p99Ms)),
+});
+
+export const measureXks = async (ours: Ours, rounds: number, seconds: number): Promise<XksFigures> => {
+  const { server } = ours;
+  const pid = server.child.pid;
+  if (pid === undefined) throw new Error('the server is not running');
+  const size = await answerSize(ours);
+  const program = join(import.meta.dirname, 'xks-echo.ts');
+  const keyFile = join(dirname(server.caFile), 'tls.key');
+  const echo = spawn(process.execPath, [program, server.caFile, keyFile, String(size)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    const lines = createInterface({ input: echo.stdout });
+    const [port] = (await once(lines, 'line')) as [string];
+    if (echo.pid === undefined) throw new Error('the echo did not start');
+    for (const each of [pid, echo.pid]) pin(each, serverCpu);
+    const figures = { ours: [] as XksFigure[], echo: [] as XksFigure[] };
+    // The first round warms both up and does not count.
+    for (let round = 0; round <= rounds; round++) {
+      const one = load(echo.pid, `https://127.0.0.1:${port}/`, await sign(ours), seconds);
+      const other = load(pid, ours.xks.url, await sign(ours), seconds);
+      if (round === 0) continue;
+      figures.echo.push(one);
+      figures.ours.push(other);
+    }
+    return { ours: medianOf(figures.ours), echo: medianOf(figures.echo) };
+  } finally {
+    echo.kill();
+  }
+};
