@@ -4,7 +4,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -12,12 +13,15 @@
 namespace dke {
 namespace {
 
-// Blocks are powers of two from 32 bytes to 128 KiB, each behind a header; larger ones are mapped by themselves.
+// Blocks are powers of two from 32 bytes to 128 KiB, each behind a header and aligned to its own size, so that the two halves
+// of a block differ in one bit of their addresses. Larger ones are mapped by themselves.
 constexpr size_t kHeader = 16;
 constexpr size_t kSmallestShift = 5;
 constexpr size_t kLargestShift = 17;
+constexpr size_t kLargest = size_t{1} << kLargestShift;
 constexpr size_t kClasses = kLargestShift - kSmallestShift + 1;
 constexpr uint32_t kOwnMapping = 0xffffffff;
+static_assert(SecureBuffer::kLargest == kLargest - kHeader, "the header's figure is this one");
 
 struct Header {
   uint64_t size;  // what the caller asked for, or the mapping's length
@@ -27,54 +31,65 @@ struct Header {
 static_assert(sizeof(Header) == kHeader, "blocks stay aligned to 16 bytes");
 constexpr uint32_t kGuard = 0x444b4531;
 
+// What a free block holds; the rest of it is zero.
 struct FreeBlock {
   FreeBlock* next;
 };
 
+constexpr size_t BlockSize(size_t size_class) { return size_t{1} << (size_class + kSmallestShift); }
+
 size_t ClassOf(size_t total) {
-  size_t shift = kSmallestShift;
-  while ((size_t{1} << shift) < total) shift++;
-  return shift - kSmallestShift;
+  size_t size_class = 0;
+  while (BlockSize(size_class) < total) size_class++;
+  return size_class;
 }
 
-void* MapSecret(size_t size, bool empty_in_child) {
-  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+// Memory that is left out of core dumps, at an address that is a multiple of `alignment` (a power of two).
+void* MapSecret(size_t size, size_t alignment, bool empty_in_child) {
+  void* mapped = mmap(nullptr, size + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
-  madvise(mapped, size, MADV_DONTDUMP);
-  if (empty_in_child) madvise(mapped, size, MADV_WIPEONFORK);
-  return mapped;
+  uint8_t* const start = static_cast<uint8_t*>(mapped);
+  const size_t before = (alignment - reinterpret_cast<uintptr_t>(start) % alignment) % alignment;
+  if (before != 0) munmap(start, before);
+  if (alignment != before) munmap(start + before + size, alignment - before);
+  madvise(start + before, size, MADV_DONTDUMP);
+  if (empty_in_child) madvise(start + before, size, MADV_WIPEONFORK);
+  return start + before;
 }
 
 class Heap {
  public:
   // A heap that grows by chunks when `growth` is not 0.
-  explicit constexpr Heap(size_t growth) : growth_(growth) {}
+  explicit Heap(size_t growth) : growth_(growth) {}
 
   void AddChunk(void* memory, size_t size) {
-    next_ = static_cast<uint8_t*>(memory);
-    end_ = next_ + size;
-    capacity_ += size;
+    std::lock_guard<std::mutex> lock(mutex_);
+    Divide(memory, size);
+  }
+
+  // From here on chunks are locked, as far as the process's limit allows; those that are there are locked now.
+  void LockChunks() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    lock_chunks_ = true;
+    for (const Chunk& chunk : chunks_) (void)mlock(chunk.memory, chunk.size);
   }
 
   void* Allocate(size_t size) {
     if (size > SIZE_MAX / 2) return nullptr;
-    size_t total = size + kHeader;
-    if (total > (size_t{1} << kLargestShift)) return growth_ == 0 ? nullptr : AllocateOwnMapping(total);
-    size_t size_class = ClassOf(total);
-    size_t block = size_t{1} << (size_class + kSmallestShift);
+    const size_t total = size + kHeader;
+    if (total > kLargest) return growth_ == 0 ? nullptr : AllocateOwnMapping(total);
+    const size_t size_class = ClassOf(total);
     std::lock_guard<std::mutex> lock(mutex_);
-    uint8_t* memory;
-    if (free_[size_class] != nullptr) {
-      memory = reinterpret_cast<uint8_t*>(free_[size_class]);
-      free_[size_class] = free_[size_class]->next;
-      memset(memory, 0, sizeof(FreeBlock));
-    } else {
-      if (static_cast<size_t>(end_ - next_) < block && !Grow()) return nullptr;
-      memory = next_;
-      next_ += block;
+    uint8_t* memory = Take(size_class);
+    if (memory == nullptr) memory = Split(size_class);
+    if (memory == nullptr) {
+      Join();
+      memory = Split(size_class);
     }
-    used_ += block;
-    Header header{size, static_cast<uint32_t>(size_class), kGuard};
+    if (memory == nullptr && Grow()) memory = Split(size_class);
+    if (memory == nullptr) return nullptr;
+    used_ += BlockSize(size_class);
+    const Header header{size, static_cast<uint32_t>(size_class), kGuard};
     memcpy(memory, &header, sizeof header);
     return memory + kHeader;
   }
@@ -90,12 +105,10 @@ class Heap {
       munmap(memory, header.size);
       return;
     }
-    size_t block = size_t{1} << (header.size_class + kSmallestShift);
+    const size_t block = BlockSize(header.size_class);
     Wipe(memory, block);
     std::lock_guard<std::mutex> lock(mutex_);
-    FreeBlock* freed = reinterpret_cast<FreeBlock*>(memory);
-    freed->next = free_[header.size_class];
-    free_[header.size_class] = freed;
+    Put(memory, header.size_class);
     used_ -= block;
   }
 
@@ -109,37 +122,93 @@ class Heap {
     std::lock_guard<std::mutex> lock(mutex_);
     return used_;
   }
-  size_t capacity() const { return capacity_; }
+  size_t capacity() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return capacity_;
+  }
 
  private:
+  struct Chunk {
+    void* memory;
+    size_t size;
+  };
+
+  // Everything below is called with the mutex held.
+
+  void Put(uint8_t* memory, size_t size_class) {
+    FreeBlock* freed = reinterpret_cast<FreeBlock*>(memory);
+    freed->next = free_[size_class];
+    free_[size_class] = freed;
+  }
+
+  uint8_t* Take(size_t size_class) {
+    FreeBlock* block = free_[size_class];
+    if (block == nullptr) return nullptr;
+    free_[size_class] = block->next;
+    block->next = nullptr;
+    return reinterpret_cast<uint8_t*>(block);
+  }
+
+  // A block of this class from the smallest larger one that is free.
+  uint8_t* Split(size_t size_class) {
+    for (size_t larger = size_class; larger < kClasses; larger++) {
+      uint8_t* memory = Take(larger);
+      if (memory == nullptr) continue;
+      while (larger > size_class) {
+        larger--;
+        Put(memory + BlockSize(larger), larger);
+      }
+      return memory;
+    }
+    return nullptr;
+  }
+
+  // Puts free halves together again. Only when nothing large enough is left: a block is mostly wanted again in its own size.
+  void Join() {
+    for (size_t size_class = 0; size_class + 1 < kClasses; size_class++) {
+      std::vector<uint8_t*> blocks;
+      while (uint8_t* memory = Take(size_class)) blocks.push_back(memory);
+      std::sort(blocks.begin(), blocks.end());
+      const uintptr_t half = BlockSize(size_class);
+      for (size_t i = 0; i < blocks.size(); i++) {
+        const uintptr_t address = reinterpret_cast<uintptr_t>(blocks[i]);
+        const bool both = (address & half) == 0 && i + 1 < blocks.size() && blocks[i + 1] == blocks[i] + half;
+        Put(blocks[i], both ? size_class + 1 : size_class);
+        if (both) i++;
+      }
+    }
+  }
+
+  void Divide(void* memory, size_t size) {
+    chunks_.push_back({memory, size});
+    capacity_ += size;
+    // The last one first, so that the chunk is used from its start.
+    for (size_t at = size; at >= kLargest; at -= kLargest) Put(static_cast<uint8_t*>(memory) + at - kLargest, kClasses - 1);
+  }
+
+  bool Grow() {
+    if (growth_ == 0) return false;
+    void* memory = MapSecret(growth_, kLargest, false);
+    if (memory == nullptr) return false;
+    if (lock_chunks_) (void)mlock(memory, growth_);
+    Divide(memory, growth_);
+    return true;
+  }
+
   void* AllocateOwnMapping(size_t total) {
-    void* memory = MapSecret(total, false);
+    void* memory = MapSecret(total, 4096, false);
     if (memory == nullptr) return nullptr;
     Header header{total, kOwnMapping, kGuard};
     memcpy(memory, &header, sizeof header);
     return static_cast<uint8_t*>(memory) + kHeader;
   }
 
-  // What is left of the old chunk is lost: at most one block of the largest class.
-  bool Grow() {
-    if (growth_ == 0) return false;
-    void* memory = MapSecret(growth_, false);
-    if (memory == nullptr) return false;
-    // Locked as far as the limit allows; the key arena took its share first or takes it from what this leaves.
-    if (lock_chunks_) (void)mlock(memory, growth_);
-    AddChunk(memory, growth_);
-    return true;
-  }
-
   std::mutex mutex_;
   FreeBlock* free_[kClasses] = {};
-  uint8_t* next_ = nullptr;
-  uint8_t* end_ = nullptr;
+  std::vector<Chunk> chunks_;
   size_t capacity_ = 0;
   size_t used_ = 0;
   const size_t growth_;
-
- public:
   // Off until the key arena has been locked, so that libcrypto's own memory never takes the arena's share of the limit.
   bool lock_chunks_ = false;
 };
@@ -156,7 +225,7 @@ Heap& CryptoHeap() {
 
 std::mutex initialize_mutex;
 bool initialized = false;
-bool arena_locked = false;
+std::atomic<bool> arena_locked{false};
 
 void* CryptoAllocate(size_t size, const char*, int) { return size == 0 ? nullptr : CryptoHeap().Allocate(size); }
 void CryptoFree(void* pointer, const char*, int) { CryptoHeap().Free(pointer); }
@@ -186,7 +255,8 @@ Result<MemoryStatus> InitializeMemory(size_t arena_bytes, bool allow_unlocked) {
   if (arena_bytes < (size_t{1} << 17) || arena_bytes > (size_t{1} << 32)) {
     return BadArgument("the key arena must have 128 KiB to 4 GiB");
   }
-  void* memory = MapSecret(arena_bytes, true);
+  arena_bytes -= arena_bytes % kLargest;
+  void* memory = MapSecret(arena_bytes, kLargest, true);
   if (memory == nullptr) return Status(Code::kInternal, "no memory for the key arena");
   arena_locked = mlock(memory, arena_bytes) == 0;
   if (!arena_locked && !allow_unlocked) {
@@ -198,7 +268,7 @@ Result<MemoryStatus> InitializeMemory(size_t arena_bytes, bool allow_unlocked) {
                       std::to_string(limit.rlim_cur / 1024) + " KiB. Raise it (ulimit -l, or LimitMEMLOCK= in the systemd unit)");
   }
   KeyArena().AddChunk(memory, arena_bytes);
-  CryptoHeap().lock_chunks_ = arena_locked;
+  if (arena_locked) CryptoHeap().LockChunks();
   initialized = true;
   return KeyArenaStatus();
 }

@@ -19,7 +19,7 @@ struct MemoryStatus {
   bool locked = false;
 };
 
-// Reserves the key arena, once per process; later calls answer the status. Must run before any key is made.
+// Reserves the key arena (whole steps of 128 KiB), once per process; later calls answer the status. Must run before any key is made.
 Result<MemoryStatus> InitializeMemory(size_t arena_bytes, bool allow_unlocked);
 MemoryStatus KeyArenaStatus();
 
@@ -33,7 +33,9 @@ void Wipe(void* data, size_t size);
 class SecureBuffer {
  public:
   SecureBuffer() = default;
-  // kMemoryLock when the arena is not there, kInternal when it is full.
+  // The longest one that the arena can hold.
+  static constexpr size_t kLargest = (size_t{1} << 17) - 16;
+  // kMemoryLock when the arena is not there, kInternal when it is full or `size` is more than kLargest.
   static Result<SecureBuffer> Make(size_t size);
   static Result<SecureBuffer> CopyOf(const void* data, size_t size);
 

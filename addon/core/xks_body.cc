@@ -130,6 +130,11 @@ class Check {
       if (least > 0) Refuse(kValidation, std::string(name) + " has the wrong length");
       return SecureBuffer();
     }
+    // Longer than any member that is allowed, even with many escapes.
+    if (found.text.size() > SecureBuffer::kLargest) {
+      Refuse(too_long, std::string(name) + " is longer than supported");
+      return SecureBuffer();
+    }
     Result<SecureBuffer> memory = SecureBuffer::Make(found.text.size());
     if (!memory.ok()) {
       Refuse("InternalException", "out of memory for keys");
