@@ -7,11 +7,6 @@
 namespace dke {
 namespace {
 
-// Memory of the crypto heap: wiped when it is given back.
-struct CryptoFree {
-  void operator()(uint8_t* memory) const { OPENSSL_free(memory); }
-};
-
 constexpr size_t kBlock = 16;
 constexpr size_t kMaxMessage = size_t{1} << 30;
 
@@ -192,7 +187,7 @@ Result<std::unique_ptr<CipherOperation>> CipherOperation::Begin(KeyRef ref, Dire
   DKE_RETURN_IF_ERROR(CheckCipherParameters(parameters));
   KeyPtr key = FindKey(ref);
   if (key == nullptr) return BadKey();
-  if (!Row(key->description.kind).secret || key->description.kind == KeyKind::kGeneric) return WrongKeyType();
+  if (key->description.kind != KeyKind::kAes) return WrongKeyType();
   std::unique_ptr<CipherOperation> operation(new CipherOperation(std::move(key), direction, parameters));
   if (parameters.aad_length != 0) {
     operation->aad_.assign(parameters.aad, parameters.aad + parameters.aad_length);
@@ -207,6 +202,15 @@ Status CipherOperation::Start() {
   context_.reset(EVP_CIPHER_CTX_new());
   if (context_ == nullptr) return CryptoFailure("cipher context");
   return Arm(context_.get(), *key, direction_, parameters_, true);
+}
+
+// A released key's schedule does not outlive the moment in which its end is noticed.
+Status CipherOperation::CheckKey() {
+  KeyUse key(key_);
+  if (key) return {};
+  context_.reset();
+  last_.reset();
+  return BadKey();
 }
 
 size_t CipherOperation::OneShotLength(size_t input_length) const { return CipherLength(direction_, parameters_, input_length); }
@@ -244,16 +248,14 @@ size_t CipherOperation::FinalLength() const {
 }
 
 Result<size_t> CipherOperation::Update(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length) {
+  if (last_ != nullptr) return BadArgument("the operation waits for its final call");
   if (input_length > kMaxMessage || total_ + input_length > kMaxMessage) return DataLength("the input is longer than 2^30 bytes");
   if (output_length < UpdateLength(input_length)) return BufferTooSmall();
   if (parameters_.mode == CipherMode::kCtr && CounterRunsOver(parameters_, total_ + input_length)) {
     return DataLength("the counter would run over");
   }
+  DKE_RETURN_IF_ERROR(CheckKey());
   if (!started()) DKE_RETURN_IF_ERROR(Start());
-  {
-    KeyUse key(key_);
-    if (!key) return BadKey();
-  }
   if (parameters_.mode == CipherMode::kGcm && direction_ == Direction::kDecrypt) {
     held_.insert(held_.end(), input, input + input_length);
     total_ += input_length;
@@ -271,11 +273,8 @@ Result<size_t> CipherOperation::Update(const uint8_t* input, size_t input_length
 Result<size_t> CipherOperation::Final(uint8_t* output, size_t output_length) {
   const CipherRow& row = Row(parameters_.mode);
   const bool gcm = parameters_.mode == CipherMode::kGcm;
+  DKE_RETURN_IF_ERROR(CheckKey());
   if (!started()) DKE_RETURN_IF_ERROR(Start());
-  {
-    KeyUse key(key_);
-    if (!key) return BadKey();
-  }
   if (row.whole_blocks && !(row.padded && direction_ == Direction::kEncrypt)) {
     if (total_ % kBlock != 0 || (row.padded && total_ == 0)) return DataLength("the input is not a multiple of 16 bytes");
   }
@@ -284,19 +283,12 @@ Result<size_t> CipherOperation::Final(uint8_t* output, size_t output_length) {
     if (output_length < FinalLength()) return BufferTooSmall();
     return RunMessage(context_.get(), direction_, parameters_, held_.data(), held_.size(), output);
   }
+  if (row.padded && direction_ == Direction::kDecrypt) return FinalPadded(output, output_length);
+  if (output_length < FinalLength()) return BufferTooSmall();
   uint8_t last[kBlock];
   int written = 0;
-  if (!(row.padded && direction_ == Direction::kDecrypt) && output_length < FinalLength()) return BufferTooSmall();
-  if (EVP_CipherFinal_ex(context_.get(), last, &written) != 1) {
-    (void)CryptoFailure("");
-    return AuthenticationFailed();
-  }
+  if (EVP_CipherFinal_ex(context_.get(), last, &written) != 1) return CryptoFailure("cipher");
   size_t length = static_cast<size_t>(written);
-  // A padded message's last piece is known only now, and the context has given it away: the caller must bring a block.
-  if (output_length < length) {
-    Wipe(last, sizeof last);
-    return BufferTooSmall();
-  }
   memcpy(output, last, length);
   Wipe(last, sizeof last);
   if (gcm) {
@@ -306,6 +298,25 @@ Result<size_t> CipherOperation::Final(uint8_t* output, size_t output_length) {
     length += parameters_.tag_length;
   }
   return length;
+}
+
+// The length of a padded message's last piece is known only when the context has given it away: it is kept until the caller
+// brings room for it.
+Result<size_t> CipherOperation::FinalPadded(uint8_t* output, size_t output_length) {
+  if (last_ == nullptr) {
+    std::unique_ptr<uint8_t, CryptoFree> block(static_cast<uint8_t*>(OPENSSL_malloc(kBlock)));
+    if (block == nullptr) return CryptoFailure("memory");
+    int written = 0;
+    if (EVP_CipherFinal_ex(context_.get(), block.get(), &written) != 1) {
+      (void)CryptoFailure("");
+      return AuthenticationFailed();
+    }
+    last_ = std::move(block);
+    last_length_ = static_cast<size_t>(written);
+  }
+  if (output_length < last_length_) return BufferTooSmall();
+  memcpy(output, last_.get(), last_length_);
+  return last_length_;
 }
 
 }  // namespace dke

@@ -2,6 +2,8 @@
 // pieces. Decryption in GCM holds everything back until the tag has been checked.
 #pragma once
 
+#include <openssl/crypto.h>
+
 #include <memory>
 #include <vector>
 
@@ -9,6 +11,11 @@
 #include "operation.h"
 
 namespace dke {
+
+// Memory of the crypto heap: wiped when it is given back.
+struct CryptoFree {
+  void operator()(uint8_t* memory) const { OPENSSL_free(memory); }
+};
 
 struct CipherParameters {
   CipherMode mode;
@@ -47,6 +54,8 @@ class CipherOperation : public Operation {
  private:
   CipherOperation(KeyPtr key, Direction direction, const CipherParameters& parameters);
   Status Start();
+  Status CheckKey();
+  Result<size_t> FinalPadded(uint8_t* output, size_t output_length);
 
   KeyPtr key_;
   const Direction direction_;
@@ -56,6 +65,9 @@ class CipherOperation : public Operation {
   size_t total_ = 0;
   // GCM decryption: the ciphertext so far, held back.
   std::vector<uint8_t> held_;
+  // Padded decryption: the last piece, when the caller's buffer was too small for it.
+  std::unique_ptr<uint8_t, CryptoFree> last_;
+  size_t last_length_ = 0;
 };
 
 }  // namespace dke

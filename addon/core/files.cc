@@ -36,7 +36,8 @@ Status FileFailure(const char* what, const std::string& path) {
 }
 
 Result<File> OpenSecretFile(const std::string& path, const char* wanted_mode) {
-  File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  // Without blocking: a pipe in the file's place is refused below, not waited for.
+  File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (file.fd() < 0) {
     if (errno == ELOOP) return Status(Code::kPermission, path + " is a symbolic link: name the file itself");
     return FileFailure("open", path);
