@@ -13,9 +13,12 @@ import { dirname, join } from 'node:path';
 declare const keyRefBrand: unique symbol;
 declare const operationRefBrand: unique symbol;
 
-/** A key in the addon's key table: process-wide, usable from every thread, never reused within a process. */
+/**
+ * A key in the addon's key table: process-wide, usable from every thread, never reused within a process. A key that is not
+ * released goes with the thread (the Node environment) that made it.
+ */
 export type KeyRef = number & { readonly [keyRefBrand]: true };
-/** A running multi-part operation inside the addon. Ends by `operationFinal` or `operationCancel`. */
+/** A running multi-part operation inside the addon, known to the thread that began it. Ends by its final call or `operationCancel`. */
 export type OperationRef = number & { readonly [operationRefBrand]: true };
 
 export type CoreErrorCode =
@@ -231,6 +234,7 @@ export interface Core {
   // --- keys -------------------------------------------------------------------------------------------------------
   generateAes(bits: 128 | 192 | 256): KeyRef;
   generateGeneric(bytes: number): KeyRef;
+  /** A key encryption key: it seals and opens records and is the start of derived keys; it ciphers, wraps and signs nothing. */
   generateKek(): KeyRef;
   generateRsa(bits: number): KeyRef;
   generateEc(curve: Curve): KeyRef;

@@ -1,6 +1,14 @@
 // The module's entry: one environment's state, and every file's functions.
+#include "../core/key_table.h"
+#include "../core/operation.h"
 #include "../core/secure_buffer.h"
 #include "binding.h"
+
+dke::Environment::~Environment() {
+  DropOperationsOf(ThisThread());
+  ReleaseBodies();
+  ReleaseKeysOf(ThisThread());
+}
 
 namespace {
 

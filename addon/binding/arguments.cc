@@ -5,6 +5,14 @@
 
 namespace dke {
 
+void ThrowOutOfMemory(napi_env env) {
+  try {
+    Fail(Napi::Env(env), "internal", "out of memory");
+  } catch (const Napi::Error& error) {
+    error.ThrowAsJavaScriptException();
+  }
+}
+
 void Fail(Napi::Env env, const Status& status) { Fail(env, CodeName(status.code()), status.message()); }
 
 bool Arguments::has(size_t index) const {
@@ -30,8 +38,8 @@ double Arguments::NumberOf(napi_value value) const {
   return number;
 }
 
-int64_t Arguments::Integer(size_t index, int64_t least, int64_t most) const {
-  const double number = Number(index);
+int64_t Arguments::IntegerOf(napi_value value, int64_t least, int64_t most) const {
+  const double number = NumberOf(value);
   if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most)) || number != std::floor(number)) {
     Refuse("a number is out of range");
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ class Arguments {
   Bytes ReadBytes(size_t index) const { return BytesOf(at(index)); }
   double Number(size_t index) const { return NumberOf(at(index)); }
   // A whole number within bounds.
-  int64_t Integer(size_t index, int64_t least, int64_t most) const;
+  int64_t Integer(size_t index, int64_t least, int64_t most) const { return IntegerOf(at(index), least, most); }
   KeyRef Key(size_t index) const { return static_cast<KeyRef>(Integer(index, 0, int64_t{1} << 53)); }
   OperationRef Running(size_t index) const { return static_cast<OperationRef>(Integer(index, 0, int64_t{1} << 53)); }
   bool Boolean(size_t index) const;
@@ -48,6 +49,7 @@ class Arguments {
   napi_value Member(napi_value object, const char* name) const;
   Bytes BytesOf(napi_value value) const;
   double NumberOf(napi_value value) const;
+  int64_t IntegerOf(napi_value value, int64_t least, int64_t most) const;
   std::string TextOf(napi_value value) const;
   // Copies at most `capacity - 1` characters; longer text is cut, which no name of ours survives.
   size_t ShortText(napi_value value, char* out, size_t capacity) const;
@@ -79,6 +81,9 @@ class Arguments {
   napi_value values_[kMax] = {};
 };
 
+// As a CoreError that is thrown when the call returns to JavaScript.
+void ThrowOutOfMemory(napi_env env);
+
 using Handler = napi_value (*)(const Arguments&);
 
 // Gives a handler the shape Node-API calls: the one place where a C++ exception becomes a JavaScript one.
@@ -88,8 +93,10 @@ napi_value Call(napi_env env, napi_callback_info info) {
     return handler(Arguments(env, info));
   } catch (const Napi::Error& error) {
     error.ThrowAsJavaScriptException();
-    return nullptr;
+  } catch (const std::bad_alloc&) {
+    ThrowOutOfMemory(env);
   }
+  return nullptr;
 }
 
 template <Handler handler>

@@ -10,10 +10,18 @@
 
 namespace dke {
 
-// State of one Node environment (the main thread and each worker have their own).
+// State of one Node environment (the main thread and each worker have their own). When it ends, everything that its thread
+// has made and not given back goes with it.
 struct Environment {
+  Environment() = default;
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment();
   Napi::FunctionReference error_class;
 };
+
+// Drops the parsed request bodies of this thread.
+void ReleaseBodies();
 
 // Throws the CoreError that core.ts registered, with one of its codes. The message holds no data.
 [[noreturn]] void Fail(Napi::Env env, const char* code, const std::string& message);

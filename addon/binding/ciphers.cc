@@ -21,10 +21,10 @@ CipherParameters ReadCipher(const Arguments& arguments, size_t index) {
     parameters.iv_length = iv.size;
   }
   if (row->mode == CipherMode::kCtr) {
-    if (napi_value bits = arguments.Member(object, "counterBits")) parameters.counter_bits = static_cast<int>(arguments.NumberOf(bits));
+    if (napi_value bits = arguments.Member(object, "counterBits")) parameters.counter_bits = static_cast<int>(arguments.IntegerOf(bits, 1, 128));
   }
   if (row->mode == CipherMode::kGcm) {
-    parameters.tag_length = static_cast<size_t>(arguments.NumberOf(arguments.Member(object, "tagLength")));
+    parameters.tag_length = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "tagLength"), 12, 16));
     if (napi_value aad = arguments.Member(object, "aad")) {
       const Bytes bytes = arguments.BytesOf(aad);
       parameters.aad = bytes.data;

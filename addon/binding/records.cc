@@ -14,11 +14,7 @@ void ReadId(const Arguments& arguments, napi_value value, uint8_t (&out)[16]) {
 }
 
 uint32_t ReadU32(const Arguments& arguments, napi_value value) {
-  const double number = arguments.NumberOf(value);
-  if (!(number >= 0 && number <= 4294967295.0) || number != static_cast<double>(static_cast<uint32_t>(number))) {
-    arguments.Refuse("a version or epoch has 32 bits");
-  }
-  return static_cast<uint32_t>(number);
+  return static_cast<uint32_t>(arguments.IntegerOf(value, 0, 0xffffffff));
 }
 
 RecordContext ReadContext(const Arguments& arguments, size_t index) {
@@ -96,7 +92,7 @@ napi_value Certificate(const Arguments& arguments) {
     names.push_back(arguments.TextOf(name));
   }
   const std::string key_path = arguments.TextOf(arguments.Member(object, "keyPath"));
-  const int days = static_cast<int>(arguments.NumberOf(arguments.Member(object, "days")));
+  const int days = static_cast<int>(arguments.IntegerOf(arguments.Member(object, "days"), 1, 3650));
   return arguments.ReturnText(arguments.Unwrap(CreateSelfSignedCertificate(key_path, names, days)));
 }
 

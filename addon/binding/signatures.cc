@@ -16,7 +16,7 @@ SignatureParameters ReadSignature(const Arguments& arguments, size_t index) {
   } else if (algorithm == "rsa-pss") {
     parameters.algorithm = SignatureAlgorithm::kRsaPss;
     parameters.mgf_digest = arguments.DigestOf(arguments.Member(object, "mgfDigest"));
-    parameters.salt_length = static_cast<int>(arguments.NumberOf(arguments.Member(object, "saltLength")));
+    parameters.salt_length = static_cast<int>(arguments.IntegerOf(arguments.Member(object, "saltLength"), 0, 4096));
     if (napi_value prehashed = arguments.Member(object, "prehashed")) parameters.prehashed = arguments.BooleanOf(prehashed);
   } else if (algorithm == "ecdsa") {
     parameters.algorithm = SignatureAlgorithm::kEcdsa;

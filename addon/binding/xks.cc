@@ -12,7 +12,11 @@ namespace {
 
 struct Bodies {
   std::mutex mutex;
-  std::unordered_map<uint64_t, std::unique_ptr<XksBody>> waiting;
+  struct Waiting {
+    std::unique_ptr<XksBody> body;
+    Owner owner;
+  };
+  std::unordered_map<uint64_t, Waiting> waiting;
   uint64_t next = 1;
 };
 Bodies& Parsed() {
@@ -26,7 +30,7 @@ std::unique_ptr<XksBody> Take(const Arguments& arguments, size_t index) {
   std::lock_guard<std::mutex> lock(bodies.mutex);
   auto found = bodies.waiting.find(number);
   if (found == bodies.waiting.end()) return nullptr;
-  std::unique_ptr<XksBody> body = std::move(found->second);
+  std::unique_ptr<XksBody> body = std::move(found->second.body);
   bodies.waiting.erase(found);
   return body;
 }
@@ -110,7 +114,7 @@ napi_value Parse(const Arguments& arguments) {
   {
     std::lock_guard<std::mutex> lock(bodies.mutex);
     number = bodies.next++;
-    bodies.waiting.emplace(number, std::move(reading.body));
+    bodies.waiting.emplace(number, Bodies::Waiting{std::move(reading.body), ThisThread()});
   }
   arguments.Set(object, "body", arguments.ReturnNumber(static_cast<double>(number)));
   return object;
@@ -136,6 +140,14 @@ napi_value ReleaseBody(const Arguments& arguments) {
 }
 
 }  // namespace
+
+void ReleaseBodies() {
+  Bodies& bodies = Parsed();
+  std::lock_guard<std::mutex> lock(bodies.mutex);
+  for (auto entry = bodies.waiting.begin(); entry != bodies.waiting.end();) {
+    entry = entry->second.owner == ThisThread() ? bodies.waiting.erase(entry) : std::next(entry);
+  }
+}
 
 void RegisterXks(Napi::Env env, Napi::Object exports) {
   Define<SigningKey>(env, exports, "sigv4SigningKey");

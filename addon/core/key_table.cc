@@ -91,6 +91,21 @@ KeyPtr FindKey(KeyRef ref) {
   return found == table.keys.end() ? nullptr : found->second;
 }
 
+namespace {
+
+void Kill(Key& key) {
+  std::lock_guard<std::mutex> lock(key.mutex);
+  key.alive = false;
+  key.secret.Release();
+  key.pkey.reset();
+  for (auto& directions : key.contexts) {
+    for (auto& context : directions) context.reset();
+  }
+  for (auto& mac : key.macs) mac.reset();
+}
+
+}  // namespace
+
 void ReleaseKey(KeyRef ref) {
   KeyPtr key;
   {
@@ -101,14 +116,24 @@ void ReleaseKey(KeyRef ref) {
     key = std::move(found->second);
     table.keys.erase(found);
   }
-  std::lock_guard<std::mutex> lock(key->mutex);
-  key->alive = false;
-  key->secret.Release();
-  key->pkey.reset();
-  for (auto& directions : key->contexts) {
-    for (auto& context : directions) context.reset();
+  Kill(*key);
+}
+
+void ReleaseKeysOf(Owner owner) {
+  std::vector<KeyPtr> released;
+  {
+    Table& table = KeyTable();
+    std::unique_lock<std::shared_mutex> lock(table.mutex);
+    for (auto entry = table.keys.begin(); entry != table.keys.end();) {
+      if (entry->second->owner == owner) {
+        released.push_back(std::move(entry->second));
+        entry = table.keys.erase(entry);
+      } else {
+        ++entry;
+      }
+    }
   }
-  for (auto& mac : key->macs) mac.reset();
+  for (const KeyPtr& key : released) Kill(*key);
 }
 
 size_t KeyCount() {
@@ -211,7 +236,7 @@ Result<std::vector<uint8_t>> ExportPublicKey(KeyRef ref) {
 Result<std::vector<uint8_t>> CheckValue(KeyRef ref) {
   KeyUse key(ref);
   if (!key) return BadKey();
-  if (!key.is_secret()) return WrongKeyType();
+  if (!key.is_data_key()) return WrongKeyType();
   uint8_t out[64] = {};
   if (key.is_aes()) {
     // PKCS#11 2.40, 4.9.1: the first three bytes of one zero block under the key.

@@ -1,6 +1,7 @@
 // The keys of this process, behind numbers. Usable from every thread.
 //
-// A number is given once and never again. `Release` wipes the key at once: who still holds the Key object finds it dead.
+// A number is given once and never again. `Release` wipes the key at once: who still holds the Key object finds it dead. A key
+// that is not released goes with the thread that made it.
 // Secret keys are raw bytes in the key arena. Private keys are libcrypto objects: their numbers live in the crypto heap
 // (secure_buffer.h), which is wiped and not dumped, and locked as far as the process's limit allows.
 #pragma once
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "algorithms.h"
+#include "owner.h"
 #include "secure_buffer.h"
 #include "status.h"
 
@@ -55,6 +57,7 @@ struct Key {
   KeyDescription description;
   SecureBuffer secret;
   EvpPkeyPtr pkey;
+  const Owner owner = ThisThread();
   bool alive = true;
   std::mutex mutex;
 
@@ -69,6 +72,7 @@ Result<KeyRef> AddPkey(EvpPkeyPtr pkey, bool is_private);
 // Null when the reference is unknown or released.
 KeyPtr FindKey(KeyRef ref);
 void ReleaseKey(KeyRef ref);
+void ReleaseKeysOf(Owner owner);
 size_t KeyCount();
 
 Result<KeyRef> GenerateAes(int bits);
@@ -99,7 +103,9 @@ class KeyUse {
   Key* operator->() const { return key_.get(); }
   Key& operator*() const { return *key_; }
   bool is_secret() const { return key_ && Row(key_->description.kind).secret; }
-  bool is_aes() const { return is_secret() && key_->description.kind != KeyKind::kGeneric; }
+  bool is_aes() const { return key_ && key_->description.kind == KeyKind::kAes; }
+  // A secret key for data: a KEK seals and opens records, and is the start of derived keys, nothing else.
+  bool is_data_key() const { return is_secret() && key_->description.kind != KeyKind::kKek; }
 
  private:
   void Drop() {

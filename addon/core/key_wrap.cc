@@ -65,6 +65,8 @@ Result<SecureBuffer> UnwrapData(KeyRef wrapping, const uint8_t* wrapped, size_t 
 Result<std::vector<uint8_t>> WrapKey(KeyRef wrapping, KeyRef ref, bool padded) {
   KeyPtr key = FindKey(ref);
   if (key == nullptr) return BadKey();
+  // Under a key whose value the caller knows, a wrapped KEK would be an open one.
+  if (key->description.kind == KeyKind::kKek) return WrongKeyType();
   Result<SecureBuffer> value = ExportKey(key);
   if (!value.ok()) return value.status();
   return WrapData(wrapping, value.value().data(), value.value().size(), padded);

@@ -31,7 +31,7 @@ Result<EvpMacCtxPtr> Keyed(const Key& key, const MacParameters& parameters) {
 
 Status CheckKey(const KeyUse& key, const MacParameters& parameters) {
   if (!key) return BadKey();
-  if (!key.is_secret() || (parameters.cmac && !key.is_aes())) return WrongKeyType();
+  if (!key.is_data_key() || (parameters.cmac && !key.is_aes())) return WrongKeyType();
   return {};
 }
 
@@ -72,14 +72,20 @@ Result<std::unique_ptr<MacOperation>> MacOperation::Begin(KeyRef ref, const MacP
 
 Status MacOperation::Update(const uint8_t* input, size_t input_length) {
   KeyUse key(key_);
-  if (!key) return BadKey();
+  if (!key) {
+    context_.reset();  // what it holds of the key goes, too
+    return BadKey();
+  }
   if (input_length != 0 && EVP_MAC_update(context_.get(), input, input_length) != 1) return CryptoFailure("MAC");
   return {};
 }
 
 Result<size_t> MacOperation::Final(uint8_t* output, size_t output_length) {
   KeyUse key(key_);
-  if (!key) return BadKey();
+  if (!key) {
+    context_.reset();  // what it holds of the key goes, too
+    return BadKey();
+  }
   if (output_length < MacLength(parameters_)) return BufferTooSmall();
   size_t written = 0;
   if (EVP_MAC_final(context_.get(), output, &written, output_length) != 1) return CryptoFailure("MAC");

@@ -13,6 +13,7 @@ constexpr unsigned kSlotBits = 22;
 struct Slot {
   std::unique_ptr<Operation> operation;
   uint64_t generation = 0;
+  Owner owner = 0;
 };
 struct Table {
   std::mutex mutex;
@@ -50,6 +51,7 @@ OperationRef AddOperation(std::unique_ptr<Operation> operation) {
   Slot& slot = table.slots[index];
   slot.generation++;
   slot.operation = std::move(operation);
+  slot.owner = ThisThread();
   table.count++;
   return slot.generation << kSlotBits | index;
 }
@@ -58,7 +60,9 @@ Operation* FindOperation(OperationRef ref, OperationType type) {
   Table& table = OperationTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   Slot* slot = SlotOf(table, ref);
-  return slot != nullptr && slot->operation->type() == type ? slot->operation.get() : nullptr;
+  // Another thread's operation is as unknown as a dropped one: its owner may be ending it at this moment.
+  if (slot == nullptr || slot->owner != ThisThread()) return nullptr;
+  return slot->operation->type() == type ? slot->operation.get() : nullptr;
 }
 
 void DropOperation(OperationRef ref) {
@@ -66,10 +70,23 @@ void DropOperation(OperationRef ref) {
   Table& table = OperationTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   Slot* slot = SlotOf(table, ref);
-  if (slot == nullptr) return;
+  if (slot == nullptr || slot->owner != ThisThread()) return;
   dropped = std::move(slot->operation);
   table.free.push_back(static_cast<uint32_t>(ref & ((1u << kSlotBits) - 1)));
   table.count--;
+}
+
+void DropOperationsOf(Owner owner) {
+  std::vector<std::unique_ptr<Operation>> dropped;
+  Table& table = OperationTable();
+  std::lock_guard<std::mutex> lock(table.mutex);
+  for (size_t index = 0; index < table.slots.size(); index++) {
+    Slot& slot = table.slots[index];
+    if (slot.operation == nullptr || slot.owner != owner) continue;
+    dropped.push_back(std::move(slot.operation));
+    table.free.push_back(static_cast<uint32_t>(index));
+    table.count--;
+  }
 }
 
 size_t OperationCount() {

@@ -1,9 +1,11 @@
-// Running multi-part operations, behind numbers. A number is given once; each belongs to the thread that made it.
+// Running multi-part operations, behind numbers. A number is given once; each belongs to the thread that made it and goes with
+// it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "owner.h"
 #include "status.h"
 
 namespace dke {
@@ -28,6 +30,7 @@ OperationRef AddOperation(std::unique_ptr<Operation> operation);
 // Null when the reference is unknown or of another type.
 Operation* FindOperation(OperationRef ref, OperationType type);
 void DropOperation(OperationRef ref);
+void DropOperationsOf(Owner owner);
 size_t OperationCount();
 
 }  // namespace dke

@@ -15,7 +15,7 @@ Result<KeyRef> SigV4SigningKey(KeyRef secret, const std::string& date, const std
   {
     KeyUse key(secret);
     if (!key) return BadKey();
-    if (!key.is_secret()) return WrongKeyType();
+    if (!key.is_data_key()) return WrongKeyType();
     first = SecureBuffer::Make(4 + key->secret.size());
     if (!first.ok()) return first.status();
     memcpy(first.value().data(), "AWS4", 4);
