@@ -118,8 +118,12 @@ Result<std::vector<uint8_t>> SealRecord(KeyRef kek, const RecordContext& context
 }
 
 Result<RecordHead> PeekRecord(const uint8_t* record, size_t size) {
-  if (size < kHead + 2 + kTag || memcmp(record, kMagic, sizeof kMagic) != 0) return Status(Code::kFormat, "this is no key record");
-  if (record[kAtSuite] != kSuite || record[kAtFlags] != kFlags) return Status(Code::kFormat, "the key record is of an unknown suite");
+  if (size < sizeof kMagic || memcmp(record, kMagic, sizeof kMagic - 1) != 0) return Status(Code::kFormat, "this is no key record");
+  if (record[3] != kMagic[3]) return Status(Code::kFormat, "the key record is of a format that this version does not know: use the version that wrote it");
+  if (size < kHead + 2 + kTag) return Status(Code::kFormat, "the key record is cut short");
+  if (record[kAtSuite] != kSuite || record[kAtFlags] != kFlags) {
+    return Status(Code::kFormat, "the key record is of a suite that this version does not know: use the version that wrote it");
+  }
   return RecordHead{GetU32(record + kAtEpoch), GetU32(record + kAtVersion)};
 }
 

@@ -86,7 +86,7 @@ Result<OpenSlots> Open(const std::string& path) {
   uint8_t head[12];
   DKE_RETURN_IF_ERROR(ReadAt(slots.file, path, head, sizeof head, 0));
   if (memcmp(head, kMagic, sizeof kMagic) != 0) return Status(Code::kFormat, path + " is not a root key file");
-  if (GetU32(head + 8) != kFormat) return Status(Code::kFormat, path + " is a root key file of a newer format: use a newer version");
+  if (GetU32(head + 8) != kFormat) return Status(Code::kFormat, path + " is a root key file of a format that this version does not know: use the version that wrote it");
   for (int index = 0; index < 2; index++) {
     Status read = ReadSlot(slots, path, index);
     if (!read.ok()) {
@@ -96,6 +96,10 @@ Result<OpenSlots> Open(const std::string& path) {
   }
   if (slots.epochs[0] == 0 && slots.epochs[1] == 0) {
     return Status(Code::kFormat, path + " holds no whole root key: restore it from its copy");
+  }
+  if (slots.epochs[0] == slots.epochs[1]) {
+    ReleaseSlots(slots);
+    return Status(Code::kFormat, path + " holds one epoch twice: restore it from its copy");
   }
   return slots;
 }
@@ -159,7 +163,9 @@ Result<RootSlot> AddRootEpoch(const std::string& path) {
   ReleaseSlots(slots);
   if (slots.keys[0] != 0 && slots.keys[1] != 0) return BadArgument("the root file already holds two epochs: erase the older one first");
   const int free = slots.keys[0] == 0 ? 0 : 1;
-  const uint32_t epoch = std::max(slots.epochs[0], slots.epochs[1]) + 1;
+  const uint32_t newest = std::max(slots.epochs[0], slots.epochs[1]);
+  if (newest == UINT32_MAX) return BadArgument("the root file has had its last epoch");
+  const uint32_t epoch = newest + 1;
   Result<File> file = OpenForWriting(slots, path);
   if (!file.ok()) return file.status();
   Result<RootSlot> written = FreshSlot(file.value(), path, free, epoch);

@@ -1,0 +1,237 @@
+// Key records, format 1, against the vectors of addon/FORMAT.md: exact bytes both ways, and nothing else opens.
+#include "key_record.h"
+
+#include "support.h"
+
+namespace dke {
+namespace {
+
+RecordContext ContextOf(const Vector& vector) {
+  RecordContext context;
+  memcpy(context.tenant, vector.Bytes("tenant").data(), 16);
+  memcpy(context.object, vector.Bytes("object").data(), 16);
+  context.version = vector.Number("version");
+  context.epoch = vector.Number("epoch");
+  context.record_class = vector.Text("class");
+  context.attributes = vector.Bytes("attributes");
+  return context;
+}
+
+KeyRef KeyOf(const Vector& vector) {
+  const KeyKind kind = static_cast<KeyKind>(vector.Number("kind"));
+  const ByteVector value = vector.Bytes("value");
+  return Row(kind).secret ? Secret(kind, value) : Good(ImportPrivateKey(value.data(), value.size()));
+}
+
+KeyRef KekOf(const Vector& vector) { return Secret(KeyKind::kKek, vector.Bytes("kek")); }
+
+const char* const kVectors[] = {"record aes", "record kek", "record generic", "record ed25519"};
+
+void SealingWithTheGivenSaltGivesTheDocumentsBytes(void**) {
+  for (const char* name : kVectors) {
+    const Vector vector(name);
+    uint8_t salt[kRecordSalt];
+    memcpy(salt, vector.Bytes("salt").data(), sizeof salt);
+    AssertBytes(Good(SealRecordWithSalt(KekOf(vector), ContextOf(vector), KeyOf(vector), salt)), vector.Bytes("record"));
+  }
+}
+
+void TheDocumentsRecordsGiveTheirKeysBack(void**) {
+  for (const char* name : kVectors) {
+    const Vector vector(name);
+    const ByteVector record = vector.Bytes("record");
+    const KeyRef key = Good(OpenRecord(KekOf(vector), ContextOf(vector), record.data(), record.size()));
+    AssertBytes(ValueOf(key), vector.Bytes("value"));
+    assert_int_equal(static_cast<int>(Good(DescribeKey(key)).kind), vector.Number("kind"));
+    const RecordHead head = Good(PeekRecord(record.data(), record.size()));
+    assert_int_equal(head.epoch, vector.Number("epoch"));
+    assert_int_equal(head.version, vector.Number("version"));
+  }
+}
+
+void EveryChangedByteIsRefused(void**) {
+  for (const char* name : kVectors) {
+    const Vector vector(name);
+    const KeyRef kek = KekOf(vector);
+    const RecordContext context = ContextOf(vector);
+    const ByteVector record = vector.Bytes("record");
+    for (size_t at = 0; at < record.size(); at++) {
+      for (int change = 1; change < 256; change++) {
+        ByteVector changed = record;
+        changed[at] = static_cast<uint8_t>(changed[at] ^ change);
+        // Magic, suite and flags say what cannot be read; everything else does not authenticate.
+        Refused(OpenRecord(kek, context, changed.data(), changed.size()), at < 6 ? Code::kFormat : Code::kAuthenticationFailed);
+      }
+    }
+  }
+}
+
+void EveryOtherLengthIsRefused(void**) {
+  const Vector vector("record aes");
+  const KeyRef kek = KekOf(vector);
+  const RecordContext context = ContextOf(vector);
+  ByteVector record = vector.Bytes("record");
+  const size_t size = record.size();
+  for (size_t length = 0; length < size; length++) {
+    // Copied, so that a sanitizer sees a read beyond the end.
+    const ByteVector cut(record.begin(), record.begin() + static_cast<std::ptrdiff_t>(length));
+    Refused(OpenRecord(kek, context, cut.data(), cut.size()), length < 122 + 2 + 16 ? Code::kFormat : Code::kAuthenticationFailed);
+  }
+  record.push_back(0);
+  Refused(OpenRecord(kek, context, record.data(), record.size()), Code::kAuthenticationFailed);
+}
+
+void AnUnknownFormatOrSuiteSaysSo(void**) {
+  ByteVector record = Vector("record aes").Bytes("record");
+  record[3] = '2';
+  const Result<RecordHead> format = PeekRecord(record.data(), record.size());
+  Refused(format, Code::kFormat);
+  assert_non_null(strstr(format.status().message().c_str(), "format that this version does not know"));
+  record[3] = '1';
+  record[4] = 2;
+  const Result<RecordHead> suite = PeekRecord(record.data(), record.size());
+  Refused(suite, Code::kFormat);
+  assert_non_null(strstr(suite.status().message().c_str(), "suite that this version does not know"));
+  record[0] = 'X';
+  const Result<RecordHead> none = PeekRecord(record.data(), record.size());
+  Refused(none, Code::kFormat);
+  assert_string_equal(none.status().message().c_str(), "this is no key record");
+}
+
+void EveryBoundFieldIsBound(void**) {
+  const Vector vector("record aes");
+  const KeyRef kek = KekOf(vector);
+  const ByteVector record = vector.Bytes("record");
+  const auto refused = [&](auto change) {
+    RecordContext context = ContextOf(vector);
+    change(context);
+    Refused(OpenRecord(kek, context, record.data(), record.size()), Code::kAuthenticationFailed);
+  };
+  for (size_t at = 0; at < 16; at++) {
+    refused([at](RecordContext& context) { context.tenant[at] ^= 1; });
+    refused([at](RecordContext& context) { context.object[at] ^= 1; });
+  }
+  refused([](RecordContext& context) { std::swap(context.tenant, context.object); });
+  refused([](RecordContext& context) { context.version++; });
+  refused([](RecordContext& context) { context.epoch++; });
+  refused([](RecordContext& context) { std::swap(context.version, context.epoch); });
+  refused([](RecordContext& context) { context.record_class = "sealed-copy"; });
+  refused([](RecordContext& context) { context.record_class += '\0'; });
+  refused([](RecordContext& context) { context.attributes.clear(); });
+  refused([](RecordContext& context) { context.attributes.push_back(0); });
+  // The end of one field is not the beginning of the next one.
+  refused([](RecordContext& context) {
+    context.attributes.insert(context.attributes.begin(), static_cast<uint8_t>(context.record_class.back()));
+    context.record_class.pop_back();
+  });
+  for (size_t at = 0; at < vector.Bytes("attributes").size(); at++) {
+    refused([at](RecordContext& context) { context.attributes[at] ^= 0x20; });
+  }
+}
+
+void OnlyTheKekThatSealedOpens(void**) {
+  const Vector vector("record aes");
+  const RecordContext context = ContextOf(vector);
+  const ByteVector record = vector.Bytes("record");
+  for (size_t at = 0; at < 32; at++) {
+    ByteVector value = vector.Bytes("kek");
+    value[at] ^= 1;
+    Refused(OpenRecord(Secret(KeyKind::kKek, value), context, record.data(), record.size()), Code::kAuthenticationFailed);
+  }
+  // A data key with the very bytes of the KEK is no KEK.
+  Refused(OpenRecord(Secret(KeyKind::kAes, vector.Bytes("kek")), context, record.data(), record.size()), Code::kKeyType);
+  const KeyRef released = KekOf(vector);
+  ReleaseKey(released);
+  Refused(OpenRecord(released, context, record.data(), record.size()), Code::kBadKey);
+  Refused(SealRecord(released, context, KeyOf(vector)), Code::kBadKey);
+}
+
+void EachSealHasASaltOfItsOwn(void**) {
+  const Vector vector("record aes");
+  const KeyRef kek = KekOf(vector);
+  const KeyRef key = KeyOf(vector);
+  const ByteVector first = Good(SealRecord(kek, ContextOf(vector), key));
+  const ByteVector second = Good(SealRecord(kek, ContextOf(vector), key));
+  assert_int_equal(first.size(), 171);
+  assert_memory_equal(first.data(), second.data(), 46);
+  // Salt, nonce, commitment and ciphertext have nothing in common.
+  assert_memory_not_equal(&first[46], &second[46], 32);
+  assert_memory_not_equal(&first[78], &second[78], 12);
+  assert_memory_not_equal(&first[90], &second[90], 32);
+  assert_memory_not_equal(&first[122], &second[122], 33);
+}
+
+void EveryKindOfKeyComesBack(void**) {
+  const Vector vector("record aes");
+  const KeyRef kek = KekOf(vector);
+  const RecordContext context = ContextOf(vector);
+  const KeyRef keys[] = {
+      Good(GenerateAes(128)),           Good(GenerateAes(192)),    Good(GenerateAes(256)),    Good(GenerateSecret(KeyKind::kGeneric, 1)),
+      Good(GenerateSecret(KeyKind::kGeneric, 4096)), Good(GenerateSecret(KeyKind::kKek, 32)), Good(GenerateRsa(2048)), Good(GenerateEc(Curve::kP256)),
+      Good(GenerateEc(Curve::kP384)),   Good(GenerateEc(Curve::kP521)), Good(GenerateEd25519()),
+  };
+  for (const KeyRef key : keys) {
+    const ByteVector record = Good(SealRecord(kek, context, key));
+    const KeyRef back = Good(OpenRecord(kek, context, record.data(), record.size()));
+    assert_int_equal(static_cast<int>(Good(DescribeKey(back)).kind), static_cast<int>(Good(DescribeKey(key)).kind));
+    assert_int_equal(Good(DescribeKey(back)).bits, Good(DescribeKey(key)).bits);
+    AssertBytes(ValueOf(back), ValueOf(key));
+  }
+}
+
+void APublicKeyIsNotSealed(void**) {
+  const Vector vector("record aes");
+  const ByteVector spki = Good(ExportPublicKey(Good(GenerateEd25519())));
+  const KeyRef key = Good(ImportPublicKey(spki.data(), spki.size()));
+  Refused(SealRecord(KekOf(vector), ContextOf(vector), key), Code::kKeyType);
+}
+
+void TheClassHasOneTo255Bytes(void**) {
+  const Vector vector("record aes");
+  const KeyRef kek = KekOf(vector);
+  RecordContext context = ContextOf(vector);
+  for (const size_t length : {size_t{0}, size_t{1}, size_t{255}, size_t{256}}) {
+    context.record_class = std::string(length, 'c');
+    const Result<ByteVector> sealed = SealRecord(kek, context, KeyOf(vector));
+    if (length == 0 || length == 256) {
+      Refused(sealed, Code::kBadArgument);
+    } else {
+      Good(OpenRecord(kek, context, sealed.value().data(), sealed.value().size()));
+    }
+  }
+}
+
+void NothingIsLeftInTheArena(void**) {
+  const Vector vector("record aes");
+  const KeyRef kek = KekOf(vector);
+  const KeyRef key = KeyOf(vector);
+  const RecordContext context = ContextOf(vector);
+  const size_t before = KeyArenaStatus().used;
+  ByteVector record = Good(SealRecord(kek, context, key));
+  ReleaseKey(Good(OpenRecord(kek, context, record.data(), record.size())));
+  record.back() ^= 1;
+  Refused(OpenRecord(kek, context, record.data(), record.size()), Code::kAuthenticationFailed);
+  assert_int_equal(KeyArenaStatus().used, before);
+}
+
+}  // namespace
+}  // namespace dke
+
+int main() {
+  using namespace dke;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(SealingWithTheGivenSaltGivesTheDocumentsBytes),
+      cmocka_unit_test(TheDocumentsRecordsGiveTheirKeysBack),
+      cmocka_unit_test(EveryChangedByteIsRefused),
+      cmocka_unit_test(EveryOtherLengthIsRefused),
+      cmocka_unit_test(AnUnknownFormatOrSuiteSaysSo),
+      cmocka_unit_test(EveryBoundFieldIsBound),
+      cmocka_unit_test(OnlyTheKekThatSealedOpens),
+      cmocka_unit_test(EachSealHasASaltOfItsOwn),
+      cmocka_unit_test(EveryKindOfKeyComesBack),
+      cmocka_unit_test(APublicKeyIsNotSealed),
+      cmocka_unit_test(TheClassHasOneTo255Bytes),
+      cmocka_unit_test(NothingIsLeftInTheArena),
+  };
+  return cmocka_run_group_tests(tests, UseMemory, nullptr);
+}
