@@ -43,7 +43,7 @@ const schema = z.strictObject({
     .strictObject({
       locked_bytes: z
         .int()
-        .min(65_536)
+        .min(131_072)
         .max(1 << 30)
         .optional(),
       allow_unlocked: z.boolean().default(false),

@@ -36,6 +36,8 @@ export interface ServerProcessOptions {
   readonly toml?: string;
   /** The program to run instead of the sources, for example the built one. */
   readonly program?: readonly string[];
+  /** A command that runs the server as its last arguments say, for example `prlimit --fsize=N`. */
+  readonly through?: readonly string[];
   readonly environment?: NodeJS.ProcessEnv;
   /** A fixed port, so that a restarted server keeps its address; a free one when absent. */
   readonly port?: number;
@@ -55,7 +57,8 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
   const server = `[server]\nhost = "127.0.0.1"\nport = ${options.port ?? 0}\npublic_names = ["127.0.0.1", "localhost"]\n`;
   writeFileSync(config, `${server}drain_seconds = 2\n${options.toml ?? '[erasure]\ngather_ms = 20\n'}`);
   const program = options.program ?? [main];
-  const child = spawn(process.execPath, [...program, '--config', config], {
+  const [command = process.execPath, ...before] = [...(options.through ?? []), process.execPath];
+  const child = spawn(command, [...before, ...program, '--config', config], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.environment },
   });

@@ -1,5 +1,6 @@
 // Serves the built pages (index.html and hashed assets) from memory, read once at start: no path of a request ever reaches
-// the file system. Any path that is no file and asks for a page gets index.html, because the pages route by themselves.
+// the file system. A browser that asks for a page (Accept names text/html) at any path that is no file gets index.html,
+// because the pages route by themselves; a probe or a script with a wrong path gets 404.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -58,8 +59,8 @@ const loadPages = (root: string): ReadonlyMap<string, Page> => {
 const absent = 'The pages are not built. Run `npm run build:web`, or use the API and the dke command.\n';
 
 /**
- * The pages below `root` (an absolute path). Mount at `/` after every other front: unknown paths without a file extension
- * get index.html. When the folder is not there, every page says how to build it (503).
+ * The pages below `root` (an absolute path). Mount at `/` after every other front: page requests for unknown paths
+ * without a file extension get index.html. When the folder is not there, every page says how to build it (503).
  */
 export const serveConsole = (root: string): Hono => {
   const pages = existsSync(join(root, 'index.html')) ? loadPages(root) : null;
@@ -69,7 +70,8 @@ export const serveConsole = (root: string): Hono => {
       return new Response(absent, { status: 503, headers: { ...pageHeaders, 'content-type': 'text/plain' } });
     }
     const path = context.req.path;
-    const page = pages.get(path) ?? (extname(path) === '' ? pages.get('/index.html') : undefined);
+    const asksForPage = extname(path) === '' && /\btext\/html\b/.test(context.req.header('accept') ?? '');
+    const page = pages.get(path) ?? (path === '/' || asksForPage ? pages.get('/index.html') : undefined);
     if (page === undefined) {
       return new Response('No such file.\n', {
         status: 404,

@@ -198,7 +198,8 @@ export const createTdeApp = ({ operations, core, log, requestId, peerOf, afterSe
   };
   for (const route of Object.keys(tdeRoutes) as (keyof TdeRoutes)[]) register(route);
 
-  app.notFound((c) => problem(c, idOf(c), new ServiceError('not-found', 'no such path')));
+  // Mounted apps have no notFound of their own: without this row the console's pages would answer here.
+  app.all('*', (c) => problem(c, idOf(c), new ServiceError('not-found', 'no such path')));
   app.onError((error, c) => problem(c, idOf(c), error));
   return app;
 };

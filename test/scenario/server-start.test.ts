@@ -1,0 +1,355 @@
+// How the real server starts, refuses to start, and stops. Every refusal has its exit code and one line that helps, and
+// changes nothing that was there.
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { request as httpsRequest } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, type TLSSocket } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+
+const started: ServerProcess[] = [];
+const start = async (...options: Parameters<typeof startServerProcess>): Promise<ServerProcess> => {
+  const server = await startServerProcess(...options);
+  started.push(server);
+  return server;
+};
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.remove();
+});
+
+const get = (server: ServerProcess, path: string): Promise<{ status: number; body: string }> =>
+  new Promise((resolve, reject) => {
+    const request = httpsRequest(
+      `${server.url}${path}`,
+      { ca: readFileSync(server.caFile), agent: false },
+      (response) => {
+        let body = '';
+        response.setEncoding('utf8').on('data', (text: string) => {
+          body += text;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+      },
+    );
+    request.on('error', reject).end();
+  });
+
+/** A data directory that a server has used and left. */
+const usedFolder = async (): Promise<string> => {
+  const server = await startServerProcess();
+  await server.stop();
+  return server.folder;
+};
+
+describe('the first start', () => {
+  test('makes data, root key and certificate for the service alone, and shows one administrator token', async () => {
+    const server = await start();
+    expect(server.adminToken).toMatch(/^dket_/);
+    const mode = (name: string) => (statSync(join(server.dataDirectory, name)).mode & 0o777).toString(8);
+    expect(mode('.')).toBe('700');
+    expect(mode('root.key')).toBe('400');
+    expect(mode('tls.key')).toBe('600');
+    expect(mode('dke.db')).toBe('600');
+    expect(await get(server, '/health')).toEqual({ status: 200, body: '{"status":"healthy"}' });
+    expect(await server.stop()).toBe(0);
+  });
+
+  test('writes the token to no file and no log, and the next start shows none', async () => {
+    const server = await start();
+    await server.stop();
+    for (const name of readdirSync(server.dataDirectory))
+      expect(readFileSync(join(server.dataDirectory, name)).includes(server.adminToken), name).toBe(false);
+    expect(server.log()).not.toContain(server.adminToken);
+    const again = await start({ folder: server.folder });
+    expect(again.adminToken).toBe('');
+    expect(await get(again, '/health')).toMatchObject({ status: 200 });
+  });
+});
+
+describe('a server that cannot start', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await usedFolder();
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** The same data in a folder of their own, spoilt by `spoil`; answers exit code and message. */
+  const attempt = async (
+    spoil: (data: string, copy: string) => void,
+    toml?: string,
+    through: readonly string[] = [],
+  ): Promise<{ code: number | null; message: string; changed: string[] }> => {
+    const copy = mkdtempSync(join(tmpdir(), 'dke-spoilt-'));
+    const data = join(copy, 'dke-data');
+    mkdirSync(data, { mode: 0o700 });
+    for (const name of readdirSync(join(folder, 'dke-data'))) {
+      copyFileSync(join(folder, 'dke-data', name), join(data, name));
+      chmodSync(join(data, name), statSync(join(folder, 'dke-data', name)).mode & 0o777);
+    }
+    try {
+      spoil(data, copy);
+      const content = () =>
+        new Map(
+          ['dke.db', 'root.key', 'tls.key', 'tls.crt'].map((name) => {
+            const present = readdirSync(data).includes(name);
+            return [name, present ? readFileSync(join(data, name)).toString('hex') : 'absent'] as const;
+          }),
+        );
+      const before = content();
+      const answer = await startServerProcess({ folder: copy, through, ...(toml === undefined ? {} : { toml }) }).then(
+        async (server) => {
+          await server.stop();
+          return { code: 0, message: '' };
+        },
+        (error: { exitCode: number | null; message: string }) => ({ code: error.exitCode, message: error.message }),
+      );
+      const after = content();
+      return {
+        ...answer,
+        changed: [...before].filter(([name, text]) => after.get(name) !== text).map(([name]) => name),
+      };
+    } finally {
+      rmSync(copy, { recursive: true, force: true });
+    }
+  };
+
+  test('because the configuration has an unknown field: 2', async () => {
+    const { code, message, changed } = await attempt(() => undefined, '[limits]\nspeed = 9\n');
+    expect({ code, changed }).toEqual({ code: 2, changed: [] });
+    expect(message).toContain('unknown field limits.speed');
+  });
+
+  test('because others may read the root key: 3', async () => {
+    const { code, message, changed } = await attempt((data) => chmodSync(join(data, 'root.key'), 0o444));
+    expect({ code, changed }).toEqual({ code: 3, changed: [] });
+    expect(message).toContain('root.key');
+  });
+
+  test('because others may enter the data directory: 3', async () => {
+    const { code, message } = await attempt((data) => chmodSync(data, 0o755));
+    expect(code).toBe(3);
+    expect(message).toContain('mode 700');
+  });
+
+  test('because the certificate is not there: 3', async () => {
+    const { code, message } = await attempt(
+      (_data, copy) => writeFileSync(join(copy, 'k.pem'), 'x', { mode: 0o600 }),
+      '[tls]\ncertificate = "none.pem"\nkey = "k.pem"\n',
+    );
+    expect(code).toBe(3);
+    expect(message).toContain('none.pem');
+  });
+
+  test('because the certificate is none: 2', async () => {
+    const { code, message } = await attempt((_data, copy) => {
+      writeFileSync(join(copy, 'c.pem'), 'not a certificate', { mode: 0o644 });
+      writeFileSync(join(copy, 'k.pem'), 'not a key', { mode: 0o600 });
+    }, '[tls]\ncertificate = "c.pem"\nkey = "k.pem"\n');
+    expect(code).toBe(2);
+    expect(message).toContain('[tls]');
+  });
+
+  test('because the port is in use: 4', async () => {
+    const squatter = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => {
+      squatter.once('listening', resolve);
+    });
+    const { port } = squatter.address() as AddressInfo;
+    try {
+      const refused = startServerProcess({ port });
+      await expect(refused).rejects.toMatchObject({ exitCode: 4, message: expect.stringContaining(`port ${port}`) });
+    } finally {
+      squatter.close();
+    }
+  });
+
+  test.each([
+    [
+      'text instead of a database',
+      (path: string) => writeFileSync(path, 'these are not the bytes you look for, they are text'.repeat(4)),
+    ],
+    ['a cut-off database', (path: string) => truncateSync(path, Math.floor(statSync(path).size / 2))],
+    [
+      'a database with damaged pages',
+      (path: string) => {
+        const bytes = readFileSync(path);
+        bytes.fill(0xa5, 4096, Math.min(bytes.length, 40_960));
+        writeFileSync(path, bytes);
+      },
+    ],
+    ['a few bytes', (path: string) => writeFileSync(path, 'SQLite')],
+  ])('because of %s: 5', async (_what, spoil) => {
+    const { code, message, changed } = await attempt((data) => spoil(join(data, 'dke.db')));
+    expect({ code, changed }).toEqual({ code: 5, changed: [] });
+    expect(message).toMatch(/nothing was changed/);
+  });
+
+  test('because another server uses the data directory: 5', async () => {
+    const server = await start();
+    const second = startServerProcess({ folder: server.folder });
+    await expect(second).rejects.toMatchObject({ exitCode: 5, message: expect.stringContaining('another server') });
+    expect(await get(server, '/health')).toMatchObject({ status: 200 });
+  });
+
+  test('because the root key belongs to another store: 6', async () => {
+    const other = await usedFolder();
+    const { code, message, changed } = await attempt((data) => {
+      rmSync(join(data, 'root.key'));
+      copyFileSync(join(other, 'dke-data', 'root.key'), join(data, 'root.key'));
+      chmodSync(join(data, 'root.key'), 0o400);
+    });
+    rmSync(other, { recursive: true, force: true });
+    expect({ code, changed }).toEqual({ code: 6, changed: [] });
+    expect(message).toContain('root key');
+  });
+
+  test('because the root key is missing: 6, and none is made', async () => {
+    const { code, message, changed } = await attempt((data) => rmSync(join(data, 'root.key')));
+    expect({ code, changed }).toEqual({ code: 6, changed: [] });
+    expect(message).toContain('root.key is missing');
+  });
+
+  test('because the root key is damaged: 6', async () => {
+    const { code, changed } = await attempt((data) => {
+      const path = join(data, 'root.key');
+      const bytes = readFileSync(path);
+      bytes.fill(0, 0, 16);
+      rmSync(path);
+      writeFileSync(path, bytes, { mode: 0o400 });
+    });
+    expect({ code, changed }).toEqual({ code: 6, changed: [] });
+  });
+
+  test('because the memory for keys is set to less than one page of keys: 2', async () => {
+    const { code, message } = await attempt(() => undefined, '[memory]\nlocked_bytes = 65536\n');
+    expect(code).toBe(2);
+    expect(message).toContain('memory.locked_bytes');
+  });
+
+  test('because the system lets it lock too little memory: 7', async () => {
+    const limit = ['prlimit', '--memlock=65536:65536'];
+    // The capability lifts the limit, so the superuser has to do without it.
+    const through = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-ipc_lock', ...limit] : limit;
+    const { code, message, changed } = await attempt(() => undefined, undefined, through);
+    expect({ code, changed }).toEqual({ code: 7, changed: [] });
+    expect(message).toMatch(/memlock|locked/i);
+  });
+});
+
+describe('a disk that is full', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-small-'));
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=400k,mode=0700', 'tmpfs', folder]).status === 0;
+  afterAll(() => {
+    if (mounted) spawnSync('umount', [folder]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  if (!mounted) console.log('skipped: a full disk needs the right to mount a tmpfs');
+
+  test.runIf(mounted)('is a clear error at start, without a crash', async () => {
+    writeFileSync(join(folder, 'ballast'), Buffer.alloc(380_000));
+    const refused = startServerProcess({ folder });
+    await expect(refused).rejects.toMatchObject({ exitCode: expect.any(Number) });
+    await refused.catch((error: { exitCode: number; message: string }) => {
+      expect([3, 5, 6]).toContain(error.exitCode);
+      expect(error.message).toMatch(/room|full|space|written|ENOSPC/i);
+    });
+  });
+});
+
+describe('the listener', () => {
+  let server: ServerProcess;
+  beforeAll(async () => {
+    server = await startServerProcess();
+  });
+  afterAll(() => server.remove());
+
+  const raw = (text: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket: TLSSocket = connect(
+        { host: '127.0.0.1', port: server.port, ca: readFileSync(server.caFile) },
+        () => {
+          socket.write(text);
+        },
+      );
+      let answer = '';
+      socket.setEncoding('utf8').on('data', (part: string) => {
+        answer += part;
+      });
+      socket.on('close', () => resolve(answer)).on('error', reject);
+    });
+
+  test.each([
+    ['two Host headers', 'GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n'],
+    ['no Host header', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['an absolute-form target', 'GET https://127.0.0.1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
+    [
+      'a list of transfer codings',
+      'POST /health HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\nConnection: close\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      'a repeated transfer coding',
+      'POST /health HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n',
+    ],
+    ['garbage', 'what is this\r\n\r\n'],
+    ['a header line without a colon', 'GET /health HTTP/1.1\r\nHost: a\r\nwhat\r\n\r\n'],
+    ['a folded header line', 'GET /health HTTP/1.1\r\nHost: a\r\nX-A: b\r\n c\r\n\r\n'],
+  ])('refuses %s as JSON', async (_what, text) => {
+    const answer = await raw(text);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    if (answer.includes('{'))
+      expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({ errorName: 'ValidationException' });
+  });
+
+  test('refuses headers longer than 8 KiB with 431', async () => {
+    const answer = await raw(`GET /health HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(9000)}\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+    expect(answer).toContain('errorName');
+  });
+
+  test('speaks TLS 1.2 and 1.3 with authenticated suites only', async () => {
+    const handshake = (options: object): Promise<string> =>
+      new Promise((resolve) => {
+        const socket = connect(
+          { host: '127.0.0.1', port: server.port, ca: readFileSync(server.caFile), ...options },
+          () => {
+            resolve(`${socket.getProtocol()} ${socket.getCipher().name}`);
+            socket.destroy();
+          },
+        );
+        socket.on('error', (error: NodeJS.ErrnoException) => resolve(`refused ${error.code}`));
+      });
+    expect(await handshake({})).toBe('TLSv1.3 TLS_AES_256_GCM_SHA384');
+    expect(await handshake({ maxVersion: 'TLSv1.2' })).toBe('TLSv1.2 ECDHE-ECDSA-AES256-GCM-SHA384');
+    expect(await handshake({ maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES256-SHA384' })).toMatch(/^refused/);
+    expect(await handshake({ minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' })).toMatch(
+      /^refused/,
+    );
+  });
+
+  test('answers an unknown path without a body that helps an intruder', async () => {
+    for (const path of ['/api/nowhere', '/tde/v1/nowhere', '/xks/nowhere', '/nowhere.txt']) {
+      const { status, body } = await get(server, path);
+      // Without the built pages, a file of theirs is 503.
+      expect([401, 404, 503], path).toContain(status);
+      expect(body, path).not.toMatch(/node_modules|\.ts\b|at .*:\d+:\d+/);
+    }
+  });
+
+  test('reads a certificate again on SIGHUP and goes on', async () => {
+    server.child.kill('SIGHUP');
+    expect(await get(server, '/health')).toMatchObject({ status: 200 });
+  });
+});
