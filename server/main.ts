@@ -98,6 +98,8 @@ const openLog = ({ level, destination }: Config['log']): ServerLog => {
   };
 };
 
+const hostName = 'host';
+const codingName = 'transfer-encoding';
 /** Why a request is refused before any front sees it, or undefined. */
 const objectionTo = (incoming: IncomingMessage): string | undefined => {
   const { rawHeaders, url } = incoming;
@@ -105,9 +107,9 @@ const objectionTo = (incoming: IncomingMessage): string | undefined => {
   let hosts = 0;
   let codings = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = (rawHeaders[index] ?? '').toLowerCase();
-    if (name === 'host') hosts += 1;
-    if (name === 'transfer-encoding') {
+    const name = rawHeaders[index] ?? '';
+    if (name.length === hostName.length && name.toLowerCase() === hostName) hosts += 1;
+    else if (name.length === codingName.length && name.toLowerCase() === codingName) {
       codings += 1;
       if ((rawHeaders[index + 1] ?? '').toLowerCase() !== 'chunked') return 'the only transfer coding is chunked';
     }
@@ -225,7 +227,7 @@ export const startServer = async ({ config, say }: StartOptions): Promise<Runnin
       return;
     }
     if (draining) outgoing.setHeader('Connection', 'close');
-    if (service.xks.owns(incoming.url)) void service.xks.handle(incoming, outgoing);
+    if (service.xks.owns(incoming.url)) service.xks.handle(incoming, outgoing);
     else void viaHono(incoming, outgoing);
   };
 

@@ -661,7 +661,11 @@ export const createRepositories = (
 
     requests: {
       append: async (entries) => {
-        if (entries.length > 0) await db.insertInto('request_log').values(entries.map(rows.requestRow)).execute();
+        for (let at = 0; at < entries.length; at += requestRows)
+          await db
+            .insertInto('request_log')
+            .values(entries.slice(at, at + requestRows).map(rows.requestRow))
+            .execute();
       },
       list: async (endpointId, { after, limit }) => {
         let query = db
@@ -681,6 +685,9 @@ export const createRepositories = (
     },
   };
 };
+
+/** Request records of one statement: full ones share their text, and so their plan. */
+const requestRows = 50;
 
 /** For the store's probe. */
 export const oneRow = sql<{ readonly one: number }>`select 1 as one`;

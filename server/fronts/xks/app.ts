@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksDirectory, XksEndpointView } from '../../ports/xks-directory.ts';
 import { readBody } from './body.ts';
-import { type ParsedBody, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import { jsonAnswer, type ParsedBody, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { decrypt } from './decrypt.ts';
 import { encrypt } from './encrypt.ts';
 import { XksRefusal } from './errors.ts';
@@ -31,8 +31,8 @@ export interface XksFrontOptions {
 export interface XksFront {
   /** Whether a request target is the proxy's. */
   owns(target: string | undefined): boolean;
-  /** Answers one request; never rejects. */
-  handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void>;
+  /** Answers one request; never throws. */
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
 }
 
 const operations = { health: getHealthStatus, metadata: getKeyMetadata, encrypt, decrypt } as const satisfies Record<
@@ -68,7 +68,8 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     trace.credentialId = verification.credential.id;
   };
 
-  const answer = async (incoming: IncomingMessage, trace: Trace): Promise<XksAnswer> => {
+  /** What can be told before the body is there: throws the refusal. */
+  const findEndpoint = (incoming: IncomingMessage, trace: Trace): void => {
     const path = parseXksPath(incoming.url ?? '');
     if (path === null) throw new XksRefusal('InvalidUriPathException', 'no such path');
     trace.path = path;
@@ -76,9 +77,11 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const endpoint = directory.endpoint(path.prefix);
     if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'no such path');
     trace.endpoint = endpoint;
+  };
 
-    const body = await readBody(incoming);
-    trace.readDone = performance.now();
+  const answer = (incoming: IncomingMessage, trace: Trace, body: Buffer | null): XksAnswer => {
+    const { path, endpoint } = trace;
+    if (path === null || endpoint === null) throw new Error('a body was read without an endpoint');
     if (body === null) throw new XksRefusal('ValidationException', 'the body is longer than 64 KiB', 413);
     try {
       if (path.operation === 'health' && endpoint.operatorProbes && incoming.headers.authorization === undefined) {
@@ -133,35 +136,57 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     return new XksRefusal('InternalException', 'internal error');
   };
 
-  const handle = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const started = performance.now();
     const requestId = options.requestId();
     const trace: Trace = { path: null, endpoint: null, credentialId: null, parsed: null, readDone: 0, authDone: 0 };
+    // Asked now: a connection that is gone has no peer any more.
     const peer = incoming.socket.remoteAddress ?? null;
-    let status = 200;
-    let errorName: string | null = null;
-    let body: Buffer;
-    let secret = false;
-    try {
-      ({ body, secret } = await answer(incoming, trace));
-    } catch (error) {
-      const refusal = refusalOf(error, requestId);
-      ({ status, errorName } = refusal);
-      body = Buffer.from(JSON.stringify({ errorName, errorMessage: refusal.message }));
-    }
-    const headers: Record<string, string | number> = {
-      'Content-Type': 'application/json',
-      'Content-Length': body.length,
-      'X-Request-Id': requestId,
+
+    const finish = (status: number, errorName: string | null, { body, secret }: XksAnswer): void => {
+      const headers: (string | number)[] = [
+        'Content-Type',
+        'application/json',
+        'Content-Length',
+        body.length,
+        'X-Request-Id',
+        requestId,
+      ];
+      if (status === 405) headers.push('Allow', 'POST');
+      // What was not read of a request cannot be told from the next one.
+      if (!incoming.complete && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
+      outgoing.writeHead(status, headers as string[]);
+      // Head and body leave in one piece when the body is text; a plaintext never becomes text.
+      if (secret) outgoing.end(body, () => core.wipe(body));
+      else outgoing.end(body.toString('latin1'), 'latin1');
+      record(trace, started, requestId, status, errorName, peer);
     };
-    if (status === 405) headers.Allow = 'POST';
-    // What was not read of a request cannot be told from the next one.
-    if (!incoming.complete && incoming.httpVersionMajor === 1) headers.Connection = 'close';
-    outgoing.writeHead(status, headers);
-    outgoing.end(body, () => {
-      if (secret) core.wipe(body);
+    const refuse = (error: unknown): void => {
+      const { status, errorName, message } = refusalOf(error, requestId);
+      finish(status, errorName, jsonAnswer({ errorName, errorMessage: message }));
+    };
+
+    try {
+      findEndpoint(incoming, trace);
+    } catch (error) {
+      refuse(error);
+      return;
+    }
+    readBody(incoming, (body) => {
+      if (body instanceof Error) {
+        record(trace, started, requestId, 499, 'ConnectionClosed', peer);
+        return;
+      }
+      trace.readDone = performance.now();
+      let answered: XksAnswer;
+      try {
+        answered = answer(incoming, trace, body);
+      } catch (error) {
+        refuse(error);
+        return;
+      }
+      finish(200, null, answered);
     });
-    record(trace, started, requestId, status, errorName, peer);
   };
 
   return { owns: isXksPath, handle };

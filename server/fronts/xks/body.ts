@@ -4,39 +4,47 @@ import type { IncomingMessage } from 'node:http';
 
 export const maxBody = 64 * 1024;
 
-/** The whole body, or null when it is over the cap (the rest is not read). Rejects when the peer goes away. */
-export const readBody = (incoming: IncomingMessage): Promise<Buffer | null> => {
-  const stated = Number(incoming.headers['content-length'] ?? 0);
-  if (stated > maxBody) return Promise.resolve(null);
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const settle = (body: Buffer | null): void => {
-      incoming.off('data', take).off('end', end).off('error', fail).off('close', gone);
-      resolve(body);
-    };
-    const take = (chunk: Buffer): void => {
-      size += chunk.length;
-      if (size > maxBody) {
-        incoming.pause();
-        settle(null);
-        return;
-      }
-      chunks.push(chunk);
-    };
-    const end = (): void => {
-      // Nearly every body comes in one piece: then nothing is copied.
-      const [first] = chunks;
-      if (chunks.length === 1 && first !== undefined) {
-        settle(first);
-        return;
-      }
-      const whole = Buffer.concat(chunks, size);
-      for (const chunk of chunks) chunk.fill(0);
-      settle(whole);
-    };
-    const fail = (error: Error): void => reject(error);
-    const gone = (): void => reject(new Error('the peer went away'));
-    incoming.on('data', take).on('end', end).on('error', fail).on('close', gone);
+/** Told once: the whole body, null when it is over the cap (the rest is not read), or an error when the peer goes away. */
+export type BodyReader = (body: Buffer | null | Error) => void;
+
+/** Callbacks, no promise: this is the path that every request of a cloud key service takes. */
+export const readBody = (incoming: IncomingMessage, tell: BodyReader): void => {
+  if (Number(incoming.headers['content-length'] ?? 0) > maxBody) {
+    tell(null);
+    return;
+  }
+  let first: Buffer | undefined;
+  let rest: Buffer[] | undefined;
+  let size = 0;
+  let told = false;
+  const settle = (body: Buffer | null | Error): void => {
+    if (told) return;
+    told = true;
+    tell(body);
+  };
+  incoming.on('data', (chunk: Buffer) => {
+    if (told) return;
+    size += chunk.length;
+    if (size > maxBody) {
+      incoming.pause();
+      settle(null);
+    } else if (first === undefined) first = chunk;
+    else if (rest === undefined) rest = [chunk];
+    else rest.push(chunk);
+  });
+  incoming.on('end', () => {
+    // Nearly every body comes in one piece: then nothing is copied.
+    if (first === undefined || rest === undefined) {
+      settle(first ?? Buffer.alloc(0));
+      return;
+    }
+    const whole = Buffer.concat([first, ...rest], size);
+    for (const chunk of [first, ...rest]) chunk.fill(0);
+    settle(whole);
+  });
+  incoming.on('error', settle);
+  incoming.on('close', () => {
+    // Every request closes; an error is made only for the few that close too early.
+    if (!told) settle(new Error('the peer went away'));
   });
 };

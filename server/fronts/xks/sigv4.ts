@@ -33,6 +33,18 @@ const authorizationShape =
   /^AWS4-HMAC-SHA256 Credential=([^\s,/]{1,128})\/(\d{8})\/([a-zA-Z0-9-]{1,64})\/([a-z0-9-]{1,64})\/aws4_request, ?SignedHeaders=([a-z0-9!#$%&'*+.^_`|~;-]{1,2048}), ?Signature=([0-9a-f]{64})$/;
 const dateShape = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
 const onceOnly = new Set(['authorization', 'host', 'x-amz-date', 'x-amz-content-sha256']);
+const signatureLength = 64;
+const maxShapes = 256;
+
+/** What an Authorization header says before its signature: the same for all requests of a credential in a day. */
+interface Shape {
+  readonly accessKeyId: string;
+  readonly scopeDate: string;
+  readonly region: string;
+  readonly service: string;
+  readonly signedHeaderList: string;
+  readonly signed: readonly string[];
+}
 
 const hex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
@@ -49,9 +61,19 @@ const parseDate = (text: string): number | null => {
   return Number.isNaN(time) || new Date(time).toISOString() !== iso ? null : time;
 };
 
-/** Header values by lower-case name, in the order they came; HTTP/2's :authority is the host. */
-const collectHeaders = (rawHeaders: readonly string[]): Map<string, string[]> | null => {
-  const headers = new Map<string, string[]>();
+/** parseDate, remembering the last answer: requests of one second bear one date. */
+const createDateReader = (): ((text: string) => number | null) => {
+  let lastText = '';
+  let lastTime: number | null = null;
+  return (text) => {
+    if (text !== lastText) [lastText, lastTime] = [text, parseDate(text)];
+    return lastTime;
+  };
+};
+
+/** Header values by lower-case name, in the order they came; HTTP/2's :authority is the host. Null when one may not repeat. */
+const collectHeaders = (rawHeaders: readonly string[]): Map<string, string | string[]> | null => {
+  const headers = new Map<string, string | string[]>();
   let authority: string | undefined;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = (rawHeaders[index] as string).toLowerCase();
@@ -60,14 +82,17 @@ const collectHeaders = (rawHeaders: readonly string[]): Map<string, string[]> | 
       if (name === ':authority') authority = value;
       continue;
     }
-    const values = headers.get(name);
-    if (values === undefined) headers.set(name, [value]);
+    const before = headers.get(name);
+    if (before === undefined) headers.set(name, value);
     else if (onceOnly.has(name)) return null;
-    else values.push(value);
+    else if (typeof before === 'string') headers.set(name, [before, value]);
+    else before.push(value);
   }
-  if (authority !== undefined && !headers.has('host')) headers.set('host', [authority]);
+  if (authority !== undefined && !headers.has('host')) headers.set('host', authority);
   return headers;
 };
+
+const only = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
 
 export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 => {
   // What an unknown access key id is checked against, so that it takes the time that a known one takes.
@@ -79,25 +104,41 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
   };
 
   const refuse = (reason: string): Verification => ({ ok: false, reason });
+  const readDate = createDateReader();
+
+  // Kept only after a signature has verified, so that strangers do not fill it. A Map's first entry is its oldest.
+  const shapes = new Map<string, Shape>();
+  const keepShape = (prefix: string, shape: Shape): void => {
+    shapes.set(prefix, shape);
+    const [oldest] = shapes.keys();
+    if (shapes.size > maxShapes && oldest !== undefined) shapes.delete(oldest);
+  };
+  const readShape = (authorization: string): Shape | null => {
+    const match = authorizationShape.exec(authorization);
+    if (match === null) return null;
+    const [, accessKeyId = '', scopeDate = '', region = '', service = '', signedHeaderList = ''] = match;
+    return { accessKeyId, scopeDate, region, service, signedHeaderList, signed: signedHeaderList.split(';') };
+  };
 
   const verify = (request: SignedRequest, credentials: readonly XksCredentialView[], now: number): Verification => {
     if (request.target.includes('?')) return refuse('the target has a query');
     const headers = collectHeaders(request.rawHeaders);
     if (headers === null) return refuse('a header stands twice');
-    const authorization = headers.get('authorization')?.[0];
+    const authorization = only(headers.get('authorization'));
     if (authorization === undefined) return refuse('no Authorization header');
-    const match = authorizationShape.exec(authorization);
-    if (match === null) return refuse('the Authorization header is not of the expected shape');
-    const [, accessKeyId = '', scopeDate = '', region = '', service = '', signedHeaderList = '', signature = ''] =
-      match;
+    const prefix = authorization.slice(0, -signatureLength);
+    const signature = authorization.slice(-signatureLength);
+    const known = shapes.get(prefix);
+    const shape = known ?? readShape(authorization);
+    if (shape === null) return refuse('the Authorization header is not of the expected shape');
+    const { accessKeyId, scopeDate, region, service, signedHeaderList, signed } = shape;
 
-    const date = headers.get('x-amz-date')?.[0];
-    const time = date === undefined ? null : parseDate(date);
+    const date = only(headers.get('x-amz-date'));
+    const time = date === undefined ? null : readDate(date);
     if (date === undefined || time === null) return refuse('x-amz-date is missing or malformed');
     if (date.slice(0, 8) !== scopeDate) return refuse('the scope is of another day than x-amz-date');
     if (service !== xksService) return refuse('the scope is of another service');
 
-    const signed = signedHeaderList.split(';');
     if (signed.length > maxSignedHeaders) return refuse('too many signed headers');
     let canonicalHeaders = '';
     let previous = '';
@@ -106,12 +147,12 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
       previous = name;
       const values = headers.get(name);
       if (values === undefined) return refuse('a signed header was not sent');
-      canonicalHeaders += `${name}:${values.length === 1 ? trimmed(values[0] as string) : values.map(trimmed).join(',')}\n`;
+      canonicalHeaders += `${name}:${typeof values === 'string' ? trimmed(values) : values.map(trimmed).join(',')}\n`;
     }
     if (!signed.includes('host') || !signed.includes('x-amz-date')) return refuse('host and x-amz-date must be signed');
 
     const payloadHash = sha256(request.body);
-    const statedHash = headers.get('x-amz-content-sha256')?.[0];
+    const statedHash = only(headers.get('x-amz-content-sha256'));
     if (statedHash !== undefined && statedHash !== payloadHash)
       return refuse('x-amz-content-sha256 is not the hash of the body');
 
@@ -128,6 +169,7 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
     );
     if (credential === undefined) return refuse('unknown access key id');
     if (!verified) return refuse('the signature does not match');
+    if (known === undefined) keepShape(prefix, shape);
     // Last, so that the clock's answer is not given to those who cannot sign.
     if (Math.abs(now - time) > maxSkewMs) return refuse('the request is more than 5 minutes off');
     return { ok: true, credential };
