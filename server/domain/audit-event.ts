@@ -28,8 +28,8 @@ export const auditKinds = {
   'key.rotated': ['name', 'version'],
   'key.deleted': ['name', 'kind', 'vaultCopy'],
   'key.reimported': ['name', 'applicationId', 'appId', 'host', 'process'],
-  'key.destroyed': ['name', 'kind', 'label', 'applicationId', 'appId', 'host', 'process', 'blastRadius'],
-  'key.unrecoverable': ['name', 'destroyedAt', 'erasure'],
+  'key.destroyed': ['name', 'kind', 'label', 'applicationId', 'appId', 'host', 'process', 'destroyedAt', 'blastRadius'],
+  'key.unrecoverable': ['name', 'destroyedAt', 'unrecoverableAt', 'erasure'],
   'key.denied': ['applicationId', 'appId', 'host', 'process', 'operation', 'reason'],
   'row.tampered': ['table'],
   'erasure.started': ['rootEpoch', 'keys'],
@@ -67,7 +67,7 @@ export const auditKinds = {
 
 export type AuditKind = keyof typeof auditKinds;
 export type AuditField<K extends AuditKind> = (typeof auditKinds)[K][number];
-/** JSON values without secrets; canonical JSON is stored. */
+/** JSON values without secrets, moments as RFC 3339; canonical JSON is stored. */
 export type AuditValue =
   | string
   | number

@@ -1,6 +1,7 @@
 // Destruction: the marker, both copies overwritten, the audit record, in one transaction; terminal. From the commit on
 // every use fails. `unrecoverableAt` follows with the erasure turn. No undelete exists.
 
+import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { Key } from '../domain/key.ts';
@@ -58,6 +59,7 @@ export const destroyKey =
           label: before.label,
           applicationId,
           ...by,
+          destroyedAt: toRfc3339(destroyedAt),
           blastRadius: blastRadiusSummary(radius),
         },
       });

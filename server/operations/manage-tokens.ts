@@ -1,6 +1,7 @@
 // Administrator tokens: create, list, revoke, authenticate. The value is shown once and stored as a keyed hash; the look-up
 // goes by that hash, so that no comparison sees the token and time tells nothing about it.
 
+import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import type { ApiToken } from '../domain/api-token.ts';
@@ -39,7 +40,7 @@ export const createToken =
         actor,
         tenantId: serviceTenantId,
         subject: { kind: 'token', id: stored.id },
-        details: { name, expiresAt: stored.expiresAt },
+        details: { name, expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt) },
       });
     });
     return { record: show(stored), token };

@@ -4,6 +4,7 @@
 // and does what is missing, so that a turn that was cut off at any point is finished by running it again; until the old
 // root is overwritten both open.
 
+import { toRfc3339 } from '../base/clock.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
 import type { Key } from '../domain/key.ts';
@@ -81,7 +82,12 @@ export const runErasureTurn = (ports: TurnPorts) => async (): Promise<void> => {
         actor,
         tenantId: key.tenantId,
         subject: { kind: 'key', id: key.id },
-        details: { name: key.name, destroyedAt: key.destroyedAt, erasure },
+        details: {
+          name: key.name,
+          destroyedAt: key.destroyedAt === null ? null : toRfc3339(key.destroyedAt),
+          unrecoverableAt: toRfc3339(unrecoverableAt),
+          erasure,
+        },
       });
     }
     await tx.audit.append({

@@ -1,6 +1,7 @@
 // Counts uses in memory and writes them in batches (ports/usage-log.ts). What a crash can lose are counters and last-use
 // times of the last seconds, never a first use: that is written before the request goes on.
 
+import { toRfc3339 } from '../base/clock.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
 import type { Instance, TdeApplication } from '../domain/tde.ts';
@@ -131,8 +132,8 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
             tenantId: summary.application.tenantId,
             subject: { kind: 'application', id: summary.application.id },
             details: {
-              from: summary.from,
-              to: now,
+              from: toRfc3339(summary.from),
+              to: toRfc3339(now),
               operations: Object.fromEntries(summary.operations),
               failures: summary.failures,
             },
