@@ -93,7 +93,10 @@ Digest Arguments::DigestOf(napi_value value) const {
 napi_value Arguments::Member(napi_value object, const char* name) const {
   napi_value value;
   napi_valuetype type;
-  if (object == nullptr || napi_get_named_property(env_, object, name, &value) != napi_ok) Refuse("an object is needed");
+  if (object == nullptr || napi_typeof(env_, object, &type) != napi_ok || type != napi_object ||
+      napi_get_named_property(env_, object, name, &value) != napi_ok) {
+    Refuse("an object is needed");
+  }
   if (napi_typeof(env_, value, &type) != napi_ok || type == napi_undefined) return nullptr;
   return value;
 }
