@@ -181,6 +181,19 @@ const openDataDirectory = (path: string): void => {
   }
 };
 
+/**
+ * A root key without a database is a store that was lost (a volume that is not mounted, a file that was cut to nothing), not
+ * a first start: a first start makes the database before the root key.
+ */
+const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
+  const size = statSync(databasePath, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > 0 || !existsSync(rootPath)) return;
+  throw new StartError(
+    'store',
+    `${databasePath} is missing or empty, but its root key ${rootPath} is there: put the database back; to begin anew, move the root key away; nothing was changed`,
+  );
+};
+
 const readPem = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');
@@ -213,17 +226,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     if (!memory.locked) log.warn('memory for keys is not locked: keys may reach the swap space');
 
     const databasePath = join(config.dataDirectory, 'dke.db');
-    const fresh = statSync(databasePath, { throwIfNoEntry: false }) === undefined;
-    const root = openFileRoot(raw, config.root.path, fresh);
-    undo.push(() => {
-      raw.release(root.current.key);
-      if (root.previous !== undefined) raw.release(root.previous.key);
-    });
-    if (!root.erasure.overwritesInPlace)
-      log.warn('erasure is best effort here: this file system keeps copies of what is overwritten', {
-        fileSystem: root.erasure.fileSystem,
-      });
-
+    refuseLostDatabase(databasePath, config.root.path);
     const ring = createKeyRing(raw);
     const store = await openStore({
       path: databasePath,
@@ -233,6 +236,16 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     });
     chmodSync(databasePath, 0o600);
     undo.push(() => store.close());
+    // A first start that was cut off has a database in which nothing is sealed yet: it is finished here.
+    const root = openFileRoot(raw, config.root.path, (await store.read.keks.list()).length === 0);
+    undo.push(() => {
+      raw.release(root.current.key);
+      if (root.previous !== undefined) raw.release(root.previous.key);
+    });
+    if (!root.erasure.overwritesInPlace)
+      log.warn('erasure is best effort here: this file system keeps copies of what is overwritten', {
+        fileSystem: root.erasure.fileSystem,
+      });
     await ring.unlock(store, root);
 
     const directory = createDirectory(

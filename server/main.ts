@@ -327,14 +327,18 @@ export const runServer = async (options: {
   readonly say: (line: string) => void;
   readonly complain: (line: string) => void;
 }): Promise<number> => {
-  const signals = ['SIGTERM', 'SIGINT'] as const;
+  // Before the start: whoever reads "listening" may send a signal at once, and one that comes earlier waits for it.
+  let server: RunningServer | undefined;
+  let stopAsked = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.once(signal, () => {
+      stopAsked = true;
+      void server?.stop();
+    });
+  process.on('SIGHUP', () => server?.reloadTls());
   try {
-    const server = await startServer({ config: loadConfig(options.configPath, process.cwd()), say: options.say });
-    const stop = (): void => {
-      void server.stop();
-    };
-    for (const signal of signals) process.once(signal, stop);
-    process.on('SIGHUP', server.reloadTls);
+    server = await startServer({ config: loadConfig(options.configPath, process.cwd()), say: options.say });
+    if (stopAsked) void server.stop();
     const reason = await server.ended;
     if (reason === undefined) return 0;
     options.complain(reason.message);

@@ -11,7 +11,7 @@ type RootCore = Pick<
   'createRootFile' | 'openRootFile' | 'addRootEpoch' | 'eraseRootEpoch' | 'fileSystem' | 'release'
 >;
 
-/** Opens the file, or makes it when `create` says that this is a first start. Throws CoreError ('io', 'permission', 'format'). */
+/** Opens the file, or makes it when `create` says that nothing is sealed under it yet. Throws CoreError ('io', 'permission', 'format'). */
 export const openFileRoot = (core: RootCore, path: string, create: boolean): RootProvider => {
   if (!existsSync(path)) {
     if (!create)

@@ -4,7 +4,6 @@ import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -20,6 +19,7 @@ import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { startSpoilt, usedFolder } from '../support/spoilt-server.ts';
 
 const started: ServerProcess[] = [];
 const start = async (...options: Parameters<typeof startServerProcess>): Promise<ServerProcess> => {
@@ -46,13 +46,6 @@ const get = (server: ServerProcess, path: string): Promise<{ status: number; bod
     );
     request.on('error', reject).end();
   });
-
-/** A data directory that a server has used and left. */
-const usedFolder = async (): Promise<string> => {
-  const server = await startServerProcess();
-  await server.stop();
-  return server.folder;
-};
 
 describe('the first start', () => {
   test('makes data, root key and certificate for the service alone, and shows one administrator token', async () => {
@@ -86,45 +79,8 @@ describe('a server that cannot start', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** The same data in a folder of their own, spoilt by `spoil`; answers exit code and message. */
-  const attempt = async (
-    spoil: (data: string, copy: string) => void,
-    toml?: string,
-    through: readonly string[] = [],
-  ): Promise<{ code: number | null; message: string; changed: string[] }> => {
-    const copy = mkdtempSync(join(tmpdir(), 'dke-spoilt-'));
-    const data = join(copy, 'dke-data');
-    mkdirSync(data, { mode: 0o700 });
-    for (const name of readdirSync(join(folder, 'dke-data'))) {
-      copyFileSync(join(folder, 'dke-data', name), join(data, name));
-      chmodSync(join(data, name), statSync(join(folder, 'dke-data', name)).mode & 0o777);
-    }
-    try {
-      spoil(data, copy);
-      const content = () =>
-        new Map(
-          ['dke.db', 'root.key', 'tls.key', 'tls.crt'].map((name) => {
-            const present = readdirSync(data).includes(name);
-            return [name, present ? readFileSync(join(data, name)).toString('hex') : 'absent'] as const;
-          }),
-        );
-      const before = content();
-      const answer = await startServerProcess({ folder: copy, through, ...(toml === undefined ? {} : { toml }) }).then(
-        async (server) => {
-          await server.stop();
-          return { code: 0, message: '' };
-        },
-        (error: { exitCode: number | null; message: string }) => ({ code: error.exitCode, message: error.message }),
-      );
-      const after = content();
-      return {
-        ...answer,
-        changed: [...before].filter(([name, text]) => after.get(name) !== text).map(([name]) => name),
-      };
-    } finally {
-      rmSync(copy, { recursive: true, force: true });
-    }
-  };
+  const attempt = (spoil: (data: string, copy: string) => void, toml?: string, through: readonly string[] = []) =>
+    startSpoilt(folder, spoil, { through, ...(toml === undefined ? {} : { toml }) });
 
   test('because the configuration has an unknown field: 2', async () => {
     const { code, message, changed } = await attempt(() => undefined, '[limits]\nspeed = 9\n');
