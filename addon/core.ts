@@ -336,8 +336,19 @@ export interface Core {
   // --- XKS ----------------------------------------------------------------------------------------------------------------
   /** kSigning for one day and region (SigV4), from a generic key holding the secret access key. */
   sigv4SigningKey(secret: KeyRef, date: string, region: string, service: string): KeyRef;
-  /** 32-byte HMAC of the string to sign, compared in constant time with 64 lower-case hex digits. */
-  sigv4Verify(signingKey: KeyRef, stringToSign: Uint8Array | string, signatureHex: string): boolean;
+  /**
+   * Whether a SigV4 signature (64 lower-case hex digits) is that of a request, compared in constant time. `head` is the
+   * canonical request but for its last line, `scope` the string to sign but for its last line, both one byte a character;
+   * `statedHash` is x-amz-content-sha256, or '' when it was not sent.
+   */
+  sigv4Verify(
+    signingKey: KeyRef,
+    head: string,
+    body: Uint8Array,
+    scope: string,
+    signature: string,
+    statedHash: string,
+  ): boolean;
   /** Fresh secret access key of 64 characters: the key reference, and the characters in a buffer to be shown once and wiped. */
   generateSecretAccessKey(): { readonly key: KeyRef; readonly characters: Buffer };
   /** Strict JSON (RFC 8259, UTF-8, no duplicate members) and strict Base64; secret members stay in the addon until `xksRelease` or the operation. */

@@ -60,6 +60,14 @@ size_t Arguments::ShortText(napi_value value, char* out, size_t capacity) const 
   return length;
 }
 
+std::string Arguments::Latin1(size_t index) const {
+  size_t length = 0;
+  if (at(index) == nullptr || napi_get_value_string_latin1(env_, at(index), nullptr, 0, &length) != napi_ok) Refuse("a string is needed");
+  std::string text(length, '\0');
+  napi_get_value_string_latin1(env_, at(index), text.data(), length + 1, &length);
+  return text;
+}
+
 std::string Arguments::TextOf(napi_value value) const {
   size_t length = 0;
   if (value == nullptr || napi_get_value_string_utf8(env_, value, nullptr, 0, &length) != napi_ok) Refuse("a string is needed");

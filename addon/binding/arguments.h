@@ -41,6 +41,8 @@ class Arguments {
   OperationRef Running(size_t index) const { return static_cast<OperationRef>(Integer(index, 0, int64_t{1} << 53)); }
   bool Boolean(size_t index) const;
   std::string Text(size_t index) const { return TextOf(at(index)); }
+  // One byte a character, as Node reads header fields.
+  std::string Latin1(size_t index) const;
   Direction ReadDirection(size_t index) const;
   KeyKind ReadKeyKind(size_t index) const;
   Digest ReadDigest(size_t index) const { return DigestOf(at(index)); }

@@ -47,19 +47,15 @@ napi_value SigningKey(const Arguments& arguments) {
 }
 
 napi_value VerifySignature(const Arguments& arguments) {
-  napi_valuetype type;
-  std::string text;
-  Bytes string_to_sign;
-  if (arguments.at(1) != nullptr && napi_typeof(arguments.env(), arguments.at(1), &type) == napi_ok && type == napi_string) {
-    text = arguments.Text(1);
-    string_to_sign = {reinterpret_cast<uint8_t*>(text.data()), text.size()};
-  } else {
-    string_to_sign = arguments.ReadBytes(1);
-  }
+  const std::string head = arguments.Latin1(1);
+  const Bytes body = arguments.ReadBytes(2);
+  const std::string scope = arguments.Latin1(3);
   char signature[80];
-  const size_t length = arguments.ShortText(arguments.at(2), signature, sizeof signature);
-  return arguments.ReturnBoolean(
-      arguments.Unwrap(SigV4Verify(arguments.Key(0), string_to_sign.data, string_to_sign.size, signature, length)));
+  const size_t signature_length = arguments.ShortText(arguments.at(4), signature, sizeof signature);
+  char stated[80];
+  const size_t stated_length = arguments.ShortText(arguments.at(5), stated, sizeof stated);
+  const SigV4Request request{head, body.data, body.size, scope, {stated, stated_length}, {signature, signature_length}};
+  return arguments.ReturnBoolean(arguments.Unwrap(SigV4Verify(arguments.Key(0), request)));
 }
 
 napi_value SecretAccessKey(const Arguments& arguments) {

@@ -1,14 +1,17 @@
 #include "algorithms.h"
 
+#include <array>
+#include <string>
+
 namespace dke {
 namespace {
 
 constexpr DigestRow kDigests[] = {
-    {Digest::kSha1, "sha1", "SHA1", 20, EVP_sha1},
-    {Digest::kSha224, "sha224", "SHA2-224", 28, EVP_sha224},
-    {Digest::kSha256, "sha256", "SHA2-256", 32, EVP_sha256},
-    {Digest::kSha384, "sha384", "SHA2-384", 48, EVP_sha384},
-    {Digest::kSha512, "sha512", "SHA2-512", 64, EVP_sha512},
+    {Digest::kSha1, "sha1", "SHA1", 20},
+    {Digest::kSha224, "sha224", "SHA2-224", 28},
+    {Digest::kSha256, "sha256", "SHA2-256", 32},
+    {Digest::kSha384, "sha384", "SHA2-384", 48},
+    {Digest::kSha512, "sha512", "SHA2-512", 64},
 };
 
 constexpr CurveRow kCurves[] = {
@@ -18,13 +21,13 @@ constexpr CurveRow kCurves[] = {
 };
 
 constexpr CipherRow kCiphers[] = {
-    {CipherMode::kEcb, "aes-ecb", 0, 0, true, false, EVP_aes_128_ecb, EVP_aes_192_ecb, EVP_aes_256_ecb},
-    {CipherMode::kCbc, "aes-cbc", 16, 16, true, false, EVP_aes_128_cbc, EVP_aes_192_cbc, EVP_aes_256_cbc},
-    {CipherMode::kCbcPad, "aes-cbc-pad", 16, 16, true, true, EVP_aes_128_cbc, EVP_aes_192_cbc, EVP_aes_256_cbc},
-    {CipherMode::kCtr, "aes-ctr", 16, 16, false, false, EVP_aes_128_ctr, EVP_aes_192_ctr, EVP_aes_256_ctr},
+    {CipherMode::kEcb, "aes-ecb", 0, 0, true, false, "ECB"},
+    {CipherMode::kCbc, "aes-cbc", 16, 16, true, false, "CBC"},
+    {CipherMode::kCbcPad, "aes-cbc-pad", 16, 16, true, true, "CBC"},
+    {CipherMode::kCtr, "aes-ctr", 16, 16, false, false, "CTR"},
     // SP 800-38D allows longer IVs; 256 bytes is what PKCS#11 allows and what libcrypto's context can hold is less: see
     // block_cipher.cc.
-    {CipherMode::kGcm, "aes-gcm", 1, 256, false, false, EVP_aes_128_gcm, EVP_aes_192_gcm, EVP_aes_256_gcm},
+    {CipherMode::kGcm, "aes-gcm", 1, 256, false, false, "GCM"},
 };
 
 constexpr KeyKindRow kKeyKinds[] = {
@@ -75,13 +78,28 @@ const KeyKindRow* FindKeyKind(uint8_t value) {
   return nullptr;
 }
 
+const EVP_MD* DigestRow::md() const {
+  static const auto fetched = [] {
+    std::array<const EVP_MD*, std::size(kDigests)> all{};
+    for (const DigestRow& row : kDigests) all[static_cast<size_t>(row.digest)] = EVP_MD_fetch(nullptr, row.libcrypto, nullptr);
+    return all;
+  }();
+  return fetched[static_cast<size_t>(digest)];
+}
+
 const EVP_CIPHER* AesCipher(const CipherRow& row, size_t key_bytes) {
-  switch (key_bytes) {
-    case 16: return row.cipher128();
-    case 24: return row.cipher192();
-    case 32: return row.cipher256();
-    default: return nullptr;
-  }
+  static const auto fetched = [] {
+    std::array<std::array<const EVP_CIPHER*, 3>, std::size(kCiphers)> all{};
+    for (const CipherRow& each : kCiphers) {
+      for (size_t size = 0; size < 3; size++) {
+        const std::string name = "AES-" + std::to_string(128 + 64 * size) + "-" + each.suffix;
+        all[static_cast<size_t>(each.mode)][size] = EVP_CIPHER_fetch(nullptr, name.c_str(), nullptr);
+      }
+    }
+    return all;
+  }();
+  if (key_bytes != 16 && key_bytes != 24 && key_bytes != 32) return nullptr;
+  return fetched[static_cast<size_t>(row.mode)][key_bytes / 8 - 2];
 }
 
 }  // namespace dke

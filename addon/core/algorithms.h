@@ -33,7 +33,9 @@ struct DigestRow {
   const char* name;        // as JavaScript writes it
   const char* libcrypto;   // as libcrypto names it
   size_t bytes;
-  const EVP_MD* (*md)();
+
+  // Looked up in libcrypto once: EVP_sha256() and its like are looked up again at each use.
+  const EVP_MD* md() const;
 };
 
 struct CurveRow {
@@ -51,9 +53,7 @@ struct CipherRow {
   size_t iv_max;
   bool whole_blocks;  // input must be a multiple of 16 bytes (of the ciphertext, where padding is added)
   bool padded;
-  const EVP_CIPHER* (*cipher128)();
-  const EVP_CIPHER* (*cipher192)();
-  const EVP_CIPHER* (*cipher256)();
+  const char* suffix;  // of libcrypto's name: AES-256-<suffix>
 };
 
 struct KeyKindRow {
@@ -76,7 +76,7 @@ const CipherRow* FindCipher(std::string_view name);
 const KeyKindRow* FindKeyKind(std::string_view name);
 const KeyKindRow* FindKeyKind(uint8_t value);
 
-// Null for a key size that AES does not have.
+// Looked up in libcrypto once. Null for a key size that AES does not have.
 const EVP_CIPHER* AesCipher(const CipherRow& row, size_t key_bytes);
 
 }  // namespace dke

@@ -101,7 +101,7 @@ Result<std::vector<uint8_t>> SealRecordWithSalt(KeyRef kek, const RecordContext&
   int written = 0;
   int last = 0;
   if (cipher == nullptr ||
-      EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, derived.value().data(), &record[kAtNonce]) != 1 ||
+      EVP_EncryptInit_ex(cipher.get(), AesCipher(Row(CipherMode::kGcm), 32), nullptr, derived.value().data(), &record[kAtNonce]) != 1 ||
       EVP_EncryptUpdate(cipher.get(), nullptr, &written, aad.data(), static_cast<int>(aad.size())) != 1 ||
       EVP_EncryptUpdate(cipher.get(), &record[kHead], &written, plain.value().data(), static_cast<int>(plain_size)) != 1 ||
       EVP_EncryptFinal_ex(cipher.get(), &record[kHead] + written, &last) != 1 ||
@@ -149,7 +149,7 @@ Result<KeyRef> OpenRecord(KeyRef kek, const RecordContext& context, const uint8_
   int written = 0;
   int last = 0;
   if (cipher == nullptr ||
-      EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, derived.value().data(), record + kAtNonce) != 1 ||
+      EVP_DecryptInit_ex(cipher.get(), AesCipher(Row(CipherMode::kGcm), 32), nullptr, derived.value().data(), record + kAtNonce) != 1 ||
       EVP_DecryptUpdate(cipher.get(), nullptr, &written, aad.data(), static_cast<int>(aad.size())) != 1 ||
       EVP_DecryptUpdate(cipher.get(), plain.value().data(), &written, record + kHead, static_cast<int>(plain_size)) != 1 ||
       EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_SET_TAG, kTag, const_cast<uint8_t*>(record + kHead + plain_size)) != 1) {

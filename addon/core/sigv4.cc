@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "digest.h"
 #include "mac.h"
 #include "random.h"
 
@@ -30,7 +31,7 @@ Result<KeyRef> SigV4SigningKey(KeyRef secret, const std::string& date, const std
   uint8_t next[32];
   for (const std::string& part : parts) {
     unsigned length = 0;
-    if (HMAC(EVP_sha256(), key, static_cast<int>(key_length), reinterpret_cast<const uint8_t*>(part.data()), part.size(), next, &length) == nullptr) {
+    if (HMAC(Row(Digest::kSha256).md(), key, static_cast<int>(key_length), reinterpret_cast<const uint8_t*>(part.data()), part.size(), next, &length) == nullptr) {
       return CryptoFailure("signing key");
     }
     memcpy(chain, next, 32);
@@ -41,17 +42,48 @@ Result<KeyRef> SigV4SigningKey(KeyRef secret, const std::string& date, const std
   return AddSecretKey(KeyKind::kGeneric, made.Take());
 }
 
-Result<bool> SigV4Verify(KeyRef signing_key, const uint8_t* string_to_sign, size_t size, const char* signature, size_t signature_length) {
-  uint8_t mac[32];
-  Result<size_t> written = MacMessage(signing_key, MacParameters{false, Digest::kSha256}, string_to_sign, size, mac, sizeof mac);
-  if (!written.ok()) return written.status();
-  char expected[64];
+namespace {
+
+constexpr size_t kHexDigest = 64;
+
+void WriteHex(const uint8_t (&digest)[32], char* out) {
   static constexpr char kHex[] = "0123456789abcdef";
-  for (size_t i = 0; i < sizeof mac; i++) {
-    expected[2 * i] = kHex[mac[i] >> 4];
-    expected[2 * i + 1] = kHex[mac[i] & 15];
+  for (size_t i = 0; i < sizeof digest; i++) {
+    out[2 * i] = kHex[digest[i] >> 4];
+    out[2 * i + 1] = kHex[digest[i] & 15];
   }
-  const bool same = signature_length == sizeof expected && CRYPTO_memcmp(expected, signature, sizeof expected) == 0;
+}
+
+Status HexDigest(const void* data, size_t size, char* out) {
+  uint8_t digest[32];
+  const Result<size_t> written = DigestMessage(Digest::kSha256, static_cast<const uint8_t*>(data), size, digest, sizeof digest);
+  if (!written.ok()) return written.status();
+  WriteHex(digest, out);
+  return {};
+}
+
+}  // namespace
+
+Result<bool> SigV4Verify(KeyRef signing_key, const SigV4Request& request) {
+  std::string canonical;
+  canonical.reserve(request.head.size() + kHexDigest);
+  canonical.append(request.head).append(kHexDigest, '0');
+  char* const payload_hash = canonical.data() + request.head.size();
+  DKE_RETURN_IF_ERROR(HexDigest(request.body, request.body_size, payload_hash));
+  if (!request.stated_hash.empty() && request.stated_hash != std::string_view(payload_hash, kHexDigest)) return false;
+
+  std::string string_to_sign;
+  string_to_sign.reserve(request.scope.size() + kHexDigest);
+  string_to_sign.append(request.scope).append(kHexDigest, '0');
+  DKE_RETURN_IF_ERROR(HexDigest(canonical.data(), canonical.size(), string_to_sign.data() + request.scope.size()));
+
+  uint8_t mac[32];
+  Result<size_t> written = MacMessage(signing_key, MacParameters{false, Digest::kSha256},
+                                      reinterpret_cast<const uint8_t*>(string_to_sign.data()), string_to_sign.size(), mac, sizeof mac);
+  if (!written.ok()) return written.status();
+  char expected[kHexDigest];
+  WriteHex(mac, expected);
+  const bool same = request.signature.size() == sizeof expected && CRYPTO_memcmp(expected, request.signature.data(), sizeof expected) == 0;
   Wipe(expected, sizeof expected);
   Wipe(mac, sizeof mac);
   return same;

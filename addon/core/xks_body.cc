@@ -236,7 +236,7 @@ bool Encipher(EVP_CIPHER_CTX* context, const SecureBuffer& message_key, const ui
               const SecureBuffer& plain, uint8_t* out, uint8_t* tag) {
   int written = 0;
   int last = 0;
-  return EVP_EncryptInit_ex(context, EVP_aes_256_gcm(), nullptr, message_key.data(), iv) == 1 &&
+  return EVP_EncryptInit_ex(context, AesCipher(Row(CipherMode::kGcm), 32), nullptr, message_key.data(), iv) == 1 &&
          EVP_EncryptUpdate(context, nullptr, &written, aad.data(), static_cast<int>(aad.size())) == 1 &&
          (plain.empty() || EVP_EncryptUpdate(context, out, &written, plain.data(), static_cast<int>(plain.size())) == 1) &&
          EVP_EncryptFinal_ex(context, out + plain.size(), &last) == 1 &&
@@ -248,7 +248,7 @@ bool Decipher(EVP_CIPHER_CTX* context, const SecureBuffer& message_key, const ui
               const uint8_t* ciphertext, size_t size, const uint8_t* tag, uint8_t* out) {
   int written = 0;
   int last = 0;
-  const bool done = EVP_DecryptInit_ex(context, EVP_aes_256_gcm(), nullptr, message_key.data(), iv) == 1 &&
+  const bool done = EVP_DecryptInit_ex(context, AesCipher(Row(CipherMode::kGcm), 32), nullptr, message_key.data(), iv) == 1 &&
                     EVP_DecryptUpdate(context, nullptr, &written, aad.data(), static_cast<int>(aad.size())) == 1 &&
                     (size == 0 || EVP_DecryptUpdate(context, out, &written, ciphertext, static_cast<int>(size)) == 1) &&
                     EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, kTag, const_cast<uint8_t*>(tag)) == 1 &&
@@ -264,7 +264,7 @@ Status CiphertextDataIntegrityValue(const std::vector<uint8_t>& aad, const uint8
                                     size_t tag_size, uint8_t (&out)[32]) {
   EvpMdCtxPtr context(EVP_MD_CTX_new());
   unsigned length = 0;
-  if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1 ||
+  if (context == nullptr || EVP_DigestInit_ex(context.get(), Row(Digest::kSha256).md(), nullptr) != 1 ||
       EVP_DigestUpdate(context.get(), aad.data(), aad.size()) != 1 || EVP_DigestUpdate(context.get(), metadata, metadata_size) != 1 ||
       EVP_DigestUpdate(context.get(), iv, iv_size) != 1 || EVP_DigestUpdate(context.get(), ciphertext, ciphertext_size) != 1 ||
       EVP_DigestUpdate(context.get(), tag, tag_size) != 1 || EVP_DigestFinal_ex(context.get(), out, &length) != 1) {
@@ -313,10 +313,11 @@ Result<std::vector<uint8_t>> XksEncrypt(const XksBody& body, KeyRef key, uint32_
   if (key_version == 0 || key_version > 0xffffff) return BadArgument("a key version has 1 to 24 bits");
   uint8_t metadata[kOurMetadata] = {kLayout, static_cast<uint8_t>(key_version >> 16), static_cast<uint8_t>(key_version >> 8),
                                     static_cast<uint8_t>(key_version)};
-  uint8_t iv[kIv];
   uint8_t tag[kTag];
-  DKE_RETURN_IF_ERROR(RandomPublic(metadata + 4, kSalt));
-  DKE_RETURN_IF_ERROR(RandomPublic(iv, sizeof iv));
+  uint8_t random[kSalt + kIv];
+  DKE_RETURN_IF_ERROR(RandomPublic(random, sizeof random));
+  memcpy(metadata + 4, random, kSalt);
+  const uint8_t* const iv = random + kSalt;
   Result<SecureBuffer> message_key = SecureBuffer::Make(32);
   if (!message_key.ok()) return message_key.status();
   DKE_RETURN_IF_ERROR(MessageKey(key, binding, binding_size, key_version, metadata + 4, message_key.value()));
@@ -330,7 +331,7 @@ Result<std::vector<uint8_t>> XksEncrypt(const XksBody& body, KeyRef key, uint32_
   // The integrity value is of what was produced, and comes before the trial decryption: a fault between the two shows.
   uint8_t cdiv[32];
   if (body.wants_cdiv) {
-    DKE_RETURN_IF_ERROR(CiphertextDataIntegrityValue(body.aad, metadata, sizeof metadata, iv, sizeof iv, ciphertext.data(), size, tag,
+    DKE_RETURN_IF_ERROR(CiphertextDataIntegrityValue(body.aad, metadata, sizeof metadata, iv, kIv, ciphertext.data(), size, tag,
                                                      sizeof tag, cdiv));
   }
   Result<SecureBuffer> again = SecureBuffer::Make(size);

@@ -6,7 +6,6 @@ export type { KeyRef, XksParsed, XksRequestMetadata } from '../../addon/core.ts'
 
 export type XksCrypto = Pick<
   Core,
-  | 'digest'
   | 'generateGeneric'
   | 'release'
   | 'sigv4SigningKey'
