@@ -356,7 +356,7 @@ Result<std::vector<uint8_t>> XksEncrypt(const XksBody& body, KeyRef key, uint32_
   writer.Text(kMetadata);
   writer.Base64(metadata, sizeof metadata);
   writer.Text(kIvName);
-  writer.Base64(iv, sizeof iv);
+  writer.Base64(iv, kIv);
   writer.Text(kTagName);
   writer.Base64(tag, sizeof tag);
   if (body.wants_cdiv) {

@@ -9,16 +9,28 @@ namespace dke {
 namespace {
 
 const char kSecret[] = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
-const char kStringToSign[] =
-    "AWS4-HMAC-SHA256\n20150830T123600Z\n20150830/us-east-1/iam/aws4_request\n"
-    "f536975d06c0309214f805bb90ccff089219ecd68b2577efef23edd43b7e1a59";
+const char kHead[] =
+    "GET\n/\nAction=ListUsers&Version=2010-05-08\n"
+    "content-type:application/x-www-form-urlencoded; charset=utf-8\nhost:iam.amazonaws.com\nx-amz-date:20150830T123600Z\n\n"
+    "content-type;host;x-amz-date\n";
+const char kScope[] = "AWS4-HMAC-SHA256\n20150830T123600Z\n20150830/us-east-1/iam/aws4_request\n";
+const char kEmptyHash[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const char kSignature[] = "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7";
 
 KeyRef SecretKey() { return Secret(KeyKind::kGeneric, BytesOf(kSecret)); }
 KeyRef SigningKey() { return Good(SigV4SigningKey(SecretKey(), "20150830", "us-east-1", "iam")); }
 
-bool Verified(KeyRef key, const std::string& signature, const std::string& text = kStringToSign) {
-  return Good(SigV4Verify(key, reinterpret_cast<const uint8_t*>(text.data()), text.size(), signature.data(), signature.size()));
+// The published request, with what a test changes of it.
+struct Published {
+  std::string head = kHead;
+  std::string body;
+  std::string scope = kScope;
+  std::string stated_hash;
+};
+
+bool Verified(KeyRef key, const std::string& signature, const Published& request = {}) {
+  return Good(SigV4Verify(key, {request.head, reinterpret_cast<const uint8_t*>(request.body.data()), request.body.size(), request.scope,
+                                request.stated_hash, signature}));
 }
 
 void TheSigningKeyIsThePublishedOne(void**) {
@@ -47,8 +59,21 @@ void EveryOtherSignatureIsWrong(void**) {
   assert_false(Verified(key, good.substr(0, 63)));
   assert_false(Verified(key, good + "0"));
   assert_false(Verified(key, good + std::string(1, '\0')));
-  assert_false(Verified(key, good, std::string(kStringToSign) + "\n"));
-  assert_false(Verified(key, good, ""));
+}
+
+void EveryPartOfTheRequestCounts(void**) {
+  const KeyRef key = SigningKey();
+  assert_true(Verified(key, kSignature, {kHead, "", kScope, kEmptyHash}));
+  assert_false(Verified(key, kSignature, {"", "", kScope, ""}));
+  assert_false(Verified(key, kSignature, {std::string(kHead) + "\n", "", kScope, ""}));
+  assert_false(Verified(key, kSignature, {kHead, "x", kScope, ""}));
+  assert_false(Verified(key, kSignature, {kHead, "", std::string(kScope) + "\n", ""}));
+  assert_false(Verified(key, kSignature, {kHead, "", "", ""}));
+  // A stated hash that is not the body's, though the signature is good.
+  std::string other = kEmptyHash;
+  other.back() ^= 1;
+  assert_false(Verified(key, kSignature, {kHead, "", kScope, other}));
+  assert_false(Verified(key, kSignature, {kHead, "", kScope, "e3b0"}));
 }
 
 void DateRegionServiceAndSecretAllCount(void**) {
@@ -69,7 +94,7 @@ void OnlyALiveSecretKeyDerives(void**) {
   Refused(SigV4SigningKey(Good(GenerateSecret(KeyKind::kKek, 32)), "20150830", "us-east-1", "iam"), Code::kKeyType);
   const KeyRef signing = SigningKey();
   ReleaseKey(signing);
-  Refused(SigV4Verify(signing, nullptr, 0, kSignature, 64), Code::kBadKey);
+  Refused(SigV4Verify(signing, {kHead, nullptr, 0, kScope, "", kSignature}), Code::kBadKey);
 }
 
 void AFreshSecretAccessKeyHas64CharactersOfTheAlphabet(void**) {
@@ -96,7 +121,8 @@ int main() {
   using namespace dke;
   const CMUnitTest tests[] = {
       cmocka_unit_test(TheSigningKeyIsThePublishedOne),     cmocka_unit_test(ThePublishedSignatureVerifies),
-      cmocka_unit_test(EveryOtherSignatureIsWrong),         cmocka_unit_test(DateRegionServiceAndSecretAllCount),
+      cmocka_unit_test(EveryOtherSignatureIsWrong),         cmocka_unit_test(EveryPartOfTheRequestCounts),
+      cmocka_unit_test(DateRegionServiceAndSecretAllCount),
       cmocka_unit_test(OnlyALiveSecretKeyDerives),          cmocka_unit_test(AFreshSecretAccessKeyHas64CharactersOfTheAlphabet),
   };
   return cmocka_run_group_tests(tests, UseMemory, nullptr);
