@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Hono } from 'hono';
 import { CoreError } from '../addon/core.ts';
 import { systemClock } from './base/clock.ts';
+import { ServiceError } from './base/errors.ts';
 import { newId, serviceTenantId } from './base/ids.ts';
 import { StartError } from './base/start-error.ts';
 import type { Config } from './config.ts';
@@ -153,6 +154,8 @@ export const createOperations = (ports: Ports): Operations => ({
 const toStartError = (error: unknown): unknown => {
   if (error instanceof StoreError) return new StartError('store', error.message, { cause: error });
   if (error instanceof RootKeyError) return new StartError('root-key', error.message, { cause: error });
+  if (error instanceof ServiceError && error.code === 'key-tampered')
+    return new StartError('store', `${error.message}: restore the database from a backup`, { cause: error });
   if (error instanceof CoreError) {
     if (error.code === 'memory-lock') return new StartError('memory', error.message, { cause: error });
     if (error.code === 'permission') return new StartError('permission', error.message, { cause: error });

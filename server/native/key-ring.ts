@@ -172,7 +172,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       for (const name of names) {
         const record = await store.read.records.get(ownKeys[name], 1, name);
         if (record === undefined)
-          throw new ServiceError('key-tampered', `the store has lost its ${name} key: restore it from a backup`);
+          throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
         own.set(name, open({ ...record, ...ownPlace(name) }));
       }
     },

@@ -3,6 +3,7 @@
 // commit; a reference to a destroyed key is released in the step that hears of it, and a load that began before that step
 // does not put it back.
 
+import { ServiceError } from '../base/errors.ts';
 import { idBytes } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
@@ -331,7 +332,13 @@ export const createDirectory = (
         if (before !== generation || objects.get(handle) !== cached) continue;
         if (record === undefined) return undefined;
         // Another call may have opened it meanwhile; one reference is enough.
-        cached.reference ??= ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) });
+        try {
+          cached.reference ??= ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) });
+        } catch (error) {
+          if (error instanceof ServiceError && error.code === 'key-tampered')
+            alarm('key_records', key.id, key.tenantId);
+          throw error;
+        }
       }
     },
 
