@@ -1,5 +1,6 @@
 // A whole site for scenarios: the real server, its console API, and database hosts whose library starts the agent by itself.
-// Everything lives in one folder; `end` stops every process that was started here, by its id, and removes the folder.
+// Everything lives in one folder; `end` stops every process that was started here, by its id, and removes
+// the folder unless it was given.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,8 +30,9 @@ export interface Site {
   end(): Promise<void>;
 }
 
-export const startSite = async (options: Omit<ServerProcessOptions, 'folder' | 'port'> = {}): Promise<Site> => {
-  const folder = mkdtempSync(join(tmpdir(), 'dke-site-'));
+export const startSite = async (options: Omit<ServerProcessOptions, 'port'> = {}): Promise<Site> => {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-site-'));
+  // Told apart from a socket of the same name elsewhere: the agents of this site are found by its path.
   const socket = join(folder, 'agent.sock');
   const logDirectory = join(folder, 'log');
   const databases: Database[] = [];
@@ -68,7 +70,7 @@ export const startSite = async (options: Omit<ServerProcessOptions, 'folder' | '
       for (const database of databases) await database.stop();
       for (const pid of agents()) await endProcess(pid);
       await server.stop();
-      rmSync(folder, { recursive: true, force: true });
+      if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
 };

@@ -1,0 +1,50 @@
+// A disk that can be filled: a small tmpfs of the test's own. Mounting needs rights that not every host gives; then the
+// reason is told, for a test that prints it.
+import { spawnSync } from 'node:child_process';
+import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface SmallDisk {
+  readonly folder: string;
+  /** Takes every byte that is left (ENOSPC from here on). */
+  fill(): void;
+  /** Gives back what `fill` took. */
+  free(): void;
+  end(): void;
+}
+
+/** The disk, or why there is none. `size` as mount takes it, for example '8m'. */
+export const mountSmallDisk = (size: string): SmallDisk | string => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-small-'));
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=0700`, 'tmpfs', folder]);
+  if (mounted.status !== 0) {
+    rmSync(folder, { recursive: true, force: true });
+    return `a tmpfs cannot be mounted: ${mounted.error?.message ?? mounted.stderr.toString().trim()}`;
+  }
+  const ballast = join(folder, 'ballast');
+  return {
+    folder,
+    fill: () => {
+      const file = openSync(ballast, 'a');
+      try {
+        for (let size = 1 << 16; size >= 1; size = size > 1 ? size >> 1 : 0) {
+          const block = Buffer.alloc(size);
+          try {
+            for (;;) writeSync(file, block);
+          } catch (error) {
+            if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+          }
+        }
+        fsyncSync(file);
+      } finally {
+        closeSync(file);
+      }
+    },
+    free: () => rmSync(ballast, { force: true }),
+    end: () => {
+      spawnSync('umount', ['-l', folder]);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
