@@ -299,6 +299,10 @@ void BlocksNeverOverlap(void**) {
   assert_int_equal(KeyArenaStatus().used, before);
   // The walk must have met a full arena, or it has not tried joining.
   assert_true(refused > 0);
+  // Every half has found its other half again: the whole arena can be had in its largest blocks.
+  std::vector<SecureBuffer> largest;
+  for (Result<SecureBuffer> made = SecureBuffer::Make(kLargest); made.ok(); made = SecureBuffer::Make(kLargest)) largest.push_back(made.Take());
+  assert_int_equal(largest.size(), kArena / (kLargest + 16));
 }
 
 void ManyThreadsShareTheHeaps(void**) {
