@@ -3,6 +3,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addAgent } from './agent.ts';
 import { addAudit, addStatus } from './audit.ts';
+import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
 import { addServer } from './server.ts';
@@ -44,5 +45,6 @@ export const makeProgram = (version: string): Command => {
   addEndpoint(program);
   addAudit(program);
   addStatus(program);
+  addDoctor(program);
   return program;
 };

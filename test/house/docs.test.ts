@@ -2,16 +2,16 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { exitCodes } from '../../server/cli/exit-codes.ts';
 import { problemRows } from '../../server/fronts/api/errors.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const page = readFileSync(join(root, 'docs/api.md'), 'utf8');
-const rowsAfter = (heading: string): string[][] => {
-  const [, part = ''] = page.split(`\n## ${heading}\n`);
+const rowsAfter = (heading: string, page = 'docs/api.md'): string[][] => {
+  const [, part = ''] = readFileSync(join(root, page), 'utf8').split(`\n## ${heading}\n`);
   const [section = ''] = part.split('\n## ');
-  return [...section.matchAll(/^\| `(.*)$/gm)].map(([line]) => line.split('|').map((cell) => cell.trim()));
+  return [...section.matchAll(/^\| (?:`|\d)(.*)$/gm)].map(([line]) => line.split('|').map((cell) => cell.trim()));
 };
 
 describe('docs/api.md', () => {
@@ -27,4 +27,10 @@ describe('docs/api.md', () => {
       routes.map(({ method, path }) => `\`${method.toUpperCase()} ${path}\``),
     );
   });
+});
+
+test('docs/command.md lists every exit code', () => {
+  expect(rowsAfter('Exit codes', 'docs/command.md').map(([, code, name]) => [code, name])).toEqual(
+    Object.entries(exitCodes).map(([name, code]) => [String(code), `\`${name}\``]),
+  );
 });

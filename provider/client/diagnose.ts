@@ -1,0 +1,271 @@
+// Is this database host in order? Configuration, log directory, library, socket, and the way to the service up to one label:
+// what a database would meet, in the order in which it would meet it. Reads only; the service sees one `info` and one look-up.
+
+import { randomUUID } from 'node:crypto';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from 'node:fs';
+import { connect } from 'node:net';
+import { hostname, userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import {
+  type Check,
+  type CheckResult,
+  type Finding,
+  failed,
+  notAsked,
+  ok,
+  runChecks,
+  warning,
+} from '../../server/base/checks.ts';
+import { loadConfig, type ProviderConfig } from './config.ts';
+import type { Caller, ServiceDoor } from './service.ts';
+import { openHttpService } from './service-http.ts';
+
+export interface DiagnoseOptions {
+  /** pkcs11.toml. */
+  readonly configPath: string;
+  /** libdke_pkcs11.so; not looked at when absent. */
+  readonly library?: string | undefined;
+  /** The agent's socket; where the library would look when absent. */
+  readonly socket?: string | undefined;
+  /** A label that must be there. */
+  readonly label?: string | undefined;
+}
+
+interface Context {
+  readonly options: DiagnoseOptions;
+  readonly environment: NodeJS.ProcessEnv;
+  config?: ProviderConfig;
+  door?: ServiceDoor;
+}
+
+const day = 86_400_000;
+const configOf = ({ config }: Context): ProviderConfig => {
+  if (config === undefined) throw new Error('the configuration was not read');
+  return config;
+};
+
+const caller = (): Caller => ({
+  requestId: randomUUID(),
+  instance: {
+    host: hostname(),
+    pid: process.pid,
+    process: 'dke doctor',
+    library: '-',
+    agent: '-',
+    osUser: userInfo().username,
+  },
+});
+
+/** Where the library looks for the agent, in its order. */
+const socketPath = ({ options, environment }: Context): string => {
+  const named = options.socket ?? environment.DKE_PKCS11_SOCKET;
+  if (named !== undefined && named !== '') return named;
+  if (existsSync('/run/dke-pkcs11/agent.sock')) return '/run/dke-pkcs11/agent.sock';
+  const runtime = environment.XDG_RUNTIME_DIR;
+  if (runtime !== undefined && existsSync(runtime)) return join(runtime, 'dke-pkcs11/agent.sock');
+  return `/tmp/dke-pkcs11-${process.geteuid?.() ?? 0}/agent.sock`;
+};
+
+const checkLogFolder = (context: Context): Finding => {
+  const folder = configOf(context).logDir ?? '/var/log/dke-pkcs11';
+  const upper = existsSync(folder) ? folder : dirname(folder);
+  try {
+    accessSync(upper, constants.W_OK | constants.X_OK);
+    return ok(`${folder} can be written`);
+  } catch {
+    return warning(
+      `${folder} cannot be written: the log goes to a directory of the user`,
+      `make it, owned by this user`,
+    );
+  }
+};
+
+/** The mode that a library in a database's tree may have, by the house of its vendor: 775, nobody else writes. */
+const checkLibrary = ({ options }: Context): Finding => {
+  const { library } = options;
+  if (library === undefined) return notAsked('none named (--library)');
+  const state = lstatSync(library);
+  if (!state.isFile()) return failed(`${library} is no file`, 'put libdke_pkcs11.so itself there, not a link');
+  const head = Buffer.alloc(5);
+  const file = openSync(library, 'r');
+  readSync(file, head, 0, head.length, 0);
+  closeSync(file);
+  if (head.toString('latin1') !== '\u007fELF\u0002') return failed(`${library} is no 64-bit library`);
+  if ((state.mode & 0o002) !== 0)
+    return failed(
+      `${library} can be replaced by anybody (mode ${(state.mode & 0o777).toString(8)})`,
+      `chmod 775 ${library}`,
+    );
+  if (!existsSync(join(dirname(library), 'dke-agent')))
+    return failed(`dke-agent does not lie beside ${library}`, 'install the agent there: the library starts it');
+  const others = readdirSync(dirname(library)).filter(
+    (name) => name.endsWith('.so') && join(dirname(library), name) !== library,
+  );
+  if (others.length > 0)
+    return failed(`${others.join(', ')} lies beside it: a database loads one library`, 'move the other one away');
+  return ok(`${library}, mode ${(state.mode & 0o777).toString(8)}, uid ${state.uid}`);
+};
+
+const checkSocket = (context: Context): Promise<Finding> => {
+  const path = socketPath(context);
+  if (!existsSync(path))
+    return Promise.resolve(ok(`${path} is not there: the library starts an agent with its first call`));
+  const state = statSync(path);
+  const { uid } = state;
+  if (!state.isSocket()) return Promise.resolve(failed(`${path} is no socket`, 'remove it'));
+  const own = process.geteuid?.() ?? 0;
+  if (uid !== own && uid !== 0 && !path.startsWith('/run/'))
+    return Promise.resolve(
+      failed(`${path} belongs to uid ${uid}: the library refuses it`, 'remove it, or end that agent'),
+    );
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.setTimeout(2000, () => {
+      socket.destroy();
+      resolve(failed(`${path} does not answer`, 'end the agent; the library starts a new one'));
+    });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(ok(`an agent listens on ${path}`));
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      resolve(
+        error.code === 'ECONNREFUSED'
+          ? warning(`${path} is left over: nobody listens; the library starts an agent`)
+          : failed(`${path} cannot be used (${error.code})`),
+      );
+    });
+  });
+};
+
+const checkNetwork = (context: Context): Promise<Finding> => {
+  const { origin, connectTimeoutMs } = configOf(context);
+  const { hostname: host, port } = new URL(origin);
+  const name = host.replace(/^\[|\]$/g, '');
+  return new Promise((resolve) => {
+    const socket = connect({ host: name, port: Number(port || 443) });
+    const end = (finding: Finding): void => {
+      socket.destroy();
+      resolve(finding);
+    };
+    socket.setTimeout(connectTimeoutMs, () =>
+      end(failed(`no connection to ${origin} within ${connectTimeoutMs} ms`, 'check routes and firewalls')),
+    );
+    socket.once('connect', () => end(ok(`${origin} accepts connections (${socket.remoteAddress})`)));
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      end(
+        failed(
+          `no connection to ${origin} (${error.code})`,
+          error.code === 'ENOTFOUND' ? 'check the name in server_url' : 'check server_url, and that the service runs',
+        ),
+      ),
+    );
+  });
+};
+
+const describeTls = (socket: TLSSocket): Finding => {
+  const { valid_to: until } = socket.getPeerCertificate();
+  const days = Math.floor((Date.parse(until) - Date.now()) / day);
+  const evidence = `${socket.getProtocol()}, certificate valid for ${days} days`;
+  return days < 30 ? warning(evidence, 'renew the certificate of the service') : ok(evidence);
+};
+const checkTls = (context: Context): Promise<Finding> => {
+  const { origin, caFile, connectTimeoutMs } = configOf(context);
+  const { hostname: host, port } = new URL(origin);
+  const name = host.replace(/^\[|\]$/g, '');
+  const ca = caFile === null ? undefined : readFileSync(caFile, 'utf8');
+  return new Promise((resolve) => {
+    const socket = connectTls({
+      host: name,
+      port: Number(port || 443),
+      ...(ca === undefined ? {} : { ca }),
+      servername: /^[\d.:]+$/.test(name) ? '' : name,
+    });
+    const end = (finding: Finding): void => {
+      socket.destroy();
+      resolve(finding);
+    };
+    socket.setTimeout(connectTimeoutMs, () => end(failed(`no TLS handshake within ${connectTimeoutMs} ms`)));
+    socket.once('secureConnect', () => end(describeTls(socket)));
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      end(
+        failed(
+          `the certificate is not trusted (${error.code ?? error.message})`,
+          error.code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+            ? 'use a name of the certificate in server_url'
+            : 'set ca_file to the certificate of its authority (a self-signed one: tls.crt of the service)',
+        ),
+      ),
+    );
+  });
+};
+
+const checkToken = async (context: Context): Promise<Finding> => {
+  const config = configOf(context);
+  context.door = openHttpService(config);
+  const { answer } = await context.door.call({ route: 'info', handle: null, head: {}, raw: null }, caller());
+  return ok(`application ${answer.applicationName} (${answer.applicationId}), service ${answer.serverVersion}`);
+};
+
+const checkLabel = async ({ options, door }: Context): Promise<Finding> => {
+  const { label } = options;
+  if (label === undefined) return notAsked('none named (--label)');
+  if (door === undefined) throw new Error('the service was not opened');
+  const head = { label: Buffer.from(label).toString('base64'), after: 0, limit: 2 };
+  const { answer } = await door.call({ route: 'findObjects', handle: null, head, raw: null }, caller());
+  const [object] = answer.objects;
+  if (object === undefined)
+    return failed(
+      `no object has the label ${label}`,
+      'check that this pkcs11.toml is of the right application, and the label',
+    );
+  return object.state === 'disabled'
+    ? failed(`${label} is disabled`, 'enable the key in the service')
+    : ok(`${label}: ${object.class}, ${object.state}, made ${object.createdAt}`);
+};
+
+const checks: readonly Check<Context>[] = [
+  {
+    id: 'configuration',
+    layer: 'configuration',
+    title: 'pkcs11.toml can be used',
+    needs: [],
+    run: (context) => {
+      const { configPath } = context.options;
+      context.config = loadConfig(configPath, process.geteuid?.() ?? 0);
+      return ok(`${configPath}: ${context.config.redactedUrl}`);
+    },
+  },
+  { id: 'log', layer: 'files', title: 'the log can be written', needs: ['configuration'], run: checkLogFolder },
+  { id: 'library', layer: 'files', title: 'the library lies as it should', needs: [], run: checkLibrary },
+  { id: 'socket', layer: 'socket', title: "the agent's socket can be used", needs: [], run: checkSocket },
+  { id: 'network', layer: 'network', title: 'the service is reachable', needs: ['configuration'], run: checkNetwork },
+  { id: 'tls', layer: 'tls', title: 'its certificate is trusted', needs: ['network'], run: checkTls },
+  { id: 'token', layer: 'service', title: 'access_token is accepted', needs: ['tls'], run: checkToken },
+  { id: 'label', layer: 'key', title: 'the key is found', needs: ['token'], run: checkLabel },
+];
+
+/** Runs every check, as the user that calls: a database's checks are true only when its own OS user runs them. */
+export const diagnose = async (
+  options: DiagnoseOptions,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<readonly CheckResult[]> => {
+  const context: Context = { options, environment };
+  try {
+    return await runChecks(checks, context);
+  } finally {
+    await context.door?.close();
+  }
+};

@@ -1,0 +1,71 @@
+// The diagnostics engine: checks as data, run in order, those that depend on a failed one skipped. The same results are
+// shown by `dke doctor` and whoever else runs them; nothing here knows what is checked.
+
+import { redact } from './redaction.ts';
+
+/** What a check saw. `fix` says what to do about it, where there is something to do. */
+export interface Finding {
+  readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
+  readonly evidence: string;
+  readonly fix?: string | undefined;
+}
+
+/** `Context` carries what the checks work on; a check may leave there what later ones need. */
+export interface Check<Context> {
+  readonly id: string;
+  /** Where the fault would be: 'configuration', 'files', 'socket', 'network', 'tls', 'service', 'key'. */
+  readonly layer: string;
+  readonly title: string;
+  /** Ids of checks without whose success this one says nothing. */
+  readonly needs: readonly string[];
+  readonly run: (context: Context) => Finding | Promise<Finding>;
+}
+
+export interface CheckResult {
+  readonly id: string;
+  readonly layer: string;
+  readonly title: string;
+  readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
+  readonly evidence: string;
+  readonly fix?: string | undefined;
+  readonly durationMs: number;
+}
+
+export const ok = (evidence: string): Finding => ({ state: 'ok', evidence });
+/** Nobody asked for it. */
+export const notAsked = (evidence: string): Finding => ({ state: 'skipped', evidence });
+export const warning = (evidence: string, fix?: string): Finding => ({ state: 'warning', evidence, fix });
+export const failed = (evidence: string, fix?: string): Finding => ({ state: 'failed', evidence, fix });
+
+/** One after the other. A check that throws has failed; its message is the evidence. */
+export const runChecks = async <Context>(
+  checks: readonly Check<Context>[],
+  context: Context,
+): Promise<readonly CheckResult[]> => {
+  const results = new Map<string, CheckResult>();
+  for (const { id, layer, title, needs, run } of checks) {
+    const missing = needs
+      .map((need) => results.get(need))
+      .find((need) => need?.state !== 'ok' && need?.state !== 'warning');
+    if (missing !== undefined) {
+      results.set(id, { id, layer, title, state: 'skipped', evidence: `because of: ${missing.title}`, durationMs: 0 });
+      continue;
+    }
+    const begun = performance.now();
+    let finding: Finding;
+    try {
+      finding = await run(context);
+    } catch (error) {
+      finding = failed(error instanceof Error ? error.message : String(error));
+    }
+    results.set(id, {
+      id,
+      layer,
+      title,
+      ...finding,
+      evidence: redact(finding.evidence),
+      durationMs: Math.round((performance.now() - begun) * 10) / 10,
+    });
+  }
+  return [...results.values()];
+};

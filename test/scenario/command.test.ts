@@ -1,0 +1,329 @@
+// The `dke` command against the real service over HTTPS: every noun, every exit code, and where secrets go.
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { type CommandRun, runCommand } from '../support/command.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+
+let server: ServerProcess;
+let folder: string;
+let environment: Record<string, string>;
+/** Everything that any command printed. */
+let printed = '';
+
+const dke = async (...args: string[]): Promise<CommandRun> => {
+  const run = await runCommand(args, { environment, cwd: folder });
+  printed += run.stdout + run.stderr;
+  return run;
+};
+/** The answer of a command that must succeed. */
+const json = async <T = Record<string, unknown>>(...args: string[]): Promise<T> => {
+  const run = await dke(...args, '-o', 'json');
+  expect(run.stderr).toBe('');
+  expect(run.code).toBe(0);
+  return JSON.parse(run.stdout) as T;
+};
+interface Named {
+  readonly id: string;
+  readonly name: string;
+  readonly state: string;
+}
+interface Page {
+  readonly items: readonly Named[];
+  readonly next: string | null;
+}
+
+beforeAll(async () => {
+  server = await startServerProcess();
+  folder = mkdtempSync(join(tmpdir(), 'dke-command-'));
+  const tokenFile = join(folder, 'token');
+  writeFileSync(tokenFile, `${server.adminToken}\n`, { mode: 0o600 });
+  environment = { DKE_SERVER: server.url, DKE_CA_FILE: server.caFile, DKE_TOKEN_FILE: tokenFile };
+});
+afterAll(async () => {
+  await server?.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('vaults and keys', () => {
+  test('live their whole life by name', async () => {
+    const vault = await json<Named>('vault', 'create', 'payments');
+    expect((await json<Page>('vault', 'list')).items.map(({ name }) => name)).toContain('payments');
+    expect((await json<Named>('vault', 'get', 'payments')).id).toBe(vault.id);
+    const key = await json<Named>('key', 'create', 'orders', '--vault', 'payments');
+    expect((await json<Named>('key', 'get', 'orders')).id).toBe(key.id);
+    expect((await json<Named>('key', 'disable', 'orders')).state).toBe('disabled');
+    expect((await json<Named>('key', 'enable', 'orders')).state).toBe('active');
+    expect(await json('key', 'rotate', 'orders')).toMatchObject({ version: 2 });
+    expect((await json<Page>('key', 'versions', key.id)).items).toHaveLength(2);
+    expect((await json<Page>('key', 'list', '--vault', 'payments', '--state', 'active')).items).toHaveLength(1);
+    expect((await json<Named>('vault', 'disable', 'payments')).state).toBe('disabled');
+    expect((await json<Named>('vault', 'enable', 'payments')).state).toBe('enabled');
+    const deleted = await json<{ key: Named; vaultCopyCleared: boolean }>(
+      'key',
+      'delete',
+      'orders',
+      '--confirm',
+      'orders',
+    );
+    expect(deleted).toMatchObject({ key: { state: 'soft-deleted' }, vaultCopyCleared: true });
+    expect((await json<Named>('vault', 'delete', 'payments', '--confirm', 'payments')).state).toBe('deleted');
+  });
+
+  test('are tables for people, and a list says how to go on', async () => {
+    await json('vault', 'create', 'a table');
+    await json('vault', 'create', 'b table');
+    const { stdout, code } = await dke('vault', 'list', '--limit', '1');
+    expect(code).toBe(0);
+    const [heading, row, more] = stdout.trimEnd().split('\n');
+    expect(heading).toMatch(/^ID +NAME +KIND +STATE +CREATED$/);
+    expect(row).toMatch(/ (general|tde) +(enabled|deleted) +\d{4}-/);
+    expect(more).toMatch(/^more: --after \S+$/);
+    const after = more?.split(' ').at(-1) ?? '';
+    expect((await json<Page>('vault', 'list', '--after', after)).items.length).toBeGreaterThan(0);
+  });
+
+  test('are not deleted without their name', async () => {
+    await json('vault', 'create', 'careful');
+    const unconfirmed = await dke('vault', 'delete', 'careful');
+    expect(unconfirmed.code).toBe(exitCodes.config);
+    expect(unconfirmed.stderr).toContain("--confirm 'careful'");
+    expect((await dke('vault', 'delete', 'careful', '--confirm', 'Careful')).code).toBe(exitCodes.config);
+    expect((await json<Named>('vault', 'get', 'careful')).state).toBe('enabled');
+  });
+});
+
+describe('databases', () => {
+  test('an application is registered into a file with mode 600, and its secret is nowhere else', async () => {
+    await json('tde', 'group', 'create', 'finance');
+    const file = join(folder, 'pkcs11.toml');
+    const before = printed.length;
+    const run = await dke(
+      'tde',
+      'app',
+      'register',
+      'erp',
+      '--group',
+      'finance',
+      '--out',
+      file,
+      '--database-ca-file',
+      server.caFile,
+    );
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const toml = readFileSync(file, 'utf8');
+    const guid = /^access_token = "([^"]+)"$/m.exec(toml)?.[1] ?? '';
+    expect(guid).not.toBe('');
+    expect(toml).toContain(`ca_file = ${JSON.stringify(server.caFile)}`);
+    expect(printed.slice(before)).not.toContain(guid);
+
+    const again = await dke('tde', 'app', 'rotate-guid', 'erp', '--out', file);
+    expect(again.code).toBe(exitCodes.permission);
+    expect(again.stderr).toContain('--force');
+    expect(readFileSync(file, 'utf8')).toBe(toml);
+    expect((await json<Page>('tde', 'app', 'guids', 'erp')).items).toHaveLength(1);
+
+    const second = join(folder, 'second.toml');
+    expect((await dke('tde', 'app', 'rotate-guid', 'erp', '--out', second)).code).toBe(0);
+    const guids = (await json<{ items: { id: string; removedAt: string | null }[] }>('tde', 'app', 'guids', 'erp'))
+      .items;
+    expect(guids).toHaveLength(2);
+    expect(
+      (await json<{ removedAt: string | null }>('tde', 'app', 'remove-guid', 'erp', guids[1]?.id ?? '')).removedAt,
+    ).not.toBeNull();
+    expect((await json<Page>('tde', 'app', 'list', '--group', 'finance')).items).toHaveLength(1);
+    expect((await json<Named>('tde', 'app', 'disable', 'erp')).state).toBe('disabled');
+    expect((await json<Named>('tde', 'app', 'enable', 'erp')).state).toBe('enabled');
+    expect((await json<Page>('tde', 'app', 'instances', 'erp')).items).toEqual([]);
+    expect((await json<Page>('tde', 'key', 'list', 'erp')).items).toEqual([]);
+    expect((await json<Page>('tde', 'group', 'list')).items.map(({ name }) => name)).toEqual(['finance']);
+    expect((await json<Named>('tde', 'group', 'get', 'finance')).name).toBe('finance');
+  });
+
+  test('a file that cannot be written costs no secret', async () => {
+    const run = await dke(
+      'tde',
+      'app',
+      'register',
+      'lost',
+      '--group',
+      'finance',
+      '--out',
+      join(folder, 'no/such/folder'),
+    );
+    expect(run.code).toBe(exitCodes.permission);
+    expect((await json<Page>('tde', 'app', 'list')).items.map(({ name }) => name)).not.toContain('lost');
+  });
+
+  test('a refused registration leaves no file behind', async () => {
+    const file = join(folder, 'refused.toml');
+    expect((await dke('tde', 'app', 'register', 'x', '--group', 'nobody', '--out', file)).code).toBe(
+      exitCodes['not-found'],
+    );
+    expect((await dke('tde', 'app', 'register', ' ', '--group', 'finance', '--out', file)).code).toBe(exitCodes.config);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test('a general-purpose key is no master key', async () => {
+    await json('vault', 'create', 'mixed');
+    await json('key', 'create', 'no master', '--vault', 'mixed');
+    const run = await dke('tde', 'key', 'destroy', 'no master', '--confirm', 'no master');
+    expect(run.code).toBe(exitCodes['not-found']);
+    expect((await json<Named>('key', 'get', 'no master')).state).toBe('active');
+  });
+});
+
+describe('endpoints', () => {
+  test('live with their credentials; the file is the one that AWS KMS takes', async () => {
+    await json('vault', 'create', 'cloud');
+    await json('key', 'create', 'cloud key', '--vault', 'cloud');
+    const made = await json<Named & { prefix: string }>(
+      'endpoint',
+      'create',
+      'aws',
+      '--vault',
+      'cloud',
+      '--key',
+      'cloud key',
+      '--prefix',
+      'eu1',
+    );
+    expect(made.prefix).toBe('eu1');
+    const file = join(folder, 'proxy.json');
+    const before = printed.length;
+    expect((await dke('endpoint', 'credential', 'add', 'aws', '--out', file)).code).toBe(0);
+    const { XksProxyAuthenticationCredential: credential } = JSON.parse(readFileSync(file, 'utf8')) as {
+      XksProxyAuthenticationCredential: { AccessKeyId: string; RawSecretAccessKey: string };
+    };
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(printed.slice(before)).not.toContain(credential.RawSecretAccessKey);
+    const shown = await json<{ XksProxyAuthenticationCredential: { AccessKeyId: string } }>(
+      'endpoint',
+      'credential',
+      'add',
+      'aws',
+    );
+    expect(shown.XksProxyAuthenticationCredential.AccessKeyId).not.toBe(credential.AccessKeyId);
+    expect((await dke('endpoint', 'credential', 'add', 'aws')).code).toBe(exitCodes.refused);
+    const { items } = await json<{ items: { id: string; accessKeyId: string }[] }>(
+      'endpoint',
+      'credential',
+      'list',
+      'aws',
+    );
+    const old = items.find(({ accessKeyId }) => accessKeyId === credential.AccessKeyId);
+    const left = await json<{ credentials: unknown[] }>('endpoint', 'credential', 'remove', 'aws', old?.id ?? '');
+    expect(left.credentials).toHaveLength(1);
+    expect((await json<Page>('endpoint', 'requests', 'aws')).items).toEqual([]);
+    expect((await json<Page>('endpoint', 'list')).items.map(({ name }) => name)).toEqual(['aws']);
+    expect((await json<Named>('endpoint', 'disable', 'aws')).state).toBe('disabled');
+    expect((await json<Named>('endpoint', 'enable', 'aws')).state).toBe('enabled');
+    expect((await json<Named>('endpoint', 'get', 'aws')).state).toBe('enabled');
+    expect((await json<Named>('endpoint', 'delete', 'aws', '--confirm', 'aws')).state).toBe('deleted');
+  });
+});
+
+describe('tokens, audit, status', () => {
+  test('a new token works until it is revoked', async () => {
+    const file = join(folder, 'second-token');
+    expect((await dke('token', 'create', 'night shift', '--out', file)).code).toBe(0);
+    const token = readFileSync(file, 'utf8').trim();
+    expect((await dke('vault', 'list', '--token-file', file)).code).toBe(0);
+    const revoked = await json<{ revokedAt: string | null }>('token', 'revoke', 'night shift');
+    expect(revoked.revokedAt).not.toBeNull();
+    expect((await dke('vault', 'list', '--token-file', file)).code).toBe(exitCodes.denied);
+    expect(printed).not.toContain(token);
+    expect((await json<Page>('token', 'list')).items).toHaveLength(2);
+  });
+
+  test('the audit log is filtered and says what a command did', async () => {
+    const { items } = await json<{ items: { kind: string }[] }>('audit', 'list', '--kind', 'token.revoked');
+    expect(items.map(({ kind }) => kind)).toEqual(['token.revoked']);
+    expect((await dke('audit', 'list', '--kind', 'no.such')).code).toBe(exitCodes.config);
+  });
+
+  test('the status is one record', async () => {
+    expect(await json('status')).toMatchObject({ health: { healthy: true } });
+    expect((await dke('status')).stdout).toMatch(/^health\.healthy +true$/m);
+  });
+
+  test('a token comes through standard input as well', async () => {
+    const run = await runCommand(['vault', 'list', '--token-file', '-'], {
+      environment,
+      input: `${server.adminToken}\n`,
+    });
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+  });
+});
+
+describe('what goes wrong', () => {
+  const failure = async (
+    args: readonly string[],
+    changed: Record<string, string | undefined> = {},
+  ): Promise<CommandRun> => {
+    const run = await runCommand(args, { environment: { ...environment, ...changed }, cwd: folder });
+    printed += run.stdout + run.stderr;
+    expect(run.stdout).toBe('');
+    return run;
+  };
+
+  test.each<[string, readonly string[], Record<string, string | undefined>, keyof typeof exitCodes, RegExp]>([
+    ['an unknown command', ['vlt'], {}, 'config', /Did you mean vault/],
+    ['an unknown option', ['vault', 'list', '--al'], {}, 'config', /unknown option/],
+    ['a missing argument', ['vault', 'get'], {}, 'config', /missing required argument/],
+    ['an unknown resource', ['vault', 'get', 'nowhere'], {}, 'not-found', /no vault named nowhere/],
+    ['an unknown id', ['key', 'get', '01981d2c-7c1f-7b35-9a04-52a1be40c0de'], {}, 'not-found', /request /],
+    ['a field out of range', ['key', 'list', '--limit', '0'], {}, 'config', /limit: must be/],
+    ['no token', ['vault', 'list'], { DKE_TOKEN_FILE: undefined }, 'denied', /--token-file/],
+    [
+      'a service that is not there',
+      ['vault', 'list'],
+      { DKE_SERVER: 'https://127.0.0.1:9' },
+      'unreachable',
+      /ECONNREFUSED/,
+    ],
+    ['an address without TLS', ['vault', 'list'], { DKE_SERVER: 'http://127.0.0.1' }, 'config', /https:\/\/HOST/],
+    ['a certificate of somebody else', ['vault', 'list'], { DKE_CA_FILE: undefined }, 'unreachable', /--ca-file/],
+    [
+      'a certificate file that is not there',
+      ['vault', 'list'],
+      { DKE_CA_FILE: '/nowhere.pem' },
+      'permission',
+      /ENOENT/,
+    ],
+  ])('%s', async (_, args, changed, exitClass, words) => {
+    const run = await failure(args, changed);
+    expect(run.stderr).toMatch(words);
+    expect(run.code).toBe(exitCodes[exitClass]);
+  });
+
+  test('a token file that others can read', async () => {
+    const file = join(folder, 'open-token');
+    writeFileSync(file, server.adminToken);
+    chmodSync(file, 0o644);
+    const run = await failure(['vault', 'list', '--token-file', file]);
+    expect(run.code).toBe(exitCodes.permission);
+    expect(run.stderr).toContain(`chmod 600 ${file}`);
+  });
+
+  test('a token that does not hold', async () => {
+    const file = join(folder, 'wrong-token');
+    writeFileSync(file, 'dket_wrong', { mode: 0o600 });
+    const run = await failure(['vault', 'list', '--token-file', file]);
+    expect(run.code).toBe(exitCodes.denied);
+    expect(run.stderr).not.toContain('dket_wrong');
+  });
+
+  test('an error is JSON when JSON was asked for', async () => {
+    const run = await failure(['vault', 'get', 'nowhere', '-o', 'json']);
+    expect(JSON.parse(run.stderr)).toMatchObject({ error: 'not-found', message: 'there is no vault named nowhere' });
+  });
+});
+
+test('no command ever printed the administrator token', () => {
+  expect(printed.length).toBeGreaterThan(10_000);
+  expect(printed).not.toContain(server.adminToken);
+});

@@ -1,0 +1,222 @@
+// `dke doctor` on hosts that are in order and on hosts that are not: each fault is named by its layer, with what to do.
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CheckResult } from '../../server/base/checks.ts';
+import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { type CommandRun, runCommand } from '../support/command.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+
+const built = resolve(import.meta.dirname, '../../build/provider/1.0');
+let server: ServerProcess;
+let folder: string;
+let conf: string;
+let tokenFile: string;
+let guid: string;
+
+const doctor = (...args: string[]): Promise<CommandRun> =>
+  runCommand(['doctor', '--socket', join(folder, 'agent.sock'), ...args], { cwd: folder });
+
+/** The state of each check, and the run. */
+const diagnosed = async (...args: string[]) => {
+  const run = await doctor(...args, '-o', 'json');
+  const diagnoses = JSON.parse(run.stdout) as { readonly results: readonly CheckResult[] }[];
+  const results = diagnoses.flatMap((diagnosis) => diagnosis.results);
+  const states = Object.fromEntries(results.map(({ id, state }) => [id, state]));
+  const failed = results.filter(({ state }) => state === 'failed');
+  return { run, states, failed, first: failed[0] };
+};
+
+beforeAll(async () => {
+  server = await startServerProcess();
+  folder = mkdtempSync(join(tmpdir(), 'dke-doctor-'));
+  tokenFile = join(folder, 'token');
+  writeFileSync(tokenFile, server.adminToken, { mode: 0o600 });
+  const environment = { DKE_SERVER: server.url, DKE_CA_FILE: server.caFile, DKE_TOKEN_FILE: tokenFile };
+  conf = join(folder, 'pkcs11.toml');
+  for (const args of [
+    ['tde', 'group', 'create', 'finance'],
+    ['tde', 'app', 'register', 'erp', '--group', 'finance', '--out', conf, '--database-ca-file', server.caFile],
+  ])
+    expect(await runCommand(args, { environment })).toMatchObject({ code: 0, stderr: '' });
+  guid = /^access_token = "([^"]+)"$/m.exec(readFileSync(conf, 'utf8'))?.[1] ?? '';
+  expect(guid).not.toBe('');
+});
+afterAll(async () => {
+  await server?.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A configuration of its own, changed. */
+const changedConf = (change: (toml: string) => string, mode = 0o600): string => {
+  const path = join(mkdtempSync(join(folder, 'case-')), 'pkcs11.toml');
+  writeFileSync(path, change(readFileSync(conf, 'utf8')));
+  chmodSync(path, mode);
+  return path;
+};
+
+describe('a database host', () => {
+  test('in order: every check that was asked for is ok, and the credential is not shown', async () => {
+    const { run, states } = await diagnosed('--conf', conf, '--library', join(built, 'libdke_pkcs11.so'));
+    expect(run.code).toBe(exitCodes.ok);
+    expect(states).toMatchObject({
+      configuration: 'ok',
+      library: 'ok',
+      socket: 'ok',
+      network: 'ok',
+      tls: 'ok',
+      token: 'ok',
+      label: 'skipped',
+    });
+    expect(run.stdout + run.stderr).not.toContain(guid);
+    const text = await doctor('--conf', conf);
+    expect(text.stdout).toMatch(/^this database host is in order\n/);
+    expect(text.stdout).not.toContain(guid);
+  });
+
+  test.each<[string, (toml: string) => string, string, RegExp]>([
+    ['a field that nobody knows', (toml) => `${toml}\ntypo = 1\n`, 'configuration', /typo is unknown/],
+    [
+      'a token of somebody else',
+      (toml) =>
+        toml.replaceAll(
+          guid,
+          guid.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A')),
+        ),
+      'token',
+      /./,
+    ],
+    ['no certificate to trust', (toml) => toml.replace(/^ca_file.*$/m, ''), 'tls', /SELF_SIGNED/],
+    [
+      'a port where nobody listens',
+      (toml) => toml.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:9'),
+      'network',
+      /ECONNREFUSED/,
+    ],
+    [
+      'a name that nobody has',
+      (toml) => toml.replace(/127\.0\.0\.1:\d+/, 'nowhere.invalid'),
+      'network',
+      /ENOTFOUND|EAI_AGAIN/,
+    ],
+    [
+      'a certificate file that is missing',
+      (toml) => toml.replace(/^ca_file.*$/m, 'ca_file = "/nowhere.pem"'),
+      'tls',
+      /nowhere\.pem/,
+    ],
+  ])('with %s: named by its layer, what depends on it is skipped', async (_, change, id, words) => {
+    const { run, first, states } = await diagnosed('--conf', changedConf(change));
+    expect(run.code).toBe(exitCodes['checks-failed']);
+    expect(first?.id).toBe(id);
+    expect(first?.evidence).toMatch(words);
+    const order = ['configuration', 'network', 'tls', 'token'];
+    for (const later of order.slice(order.indexOf(id) + 1)) expect(states[later]).toBe('skipped');
+    expect(run.stdout + run.stderr).not.toContain(guid);
+  });
+
+  test('with a file that others can read', async () => {
+    const { first } = await diagnosed(
+      '--conf',
+      changedConf((toml) => toml, 0o640),
+    );
+    expect(first).toMatchObject({ id: 'configuration', layer: 'configuration' });
+    expect(first?.evidence).toContain('mode 600');
+  });
+
+  test('without the key', async () => {
+    const { first, run } = await diagnosed('--conf', conf, '--label', 'NO.SUCH.KEY');
+    expect(first).toMatchObject({ id: 'label', layer: 'key' });
+    expect(first?.evidence).toContain('NO.SUCH.KEY');
+    expect(run.code).toBe(exitCodes['checks-failed']);
+  });
+
+  test('with a library that anybody can replace, or without its agent, or with another one beside it', async () => {
+    const library = join(mkdtempSync(join(folder, 'library-')), 'libdke_pkcs11.so');
+    copyFileSync(join(built, 'libdke_pkcs11.so'), library);
+    expect((await diagnosed('--conf', conf, '--library', library)).first?.evidence).toContain('dke-agent');
+    copyFileSync(join(built, 'dke-agent'), join(library, '../dke-agent'));
+    expect((await diagnosed('--conf', conf, '--library', library)).states.library).toBe('ok');
+    chmodSync(library, 0o777);
+    expect((await diagnosed('--conf', conf, '--library', library)).first?.fix).toContain('chmod 775');
+    chmodSync(library, 0o775);
+    writeFileSync(join(library, '../libother.so'), '');
+    expect((await diagnosed('--conf', conf, '--library', library)).first?.evidence).toContain('libother.so');
+    writeFileSync(library, 'no library');
+    expect((await diagnosed('--conf', conf, '--library', library)).first?.evidence).toContain('no 64-bit library');
+  });
+
+  test('with a socket that nobody serves, and one that an agent serves', async () => {
+    const path = join(folder, 'agent.sock');
+    const agent: Server = createServer();
+    await new Promise<void>((done) => agent.listen(path, done));
+    try {
+      expect((await diagnosed('--conf', conf)).states.socket).toBe('ok');
+    } finally {
+      await new Promise((done) => agent.close(done));
+    }
+    mkdirSync(path);
+    try {
+      expect((await diagnosed('--conf', conf)).first?.id).toBe('socket');
+    } finally {
+      rmSync(path, { recursive: true });
+    }
+  });
+
+  test('whose application is disabled', async () => {
+    const environment = { DKE_SERVER: server.url, DKE_CA_FILE: server.caFile, DKE_TOKEN_FILE: tokenFile };
+    expect((await runCommand(['tde', 'app', 'disable', 'erp'], { environment })).code).toBe(0);
+    expect((await diagnosed('--conf', conf)).first?.id).toBe('token');
+    expect((await runCommand(['tde', 'app', 'enable', 'erp'], { environment })).code).toBe(0);
+    expect((await diagnosed('--conf', conf)).states.token).toBe('ok');
+  });
+});
+
+describe('the host of the service', () => {
+  const config = (): string => join(server.folder, 'dke.toml');
+
+  test('in order', async () => {
+    const { run, states } = await diagnosed('--config', config());
+    expect(run.code).toBe(exitCodes.ok);
+    expect(states).toMatchObject({
+      configuration: 'ok',
+      data: 'ok',
+      'root-key': 'ok',
+      certificate: 'ok',
+      memory: 'ok',
+    });
+  });
+
+  test('with a fault in dke.toml', async () => {
+    const path = join(folder, 'wrong.toml');
+    writeFileSync(path, '[server]\nprot = 1\n', { mode: 0o600 });
+    const { first } = await diagnosed('--config', path);
+    expect(first).toMatchObject({ id: 'configuration' });
+    expect(first?.evidence).toContain('prot');
+  });
+
+  test('with open data, and with a database whose root key is gone', async () => {
+    const base = mkdtempSync(join(folder, 'server-'));
+    const path = join(base, 'dke.toml');
+    writeFileSync(path, '', { mode: 0o600 });
+    expect((await diagnosed('--config', path)).states).toMatchObject({ data: 'ok', 'root-key': 'ok' });
+    mkdirSync(join(base, 'dke-data'), { mode: 0o755 });
+    expect((await diagnosed('--config', path)).first).toMatchObject({
+      id: 'data',
+      fix: expect.stringContaining('chmod 700'),
+    });
+    chmodSync(join(base, 'dke-data'), 0o700);
+    writeFileSync(join(base, 'dke-data/dke.db'), '');
+    const { first } = await diagnosed('--config', path);
+    expect(first).toMatchObject({ id: 'root-key' });
+    expect(first?.evidence).toContain('none of its keys opens');
+  });
+});
+
+test('nothing to check is an error that says what to give', async () => {
+  const run = await runCommand(['doctor'], { cwd: folder });
+  expect(run.code).toBe(exitCodes.config);
+  expect(run.stderr).toContain('--conf pkcs11.toml');
+});
