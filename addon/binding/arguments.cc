@@ -29,7 +29,9 @@ Bytes Arguments::BytesOf(napi_value value) const {
       napi_get_buffer_info(env_, value, &data, &size) != napi_ok) {
     Refuse("a Uint8Array is needed");
   }
-  return {static_cast<uint8_t*>(data), size};
+  // An empty view has no address; the C library's functions want one even for nothing.
+  static uint8_t nothing = 0;
+  return {data == nullptr ? &nothing : static_cast<uint8_t*>(data), size};
 }
 
 double Arguments::NumberOf(napi_value value) const {

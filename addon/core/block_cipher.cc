@@ -117,7 +117,7 @@ Result<size_t> DecryptPaddedAside(EVP_CIPHER_CTX* context, const CipherParameter
   Result<size_t> length = RunMessage(context, Direction::kDecrypt, parameters, input, input_length, aside.get());
   if (!length.ok()) return length;
   if (length.value() > output_length) return BufferTooSmall();
-  memcpy(output, aside.get(), length.value());
+  if (length.value() != 0) memcpy(output, aside.get(), length.value());
   return length;
 }
 
@@ -289,7 +289,7 @@ Result<size_t> CipherOperation::Final(uint8_t* output, size_t output_length) {
   int written = 0;
   if (EVP_CipherFinal_ex(context_.get(), last, &written) != 1) return CryptoFailure("cipher");
   size_t length = static_cast<size_t>(written);
-  memcpy(output, last, length);
+  if (length != 0) memcpy(output, last, length);
   Wipe(last, sizeof last);
   if (gcm) {
     if (EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(parameters_.tag_length), output + length) != 1) {
@@ -315,7 +315,7 @@ Result<size_t> CipherOperation::FinalPadded(uint8_t* output, size_t output_lengt
     last_length_ = static_cast<size_t>(written);
   }
   if (output_length < last_length_) return BufferTooSmall();
-  memcpy(output, last_.get(), last_length_);
+  if (last_length_ != 0) memcpy(output, last_.get(), last_length_);
   return last_length_;
 }
 
