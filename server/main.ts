@@ -147,10 +147,6 @@ const parserRefusals: Readonly<Record<string, readonly [number, string, string]>
 
 /** What Node's parser refuses never becomes a request: the answer is written by hand. */
 const answerParserError = (error: NodeJS.ErrnoException, socket: Socket): void => {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
   const [status, reason, message] = parserRefusals[error.code ?? ''] ?? [
     400,
     'Bad Request',
@@ -253,7 +249,13 @@ export const startServer = async ({ config, say }: StartOptions): Promise<Runnin
       handle,
     );
     server.maxConnections = config.limits.connections;
-    server.on('clientError', answerParserError);
+    // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
+    const established = new WeakSet<Socket>();
+    server.on('secureConnection', (socket) => established.add(socket));
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+      if (established.has(socket) && socket.writable && error.code !== 'ECONNRESET') answerParserError(error, socket);
+      else socket.destroy();
+    });
     port = await listen(server, config.server.host, config.server.port);
   } catch (error) {
     await service.stop();
