@@ -67,6 +67,11 @@ export const TextField = ({
   );
 };
 
+/** The first field of every form that makes something: a name for people, as the API limits it. */
+export const NameField = (props: Omit<ComponentProps<typeof TextField>, 'label'>) => (
+  <TextField label="Name" maxLength={128} autoFocus {...props} />
+);
+
 export interface Choice {
   readonly value: string;
   readonly text: string;

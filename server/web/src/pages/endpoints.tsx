@@ -8,7 +8,7 @@ import type { Endpoint, Key } from '../api/types.ts';
 import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
-import { CheckField, SelectField, TextField } from '../components/field.tsx';
+import { CheckField, NameField, SelectField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { keysPath } from '../components/key-actions.tsx';
 import { type ListPage, ListView, useList } from '../components/list-view.tsx';
@@ -60,14 +60,11 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
     >
       {(fault) => (
         <>
-          <TextField
-            label="Name"
+          <NameField
             help="For people: the cloud account or the external key store it serves."
             value={name}
             onValue={setName}
             fault={fault('name')}
-            maxLength={128}
-            autoFocus
           />
           <SelectField
             label="Vault"

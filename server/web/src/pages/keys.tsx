@@ -6,7 +6,7 @@ import { useState } from 'react';
 import type { Key } from '../api/types.ts';
 import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
-import { type Choice, SelectField, TextField } from '../components/field.tsx';
+import { type Choice, NameField, SelectField } from '../components/field.tsx';
 import { FilterBar, SelectFilter } from '../components/filters.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { KeyRowMenu, keysPath } from '../components/key-actions.tsx';
@@ -53,14 +53,11 @@ const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose:
     >
       {(fault) => (
         <>
-          <TextField
-            label="Name"
+          <NameField
             help="For people. Its id, which a cloud key store needs, is made by the service."
             value={name}
             onValue={setName}
             fault={fault('name')}
-            maxLength={128}
-            autoFocus
           />
           <SelectField
             label="Vault"

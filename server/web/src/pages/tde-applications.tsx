@@ -7,7 +7,7 @@ import type { Application, RegisteredApplication } from '../api/types.ts';
 import { AccessGuidDialog } from '../components/access-guid.tsx';
 import { applicationsPath } from '../components/applications.ts';
 import { Button } from '../components/button.tsx';
-import { SelectField, TextField } from '../components/field.tsx';
+import { NameField, SelectField, TextField } from '../components/field.tsx';
 import { FilterBar, SelectFilter } from '../components/filters.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { nameGroup, useGroups } from '../components/groups.ts';
@@ -51,14 +51,11 @@ const RegisterApplication = ({
     >
       {(fault) => (
         <>
-          <TextField
-            label="Name"
+          <NameField
             help="The database it is for. One application for each database keeps their master keys apart."
             value={name}
             onValue={setName}
             fault={fault('name')}
-            maxLength={128}
-            autoFocus
           />
           <SelectField
             label="Group"

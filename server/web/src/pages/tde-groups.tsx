@@ -6,7 +6,7 @@ import { useState } from 'react';
 import type { TdeGroup } from '../api/types.ts';
 import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
-import { TextField } from '../components/field.tsx';
+import { NameField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { groupsPath } from '../components/groups.ts';
 import { ListView, useList } from '../components/list-view.tsx';
@@ -36,14 +36,11 @@ const CreateGroup = ({ onClose }: { onClose: () => void }) => {
       }}
     >
       {(fault) => (
-        <TextField
-          label="Name"
+        <NameField
           help="A vault for the group's master keys is made with it."
           value={name}
           onValue={setName}
           fault={fault('name')}
-          maxLength={128}
-          autoFocus
         />
       )}
     </FormDialog>

@@ -6,7 +6,7 @@ import type { IssuedToken, Token } from '../api/types.ts';
 import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
-import { type Choice, SelectField, TextField } from '../components/field.tsx';
+import { type Choice, NameField, SelectField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
@@ -48,14 +48,11 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
     >
       {(fault) => (
         <>
-          <TextField
-            label="Name"
+          <NameField
             help="Who or what will use it. The audit log shows this name."
             value={name}
             onValue={setName}
             fault={fault('name')}
-            maxLength={128}
-            autoFocus
           />
           <SelectField
             label="Holds for"

@@ -8,7 +8,7 @@ import { ActionDialog } from '../components/action-dialog.tsx';
 import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
-import { TextField } from '../components/field.tsx';
+import { NameField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
@@ -36,14 +36,11 @@ const CreateVault = ({ onClose }: { onClose: () => void }) => {
       }}
     >
       {(fault) => (
-        <TextField
-          label="Name"
+        <NameField
           help="For people: what its keys are for, or who owns them."
           value={name}
           onValue={setName}
           fault={fault('name')}
-          maxLength={128}
-          autoFocus
         />
       )}
     </FormDialog>
