@@ -171,8 +171,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       }
       for (const name of names) {
         const record = await store.read.records.get(ownKeys[name], 1, name);
-        if (record === undefined)
-          throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
+        if (record === undefined) throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
         own.set(name, open({ ...record, ...ownPlace(name) }));
       }
     },
