@@ -31,7 +31,7 @@ export const createHousekeeping = (
     for (;;) {
       const entries = directory.drainRequests(requestBatch);
       if (entries.length === 0) break;
-      await store.write((tx) => tx.requests.append(entries));
+      await store.write((tx) => tx.requests.append(entries), { durable: false });
       await otherWork();
     }
     if (uses.size > 0)
@@ -42,7 +42,9 @@ export const createHousekeeping = (
   const prune = async (): Promise<void> => {
     if (clock.monotonic() - prunedAt < pruneEveryMs) return;
     prunedAt = clock.monotonic();
-    await store.write((tx) => tx.requests.prune(clock.now() - limits.requestLogDays * 86_400_000, pruneBatch));
+    await store.write((tx) => tx.requests.prune(clock.now() - limits.requestLogDays * 86_400_000, pruneBatch), {
+      durable: false,
+    });
   };
   const turn = async (all: boolean): Promise<void> => {
     try {

@@ -233,7 +233,11 @@ export interface Store {
   /** Null when the store is no file. */
   readonly path: string | null;
   readonly read: Repositories;
-  write<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
+  write<T>(
+    work: (tx: Repositories) => Promise<T>,
+    /** `durable: false`: all or nothing still, but a power failure may undo it. For what nobody was promised. */
+    options?: { readonly durable?: boolean },
+  ): Promise<T>;
   /** Writes and reads a row. */
   probe(): Promise<void>;
   /** Moves the write-ahead log into the database and truncates it, where there is one. */

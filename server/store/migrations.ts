@@ -256,7 +256,6 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .on('request_log')
       .columns(['endpoint_id', 'sequence'])
       .execute();
-    await create.createIndex('request_log_by_time').on('request_log').column('at').execute();
   },
 });
 

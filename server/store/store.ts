@@ -80,9 +80,17 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
   const run = async (text: string): Promise<void> => {
     await sql.raw(text).execute(writerDb);
   };
+  let synchronous = true;
   const writer = createWriter(
     {
-      begin: () => run('begin immediate'),
+      begin: async (durable) => {
+        // In WAL mode 'normal' leaves out the fsync of a commit, and nothing else: the log stays whole.
+        if (durable !== synchronous) {
+          await run(`pragma synchronous = ${durable ? 'full' : 'normal'}`);
+          synchronous = durable;
+        }
+        await run('begin immediate');
+      },
       commit: () => run('commit'),
       rollback: () => run('rollback'),
       savepoint: () => run('savepoint unit'),
@@ -98,7 +106,7 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
     dialect: 'sqlite',
     path,
     read,
-    write: (work) => writer.submit(() => work(tx)),
+    write: (work, { durable = true } = {}) => writer.submit(() => work(tx), durable),
     probe: async () => {
       await writer.submit(async () => {
         await tx.settings.set('probe', String(clock.now()));

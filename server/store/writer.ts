@@ -3,7 +3,8 @@
 // part of; when that commit fails, every unit of it fails.
 
 export interface WriterConnection {
-  begin(): Promise<void>;
+  /** `durable`: the commit returns when a power failure can no longer undo it. */
+  begin(durable: boolean): Promise<void>;
   commit(): Promise<void>;
   rollback(): Promise<void>;
   savepoint(): Promise<void>;
@@ -13,13 +14,14 @@ export interface WriterConnection {
 
 interface Unit {
   readonly run: () => Promise<unknown>;
+  readonly durable: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
 export interface Writer {
   /** Queues a unit of work. */
-  submit<T>(work: () => Promise<T>): Promise<T>;
+  submit<T>(work: () => Promise<T>, durable?: boolean): Promise<T>;
   /** Resolves when nothing is queued or running; later units are refused with `closed`. */
   close(closed: Error): Promise<void>;
 }
@@ -40,7 +42,7 @@ export const createWriter = (connection: WriterConnection, onFailure: (error: un
     const done: { readonly unit: Unit; readonly value: unknown }[] = [];
     const settled = new Set<Unit>();
     try {
-      await connection.begin();
+      await connection.begin(batch.some(({ durable }) => durable));
       for (const unit of batch) {
         await connection.savepoint();
         try {
@@ -79,13 +81,13 @@ export const createWriter = (connection: WriterConnection, onFailure: (error: un
   };
 
   return {
-    submit: <T>(work: () => Promise<T>) =>
+    submit: <T>(work: () => Promise<T>, durable = true) =>
       new Promise<T>((resolve, reject) => {
         if (closedWith !== undefined) {
           reject(closedWith);
           return;
         }
-        queue.push({ run: work, resolve: resolve as (value: unknown) => void, reject });
+        queue.push({ run: work, durable, resolve: resolve as (value: unknown) => void, reject });
         running ??= drain();
       }),
     close: async (closed) => {
