@@ -329,6 +329,8 @@ export const runServer = async (options: {
   readonly say: (line: string) => void;
   readonly complain: (line: string) => void;
 }): Promise<number> => {
+  // What the service writes is for itself alone, the side files of its database included.
+  process.umask(0o077);
   // Before the start: whoever reads "listening" may send a signal at once, and one that comes earlier waits for it.
   let server: RunningServer | undefined;
   let stopAsked = false;

@@ -69,6 +69,4 @@ describe.runIf(client !== undefined)('p11-kit-client.so against the agent', () =
   });
 });
 
-test.skipIf(client !== undefined)('p11-kit-client.so is not here', () => {
-  console.log('skipped: p11-kit-client.so is not installed');
-});
+if (client === undefined) console.log('skipped: p11-kit-client.so is not installed');

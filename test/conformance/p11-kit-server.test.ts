@@ -108,6 +108,4 @@ describe.runIf(missing === null)('libdke_pkcs11.so against p11-kit server', () =
   });
 });
 
-test.skipIf(missing === null)('p11-kit server is not here', () => {
-  console.log(`skipped: ${missing} is not installed`);
-});
+if (missing !== null) console.log(`skipped: ${missing} is not installed`);
