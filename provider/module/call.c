@@ -240,6 +240,8 @@ static CK_RV send_and_wait(struct call *call) {
       case EXCHANGED:
         return CKR_OK;
       case UNANSWERED:
+        if (call->row->starts >= 0 && call->dialect == DIALECT_OWN) sessions_doubt(call->session, call->row->starts);
+        /* fall through */
       case UNSENDABLE:
         log_line("no answer to call %u within %d ms", call->row->code, library.settings.call_timeout_ms);
         return CKR_DEVICE_ERROR;
@@ -262,7 +264,7 @@ static CK_RV send_and_wait(struct call *call) {
   return CKR_DEVICE_REMOVED;
 }
 
-bool call_run(struct call *call) {
+static bool exchange(struct call *call) {
   uint32_t code;
   const unsigned char *signature;
   size_t length;
@@ -286,6 +288,35 @@ bool call_run(struct call *call) {
     call->answered = true;
   }
   return call->rv == CKR_OK;
+}
+
+/** C_SessionCancel of one operation. What it answers does not matter: the Init that follows shows it. */
+static void cancel(CK_SESSION_HANDLE session, int operation) {
+  /* In the order of the rows' numbers; 0x40 is CKF_FIND_OBJECTS of 3.0. */
+  static const CK_FLAGS flags[OPERATIONS_MAX] = {
+      0x40, CKF_ENCRYPT, CKF_DECRYPT, CKF_DIGEST, CKF_SIGN, CKF_SIGN_RECOVER, CKF_VERIFY, CKF_VERIFY_RECOVER,
+  };
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_SessionCancel])) {
+    call_put_session(&call, session);
+    call_put_ulong(&call, flags[operation]);
+    exchange(&call);
+  }
+  call_end(&call);
+}
+
+bool call_run(struct call *call) {
+  const int starts = call->row->starts;
+  bool done = exchange(call);
+
+  if (call->rv != CKR_OPERATION_ACTIVE || starts < 0 || !call->answered || !sessions_take_doubt(call->session, starts))
+    return done;
+  /* What is active is an earlier Init, carried out after its caller was told that there was no answer. */
+  cancel(call->session, starts);
+  call->rv = CKR_OK;
+  call->answered = false;
+  return exchange(call);
 }
 
 void call_get_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length) {

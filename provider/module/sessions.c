@@ -22,6 +22,7 @@ struct session {
   CK_SLOT_ID slot;
   CK_FLAGS flags;
   unsigned due; /* operations whose Init the present agent has not seen */
+  unsigned doubtful; /* operations whose Init it may have carried out after we gave up waiting */
   struct message messages[OPERATIONS_MAX];
 };
 
@@ -144,6 +145,7 @@ void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char 
   if (session != NULL) {
     struct message *message = &session->messages[operation];
     forget_message(session, operation);
+    session->doubtful &= ~(1u << operation);
     if (length > message->capacity && length <= MESSAGE_MAX) {
       free(message->bytes);
       message->capacity = 0;
@@ -166,6 +168,29 @@ void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations) {
   for (int i = 0; session != NULL && i < OPERATIONS_MAX; i++)
     if ((operations & 1u << i) != 0) forget_message(session, i);
   pthread_mutex_unlock(&table.lock);
+}
+
+void sessions_doubt(CK_SESSION_HANDLE handle, int operation) {
+  struct session *session;
+
+  pthread_mutex_lock(&table.lock);
+  session = *find(handle);
+  if (session != NULL) session->doubtful |= 1u << operation;
+  pthread_mutex_unlock(&table.lock);
+}
+
+bool sessions_take_doubt(CK_SESSION_HANDLE handle, int operation) {
+  struct session *session;
+  bool doubtful = false;
+
+  pthread_mutex_lock(&table.lock);
+  session = *find(handle);
+  if (session != NULL) {
+    doubtful = (session->doubtful & 1u << operation) != 0;
+    session->doubtful &= ~(1u << operation);
+  }
+  pthread_mutex_unlock(&table.lock);
+  return doubtful;
 }
 
 void sessions_put_hello(struct buffer *buffer) {
@@ -194,6 +219,7 @@ void sessions_all_due(void) {
   for (size_t i = 0; i < BUCKETS; i++) {
     for (struct session *session = table.buckets[i]; session != NULL; session = session->next) {
       session->due = 0;
+      session->doubtful = 0;
       for (int j = 0; j < OPERATIONS_MAX; j++)
         if (session->messages[j].length > 0) session->due |= 1u << j;
       if (session->due != 0) due++;

@@ -28,6 +28,11 @@ void sessions_logout(void);
 void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length);
 void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations);
 
+/** An Init that was sent and whose answer never came: the agent may have started the operation all the same. */
+void sessions_doubt(CK_SESSION_HANDLE handle, int operation);
+/** Whether there was such an Init and none has succeeded since; there is none afterwards. */
+bool sessions_take_doubt(CK_SESSION_HANDLE handle, int operation);
+
 /** The members "login" and "sessions" of the hello. */
 void sessions_put_hello(struct buffer *buffer);
 /** After a reconnect: every session with an Init to repeat is due. */

@@ -194,6 +194,22 @@ static void an_unanswered_call_ends_with_the_deadline_and_the_next_one_works(voi
   assert_int_equal(peer.connections, 1);
 }
 
+static void an_init_that_was_carried_out_too_late_is_ended_by_the_next_one(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_MECHANISM mechanism = cbc();
+  (void)state;
+
+  peer.silent = 29;
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_DEVICE_ERROR);
+  peer.silent = 0;
+  peer.active = 1;
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
+  assert_non_null(strstr(peer.events, "29 29 67 29 "));
+  /* An operation that the caller knows of is the caller's to end. */
+  peer.active = 1;
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OPERATION_ACTIVE);
+}
+
 static void a_lost_agent_is_found_again_with_sessions_login_and_init(void **state) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
@@ -346,6 +362,7 @@ int main(void) {
       WITH(misaligned_pointers_are_written_bytewise),
       WITH(interfaces_are_found_by_name_and_version),
       WITH(an_unanswered_call_ends_with_the_deadline_and_the_next_one_works),
+      WITH(an_init_that_was_carried_out_too_late_is_ended_by_the_next_one),
       WITH(a_lost_agent_is_found_again_with_sessions_login_and_init),
       WITH(an_operation_that_has_ended_is_not_started_again),
       WITH(a_call_that_creates_is_not_sent_twice),

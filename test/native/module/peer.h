@@ -31,6 +31,7 @@ struct peer {
   atomic_int calls;        /* answered so far, without C_Initialize */
   atomic_int received;     /* messages, C_Initialize among them */
   atomic_int silent;       /* call id to leave unanswered */
+  atomic_int active;       /* C_EncryptInit answers CKR_OPERATION_ACTIVE until C_SessionCancel comes */
   atomic_int drop;         /* call id at which to close the connection, once */
   atomic_int drop_late;    /* the same, after having counted it as carried out */
   atomic_int carried_out;  /* how often drop_late's call came */
@@ -124,7 +125,15 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       for (uint32_t i = 0; i < room; i++) buffer_put_u8(reply, (unsigned)(session + i));
       break;
     }
-    case 2: case 11: case 12: case 18: case 19: case 29: case 33:
+    case 67:
+      peer->active = 0;
+      peer_open_reply(reply, call, "");
+      break;
+    case 29:
+      if (peer->active) peer_error(reply, CKR_OPERATION_ACTIVE);
+      else peer_open_reply(reply, call, "");
+      break;
+    case 2: case 11: case 12: case 18: case 19: case 33:
       peer_open_reply(reply, call, "");
       break;
     default:
