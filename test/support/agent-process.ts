@@ -19,12 +19,17 @@ export const main = resolve(import.meta.dirname, '../../provider/client/main.ts'
 /** Answers when it listens, or has ended. */
 export const startAgent = async (
   folder: string,
-  options: { readonly arguments?: readonly string[]; readonly environment?: NodeJS.ProcessEnv } = {},
+  options: {
+    readonly arguments?: readonly string[];
+    readonly environment?: NodeJS.ProcessEnv;
+    readonly inFolder?: boolean;
+  } = {},
 ): Promise<AgentProcess> => {
   const socket = join(folder, 'agent.sock');
   const logs = join(folder, 'log');
   mkdirSync(folder, { recursive: true });
   const child = spawn(process.execPath, [main, '--socket', socket, ...(options.arguments ?? [])], {
+    ...(options.inFolder === true ? { cwd: folder } : {}),
     env: { ...process.env, DKE_AGENT_LOG_DIR: logs, ...options.environment },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

@@ -23,6 +23,8 @@ export interface ServerProcess {
   readonly child: ChildProcess;
   /** Everything it wrote to its standard error so far: the log, one JSON object a line. */
   log(): string;
+  /** Everything it wrote to its standard output so far. */
+  output(): string;
   /** Ends it with a signal (SIGTERM when none is named) and answers its exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
   /** Stops it and deletes the folder. */
@@ -39,6 +41,8 @@ export interface ServerProcessOptions {
   /** A command that runs the server as its last arguments say, for example `prlimit --fsize=N`. */
   readonly through?: readonly string[];
   readonly environment?: NodeJS.ProcessEnv;
+  /** Runs in its own folder, where a heap snapshot then lands. */
+  readonly inFolder?: boolean;
   /** A fixed port, so that a restarted server keeps its address; a free one when absent. */
   readonly port?: number;
 }
@@ -60,14 +64,19 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
   const [command = process.execPath, ...before] = [...(options.through ?? []), process.execPath];
   const child = spawn(command, [...before, ...program, '--config', config], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...(options.inFolder === true ? { cwd: folder } : {}),
     env: { ...process.env, ...options.environment },
   });
   const gone = once(child, 'exit');
   let log = '';
+  let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text;
   });
 
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
   let url: string | undefined;
   let caFile = '';
   let adminToken = '';
@@ -102,6 +111,7 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
     dataDirectory: join(folder, 'dke-data'),
     child,
     log: () => log,
+    output: () => output,
     stop,
     remove: async () => {
       await stop();
