@@ -2,11 +2,20 @@
 
 namespace dke {
 
+EVP_MD_CTX* ScratchDigestContext() {
+  static thread_local const EvpMdCtxPtr context(EVP_MD_CTX_new());
+  return context.get();
+}
+
 Result<size_t> DigestMessage(Digest digest, const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length) {
   const DigestRow& row = Row(digest);
   if (output_length < row.bytes) return BufferTooSmall();
+  EVP_MD_CTX* const context = ScratchDigestContext();
   unsigned written = 0;
-  if (EVP_Digest(input, input_length, output, &written, row.md(), nullptr) != 1) return CryptoFailure("digest");
+  if (context == nullptr || EVP_DigestInit_ex(context, row.md(), nullptr) != 1 || EVP_DigestUpdate(context, input, input_length) != 1 ||
+      EVP_DigestFinal_ex(context, output, &written) != 1) {
+    return CryptoFailure("digest");
+  }
   return size_t{written};
 }
 

@@ -6,6 +6,10 @@
 
 namespace dke {
 
+// One context a thread for digests that begin and end within a call. Making one costs more than a short digest. Null when
+// there is no memory.
+EVP_MD_CTX* ScratchDigestContext();
+
 Result<size_t> DigestMessage(Digest digest, const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length);
 
 class DigestOperation : public Operation {

@@ -6,6 +6,7 @@
 
 #include "base64.h"
 #include "bytes.h"
+#include "digest.h"
 #include "json_reader.h"
 #include "mac.h"
 #include "random.h"
@@ -232,6 +233,13 @@ class Writer {
   uint8_t* cursor_;
 };
 
+// One context a thread. Between requests it holds the schedule of the last message's key, which opens that one message only,
+// in libcrypto's locked memory.
+EVP_CIPHER_CTX* ScratchCipherContext() {
+  static thread_local const EvpCipherCtxPtr context(EVP_CIPHER_CTX_new());
+  return context.get();
+}
+
 bool Encipher(EVP_CIPHER_CTX* context, const SecureBuffer& message_key, const uint8_t* iv, const std::vector<uint8_t>& aad,
               const SecureBuffer& plain, uint8_t* out, uint8_t* tag) {
   int written = 0;
@@ -262,12 +270,12 @@ bool Decipher(EVP_CIPHER_CTX* context, const SecureBuffer& message_key, const ui
 Status CiphertextDataIntegrityValue(const std::vector<uint8_t>& aad, const uint8_t* metadata, size_t metadata_size, const uint8_t* iv,
                                     size_t iv_size, const uint8_t* ciphertext, size_t ciphertext_size, const uint8_t* tag,
                                     size_t tag_size, uint8_t (&out)[32]) {
-  EvpMdCtxPtr context(EVP_MD_CTX_new());
+  EVP_MD_CTX* const context = ScratchDigestContext();
   unsigned length = 0;
-  if (context == nullptr || EVP_DigestInit_ex(context.get(), Row(Digest::kSha256).md(), nullptr) != 1 ||
-      EVP_DigestUpdate(context.get(), aad.data(), aad.size()) != 1 || EVP_DigestUpdate(context.get(), metadata, metadata_size) != 1 ||
-      EVP_DigestUpdate(context.get(), iv, iv_size) != 1 || EVP_DigestUpdate(context.get(), ciphertext, ciphertext_size) != 1 ||
-      EVP_DigestUpdate(context.get(), tag, tag_size) != 1 || EVP_DigestFinal_ex(context.get(), out, &length) != 1) {
+  if (context == nullptr || EVP_DigestInit_ex(context, Row(Digest::kSha256).md(), nullptr) != 1 ||
+      EVP_DigestUpdate(context, aad.data(), aad.size()) != 1 || EVP_DigestUpdate(context, metadata, metadata_size) != 1 ||
+      EVP_DigestUpdate(context, iv, iv_size) != 1 || EVP_DigestUpdate(context, ciphertext, ciphertext_size) != 1 ||
+      EVP_DigestUpdate(context, tag, tag_size) != 1 || EVP_DigestFinal_ex(context, out, &length) != 1) {
     return CryptoFailure("integrity value");
   }
   return {};
@@ -325,8 +333,8 @@ Result<std::vector<uint8_t>> XksEncrypt(const XksBody& body, KeyRef key, uint32_
   const std::vector<uint8_t> aad = GcmAdditionalData(body.aad, metadata, sizeof metadata);
   const size_t size = body.text.size();
   std::vector<uint8_t> ciphertext(size);
-  EvpCipherCtxPtr context(EVP_CIPHER_CTX_new());
-  if (context == nullptr || !Encipher(context.get(), message_key.value(), iv, aad, body.text, ciphertext.data(), tag)) return CryptoFailure("GCM");
+  EVP_CIPHER_CTX* const context = ScratchCipherContext();
+  if (context == nullptr || !Encipher(context, message_key.value(), iv, aad, body.text, ciphertext.data(), tag)) return CryptoFailure("GCM");
 
   // The integrity value is of what was produced, and comes before the trial decryption: a fault between the two shows.
   uint8_t cdiv[32];
@@ -336,7 +344,7 @@ Result<std::vector<uint8_t>> XksEncrypt(const XksBody& body, KeyRef key, uint32_
   }
   Result<SecureBuffer> again = SecureBuffer::Make(size);
   if (!again.ok()) return again.status();
-  if (!Decipher(context.get(), message_key.value(), iv, aad, ciphertext.data(), size, tag, again.value().data()) ||
+  if (!Decipher(context, message_key.value(), iv, aad, ciphertext.data(), size, tag, again.value().data()) ||
       CRYPTO_memcmp(again.value().data(), body.text.data(), size) != 0) {
     return Status(Code::kInternal, "what was encrypted does not decrypt to the same");
   }
@@ -376,9 +384,9 @@ Result<SecureBuffer> XksDecrypt(const XksBody& body, KeyRef key, const uint8_t* 
   const size_t size = body.text.size();
   Result<SecureBuffer> plain = SecureBuffer::Make(size);
   if (!plain.ok()) return plain.status();
-  EvpCipherCtxPtr context(EVP_CIPHER_CTX_new());
+  EVP_CIPHER_CTX* const context = ScratchCipherContext();
   if (context == nullptr) return CryptoFailure("GCM");
-  if (!Decipher(context.get(), message_key.value(), body.iv.data(), aad, body.text.data(), size, body.tag.data(), plain.value().data())) {
+  if (!Decipher(context, message_key.value(), body.iv.data(), aad, body.text.data(), size, body.tag.data(), plain.value().data())) {
     return AuthenticationFailed();
   }
   static constexpr std::string_view kPlaintext = "{\"plaintext\":\"";

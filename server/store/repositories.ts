@@ -1,7 +1,7 @@
 // The queries, over Kysely, for every dialect: no SQL here that only one database understands. A set of repositories works
 // on one connection: the reader's, or the writer's inside a unit of work.
 
-import { type Kysely, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
@@ -661,11 +661,12 @@ export const createRepositories = (
 
     requests: {
       append: async (entries) => {
-        for (let at = 0; at < entries.length; at += requestRows)
-          await db
-            .insertInto('request_log')
-            .values(entries.slice(at, at + requestRows).map(rows.requestRow))
-            .execute();
+        for (let at = 0; at < entries.length; at += requestRows) {
+          const part = entries.slice(at, at + requestRows).map(rows.requestRow);
+          // Compiling costs as much as inserting: a full statement's text is made once.
+          const compiled = requestInsert(db, part);
+          await db.executeQuery({ ...compiled, parameters: part.flatMap((row) => Object.values(row)) });
+        }
       },
       list: async (endpointId, { after, limit }) => {
         let query = db
@@ -690,6 +691,15 @@ export const createRepositories = (
 
 /** Request records of one statement: full ones share their text, and so their plan. */
 const requestRows = 50;
+type RequestRow = ReturnType<typeof rows.requestRow>;
+const requestInserts = new WeakMap<Kysely<Schema>, CompiledQuery>();
+const requestInsert = (db: Kysely<Schema>, part: readonly RequestRow[]): CompiledQuery => {
+  const known = part.length === requestRows ? requestInserts.get(db) : undefined;
+  if (known !== undefined) return known;
+  const compiled = db.insertInto('request_log').values(part).compile();
+  if (part.length === requestRows) requestInserts.set(db, compiled);
+  return compiled;
+};
 
 /** For the store's probe. */
 export const oneRow = sql<{ readonly one: number }>`select 1 as one`;
