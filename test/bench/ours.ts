@@ -1,9 +1,9 @@
 // The candidate: the built server, the built library, and the agent that the library starts.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openApi } from '../demo/api.ts';
+import { createGroup, openConsoleApi, registerApplication, writeProviderConfig } from '../support/console-api.ts';
 import { endProcess, processesWith } from '../support/host.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import type { Peer } from './peers.ts';
@@ -36,16 +36,14 @@ export const startOurs = async (): Promise<Ours> => {
     program: [join(root, 'dist/server/cli/main.js'), 'server'],
     toml: '[log]\nlevel = "warn"\ndestination = "server.log"\n',
   });
-  const { call } = openApi({ url: server.url, caFile: server.caFile, token: server.adminToken });
+  const api = openConsoleApi(server, server.adminToken);
+  const { call } = api;
 
-  const group = await call<{ id: string }>('POST', '/api/tde/groups', { name: 'bench' });
-  const { config } = await call<{ config: { pkcs11_toml: string } }>('POST', '/api/tde/applications', {
-    name: 'bench',
-    groupId: group.id,
+  const registered = await registerApplication(api, 'bench', await createGroup(api, 'bench'));
+  const configuration = writeProviderConfig(join(folder, 'pkcs11.toml'), registered, {
+    caFile: server.caFile,
+    logDir: join(folder, 'log'),
   });
-  const configuration = join(folder, 'pkcs11.toml');
-  const own = `ca_file = ${JSON.stringify(server.caFile)}\nlog_dir = ${JSON.stringify(join(folder, 'log'))}\n`;
-  writeFileSync(configuration, `${config.pkcs11_toml.trimEnd()}\n${own}`, { mode: 0o600 });
 
   const vault = await call<{ id: string }>('POST', '/api/vaults', { name: 'bench' });
   const key = await call<{ id: string }>('POST', '/api/keys', { name: 'bench', vaultId: vault.id });

@@ -5,13 +5,19 @@
 //   npm run demo -- --keep    leaves server and agent running and prints how to try them by hand
 
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import {
+  type ConsoleApi,
+  createGroup,
+  openConsoleApi,
+  registerApplication,
+  writeProviderConfig,
+} from '../support/console-api.ts';
 import { endProcess, filesWith, processesWith, recordsOf, until } from '../support/host.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
-import { type Api, openApi } from './api.ts';
 import { type CurlRequest, curlLine, curlXks } from './curl.ts';
 import { type Database, startDatabase } from './database.ts';
 import { chapter, check, DemonstrationFailure, say, show } from './transcript.ts';
@@ -28,34 +34,11 @@ interface Run {
   /** What no process list and no log may hold. */
   readonly secrets: Buffer[];
   server: ServerProcess;
-  api: Api;
+  api: ConsoleApi;
   adminToken: string;
 }
 
-interface AuditRecord {
-  readonly kind: string;
-  readonly at: string;
-  readonly actorKind: string;
-  readonly actorName: string;
-  readonly subjectId: string;
-  readonly requestId: string;
-}
-interface MasterKey {
-  readonly id: string;
-  readonly name: string;
-  readonly state: string;
-  readonly vaultCopy: boolean;
-  readonly sealedCopy: boolean;
-  readonly destroyedAt: string | null;
-  readonly unrecoverableAt: string | null;
-}
-interface Page<T> {
-  readonly items: readonly T[];
-}
-
 const octal = (path: string): string => (statSync(path).mode & 0o777).toString(8);
-const auditOf = async (api: Api, subjectId: string): Promise<readonly AuditRecord[]> =>
-  (await api.call<Page<AuditRecord>>('GET', `/api/audit?subjectId=${subjectId}&order=oldest`)).items;
 const agentsOf = (run: Run): readonly (readonly [number, string])[] => processesWith(run.socket);
 const oneAgent = (run: Run): number => {
   const agents = agentsOf(run);
@@ -71,8 +54,8 @@ const startServer = async (folder: string): Promise<Run> => {
   show('dke server');
   const server = await startServerProcess({ folder, program: command, toml: settings });
   say(`listens on ${server.url}`);
-  const { adminToken, url, caFile } = server;
-  const api = openApi({ url, caFile, token: adminToken });
+  const { adminToken } = server;
+  const api = openConsoleApi(server, adminToken);
   const secrets = [Buffer.from(adminToken)];
   return { folder, socket: join(folder, 'agent.sock'), databases: [], secrets, server, api, adminToken };
 };
@@ -91,13 +74,9 @@ const checkFirstStart = async ({ server, api }: Run): Promise<void> => {
 const register = async (run: Run): Promise<{ readonly applicationId: string; readonly configuration: string }> => {
   chapter('A database is registered');
   const { api, folder, server } = run;
-  const group = await api.call<{ id: string }>('POST', '/api/tde/groups', { name: 'finance' });
+  const groupId = await createGroup(api, 'finance');
   say('POST /api/tde/groups        finance');
-  const registered = await api.call<{
-    application: { id: string };
-    accessGuid: string;
-    config: { server_url: string; access_token: string; pkcs11_toml: string };
-  }>('POST', '/api/tde/applications', { name: 'erp', groupId: group.id });
+  const registered = await registerApplication(api, 'erp', groupId);
   say('POST /api/tde/applications  erp');
   const { application, accessGuid, config } = registered;
   check(config.server_url.includes(accessGuid), 'the answer shows access_guid once, and server_url with it');
@@ -105,9 +84,10 @@ const register = async (run: Run): Promise<{ readonly applicationId: string; rea
   run.secrets.push(Buffer.from(accessGuid), Buffer.from(config.access_token));
   const again = await api.call<object>('GET', `/api/tde/applications/${application.id}`);
   check(!JSON.stringify(again).includes(accessGuid), 'the application, asked for again, does not show it');
-  const configuration = join(folder, 'pkcs11.toml');
-  const own = `ca_file = ${JSON.stringify(server.caFile)}\nlog_dir = ${JSON.stringify(join(folder, 'log'))}\n`;
-  writeFileSync(configuration, `${config.pkcs11_toml.trimEnd()}\n${own}`, { mode: 0o600, flag: 'wx' });
+  const configuration = writeProviderConfig(join(folder, 'pkcs11.toml'), registered, {
+    caFile: server.caFile,
+    logDir: join(folder, 'log'),
+  });
   check(octal(configuration) === '600', 'pkcs11.toml is written with mode 600');
   return { applicationId: application.id, configuration };
 };
@@ -158,15 +138,8 @@ const makeMasterKey = async (run: Run, configuration: string): Promise<{ databas
   return { database, label };
 };
 
-const masterKeyNamed = async (run: Run, applicationId: string, label: string): Promise<MasterKey> => {
-  const { items } = await run.api.call<Page<MasterKey>>('GET', `/api/tde/applications/${applicationId}/master-keys`);
-  const key = items.find(({ name }) => name === label);
-  if (key === undefined) throw new DemonstrationFailure(`the API lists the master key ${label}`);
-  return key;
-};
-
 // 4 --------------------------------------------------------------------------------------------------------------------
-const softDelete = async (run: Run, database: Database, key: MasterKey): Promise<void> => {
+const softDelete = async (run: Run, database: Database, key: { readonly id: string }): Promise<void> => {
   chapter('The master key is soft-deleted');
   const path = `/api/keys/${key.id}`;
   const kinds = recordsOf(run.server.dataDirectory, key.id);
@@ -183,7 +156,7 @@ const softDelete = async (run: Run, database: Database, key: MasterKey): Promise
   check(unwrapped.equal === 8, 'the same open session still decrypts', unwrapped);
   const wrapped = await ask(database, { do: 'wrap', count: 1 });
   check(wrapped.wrapped === 9, 'and still encrypts: the key went back into its vault from the sealed copy', wrapped);
-  const changes = (await auditOf(run.api, key.id)).map(({ kind }) => kind);
+  const changes = (await run.api.audit(`subjectId=${key.id}`)).map(({ kind }) => kind);
   const [from, to] = [changes.indexOf('key.deleted'), changes.indexOf('key.reimported')];
   check(from >= 0 && to > from, 'the audit log shows key.deleted, then key.reimported', changes);
 };
@@ -283,7 +256,7 @@ const destroy = async (
   await ask(second, { do: 'find', label });
   const before = await ask(second, { do: 'wrap', count: 1 });
   check(before.wrapped === 1, 'a second database process uses the same key', before);
-  const key = await masterKeyNamed(run, applicationId, label);
+  const key = await run.api.masterKey(applicationId, label);
   const records = recordsOf(run.server.dataDirectory, key.id);
   const sealed = records.get('sealed-copy');
   if (sealed === undefined) throw new DemonstrationFailure('the store holds the sealed copy');
@@ -301,7 +274,7 @@ const destroy = async (
     check(found.count === 0, `${who} finds it no more`, found);
   }
   const erased = await until('the erasure turn', async () => {
-    const now = await masterKeyNamed(run, applicationId, label);
+    const now = await run.api.masterKey(applicationId, label);
     return now.unrecoverableAt === null ? undefined : now;
   });
   check(erased.state === 'destroyed' && !erased.sealedCopy && !erased.vaultCopy, 'both copies are wiped', erased);
@@ -321,9 +294,9 @@ const destroy = async (
   say(`server restarted on port ${port}; agent ${agent} ended`);
   const found = await ask(second, { do: 'find', label });
   check(found.count === 0, `a new agent (process ${oneAgent(run)}) does not find it either`, found);
-  const reread = await masterKeyNamed(run, applicationId, label);
+  const reread = await run.api.masterKey(applicationId, label);
   check(reread.state === 'destroyed' && !reread.sealedCopy, 'the restarted server keeps it destroyed', reread);
-  const told = (await auditOf(run.api, key.id)).find(({ kind }) => kind === 'key.destroyed');
+  const told = (await run.api.audit(`subjectId=${key.id}`)).find(({ kind }) => kind === 'key.destroyed');
   if (told === undefined) throw new DemonstrationFailure('the audit log shows key.destroyed');
   check(
     told.actorKind === 'application' && told.actorName === 'erp' && told.at >= String(erased.destroyedAt),
@@ -385,7 +358,7 @@ const main = async (): Promise<number> => {
     await checkFirstStart(run);
     const { applicationId, configuration } = await register(run);
     const { database, label } = await makeMasterKey(run, configuration);
-    await softDelete(run, database, await masterKeyNamed(run, applicationId, label));
+    await softDelete(run, database, await run.api.masterKey(applicationId, label));
     await serveCloud(run);
     await destroy(run, database, { applicationId, configuration, label });
     checkSecrecy(run);
