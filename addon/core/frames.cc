@@ -32,6 +32,9 @@ constexpr int kFramesPerRound = 16;
 // Calls "flow" while the pause between two of them is at most this many spin windows. A wake-up across CPUs costs about two
 // windows of the usual 20 microseconds, so a peer that calls without a pause is recognised even while the loop still sleeps.
 constexpr int64_t kFlowWindows = 10;
+// After so many rounds with the same single caller it counts as alone; it is then read this often without asking epoll for
+// others.
+constexpr uint64_t kLoneRounds = 16;
 constexpr int64_t kMuteNanoseconds = 100'000'000;
 
 int64_t Now() {
@@ -161,7 +164,7 @@ std::shared_ptr<FrameSignal> FindSignal(uint32_t id) {
 std::shared_ptr<FrameBuffers> FrameBuffers::Create(size_t max_frame) {
   constexpr size_t kPage = 4096;
   const size_t frame = (max_frame + kPage - 1) / kPage * kPage;
-  const size_t size = frame + kPage + frame + kScratch;
+  const size_t size = frame + kPage + frame + kScratch + kBatch;
   void* region = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (region == MAP_FAILED) return nullptr;
   madvise(region, size, MADV_DONTDUMP);
@@ -171,6 +174,7 @@ std::shared_ptr<FrameBuffers> FrameBuffers::Create(size_t max_frame) {
   buffers->request_ = static_cast<uint8_t*>(region);
   buffers->reply_ = buffers->request_ + frame + kPage;
   buffers->scratch_ = buffers->reply_ + frame;
+  buffers->batch_ = buffers->scratch_ + kScratch;
   return buffers;
 }
 
@@ -422,6 +426,8 @@ FrameLoop::Turn FrameLoop::Run(FrameHandler* handler) {
 
     const int count = Wait(events, kEventsPerRound);
     serving_.swap(ready_);
+    Connection* const last = lone_;
+    if (count != 0) lone_ = nullptr;
     for (int i = 0; i < count; ++i) {
       void* const tag = events[i].data.ptr;
       if (tag == &listener_) {
@@ -431,7 +437,12 @@ FrameLoop::Turn FrameLoop::Run(FrameHandler* handler) {
       } else if (tag == signal_.get()) {
         signal_fired_ = true;
       } else if (!failed_) {
-        Serve(static_cast<Connection*>(tag), events[i].events);
+        auto* const connection = static_cast<Connection*>(tag);
+        Serve(connection, events[i].events);
+        if (count == 1 && !connection->closed) {
+          lone_ = connection;
+          lone_rounds_ = connection == last ? lone_rounds_ + 1 : 0;
+        }
       }
     }
     ServeReady();
@@ -447,12 +458,18 @@ int FrameLoop::Wait(epoll_event* events, int capacity) {
     const bool flowing = now - last_busy_ <= kFlowWindows * window;
     frames_seen_ = frames_;
     last_busy_ = now;
-    // Yielding, not pausing: when the peer shares this CPU, it can only send its next call if it gets to run.
+    // Yielding, not pausing: when the peer shares this CPU, it can only send its next call if it gets to run. A peer that
+    // is alone is let run before anything else, since nothing can have come yet.
     while (flowing && !signal_->raised()) {
+      const bool lone = lone_ != nullptr && lone_rounds_ >= kLoneRounds;
+      if (lone) {
+        sched_yield();
+        if (ReceiveLone()) return 0;
+      }
       const int count = epoll_wait(epoll_, events, capacity, 0);
       if (count != 0) return count;
       if (Now() - now >= window) break;
-      sched_yield();
+      if (!lone) sched_yield();
     }
   }
   return epoll_wait(epoll_, events, capacity, SleepTimeout());
@@ -554,22 +571,23 @@ void FrameLoop::Serve(Connection* connection, uint32_t events) {
   if (!connection->ready && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) Receive(connection);
 }
 
-void FrameLoop::Receive(Connection* connection) {
+// False when there was nothing to read.
+bool FrameLoop::Receive(Connection* connection) {
   Bytes& in = connection->in;
   const bool fresh = in.empty();
   if (!fresh && in.space() == 0) {
     // Grows with what has really come, not with what a header promises.
     if (!in.Reserve(std::min(std::max<size_t>(2 * in.size(), 4096), options_.max_frame + kHeader))) {
       Drop(connection, true);
-      return;
+      return true;
     }
   }
   uint8_t* const into = fresh ? buffers_->scratch() : in.tail();
   const ssize_t got = recv(connection->fd, into, fresh ? FrameBuffers::kScratch : in.space(), 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (got <= 0) {
     Drop(connection, false);
-    return;
+    return true;
   }
   const auto length = static_cast<size_t>(got);
   if (fresh) {
@@ -581,10 +599,32 @@ void FrameLoop::Receive(Connection* connection) {
     in.Commit(length);
     in.Discard(Consume(connection, in.data(), in.size()));
   }
+  return true;
+}
+
+bool FrameLoop::ReceiveLone() {
+  if (lone_ == nullptr || lone_->paused || lone_->ready) return false;
+  // Every few rounds the others are asked, too.
+  if (++lone_unasked_ > kLoneRounds) {
+    lone_unasked_ = 0;
+    return false;
+  }
+  return Receive(lone_);
 }
 
 // Hands on the whole frames at `data` and says how many bytes they were.
 size_t FrameLoop::Consume(Connection* connection, const uint8_t* data, size_t length) {
+  const size_t used = HandOn(connection, data, length);
+  TransmitBatch(connection);
+  return used;
+}
+
+size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t length) {
+  // Whether a whole frame follows at `data + at`.
+  const auto another = [&](size_t at) {
+    return length - at >= kHeader &&
+           static_cast<uint64_t>(GetU32(data + at + 4)) + GetU32(data + at + 8) <= length - at - kHeader;
+  };
   size_t at = 0;
   if (!connection->greeted) {
     if (length == 0) return 0;
@@ -596,6 +636,7 @@ size_t FrameLoop::Consume(Connection* connection, const uint8_t* data, size_t le
     const uint32_t body = GetU32(data + at + 8);
     // Call code 0 means "no frame" to p11-kit's clients, so no reply could carry it.
     if (call_code == 0 || static_cast<uint64_t>(options) + body > options_.max_frame) {
+      TransmitBatch(connection);
       Drop(connection, true);
       return at;
     }
@@ -614,10 +655,11 @@ size_t FrameLoop::Consume(Connection* connection, const uint8_t* data, size_t le
     if (answer == FrameHandler::kFailed) failed_ = true;
     if (connection->closed) return at;
     if (answer > 0 && answer <= static_cast<int64_t>(options_.max_frame)) {
-      Reply(connection, call_code, static_cast<size_t>(answer));
+      Reply(connection, call_code, static_cast<size_t>(answer), another(at));
     } else if (answer == FrameHandler::kLater) {
       pending_ = true;
     } else {
+      TransmitBatch(connection);
       Drop(connection, false);
     }
   }
@@ -638,11 +680,28 @@ void FrameLoop::Greet(Connection* connection, uint8_t version) {
   Transmit(connection, &byte, 1, nullptr, 0);
 }
 
-void FrameLoop::Reply(Connection* connection, uint32_t call_code, size_t length) {
+// With `more` to come the reply waits for the next one: a call less for us, and a peer that is not woken in between.
+void FrameLoop::Reply(Connection* connection, uint32_t call_code, size_t length, bool more) {
   uint8_t* const frame = reply() - kHeader;
+  const size_t whole = kHeader + length;
   PutHeader(frame, call_code, length);
-  Transmit(connection, frame, kHeader + length, nullptr, 0);
-  explicit_bzero(frame, kHeader + length);
+  if (batched_ + whole > FrameBuffers::kBatch) TransmitBatch(connection);
+  if ((more || batched_ > 0) && whole <= FrameBuffers::kBatch) {
+    memcpy(buffers_->batch() + batched_, frame, whole);
+    batched_ += whole;
+    if (!more) TransmitBatch(connection);
+  } else if (!connection->closed) {
+    Transmit(connection, frame, whole, nullptr, 0);
+  }
+  explicit_bzero(frame, whole);
+}
+
+void FrameLoop::TransmitBatch(Connection* connection) {
+  if (batched_ == 0) return;
+  const size_t length = batched_;
+  batched_ = 0;
+  if (!connection->closed) Transmit(connection, buffers_->batch(), length, nullptr, 0);
+  explicit_bzero(buffers_->batch(), length);
 }
 
 bool FrameLoop::Send(uint64_t connection, uint32_t call_code, const uint8_t* body, size_t length) {
@@ -723,6 +782,7 @@ void FrameLoop::MarkReady(Connection* connection) {
 void FrameLoop::Drop(Connection* connection, bool rejected) {
   if (connection->closed) return;
   connection->closed = true;
+  if (lone_ == connection) lone_ = nullptr;
   close(connection->fd);
   connection->fd = -1;
   connection->out.Clear();

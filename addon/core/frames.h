@@ -83,6 +83,9 @@ class FrameBuffers {
   // What one read takes from a socket at most, before it is cut into frames.
   uint8_t* scratch() const { return scratch_; }
   static constexpr size_t kScratch = 64 * 1024;
+  // Replies to frames that came in one piece, until they leave in one piece.
+  uint8_t* batch() const { return batch_; }
+  static constexpr size_t kBatch = 64 * 1024;
 
  private:
   FrameBuffers() = default;
@@ -91,6 +94,7 @@ class FrameBuffers {
   uint8_t* request_ = nullptr;
   uint8_t* reply_ = nullptr;  // with room for a header in front, so that a reply leaves in one write
   uint8_t* scratch_ = nullptr;
+  uint8_t* batch_ = nullptr;
 };
 
 // The part of a loop that other threads may touch. Both calls are remembered: one made while the loop is not running ends
@@ -172,10 +176,13 @@ class FrameLoop {
   void Accept();
   void MuteListener();
   void Serve(Connection* connection, uint32_t events);
-  void Receive(Connection* connection);
+  bool Receive(Connection* connection);
+  bool ReceiveLone();
   size_t Consume(Connection* connection, const uint8_t* data, size_t length);
+  size_t HandOn(Connection* connection, const uint8_t* data, size_t length);
   void Greet(Connection* connection, uint8_t version);
-  void Reply(Connection* connection, uint32_t call_code, size_t length);
+  void Reply(Connection* connection, uint32_t call_code, size_t length, bool more);
+  void TransmitBatch(Connection* connection);
   void Transmit(Connection* connection, const uint8_t* head, size_t head_length, const uint8_t* body, size_t body_length);
   void Flush(Connection* connection);
   void UpdateInterest(Connection* connection);
@@ -200,6 +207,7 @@ class FrameLoop {
   uint64_t socket_inode_ = 0;
 
   FrameHandler* handler_ = nullptr;
+  size_t batched_ = 0;      // bytes of replies in the batch; empty between two connections
   bool running_ = false;
   bool stopped_ = false;
   bool failed_ = false;
@@ -213,6 +221,9 @@ class FrameLoop {
   std::deque<uint64_t> closed_;                         // to be reported to the handler
   std::vector<uint64_t> ready_;                         // connections with whole frames already in memory
   std::vector<uint64_t> serving_;
+  Connection* lone_ = nullptr;  // the only one that had anything to read in the last round
+  uint64_t lone_rounds_ = 0;    // for how many rounds that has been so
+  uint64_t lone_unasked_ = 0;   // how often it was read since the others were looked at
 
   uint64_t frames_ = 0;
   uint64_t frames_seen_ = 0;  // by Wait, to tell whether the round before it carried calls

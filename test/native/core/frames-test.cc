@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <csetjmp>
 #include <cstdarg>
@@ -68,6 +69,7 @@ class Echo : public FrameHandler {
       std::unique_lock<std::mutex> lock(mutex);
       frames_of.push_back(connection);
       for (uint32_t i = length; i < kMaxFrame; ++i) request_was_clean = request_was_clean && body[i] == 0;
+      changed.notify_all();
       if (what == kGate) changed.wait(lock, [this] { return gate_open_; });
       if (what == kAnswerLater) later.emplace_back(connection, call_code);
       changed.notify_all();
@@ -292,6 +294,65 @@ void ManyFramesInOneWriteAreAnsweredInOrder(void**) {
   for (uint32_t i = 1; i <= kCount; ++i) ExpectReply(fd, i, Body(kEcho, std::to_string(i) + "!"));
   writer.join();
   close(fd);
+}
+
+void RepliesToFramesThatCameTogetherLeaveTogether(void**) {
+  Server server;
+  const int fd = Greet(server.path);
+  Write(fd, Frame(1, Body(kEcho, "first")) + Frame(2, Body(kGate)) + Frame(3, Body(kEcho, "last")));
+  server.handler.Await([&] { return server.handler.frames_of.size() == 2; });
+  char byte;
+  assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+  server.handler.OpenGate();
+  ExpectReply(fd, 1, Body(kEcho, "first!"));
+  ExpectReply(fd, 2, Body(kGate, "!"));
+  ExpectReply(fd, 3, Body(kEcho, "last!"));
+  close(fd);
+}
+
+void RepliesThatWaitForOthersAreSentBeforeTheConnectionIsClosed(void**) {
+  Server server;
+  for (const std::string& last : {Frame(0, Body(kEcho)), Frame(3, Body(kHangUp)), U32(3) + U32(kMaxFrame) + U32(1)}) {
+    const int fd = Greet(server.path);
+    Write(fd, Frame(1, Body(kEcho, "one")) + Frame(2, Body(kEcho, "two")) + last);
+    ExpectReply(fd, 1, Body(kEcho, "one!"));
+    ExpectReply(fd, 2, Body(kEcho, "two!"));
+    assert_true(IsClosed(fd));
+    close(fd);
+  }
+}
+
+void LargeRepliesToFramesThatCameTogetherAllArrive(void**) {
+  Server server;
+  const int fd = Greet(server.path);
+  Write(fd, Frame(1, Body(kEcho, "small")) + Frame(2, Body(kBig)) + Frame(3, Body(kEcho, "small")) + Frame(4, Body(kBig)));
+  ExpectReply(fd, 1, Body(kEcho, "small!"));
+  ExpectReply(fd, 2, std::string(kMaxFrame, 'b'));
+  ExpectReply(fd, 3, Body(kEcho, "small!"));
+  ExpectReply(fd, 4, std::string(kMaxFrame, 'b'));
+  close(fd);
+}
+
+void APeerThatCallsWithoutPauseDoesNotKeepANewOneWaiting(void**) {
+  Server server;
+  std::atomic<bool> enough{false};
+  std::thread caller([&] {
+    const int fd = Greet(server.path);
+    for (uint32_t i = 1; !enough; ++i) {
+      Write(fd, Frame(i, Body(kEcho)));
+      ExpectReply(fd, i, Body(kEcho, "!"));
+    }
+    close(fd);
+  });
+  server.handler.Await([&] { return server.handler.frames_of.size() > 100; });
+  for (int i = 0; i < 20; ++i) {
+    const int fd = Greet(server.path);
+    Write(fd, Frame(1, Body(kEcho, "new")));
+    ExpectReply(fd, 1, Body(kEcho, "new!"));
+    close(fd);
+  }
+  enough = true;
+  caller.join();
 }
 
 void TheLargestFrameFitsAndOneByteMoreClosesTheConnection(void**) {
@@ -711,6 +772,10 @@ int main() {
       cmocka_unit_test(AReplyCarriesTheCallCodeAndOptionsAreSkipped),
       cmocka_unit_test(FramesMayArriveByteByByte),
       cmocka_unit_test(ManyFramesInOneWriteAreAnsweredInOrder),
+      cmocka_unit_test(RepliesToFramesThatCameTogetherLeaveTogether),
+      cmocka_unit_test(RepliesThatWaitForOthersAreSentBeforeTheConnectionIsClosed),
+      cmocka_unit_test(LargeRepliesToFramesThatCameTogetherAllArrive),
+      cmocka_unit_test(APeerThatCallsWithoutPauseDoesNotKeepANewOneWaiting),
       cmocka_unit_test(TheLargestFrameFitsAndOneByteMoreClosesTheConnection),
       cmocka_unit_test(ARequestIsWipedBeforeTheNextOneComes),
       cmocka_unit_test(ABusyPeerDoesNotKeepTheOthersWaiting),
