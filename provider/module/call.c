@@ -15,6 +15,8 @@
 #include "settings.h"
 #include "transport.h"
 
+enum { CALL_FINALIZE = 2, CALL_GET_ATTRIBUTE_VALUE = 24, CALL_GENERATE_RANDOM = 64 };
+
 /** C_Initialize to C_Finalize, in the process that `owner` names. A forked child has another pid, so it has none of it. */
 static struct {
   _Atomic pid_t owner;
@@ -213,7 +215,7 @@ static enum outcome resume(CK_SESSION_HANDLE session, uint32_t epoch, int64_t de
   buffer_open(&reply);
   buffer_put_raw(&request, header, sizeof header);
   while (outcome == EXCHANGED && sessions_take_due(session, &request)) {
-    outcome = transport_exchange(&request, &reply, epoch, deadline);
+    outcome = transport_exchange(&request, NULL, &reply, epoch, deadline);
     buffer_reset(&request);
     buffer_put_raw(&request, header, sizeof header);
   }
@@ -222,20 +224,28 @@ static enum outcome resume(CK_SESSION_HANDLE session, uint32_t epoch, int64_t de
   return outcome;
 }
 
-static CK_RV send_and_wait(struct call *call) {
+/** One attempt, on the connection there is. `ahead`: Init messages that were held back until now. */
+static enum outcome attempt(struct call *call, struct buffer *ahead, uint32_t epoch) {
+  const int64_t deadline = call_deadline();
+  enum outcome outcome = EXCHANGED;
+
+  if (!transport_is_open()) return UNSENT;
+  if (sessions_any_due() && call->row->in_session) outcome = resume(call->session, epoch, deadline);
+  if (outcome == LOST) outcome = UNSENT; /* an Init can be repeated */
+  if (outcome == EXCHANGED) outcome = transport_exchange(&call->request, ahead, &call->reply, epoch, deadline);
+  if (outcome == UNSENDABLE && ahead->length > 0) sessions_all_due();
+  return outcome;
+}
+
+static CK_RV send_and_wait(struct call *call, struct buffer *ahead) {
   /* The first attempt may meet a dead connection, the second an agent that is just going down. */
-  for (int attempt = 0; attempt < 3; attempt++) {
+  for (int attempts = 0; attempts < 3; attempts++) {
     const uint32_t epoch = transport_epoch();
-    const int64_t deadline = call_deadline();
-    enum outcome outcome = UNSENT;
+    const enum outcome outcome = attempt(call, ahead, epoch);
     CK_RV rv;
 
-    if (transport_is_open()) {
-      outcome = EXCHANGED;
-      if (sessions_any_due() && call->row->in_session) outcome = resume(call->session, epoch, deadline);
-      if (outcome == EXCHANGED) outcome = transport_exchange(&call->request, &call->reply, epoch, deadline);
-      else if (outcome == LOST) outcome = UNSENT; /* an Init can be repeated */
-    }
+    /* Should it come to another connection, they are repeated like any other Init. */
+    buffer_reset(ahead);
     switch (outcome) {
       case EXCHANGED:
         return CKR_OK;
@@ -250,7 +260,7 @@ static CK_RV send_and_wait(struct call *call) {
         break;
     }
     if (call_ready() != CKR_OK) return CKR_CRYPTOKI_NOT_INITIALIZED;
-    if (call->row->code == 2) return CKR_DEVICE_REMOVED; /* C_Finalize needs no new agent */
+    if (call->row->code == CALL_FINALIZE) return CKR_DEVICE_REMOVED; /* C_Finalize needs no new agent */
     if (call->dialect != DIALECT_OWN) library.foreign_lost = true;
     if (library.foreign_lost) return CKR_DEVICE_REMOVED;
     rv = reconnect(epoch);
@@ -264,13 +274,42 @@ static CK_RV send_and_wait(struct call *call) {
   return CKR_DEVICE_REMOVED;
 }
 
+/** Calls that leave keys, sessions and the login as they are, so that what is held back may stay so. */
+static bool changes_nothing(const struct call_row *row) {
+  return row->starts >= 0 || row->ends >= 0 || row->continues != 0 || row->code == CALL_GET_ATTRIBUTE_VALUE ||
+         row->code == CALL_GENERATE_RANDOM;
+}
+
+/** Sends the call behind what was held back for it. */
+static CK_RV deliver(struct call *call) {
+  const bool changes = !changes_nothing(call->row);
+  struct buffer ahead;
+  CK_RV rv;
+
+  buffer_open(&ahead);
+  if (changes) sessions_begin_change(&ahead);
+  else sessions_take_held(call->session, &ahead);
+  rv = ahead.failed ? CKR_HOST_MEMORY : send_and_wait(call, &ahead);
+  if (changes) sessions_end_change();
+  buffer_close(&ahead);
+  return rv;
+}
+
+/** An Init that the agent is bound to accept waits for its operation, to travel with it. */
+static bool hold_back(struct call *call) {
+  return call->rv == CKR_OK && !call->request.failed && call->row->starts >= 0 && call->dialect == DIALECT_OWN &&
+         transport_is_open() &&
+         sessions_hold(call->session, call->row->starts, call->request.data + TRANSPORT_HEADER,
+                       call->request.length - TRANSPORT_HEADER, codec_init_repeats);
+}
+
 static bool exchange(struct call *call) {
   uint32_t code;
   const unsigned char *signature;
   size_t length;
 
   if (call->rv == CKR_OK && call->request.failed) call->rv = CKR_DATA_LEN_RANGE;
-  if (call->rv == CKR_OK) call->rv = send_and_wait(call);
+  if (call->rv == CKR_OK) call->rv = deliver(call);
   if (call->rv != CKR_OK) return false;
 
   code = buffer_get_u32(&call->reply);
@@ -308,8 +347,11 @@ static void cancel(CK_SESSION_HANDLE session, int operation) {
 
 bool call_run(struct call *call) {
   const int starts = call->row->starts;
-  bool done = exchange(call);
+  bool done;
 
+  if (hold_back(call)) return true;
+  call->age = sessions_age();
+  done = exchange(call);
   if (call->rv != CKR_OPERATION_ACTIVE || starts < 0 || !call->answered || !sessions_take_doubt(call->session, starts))
     return done;
   /* What is active is an earlier Init, carried out after its caller was told that there was no answer. */
@@ -349,11 +391,12 @@ static void remember(struct call *call) {
     /* The message without the header, which belongs to one sending. */
     if (call->rv == CKR_OK)
       sessions_keep(call->session, row->starts, call->request.data + TRANSPORT_HEADER,
-                    call->request.length - TRANSPORT_HEADER);
+                    call->request.length - TRANSPORT_HEADER, call->age);
     else if (call->answered && call->rv != CKR_OPERATION_ACTIVE)
       sessions_drop(call->session, 1u << row->starts);
   } else if (row->ends >= 0) {
-    if (!goes_on) sessions_drop(call->session, 1u << row->ends);
+    if (!goes_on && call->rv == CKR_OK) sessions_finish(call->session, row->ends);
+    else if (!goes_on) sessions_drop(call->session, 1u << row->ends);
   } else if (row->continues != 0 && !goes_on) {
     /* With a part gone through, the operation lives in that agent alone: starting afresh would lose the part. */
     sessions_drop(call->session, row->continues);

@@ -29,6 +29,7 @@ struct call {
   bool asked_length;
   CK_SESSION_HANDLE session;
   CK_ULONG room; /* of a list */
+  uint32_t age;  /* of the table of sessions, when an Init was sent */
   struct buffer request;
   struct buffer reply;
 };

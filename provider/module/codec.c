@@ -242,6 +242,29 @@ CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given, enum di
   return put_parameter(buffer, &mechanism, form);
 }
 
+bool codec_init_repeats(const unsigned char *before, const unsigned char *now, size_t length) {
+  enum { SIGNATURE = 8, KEY = 8 };
+  size_t mechanism;
+  size_t parameter;
+  size_t key = length;
+
+  /* The call's code and signature: `uM`, or `uMu` with a key at the end. */
+  if (length < SIGNATURE) return false;
+  mechanism = SIGNATURE + buffer_peek_u32(now + 4) + 8;
+  parameter = mechanism + 5;
+  if (length < parameter || now[SIGNATURE + 1] != 'M') return false;
+  if (buffer_peek_u32(now + 4) == 3) {
+    if (length < parameter + KEY) return false;
+    key = length - KEY;
+    /* A token object can be disabled or destroyed elsewhere at any moment: each Init asks. */
+    if (buffer_peek_u32(now + key) == 0 && buffer_peek_u32(now + key + 4) < CODEC_FIRST_SESSION_OBJECT) return false;
+  }
+  /* Of a flat parameter (an IV) only the length matters; what is inside makes no difference to being accepted. */
+  if (now[parameter - 1] == FORM_BYTES && length >= parameter + 4)
+    return memcmp(before, now, parameter + 4) == 0 && memcmp(before + key, now + key, length - key) == 0;
+  return memcmp(before, now, length) == 0;
+}
+
 /* --- output -------------------------------------------------------------------------------------------------------- */
 
 CK_RV codec_put_room(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR length, enum dialect dialect) {

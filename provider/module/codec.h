@@ -18,6 +18,9 @@ enum parameter_form { FORM_NONE, FORM_BYTES, FORM_ULONG, FORM_CTR, FORM_GCM, FOR
 /** The kinds of attribute values. */
 enum attribute_kind { KIND_BOOLEAN, KIND_ULONG, KIND_BYTES, KIND_DATE, KIND_TEMPLATE, KIND_MECHANISMS };
 
+/** Handles of session objects start here; those of token objects, which the service assigns, stay below it. */
+#define CODEC_FIRST_SESSION_OBJECT 0x80000000u
+
 /** From gen/tables.c. */
 enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type);
 enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type);
@@ -25,6 +28,11 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type);
 CK_RV codec_put_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG length);
 CK_RV codec_put_template(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
 CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR mechanism, enum dialect dialect);
+/**
+ * Whether our agent, which has accepted the Init message `before`, is bound to accept `now` as well, with nothing changed
+ * and no such operation running. Both are `length` bytes long, in our own dialect.
+ */
+bool codec_init_repeats(const unsigned char *before, const unsigned char *now, size_t length);
 /** Room for output bytes. */
 CK_RV codec_put_room(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR length, enum dialect dialect);
 /** Room for a list. */

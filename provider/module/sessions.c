@@ -12,8 +12,11 @@ enum { BUCKETS = 1024, MESSAGE_MAX = 4096 };
 
 struct message {
   unsigned char *bytes;
-  size_t length;
+  size_t length; /* 0 when there is nothing to repeat */
   size_t capacity;
+  size_t accepted; /* what `length` was when the agent has accepted what is in `bytes` */
+  uint32_t age;    /* and how old the table was then */
+  bool idle;       /* the operation has come to its end since */
 };
 
 struct session {
@@ -21,8 +24,9 @@ struct session {
   CK_SESSION_HANDLE handle;
   CK_SLOT_ID slot;
   CK_FLAGS flags;
-  unsigned due; /* operations whose Init the present agent has not seen */
+  unsigned due;      /* operations whose Init the present agent has not seen */
   unsigned doubtful; /* operations whose Init it may have carried out after we gave up waiting */
+  unsigned held;     /* operations whose Init goes out with the next call */
   struct message messages[OPERATIONS_MAX];
 };
 
@@ -32,7 +36,10 @@ static struct {
   size_t count;
   bool logged_in;
   CK_USER_TYPE user;
-  atomic_uint due; /* sessions that are due */
+  atomic_uint due;  /* sessions that are due */
+  atomic_uint held; /* sessions that hold something back */
+  atomic_uint age;
+  unsigned changing; /* calls under way that may change something */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct session **find(CK_SESSION_HANDLE handle) {
@@ -46,6 +53,7 @@ static void release(struct session **at) {
 
   *at = session->next;
   if (session->due != 0) atomic_fetch_sub(&table.due, 1);
+  if (session->held != 0) atomic_fetch_sub(&table.held, 1);
   for (int i = 0; i < OPERATIONS_MAX; i++) {
     if (session->messages[i].bytes == NULL) continue;
     buffer_wipe(session->messages[i].bytes, session->messages[i].capacity);
@@ -115,6 +123,8 @@ void sessions_forget(void) {
   table.count = 0;
   table.logged_in = false;
   table.due = 0;
+  table.held = 0;
+  table.changing = 0;
 }
 
 void sessions_login(CK_USER_TYPE user) {
@@ -130,14 +140,22 @@ void sessions_logout(void) {
   pthread_mutex_unlock(&table.lock);
 }
 
-static void forget_message(struct session *session, int operation) {
-  session->messages[operation].length = 0;
-  if ((session->due & 1u << operation) == 0) return;
-  session->due &= ~(1u << operation);
-  if (session->due == 0) atomic_fetch_sub(&table.due, 1);
+uint32_t sessions_age(void) { return atomic_load_explicit(&table.age, memory_order_acquire); }
+
+static void clear_bit(unsigned *set, int operation, atomic_uint *count) {
+  if ((*set & 1u << operation) == 0) return;
+  *set &= ~(1u << operation);
+  if (*set == 0) atomic_fetch_sub(count, 1);
 }
 
-void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *bytes, size_t length) {
+static void forget_message(struct session *session, int operation) {
+  session->messages[operation].length = 0;
+  session->messages[operation].idle = false;
+  clear_bit(&session->due, operation, &table.due);
+  clear_bit(&session->held, operation, &table.held);
+}
+
+void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *bytes, size_t length, uint32_t age) {
   struct session *session;
 
   pthread_mutex_lock(&table.lock);
@@ -146,7 +164,9 @@ void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char 
     struct message *message = &session->messages[operation];
     forget_message(session, operation);
     session->doubtful &= ~(1u << operation);
+    message->accepted = 0;
     if (length > message->capacity && length <= MESSAGE_MAX) {
+      if (message->bytes != NULL) buffer_wipe(message->bytes, message->capacity);
       free(message->bytes);
       message->capacity = 0;
       message->bytes = malloc(length + 64);
@@ -155,6 +175,8 @@ void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char 
     if (length <= message->capacity) {
       memcpy(message->bytes, bytes, length);
       message->length = length;
+      message->accepted = length;
+      message->age = age;
     }
   }
   pthread_mutex_unlock(&table.lock);
@@ -193,6 +215,81 @@ bool sessions_take_doubt(CK_SESSION_HANDLE handle, int operation) {
   return doubtful;
 }
 
+void sessions_finish(CK_SESSION_HANDLE handle, int operation) {
+  struct session *session;
+
+  pthread_mutex_lock(&table.lock);
+  session = *find(handle);
+  if (session != NULL) {
+    forget_message(session, operation);
+    session->messages[operation].idle = true;
+  }
+  pthread_mutex_unlock(&table.lock);
+}
+
+/* --- holding back ----------------------------------------------------------------------------------------------------- */
+
+bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char *bytes, size_t length,
+                   sessions_repeats repeats) {
+  struct session *session;
+  bool held = false;
+
+  pthread_mutex_lock(&table.lock);
+  session = *find(handle);
+  if (session != NULL && table.changing == 0) {
+    struct message *message = &session->messages[operation];
+    held = message->idle && message->accepted == length && message->age == table.age &&
+           repeats(message->bytes, bytes, length);
+    if (held) {
+      memcpy(message->bytes, bytes, length);
+      message->length = length;
+      message->idle = false;
+      if (session->held == 0) atomic_fetch_add(&table.held, 1);
+      session->held |= 1u << operation;
+    }
+  }
+  pthread_mutex_unlock(&table.lock);
+  return held;
+}
+
+/** All of the Init or nothing: without memory it stays held, and the frames are marked as failed. */
+static void take_held(struct session *session, struct buffer *frames) {
+  for (int i = 0; session->held != 0 && i < OPERATIONS_MAX; i++) {
+    const struct message *message = &session->messages[i];
+    if ((session->held & 1u << i) == 0) continue;
+    buffer_put_u32(frames, 0);
+    buffer_put_u32(frames, 0);
+    buffer_put_array(frames, message->bytes, message->length);
+    if (frames->failed) return;
+    clear_bit(&session->held, i, &table.held);
+  }
+}
+
+void sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames) {
+  struct session *session;
+
+  if (atomic_load_explicit(&table.held, memory_order_acquire) == 0) return;
+  pthread_mutex_lock(&table.lock);
+  session = *find(handle);
+  if (session != NULL) take_held(session, frames);
+  pthread_mutex_unlock(&table.lock);
+}
+
+void sessions_begin_change(struct buffer *frames) {
+  pthread_mutex_lock(&table.lock);
+  table.changing++;
+  for (size_t i = 0; table.held != 0 && i < BUCKETS; i++)
+    for (struct session *session = table.buckets[i]; session != NULL; session = session->next) take_held(session, frames);
+  pthread_mutex_unlock(&table.lock);
+}
+
+void sessions_end_change(void) {
+  pthread_mutex_lock(&table.lock);
+  table.changing--;
+  table.age++;
+  pthread_mutex_unlock(&table.lock);
+}
+
 void sessions_put_hello(struct buffer *buffer) {
   char text[128];
   const char *comma = "";
@@ -220,12 +317,15 @@ void sessions_all_due(void) {
     for (struct session *session = table.buckets[i]; session != NULL; session = session->next) {
       session->due = 0;
       session->doubtful = 0;
+      session->held = 0;
       for (int j = 0; j < OPERATIONS_MAX; j++)
         if (session->messages[j].length > 0) session->due |= 1u << j;
       if (session->due != 0) due++;
     }
   }
   table.due = due;
+  table.held = 0;
+  table.age++;
   pthread_mutex_unlock(&table.lock);
 }
 

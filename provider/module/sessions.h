@@ -1,6 +1,9 @@
 /*
  * What the library remembers so that a restart of the agent goes unnoticed: the open sessions, who is logged in, and per
  * session the last Init message of each operation that has not been used yet. No object, key or PIN is kept.
+ *
+ * And what it takes to hold an Init back until the operation follows, so that both travel together (PROTOCOL.md, "Held
+ * Init"): which Inits the agent has accepted, and whether anything may have changed since.
  */
 #ifndef DKE_SESSIONS_H
 #define DKE_SESSIONS_H
@@ -24,9 +27,25 @@ void sessions_forget(void);
 void sessions_login(CK_USER_TYPE user);
 void sessions_logout(void);
 
-/** Keeps a session's Init message (a request body) for `operation`; NULL forgets it. Those in `also`, a bit set, are forgotten. */
-void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length);
+/** Counts what may change which Inits are accepted. To be read before an Init is sent. */
+uint32_t sessions_age(void);
+/** Keeps a session's Init message (a request body) for `operation`: the agent has accepted it when the age was `age`. */
+void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length, uint32_t age);
+/** Forgets the Inits of these operations, a bit set: they have ended, or can no longer be started afresh. */
 void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations);
+/** Forgets an Init whose operation has come to its regular end: none of its kind is running. */
+void sessions_finish(CK_SESSION_HANDLE handle, int operation);
+
+/** Whether an Init that follows `before`, of the same length, is accepted if that one was. */
+typedef bool (*sessions_repeats)(const unsigned char *before, const unsigned char *now, size_t length);
+/** Holds an Init back, when the agent is bound to accept it. False: it has to be sent. */
+bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length,
+                   sessions_repeats repeats);
+/** Takes what a session holds back, as frames without a call code, after what is in `frames`. */
+void sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames);
+/** Around a call that may change keys, sessions or the login. The first takes what all sessions hold back. */
+void sessions_begin_change(struct buffer *frames);
+void sessions_end_change(void);
 
 /** An Init that was sent and whose answer never came: the agent may have started the operation all the same. */
 void sessions_doubt(CK_SESSION_HANDLE handle, int operation);
@@ -35,7 +54,7 @@ bool sessions_take_doubt(CK_SESSION_HANDLE handle, int operation);
 
 /** The members "login" and "sessions" of the hello. */
 void sessions_put_hello(struct buffer *buffer);
-/** After a reconnect: every session with an Init to repeat is due. */
+/** After a reconnect, and when what was held could not be sent: every session with an Init to repeat is due. */
 void sessions_all_due(void);
 /** Whether any session is due: cheap, asked before each call. */
 bool sessions_any_due(void);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -183,12 +184,20 @@ void transport_forget(void) {
 
 enum sent { SENT, NOT_SENT, BROKEN };
 
-/** Sends all of it, or nothing when there was no room until the deadline. */
-static enum sent send_all(int fd, const unsigned char *bytes, size_t length, int64_t deadline) {
+/** Sends both, or nothing when there was no room until the deadline. */
+static enum sent send_all(int fd, const struct buffer *ahead, const struct buffer *request, int64_t deadline) {
+  const size_t first = ahead == NULL ? 0 : ahead->length;
   size_t at = 0;
 
-  while (at < length) {
-    ssize_t sent = send(fd, bytes + at, length - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (at < first + request->length) {
+    ssize_t sent;
+    if (at < first) {
+      struct iovec parts[2] = {{ahead->data + at, first - at}, {request->data, request->length}};
+      struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+      sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } else {
+      sent = send(fd, request->data + (at - first), request->length - (at - first), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
     if (sent > 0) {
       at += (size_t)sent;
     } else if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -209,11 +218,11 @@ static void write_header(struct buffer *request, uint32_t code) {
   buffer_poke_u32(request->data + 8, (uint32_t)(request->length - TRANSPORT_HEADER));
 }
 
-static enum sent send_request(struct buffer *request, uint32_t epoch, int64_t deadline) {
+static enum sent send_request(struct buffer *request, struct buffer *ahead, uint32_t epoch, int64_t deadline) {
   enum sent sent = BROKEN;
 
   pthread_mutex_lock(&wire.write_lock);
-  if (wire.fd >= 0 && wire.epoch == epoch) sent = send_all(wire.fd, request->data, request->length, deadline);
+  if (wire.fd >= 0 && wire.epoch == epoch) sent = send_all(wire.fd, ahead, request, deadline);
   pthread_mutex_unlock(&wire.write_lock);
   return sent;
 }
@@ -268,7 +277,7 @@ static bool hand_out(struct pending *leader, bool *own) {
       buffer_reset(call->reply);
       buffer_put_raw(call->reply, header + TRANSPORT_HEADER + options, body);
       if (call == leader) *own = true;
-      settle(call, ANSWERED);
+      else settle(call, ANSWERED);
     }
     pthread_mutex_unlock(&wire.lock);
     buffer_wipe(wire.input + wire.input_from, whole);
@@ -283,6 +292,8 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
   const int fd = wire.fd;
   bool own = false;
 
+  /* No answer comes in less time than this takes; and an agent on this CPU gets to run. */
+  if (wire.spin_us > 0) sched_yield();
   for (;;) {
     ssize_t got;
 
@@ -333,7 +344,14 @@ static enum outcome await(struct pending *call, uint32_t epoch, int64_t deadline
   }
 }
 
-enum outcome transport_exchange(struct buffer *request, struct buffer *reply, uint32_t epoch, int64_t deadline) {
+static uint32_t next_code(void) {
+  wire.last_code++;
+  if (wire.last_code == 0) wire.last_code++;
+  return wire.last_code;
+}
+
+enum outcome transport_exchange(struct buffer *request, struct buffer *ahead, struct buffer *reply, uint32_t epoch,
+                                int64_t deadline) {
   struct pending call = {.reply = reply, .state = WAITING};
   enum outcome outcome;
   enum sent sent;
@@ -343,8 +361,9 @@ enum outcome transport_exchange(struct buffer *request, struct buffer *reply, ui
     pthread_mutex_unlock(&wire.lock);
     return UNSENT;
   }
-  do call.code = ++wire.last_code;
-  while (call.code == 0);
+  for (size_t at = 0; ahead != NULL && at < ahead->length; at += TRANSPORT_HEADER + buffer_peek_u32(ahead->data + at + 8))
+    buffer_poke_u32(ahead->data + at, next_code());
+  call.code = next_code();
   link_call(&call);
   if (!wire.led) {
     wire.led = true;
@@ -353,7 +372,7 @@ enum outcome transport_exchange(struct buffer *request, struct buffer *reply, ui
   pthread_mutex_unlock(&wire.lock);
 
   write_header(request, call.code);
-  sent = send_request(request, epoch, deadline);
+  sent = send_request(request, ahead, epoch, deadline);
   if (sent == NOT_SENT && withdraw(&call)) return UNSENDABLE;
   if (sent == BROKEN) cut(epoch);
   outcome = await(&call, epoch, deadline);
@@ -386,7 +405,7 @@ enum outcome transport_exchange_alone(int fd, struct buffer *request, struct buf
   unsigned char *to;
 
   write_header(request, 1);
-  if (send_all(fd, request->data, request->length, deadline) != SENT) return UNSENT;
+  if (send_all(fd, NULL, request, deadline) != SENT) return UNSENT;
   outcome = receive_alone(fd, header, sizeof header, deadline);
   if (outcome != EXCHANGED) return outcome;
   options = buffer_peek_u32(header + 4);

@@ -1,0 +1,218 @@
+/* Inits that are held back until their operation follows: when that is done, and that nobody can see it (PROTOCOL.md). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "codec.h"
+#include "peer.h"
+
+enum { SESSION_KEY = CODEC_FIRST_SESSION_OBJECT + 5, OTHER_KEY, TOKEN_KEY = 5 };
+
+static struct peer peer;
+static CK_SESSION_HANDLE session;
+static CK_BYTE out[64];
+
+static int start(void **state) {
+  (void)state;
+  peer_start(&peer);
+  peer_configure(&peer, "call_timeout_ms = 300\nconnect_timeout_ms = 200\nspin_us = 20\n");
+  if (C_Initialize(NULL) != CKR_OK) return -1;
+  if (C_OpenSession(0, CKF_SERIAL_SESSION | CKF_RW_SESSION, NULL, NULL, &session) != CKR_OK) return -1;
+  peer.events[0] = 0;
+  return 0;
+}
+
+static int stop(void **state) {
+  (void)state;
+  C_Finalize(NULL);
+  peer_stop(&peer);
+  return 0;
+}
+
+static CK_RV init(CK_MECHANISM_TYPE type, CK_BYTE filling, CK_ULONG length, CK_OBJECT_HANDLE key) {
+  CK_BYTE parameter[32];
+  CK_MECHANISM mechanism = {type, parameter, length};
+
+  memset(parameter, filling, sizeof parameter);
+  return C_EncryptInit(session, &mechanism, key);
+}
+
+static CK_RV cbc_init(CK_OBJECT_HANDLE key) { return init(CKM_AES_CBC, 0, 16, key); }
+
+static CK_RV encrypt(void) {
+  CK_BYTE data[16] = {0};
+  CK_ULONG length = sizeof out;
+  return C_Encrypt(session, data, sizeof data, out, &length);
+}
+
+/** What the agent has got since the last time. */
+static const char *events(void) {
+  static char seen[sizeof peer.events];
+
+  pthread_mutex_lock(&peer.lock);
+  memcpy(seen, peer.events, sizeof seen);
+  peer.events[0] = 0;
+  pthread_mutex_unlock(&peer.lock);
+  return seen;
+}
+
+/** From here on the agent would accept the same Init again. */
+static void use_once(CK_OBJECT_HANDLE key) {
+  assert_int_equal(cbc_init(key), CKR_OK);
+  assert_string_equal(events(), "29 ");
+  assert_int_equal(encrypt(), CKR_OK);
+  assert_string_equal(events(), "30 ");
+}
+
+static void an_init_that_was_accepted_before_travels_with_its_operation(void **state) {
+  (void)state;
+  use_once(SESSION_KEY);
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(init(CKM_AES_CBC, (CK_BYTE)i, 16, SESSION_KEY), CKR_OK);
+    assert_string_equal(events(), "");
+    assert_int_equal(encrypt(), CKR_OK);
+    assert_string_equal(events(), "29 30 ");
+  }
+}
+
+static void the_init_of_a_token_key_is_sent_at_once(void **state) {
+  (void)state;
+  use_once(TOKEN_KEY);
+  use_once(TOKEN_KEY);
+}
+
+static void an_init_that_differs_in_more_than_the_iv_is_sent_at_once(void **state) {
+  CK_AES_CTR_PARAMS counter = {128, {0}};
+  CK_MECHANISM ctr = {CKM_AES_CTR, &counter, sizeof counter};
+  (void)state;
+
+  use_once(SESSION_KEY);
+  use_once(OTHER_KEY);
+  assert_int_equal(init(CKM_AES_CBC_PAD, 0, 16, OTHER_KEY), CKR_OK);
+  assert_string_equal(events(), "29 ");
+  assert_int_equal(encrypt(), CKR_OK);
+  assert_int_equal(init(CKM_AES_CBC_PAD, 0, 15, OTHER_KEY), CKR_OK);
+  assert_string_equal(events(), "30 29 ");
+  assert_int_equal(encrypt(), CKR_OK);
+
+  /* A counter has bits that may be wrong. */
+  assert_int_equal(C_EncryptInit(session, &ctr, OTHER_KEY), CKR_OK);
+  assert_int_equal(encrypt(), CKR_OK);
+  events();
+  counter.ulCounterBits = 0;
+  assert_int_equal(C_EncryptInit(session, &ctr, OTHER_KEY), CKR_OK);
+  assert_string_equal(events(), "29 ");
+}
+
+static void a_second_init_reaches_the_agent_behind_the_first(void **state) {
+  (void)state;
+  use_once(SESSION_KEY);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_string_equal(events(), "29 29 ");
+}
+
+static void an_operation_that_may_be_running_is_not_taken_for_ended(void **state) {
+  CK_BYTE data[16] = {0};
+  CK_ULONG length = 0;
+  (void)state;
+
+  use_once(SESSION_KEY);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_int_equal(C_Encrypt(session, data, sizeof data, NULL, &length), CKR_OK);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_string_equal(events(), "29 30 29 ");
+  assert_int_equal(encrypt(), CKR_OK);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  length = sizeof out;
+  assert_int_equal(C_EncryptUpdate(session, data, sizeof data, out, &length), CKR_FUNCTION_NOT_SUPPORTED);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_string_equal(events(), "30 29 31 29 ");
+}
+
+static void an_operation_without_an_answer_is_not_taken_for_ended(void **state) {
+  (void)state;
+  use_once(SESSION_KEY);
+  peer.silent = 30;
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_int_equal(encrypt(), CKR_DEVICE_ERROR);
+  peer.silent = 0;
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_string_equal(events(), "29 30 29 ");
+}
+
+static void what_may_change_keys_comes_behind_what_is_held_and_makes_the_next_init_ask(void **state) {
+  (void)state;
+  use_once(SESSION_KEY);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  C_DestroyObject(session, SESSION_KEY);
+  assert_string_equal(events(), "29 22 ");
+  assert_int_equal(encrypt(), CKR_OK);
+  assert_string_equal(events(), "30 ");
+  use_once(SESSION_KEY);
+  C_Logout(session);
+  assert_string_equal(events(), "19 ");
+  use_once(SESSION_KEY);
+}
+
+static void what_changes_nothing_leaves_everything_as_it_is(void **state) {
+  CK_BYTE random[8];
+  (void)state;
+
+  use_once(SESSION_KEY);
+  assert_int_equal(C_GenerateRandom(session + 1, random, sizeof random), CKR_OK);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_int_equal(C_GenerateRandom(session + 1, random, sizeof random), CKR_OK);
+  assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_OK);
+  assert_int_equal(encrypt(), CKR_OK);
+  assert_string_equal(events(), "64 64 29 64 30 ");
+}
+
+static void an_agent_lost_meanwhile_gets_the_init_once_and_first(void **state) {
+  (void)state;
+  use_once(SESSION_KEY);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  peer.drop = 29;
+  assert_int_equal(encrypt(), CKR_OK);
+  assert_string_equal(events(), "29 1 29 30 ");
+  /* The new agent has not accepted it yet. */
+  use_once(SESSION_KEY);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  peer.drop = 30;
+  assert_int_equal(encrypt(), CKR_OK);
+  assert_string_equal(events(), "29 30 1 29 30 ");
+}
+
+static void a_message_of_many_pieces_comes_behind_a_held_init(void **state) {
+  static CK_BYTE data[900000];
+  static CK_BYTE result[900000];
+  CK_ULONG length = sizeof result;
+  (void)state;
+
+  use_once(SESSION_KEY);
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_int_equal(C_Encrypt(session, data, sizeof data, result, &length), CKR_OK);
+  assert_int_equal(length, sizeof data);
+  assert_int_equal(result[length - 1], 1);
+  assert_string_equal(events(), "29 30 ");
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      WITH(an_init_that_was_accepted_before_travels_with_its_operation),
+      WITH(the_init_of_a_token_key_is_sent_at_once),
+      WITH(an_init_that_differs_in_more_than_the_iv_is_sent_at_once),
+      WITH(a_second_init_reaches_the_agent_behind_the_first),
+      WITH(an_operation_that_may_be_running_is_not_taken_for_ended),
+      WITH(an_operation_without_an_answer_is_not_taken_for_ended),
+      WITH(what_may_change_keys_comes_behind_what_is_held_and_makes_the_next_init_ask),
+      WITH(what_changes_nothing_leaves_everything_as_it_is),
+      WITH(an_agent_lost_meanwhile_gets_the_init_once_and_first),
+      WITH(a_message_of_many_pieces_comes_behind_a_held_init),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
