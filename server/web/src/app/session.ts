@@ -23,8 +23,9 @@ export const useSignOut = () => {
   return useMutation({
     mutationFn: () => send<void>({ method: 'DELETE', path: '/api/session' }),
     onSuccess: () => {
-      client.clear();
+      // The session's own entry stays: the frame watches it, and shows the sign-in page when it becomes null.
       client.setQueryData(sessionQuery.queryKey, null);
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] });
     },
   });
 };

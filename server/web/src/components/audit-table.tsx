@@ -68,7 +68,11 @@ const columns: readonly Column<AuditRecord>[] = [
   { key: 'at', header: 'Time', nowrap: true, cell: (record) => <Time value={record.at} seconds /> },
   { key: 'kind', header: 'Event', names: true, cell: (record) => auditKindNames[record.kind] },
   { key: 'subject', header: 'On', cell: (record) => <Subject record={record} /> },
-  { key: 'actor', header: 'By', cell: (record) => <span className="wrap-anywhere">{record.actorName}</span> },
+  {
+    key: 'actor',
+    header: 'By',
+    cell: (record) => <span className="inline-block min-w-28 wrap-anywhere">{record.actorName}</span>,
+  },
 ];
 
 /** How audit records are shown in every table of them. */

@@ -17,10 +17,13 @@ export interface ListPage<Row> {
 
 const pageSize = 50;
 
-/** Reads a list page by page. The key begins with the path, so that a change can renew every filter's view of it. */
-export const useList = <Row,>(path: string, filters: Query = {}) =>
+/**
+ * Reads a list page by page. The key begins with the path, so that a change can renew every filter's view of it; the list of
+ * what belongs to one thing names the path of those things as its `owner`, and is renewed with them.
+ */
+export const useList = <Row,>(path: string, filters: Query = {}, owner: string = path) =>
   useInfiniteQuery({
-    queryKey: [path, 'list', filters],
+    queryKey: [owner, path, 'list', filters],
     queryFn: ({ pageParam, signal }) =>
       send<ListPage<Row>>(
         { method: 'GET', path, query: { ...filters, limit: pageSize, after: pageParam } },

@@ -301,7 +301,7 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
 };
 
 const MasterKeys = ({ id }: { id: string }) => {
-  const list = useList<MasterKey>(masterKeysPath(id));
+  const list = useList<MasterKey>(masterKeysPath(id), {}, applicationsPath);
   const [radiusOf, setRadiusOf] = useState<MasterKey | null>(null);
   const [destroying, setDestroying] = useState<MasterKey | null>(null);
   return (
