@@ -1,0 +1,292 @@
+// The console's pages as the server serves them, in a real browser: sign in, make a vault, a key, a group, an application and
+// an endpoint, destroy a master key, read the audit log. No error in the browser's console, nothing that the content
+// security policy had to stop, no request to another host, no secret left in address or storage. Screenshots land in
+// test/output/console, light and dark, wide and narrow.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeProviderConfig } from '../support/console-api.ts';
+import { type Site, startSite } from '../support/site.ts';
+
+const output = resolve(import.meta.dirname, '../output/console');
+
+const findBrowser = (): string | null => {
+  try {
+    return execFileSync('sh', ['-c', 'command -v chromium || command -v google-chrome'], { encoding: 'utf8' }).trim();
+  } catch {
+    return null;
+  }
+};
+const executablePath = findBrowser();
+if (executablePath === null) console.log('skipped: no chromium on the PATH');
+
+const flags = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+describe.runIf(executablePath !== null)('the console', () => {
+  let site: Site;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  /** What should not have happened in any page. */
+  const faults: string[] = [];
+
+  const watch = (watched: Page): void => {
+    const { origin } = new URL(site.server.url);
+    watched.on('console', (message) => {
+      // The question whether somebody is signed in is answered with 401 until somebody is: the browser notes that.
+      const asked = message.location().url.endsWith('/api/session') && message.text().includes('401');
+      if (['error', 'warning'].includes(message.type()) && !asked) faults.push(`console: ${message.text()}`);
+    });
+    watched.on('pageerror', (error) => faults.push(`error: ${error.message}`));
+    watched.on('requestfailed', (request) => {
+      // A page that is left gives up what it was still asking for.
+      if (request.failure()?.errorText !== 'net::ERR_ABORTED') faults.push(`failed: ${request.url()}`);
+    });
+    watched.on('request', (request) => {
+      const { protocol, origin: asked } = new URL(request.url());
+      if (protocol !== 'blob:' && protocol !== 'data:' && asked !== origin)
+        faults.push(`another host: ${request.url()}`);
+    });
+    watched.on('response', (response) => {
+      if (response.status() >= 500) faults.push(`${response.status()}: ${response.url()}`);
+    });
+  };
+  const openPage = async (options: Parameters<Browser['newContext']>[0]): Promise<[BrowserContext, Page]> => {
+    const made = await browser.newContext({
+      baseURL: site.server.url,
+      // The certificate is the server's own.
+      ignoreHTTPSErrors: true,
+      reducedMotion: 'reduce',
+      ...options,
+    });
+    made.setDefaultTimeout(15_000);
+    await made.addInitScript(`
+      document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+        console.error('content security policy: ' + violatedDirective + ' ' + blockedURI);
+      });
+    `);
+    const opened = await made.newPage();
+    watch(opened);
+    return [made, opened];
+  };
+  const shoot = async (name: string, from = page): Promise<void> => {
+    await from.screenshot({ path: join(output, `${name}.png`), fullPage: true });
+  };
+  const dialog = (title: RegExp | string) => page.getByRole('dialog', { name: title });
+  const go = async (link: string): Promise<void> => {
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: link, exact: true }).click();
+  };
+
+  beforeAll(async () => {
+    mkdirSync(output, { recursive: true });
+    site = await startSite();
+    browser = await chromium.launch({ executablePath: executablePath ?? '', args: flags });
+    [context, page] = await openPage({ colorScheme: 'light', viewport: { width: 1280, height: 860 } });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await site?.end();
+  });
+
+  test('refuses a wrong token, and takes the first one', async () => {
+    await page.goto('/');
+    await shoot('sign-in');
+    await page.getByLabel('Administrator token').fill('dket_wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').waitFor();
+    await shoot('sign-in-refused');
+    // The refusal is in the browser's console too, as every 401.
+    expect(faults.splice(0).filter((fault) => !fault.includes('401'))).toEqual([]);
+    await page.getByLabel('Administrator token').fill(site.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await shoot('overview-empty');
+    const cookies = await context.cookies();
+    expect(cookies).toMatchObject([
+      { name: expect.stringMatching(/^__Host-/), httpOnly: true, secure: true, sameSite: 'Strict', path: '/' },
+    ]);
+    expect(cookies[0]?.value).not.toContain(site.token);
+  });
+
+  test('makes a vault and a key', async () => {
+    await go('Vaults');
+    await page.getByRole('button', { name: 'Create vault' }).first().click();
+    await page.getByLabel('Name').fill('Payments');
+    await shoot('vault-create');
+    await dialog('Create a vault').getByRole('button', { name: 'Create vault' }).click();
+    await page.getByRole('link', { name: 'Payments' }).waitFor();
+    await shoot('vaults');
+    await go('Keys');
+    await page.getByRole('button', { name: 'Create key' }).first().click();
+    await page.getByLabel('Name').fill('orders-2026');
+    await dialog('Create a key').getByLabel('Vault').selectOption({ label: 'Payments' });
+    await shoot('key-create');
+    await dialog('Create a key').getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('heading', { level: 1, name: 'orders-2026' }).waitFor();
+    await shoot('key');
+    await go('Keys');
+    await page.getByRole('link', { name: 'orders-2026' }).waitFor();
+    await shoot('keys');
+  });
+
+  test('registers a database, shows its credential once, and shows what the database did', async () => {
+    await go('Groups');
+    await page.getByRole('button', { name: 'Create group' }).first().click();
+    await page.getByLabel('Name').fill('Finance');
+    await dialog('Create a group').getByRole('button', { name: 'Create group' }).click();
+    await page.getByText('Finance').first().waitFor();
+    await shoot('groups');
+    await go('Applications');
+    await page.getByRole('button', { name: 'Register application' }).first().click();
+    await page.getByLabel('Name').fill('erp');
+    await dialog('Register an application').getByLabel('Group').selectOption({ label: 'Finance' });
+    await shoot('application-register');
+    await dialog('Register an application').getByRole('button', { name: 'Register application' }).click();
+    const shown = dialog(/Credential of/);
+    await shown.waitFor();
+    await shoot('application-credential');
+    const guid = (await shown.locator('[data-secret]').first().textContent()) ?? '';
+    expect(guid.length).toBeGreaterThan(30);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      shown.getByRole('button', { name: 'Download pkcs11.toml' }).click(),
+    ]);
+    const toml = readFileSync(await download.path(), 'utf8');
+    expect(toml).toContain(`access_token = "${guid}"`);
+    await shown.getByLabel(/I have stored/).check();
+    await shown.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('heading', { level: 1, name: 'erp' }).waitFor();
+    expect(await page.content()).not.toContain(guid);
+    const kept = await page.evaluate<string>(
+      'JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }])',
+    );
+    expect(kept).not.toContain(guid);
+
+    // The downloaded file is what a database host needs.
+    const config = writeProviderConfig(
+      join(site.folder, 'pkcs11.toml'),
+      { config: { pkcs11_toml: toml } as never },
+      { caFile: site.server.caFile, logDir: site.logDirectory },
+    );
+    const database = site.database(config);
+    expect((await database.call('open', { pin: '' })).rv).toBe('CKR_OK');
+    for (const label of ['ORACLE.TDE.HSM.MK.069F37D091A73D4F13BF2CE921EB2CF080', 'ORACLE.TDE.HSM.MK.06AAAA'])
+      expect((await database.call('generate', { label })).rv).toBe('CKR_OK');
+    await page.reload();
+    await page.getByText('ORACLE.TDE.HSM.MK.06AAAA').first().waitFor();
+    await shoot('application');
+  });
+
+  test('shows the blast radius and destroys a master key when its name is typed', async () => {
+    const name = 'ORACLE.TDE.HSM.MK.06AAAA';
+    const row = page.getByRole('row').filter({ hasText: name });
+    await row.getByRole('button', { name: /Actions/ }).click();
+    await page.getByRole('menuitem', { name: 'Blast radius…' }).click();
+    await dialog(/Blast radius/).waitFor();
+    await shoot('blast-radius');
+    await page.keyboard.press('Escape');
+    await row.getByRole('button', { name: /Actions/ }).click();
+    await page.getByRole('menuitem', { name: 'Destroy…' }).click();
+    const destroy = dialog(/Destroy/);
+    await destroy.waitFor();
+    await destroy.getByRole('textbox').fill(name);
+    await shoot('destroy');
+    await destroy.getByRole('button', { name: 'Destroy for good' }).click();
+    await row.getByText('Destroyed').first().waitFor();
+    await shoot('application-after-destroy');
+    expect((await site.api.audit('kind=key.destroyed')).length).toBe(1);
+  });
+
+  test('makes a key store endpoint and its credential', async () => {
+    await go('Key store endpoints');
+    await page.getByRole('button', { name: 'Create endpoint' }).first().click();
+    const create = dialog('Create a key store endpoint');
+    await create.getByLabel('Name').fill('aws-eu-central-1');
+    await create.getByLabel('Vault').selectOption({ label: 'Payments' });
+    await create.getByLabel('Key', { exact: true }).selectOption({ label: 'orders-2026' });
+    await shoot('endpoint-create');
+    await create.getByRole('button', { name: 'Create endpoint' }).click();
+    await page.getByRole('heading', { level: 1, name: 'aws-eu-central-1' }).waitFor();
+    await page.getByRole('button', { name: 'Add credential' }).first().click();
+    await dialog(/Add a credential/)
+      .getByRole('button', { name: 'Add credential' })
+      .click();
+    const shown = dialog(/Credential of/);
+    await shown.waitFor();
+    await shoot('endpoint-credential');
+    await shown.getByLabel(/I have stored/).check();
+    await shown.getByRole('button', { name: 'Done' }).click();
+    await shoot('endpoint');
+    await go('Key store endpoints');
+    await page.getByRole('link', { name: 'aws-eu-central-1' }).waitFor();
+    await shoot('endpoints');
+  });
+
+  test('shows who did what, and the tokens', async () => {
+    await go('Audit log');
+    const destroyed = page.getByRole('row').filter({ has: page.getByRole('cell', { name: 'Key destroyed' }) });
+    await destroyed.getByRole('button', { name: 'Details' }).click();
+    await page.getByText('blastRadius', { exact: true }).waitFor();
+    await shoot('audit');
+    await go('API tokens');
+    await page.getByText('first administrator').first().waitFor();
+    await shoot('tokens');
+    await go('Overview');
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.waitForLoadState('networkidle');
+    await shoot('overview');
+  });
+
+  test('shows a page that there is not, and a name that looks like markup as text', async () => {
+    await page.goto('/nowhere/at/all');
+    await page.getByText('This address leads nowhere').waitFor();
+    await shoot('nowhere');
+    await site.api.call('POST', '/api/vaults', { name: '<img src=x onerror=alert(1)><b>bold</b>' });
+    await page.goto('/vaults');
+    await page.getByText('<img src=x onerror=alert(1)>').waitFor();
+    expect(await page.locator('img[src="x"]').count()).toBe(0);
+  });
+
+  test('is whole in dark and on a narrow screen', async () => {
+    const state = await context.storageState();
+    for (const [name, options] of [
+      ['dark', { colorScheme: 'dark', viewport: { width: 1280, height: 860 } }],
+      ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 700 } }],
+    ] as const) {
+      const [other, opened] = await openPage({ ...options, storageState: state });
+      for (const path of ['/', '/vaults', '/keys', '/tde/applications', '/endpoints', '/audit', '/tokens']) {
+        await opened.goto(path);
+        await opened.getByRole('heading', { level: 1 }).waitFor();
+        await opened.waitForLoadState('networkidle');
+        await shoot(`${name}${path.replaceAll('/', '-')}`, opened);
+        const wider = await opened.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
+        expect(wider, `${name} ${path} scrolls sideways`).toBeLessThanOrEqual(0);
+      }
+      await other.close();
+    }
+  });
+
+  test('has left nothing to complain of', () => {
+    expect(faults).toEqual([]);
+  });
+
+  test('lets nobody in after signing out', async () => {
+    await page.goto('/');
+    await page.getByRole('button', { name: 'Sign out' }).first().click();
+    await page.getByLabel('Administrator token').waitFor();
+    await page.goto('/keys');
+    await page.getByLabel('Administrator token').waitFor();
+    expect(await context.cookies()).toEqual([]);
+  });
+});
