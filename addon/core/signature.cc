@@ -159,6 +159,9 @@ Result<bool> Verify(KeyRef ref, const SignatureParameters& parameters, const uin
     signature = der.data();
     signature_length = der.size();
   }
+  // RFC 8017, 8.1.2 step 1. libcrypto takes a PSS signature that has lost its leading zero.
+  const bool rsa = parameters.algorithm == SignatureAlgorithm::kRsaPss || parameters.algorithm == SignatureAlgorithm::kRsaPkcs1;
+  if (rsa && signature_length != static_cast<size_t>(EVP_PKEY_get_size(key->pkey.get()))) return false;
   int verified;
   if (HashesInside(parameters)) {
     EvpMdCtxPtr context(EVP_MD_CTX_new());

@@ -95,6 +95,13 @@ describe('RSA PKCS#1 v1.5', () => {
 });
 
 describe('RSA PSS', () => {
+  test('a signature that has lost its leading zero is none', () => {
+    const parameters = { algorithm: 'rsa-pss', digest: 'sha256', mgfDigest: 'sha256', saltLength: 32 } as const;
+    let signature = core.sign(rsa.ours, parameters, message);
+    while (signature[0] !== 0) signature = core.sign(rsa.ours, parameters, message);
+    expect(core.verify(rsa.publicOnly, parameters, message, signature)).toBe(true);
+    expect(core.verify(rsa.publicOnly, parameters, message, signature.subarray(1))).toBe(false);
+  });
   test.each(signing)('%s, salts from none to the longest', (digest) => {
     const length = runDigest(digest, message).length;
     for (const saltLength of [0, 1, 20, length, 256 - length - 2]) {
