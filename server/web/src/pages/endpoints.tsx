@@ -39,7 +39,7 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
   const [prefix, setPrefix] = useState('');
   const [vaultId, setVaultId] = useState('');
   const [keyId, setKeyId] = useState('');
-  const [operatorProbes, setOperatorProbes] = useState(false);
+  const [operatorProbes, setOperatorProbes] = useState(true);
   const keys = useKeyChoices(vaultId);
   return (
     <FormDialog<Endpoint>
