@@ -67,7 +67,9 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
     ...(options.inFolder === true ? { cwd: folder } : {}),
     env: { ...process.env, ...options.environment },
   });
-  const gone = once(child, 'exit');
+  const kill = (): boolean => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const gone = once(child, 'exit').finally(() => process.off('exit', kill));
   let log = '';
   let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -91,6 +93,7 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
   }
   if (url === undefined) {
     await gone;
+    if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     throw new ServerEnded(child.exitCode, log);
   }
   child.stdout.resume();
