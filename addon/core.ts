@@ -98,6 +98,18 @@ export interface OaepParameters {
   readonly label?: Uint8Array;
 }
 
+/** What an unwrapped key becomes. */
+export type UnwrappedKind = 'aes' | 'generic' | 'kek' | 'private';
+
+export interface EcdhOptions {
+  readonly kind: 'aes' | 'generic';
+  /** Without a KDF the last bytes of the shared secret, as PKCS#11 cuts it. */
+  readonly bytes: number;
+  /** The KDF of ANSI X9.63 with this digest, and its shared info. */
+  readonly kdf?: Digest;
+  readonly sharedInfo?: Uint8Array;
+}
+
 /** The fields that a key record binds; see FORMAT.md. All byte fields are raw bytes. */
 export interface RecordContext {
   /** 16 bytes. */
@@ -237,6 +249,8 @@ export interface Core {
   /** A key encryption key: it seals and opens records and is the start of derived keys; it ciphers, wraps and signs nothing. */
   generateKek(): KeyRef;
   generateRsa(bits: number): KeyRef;
+  /** The same on a thread of the pool: for callers whose own thread must not stand still. Rejects with `CoreError`. */
+  generateRsaLater(bits: number): Promise<KeyRef>;
   generateEc(curve: Curve): KeyRef;
   generateEd25519(): KeyRef;
   /** Copies the bytes into the arena. The caller wipes its own buffer. */
@@ -246,6 +260,8 @@ export interface Core {
   importPublicKey(spki: Uint8Array): KeyRef;
   /** Raw value of a secret key: only for keys whose policy (kept by the caller) says extractable and not sensitive. */
   exportSecret(key: KeyRef): Buffer;
+  /** PKCS#8 of a private key: under the same condition. The caller wipes it. */
+  exportPrivateKey(key: KeyRef): Buffer;
   /** SubjectPublicKeyInfo of a public key or of a private key's public half. */
   exportPublicKey(key: KeyRef): Buffer;
   describe(key: KeyRef): KeyDescription;
@@ -253,7 +269,7 @@ export interface Core {
   checkValue(key: KeyRef): Buffer;
   /** Wipes the key now; running operations on it fail with bad-key from here on. Unknown references are ignored. */
   release(key: KeyRef): void;
-  /** HKDF-SHA-256 (RFC 5869) from a secret key into a new one. */
+  /** HKDF (RFC 5869) from a secret key into a new one; `extract` alone gives as many bytes as the digest has. */
   hkdf(
     key: KeyRef,
     digest: Digest,
@@ -261,6 +277,7 @@ export interface Core {
     info: Uint8Array,
     kind: 'aes' | 'generic' | 'kek',
     bytes: number,
+    steps?: 'both' | 'extract' | 'expand',
   ): KeyRef;
 
   // --- one-shot ciphers: bytes written into `out` are returned as a count -------------------------------------------
@@ -299,12 +316,20 @@ export interface Core {
   verify(key: KeyRef, parameters: SignatureParameters, input: Uint8Array, signature: Uint8Array): boolean;
   oaepEncrypt(key: KeyRef, parameters: OaepParameters, input: Uint8Array): Buffer;
   oaepDecrypt(key: KeyRef, parameters: OaepParameters, input: Uint8Array): Buffer;
-  /** Raw ECDH shared secret (x coordinate) as a generic key. `peer` is an uncompressed point. */
-  ecdh(key: KeyRef, peer: Uint8Array): KeyRef;
+  /**
+   * The ECDH shared secret (x coordinate) as a key: all of it as a generic key, or what `options` say. `peer` is an
+   * uncompressed point.
+   */
+  ecdh(key: KeyRef, peer: Uint8Array, options?: EcdhOptions): KeyRef;
 
-  // --- key wrap: AES-KW (RFC 3394) and AES-KWP (RFC 5649) ---------------------------------------------------------------
+  // --- key wrap: AES-KW (RFC 3394), AES-KWP (RFC 5649), AES modes and RSA-OAEP ------------------------------------------
+  // A private key travels as its PKCS#8. Whatever is wrong with a wrapped key is authentication-failed.
   wrapKey(wrapping: KeyRef, key: KeyRef, padded: boolean): Buffer;
-  unwrapKey(wrapping: KeyRef, wrapped: Uint8Array, padded: boolean, kind: 'aes' | 'generic' | 'kek'): KeyRef;
+  unwrapKey(wrapping: KeyRef, wrapped: Uint8Array, padded: boolean, kind: UnwrappedKind): KeyRef;
+  wrapKeyCipher(wrapping: KeyRef, parameters: CipherParameters, key: KeyRef): Buffer;
+  unwrapKeyCipher(wrapping: KeyRef, parameters: CipherParameters, wrapped: Uint8Array, kind: UnwrappedKind): KeyRef;
+  wrapKeyOaep(wrapping: KeyRef, parameters: OaepParameters, key: KeyRef): Buffer;
+  unwrapKeyOaep(wrapping: KeyRef, parameters: OaepParameters, wrapped: Uint8Array, kind: UnwrappedKind): KeyRef;
   /** The same over caller's data (PKCS#11 C_Encrypt with CKM_AES_KEY_WRAP*). */
   wrapData(wrapping: KeyRef, data: Uint8Array, padded: boolean): Buffer;
   unwrapData(wrapping: KeyRef, wrapped: Uint8Array, padded: boolean): Buffer;

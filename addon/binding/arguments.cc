@@ -86,9 +86,9 @@ Direction Arguments::ReadDirection(size_t index) const {
   Refuse("a direction is 'encrypt' or 'decrypt'");
 }
 
-KeyKind Arguments::ReadKeyKind(size_t index) const {
+KeyKind Arguments::KeyKindOf(napi_value value) const {
   char text[24];
-  const KeyKindRow* row = FindKeyKind(std::string_view(text, ShortText(at(index), text, sizeof text)));
+  const KeyKindRow* row = FindKeyKind(std::string_view(text, ShortText(value, text, sizeof text)));
   if (row == nullptr || !row->secret) Refuse("the kind of a secret key is 'aes', 'generic' or 'kek'");
   return row->kind;
 }

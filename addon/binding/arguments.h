@@ -44,7 +44,7 @@ class Arguments {
   // One byte a character, as Node reads header fields.
   std::string Latin1(size_t index) const;
   Direction ReadDirection(size_t index) const;
-  KeyKind ReadKeyKind(size_t index) const;
+  KeyKind ReadKeyKind(size_t index) const { return KeyKindOf(at(index)); }
   Digest ReadDigest(size_t index) const { return DigestOf(at(index)); }
 
   // The same for members of an object argument. Null when the member is absent or undefined.
@@ -56,6 +56,7 @@ class Arguments {
   // Copies at most `capacity - 1` characters; longer text is cut, which no name of ours survives.
   size_t ShortText(napi_value value, char* out, size_t capacity) const;
   Digest DigestOf(napi_value value) const;
+  KeyKind KeyKindOf(napi_value value) const;
   bool BooleanOf(napi_value value) const;
 
   napi_value ReturnNumber(double value) const;

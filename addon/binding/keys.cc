@@ -7,6 +7,7 @@
 #include "../core/random.h"
 #include "../core/secure_buffer.h"
 #include "arguments.h"
+#include "parameters.h"
 
 namespace dke {
 namespace {
@@ -95,6 +96,13 @@ napi_value ExportSecret(const Arguments& arguments) {
   const SecureBuffer value = arguments.Unwrap(ExportKey(key));
   return arguments.ReturnBuffer(value.data(), value.size());
 }
+napi_value ExportPrivate(const Arguments& arguments) {
+  KeyPtr key = FindKey(arguments.Key(0));
+  if (key == nullptr) Fail(arguments.env(), BadKey());
+  if (!Row(key->description.kind).is_private) Fail(arguments.env(), WrongKeyType());
+  const SecureBuffer value = arguments.Unwrap(ExportKey(key));
+  return arguments.ReturnBuffer(value.data(), value.size());
+}
 napi_value ExportPublic(const Arguments& arguments) { return arguments.ReturnBuffer(arguments.Unwrap(ExportPublicKey(arguments.Key(0)))); }
 napi_value Check(const Arguments& arguments) { return arguments.ReturnBuffer(arguments.Unwrap(CheckValue(arguments.Key(0)))); }
 
@@ -119,12 +127,71 @@ napi_value Hkdf(const Arguments& arguments) {
   const Bytes info = arguments.ReadBytes(3);
   const KeyKind kind = arguments.ReadKeyKind(4);
   const size_t bytes = static_cast<size_t>(arguments.Integer(5, 0, 4096));
-  return ReturnKey(arguments, HkdfKey(key, digest, salt.data, salt.size, info.data, info.size, kind, bytes));
+  HkdfSteps steps = HkdfSteps::kBoth;
+  if (arguments.has(6)) {
+    const std::string name = arguments.Text(6);
+    if (name != "both" && name != "extract" && name != "expand") arguments.Refuse("the steps of HKDF are 'both', 'extract' or 'expand'");
+    steps = name == "both" ? HkdfSteps::kBoth : name == "extract" ? HkdfSteps::kExtract : HkdfSteps::kExpand;
+  }
+  return ReturnKey(arguments, HkdfKey(key, digest, salt.data, salt.size, info.data, info.size, kind, bytes, steps));
 }
 
-napi_value EcdhKey(const Arguments& arguments) {
+napi_value Agree(const Arguments& arguments) {
   const Bytes peer = arguments.ReadBytes(1);
-  return ReturnKey(arguments, Ecdh(arguments.Key(0), peer.data, peer.size));
+  EcdhDerivation derivation;
+  if (arguments.has(2)) {
+    napi_value options = arguments.at(2);
+    derivation.kind = arguments.KeyKindOf(arguments.Member(options, "kind"));
+    derivation.bytes = static_cast<size_t>(arguments.IntegerOf(arguments.Member(options, "bytes"), 1, 4096));
+    if (napi_value kdf = arguments.Member(options, "kdf")) {
+      const Bytes info = arguments.BytesOf(arguments.Member(options, "sharedInfo"));
+      derivation.kdf = arguments.DigestOf(kdf);
+      derivation.shared_info = info.data;
+      derivation.shared_info_length = info.size;
+    }
+  }
+  return ReturnKey(arguments, EcdhKey(arguments.Key(0), peer.data, peer.size, derivation));
+}
+
+// An RSA key takes from tenths of a second to seconds to find, so it is looked for on a thread of libuv's pool. The key
+// belongs to the thread that asked.
+class RsaSearch : public Napi::AsyncWorker {
+ public:
+  RsaSearch(Napi::Env env, int bits) : Napi::AsyncWorker(env), deferred_(Napi::Promise::Deferred::New(env)), bits_(bits) {}
+  Napi::Promise promise() const { return deferred_.Promise(); }
+
+  void Execute() override { pkey_ = FindRsa(bits_); }
+  void OnOK() override {
+    Result<KeyRef> key = pkey_.ok() ? AddPkey(pkey_.Take(), true) : Result<KeyRef>(pkey_.status());
+    if (key.ok()) {
+      deferred_.Resolve(Napi::Number::New(Env(), static_cast<double>(key.value())));
+      return;
+    }
+    try {
+      Fail(Env(), key.status());
+    } catch (const Napi::Error& error) {
+      deferred_.Reject(error.Value());
+    }
+  }
+
+ private:
+  Napi::Promise::Deferred deferred_;
+  const int bits_;
+  Result<EvpPkeyPtr> pkey_ = Result<EvpPkeyPtr>(Status(Code::kInternal, "not looked for"));
+};
+
+napi_value RsaLater(const Arguments& arguments) {
+  auto* search = new RsaSearch(arguments.env(), static_cast<int>(arguments.Integer(0, 0, 1 << 16)));
+  const Napi::Promise promise = search->promise();
+  search->Queue();
+  return promise;
+}
+
+// 'private' is for the private key that a PKCS#8 holds.
+UnwrappedKind ReadUnwrapped(const Arguments& arguments, size_t index) {
+  char text[24];
+  if (std::string_view(text, arguments.ShortText(arguments.at(index), text, sizeof text)) == "private") return std::nullopt;
+  return arguments.ReadKeyKind(index);
 }
 
 napi_value Wrap(const Arguments& arguments) {
@@ -133,7 +200,23 @@ napi_value Wrap(const Arguments& arguments) {
 napi_value Unwrap(const Arguments& arguments) {
   const Bytes wrapped = arguments.ReadBytes(1);
   return ReturnKey(arguments,
-                   UnwrapKey(arguments.Key(0), wrapped.data, wrapped.size, arguments.Boolean(2), arguments.ReadKeyKind(3)));
+                   UnwrapKey(arguments.Key(0), wrapped.data, wrapped.size, arguments.Boolean(2), ReadUnwrapped(arguments, 3)));
+}
+napi_value CipherWrap(const Arguments& arguments) {
+  return arguments.ReturnBuffer(arguments.Unwrap(WrapKeyCipher(arguments.Key(0), ReadCipher(arguments, 1), arguments.Key(2))));
+}
+napi_value CipherUnwrap(const Arguments& arguments) {
+  const Bytes wrapped = arguments.ReadBytes(2);
+  return ReturnKey(arguments, UnwrapKeyCipher(arguments.Key(0), ReadCipher(arguments, 1), wrapped.data, wrapped.size,
+                                              ReadUnwrapped(arguments, 3)));
+}
+napi_value OaepWrap(const Arguments& arguments) {
+  return arguments.ReturnBuffer(arguments.Unwrap(WrapKeyOaep(arguments.Key(0), ReadOaep(arguments, 1), arguments.Key(2))));
+}
+napi_value OaepUnwrap(const Arguments& arguments) {
+  const Bytes wrapped = arguments.ReadBytes(2);
+  return ReturnKey(arguments, UnwrapKeyOaep(arguments.Key(0), ReadOaep(arguments, 1), wrapped.data, wrapped.size,
+                                            ReadUnwrapped(arguments, 3)));
 }
 napi_value WrapBytes(const Arguments& arguments) {
   const Bytes data = arguments.ReadBytes(1);
@@ -157,20 +240,26 @@ void RegisterKeys(Napi::Env env, Napi::Object exports) {
   Define<Generic>(env, exports, "generateGeneric");
   Define<Kek>(env, exports, "generateKek");
   Define<Rsa>(env, exports, "generateRsa");
+  Define<RsaLater>(env, exports, "generateRsaLater");
   Define<Ec>(env, exports, "generateEc");
   Define<Ed25519>(env, exports, "generateEd25519");
   Define<Import>(env, exports, "importSecret");
   Define<ImportPrivate>(env, exports, "importPrivateKey");
   Define<ImportPublic>(env, exports, "importPublicKey");
   Define<ExportSecret>(env, exports, "exportSecret");
+  Define<ExportPrivate>(env, exports, "exportPrivateKey");
   Define<ExportPublic>(env, exports, "exportPublicKey");
   Define<Describe>(env, exports, "describe");
   Define<Check>(env, exports, "checkValue");
   Define<Release>(env, exports, "release");
   Define<Hkdf>(env, exports, "hkdf");
-  Define<EcdhKey>(env, exports, "ecdh");
+  Define<Agree>(env, exports, "ecdh");
   Define<Wrap>(env, exports, "wrapKey");
   Define<Unwrap>(env, exports, "unwrapKey");
+  Define<CipherWrap>(env, exports, "wrapKeyCipher");
+  Define<CipherUnwrap>(env, exports, "unwrapKeyCipher");
+  Define<OaepWrap>(env, exports, "wrapKeyOaep");
+  Define<OaepUnwrap>(env, exports, "unwrapKeyOaep");
   Define<WrapBytes>(env, exports, "wrapData");
   Define<UnwrapBytes>(env, exports, "unwrapData");
 }

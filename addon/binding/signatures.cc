@@ -2,6 +2,7 @@
 #include "../core/signature.h"
 
 #include "arguments.h"
+#include "parameters.h"
 
 namespace dke {
 namespace {
@@ -31,19 +32,6 @@ SignatureParameters ReadSignature(const Arguments& arguments, size_t index) {
     arguments.Refuse("no such signature algorithm");
   }
   if (napi_value digest = arguments.Member(object, "digest")) parameters.digest = arguments.DigestOf(digest);
-  return parameters;
-}
-
-OaepParameters ReadOaep(const Arguments& arguments, size_t index) {
-  napi_value object = arguments.at(index);
-  OaepParameters parameters;
-  parameters.digest = arguments.DigestOf(arguments.Member(object, "digest"));
-  parameters.mgf_digest = arguments.DigestOf(arguments.Member(object, "mgfDigest"));
-  if (napi_value label = arguments.Member(object, "label")) {
-    const Bytes bytes = arguments.BytesOf(label);
-    parameters.label = bytes.data;
-    parameters.label_length = bytes.size;
-  }
   return parameters;
 }
 

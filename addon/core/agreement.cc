@@ -1,6 +1,7 @@
 #include "agreement.h"
 
 #include <openssl/core_names.h>
+#include <openssl/kdf.h>
 
 namespace dke {
 namespace {
@@ -24,9 +25,27 @@ EvpPkeyPtr PeerKey(const CurveRow& curve, const uint8_t* point, size_t length) {
   return owned;
 }
 
-}  // namespace
+struct KdfDeleter {
+  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
+};
 
-Result<KeyRef> Ecdh(KeyRef ref, const uint8_t* peer, size_t peer_length) {
+Status X963(const EcdhDerivation& derivation, const SecureBuffer& shared, SecureBuffer& out) {
+  static EVP_KDF* kdf = EVP_KDF_fetch(nullptr, "X963KDF", nullptr);
+  std::unique_ptr<EVP_KDF_CTX, KdfDeleter> context(EVP_KDF_CTX_new(kdf));
+  OSSL_PARAM params[4];
+  size_t count = 0;
+  params[count++] = OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, const_cast<char*>(Row(*derivation.kdf).libcrypto), 0);
+  params[count++] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<uint8_t*>(shared.data()), shared.size());
+  if (derivation.shared_info_length != 0) {
+    params[count++] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, const_cast<uint8_t*>(derivation.shared_info),
+                                                        derivation.shared_info_length);
+  }
+  params[count] = OSSL_PARAM_construct_end();
+  if (context == nullptr || EVP_KDF_derive(context.get(), out.data(), out.size(), params) != 1) return CryptoFailure("X9.63 KDF");
+  return {};
+}
+
+Result<SecureBuffer> SharedSecret(KeyRef ref, const uint8_t* peer, size_t peer_length) {
   KeyUse key(ref);
   if (!key) return BadKey();
   if (key->description.kind != KeyKind::kEcPrivate) return WrongKeyType();
@@ -44,7 +63,28 @@ Result<KeyRef> Ecdh(KeyRef ref, const uint8_t* peer, size_t peer_length) {
   size_t length = curve.field_bytes;
   if (EVP_PKEY_derive(context.get(), shared.value().data(), &length) != 1) return CryptoFailure("ECDH");
   shared.value().Truncate(length);
-  return AddSecretKey(KeyKind::kGeneric, shared.Take());
+  return shared;
+}
+
+}  // namespace
+
+Result<KeyRef> Ecdh(KeyRef ref, const uint8_t* peer, size_t peer_length) { return EcdhKey(ref, peer, peer_length, {}); }
+
+Result<KeyRef> EcdhKey(KeyRef ref, const uint8_t* peer, size_t peer_length, const EcdhDerivation& derivation) {
+  Result<SecureBuffer> shared = SharedSecret(ref, peer, peer_length);
+  if (!shared.ok()) return shared.status();
+  const size_t all = shared.value().size();
+  const size_t bytes = derivation.bytes == 0 ? all : derivation.bytes;
+  if (bytes > (derivation.kdf.has_value() ? size_t{4096} : all)) return BadArgument("the agreement gives fewer bytes");
+  if (!derivation.kdf.has_value()) {
+    Result<SecureBuffer> last = SecureBuffer::CopyOf(shared.value().data() + all - bytes, bytes);
+    if (!last.ok()) return last.status();
+    return AddSecretKey(derivation.kind, last.Take());
+  }
+  Result<SecureBuffer> derived = SecureBuffer::Make(bytes);
+  if (!derived.ok()) return derived.status();
+  DKE_RETURN_IF_ERROR(X963(derivation, shared.value(), derived.value()));
+  return AddSecretKey(derivation.kind, derived.Take());
 }
 
 }  // namespace dke

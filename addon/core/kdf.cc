@@ -18,11 +18,16 @@ EVP_KDF* Hkdf() {
 }  // namespace
 
 Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, const uint8_t* salt, size_t salt_length,
-                const uint8_t* info, size_t info_length, uint8_t* output, size_t output_length) {
+                const uint8_t* info, size_t info_length, uint8_t* output, size_t output_length, HkdfSteps steps) {
   if (output_length == 0 || output_length > 255 * Row(digest).bytes) return BadArgument("HKDF gives 1 to 255 digests of output");
   std::unique_ptr<EVP_KDF_CTX, KdfCtxDeleter> context(EVP_KDF_CTX_new(Hkdf()));
-  OSSL_PARAM params[5];
+  if (steps == HkdfSteps::kExtract && output_length != Row(digest).bytes) return BadArgument("HKDF's extraction gives one digest of output");
+  int mode = steps == HkdfSteps::kBoth      ? EVP_KDF_HKDF_MODE_EXTRACT_AND_EXPAND
+             : steps == HkdfSteps::kExtract ? EVP_KDF_HKDF_MODE_EXTRACT_ONLY
+                                            : EVP_KDF_HKDF_MODE_EXPAND_ONLY;
+  OSSL_PARAM params[6];
   size_t count = 0;
+  params[count++] = OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode);
   params[count++] = OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, const_cast<char*>(Row(digest).libcrypto), 0);
   params[count++] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<uint8_t*>(secret), secret_length);
   if (salt_length != 0) params[count++] = OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, const_cast<uint8_t*>(salt), salt_length);
@@ -33,7 +38,7 @@ Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, cons
 }
 
 Result<KeyRef> HkdfKey(KeyRef ref, Digest digest, const uint8_t* salt, size_t salt_length, const uint8_t* info, size_t info_length,
-                       KeyKind kind, size_t bytes) {
+                       KeyKind kind, size_t bytes, HkdfSteps steps) {
   if (bytes == 0 || bytes > 4096) return BadArgument("a secret key has 1 to 4096 bytes");
   Result<SecureBuffer> derived = SecureBuffer::Make(bytes);
   if (!derived.ok()) return derived.status();
@@ -42,7 +47,7 @@ Result<KeyRef> HkdfKey(KeyRef ref, Digest digest, const uint8_t* salt, size_t sa
     if (!key) return BadKey();
     if (!key.is_secret()) return WrongKeyType();
     DKE_RETURN_IF_ERROR(HkdfInto(digest, key->secret.data(), key->secret.size(), salt, salt_length, info, info_length,
-                                 derived.value().data(), bytes));
+                                 derived.value().data(), bytes, steps));
   }
   return AddSecretKey(kind, derived.Take());
 }

@@ -5,9 +5,13 @@
 
 namespace dke {
 
+// Both steps, or one of them (RFC 5869, 2.2 and 2.3). Extraction alone gives as many bytes as the digest has.
+enum class HkdfSteps : uint8_t { kBoth, kExtract, kExpand };
+
 Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, const uint8_t* salt, size_t salt_length,
-                const uint8_t* info, size_t info_length, uint8_t* output, size_t output_length);
+                const uint8_t* info, size_t info_length, uint8_t* output, size_t output_length,
+                HkdfSteps steps = HkdfSteps::kBoth);
 Result<KeyRef> HkdfKey(KeyRef key, Digest digest, const uint8_t* salt, size_t salt_length, const uint8_t* info, size_t info_length,
-                       KeyKind kind, size_t bytes);
+                       KeyKind kind, size_t bytes, HkdfSteps steps = HkdfSteps::kBoth);
 
 }  // namespace dke

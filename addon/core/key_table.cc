@@ -155,9 +155,17 @@ Result<KeyRef> GenerateAes(int bits) {
   return GenerateSecret(KeyKind::kAes, static_cast<size_t>(bits) / 8);
 }
 
-Result<KeyRef> GenerateRsa(int bits) {
+Result<EvpPkeyPtr> FindRsa(int bits) {
   if (bits < 2048 || bits > 4096) return BadArgument("an RSA modulus has 2048 to 4096 bits");
-  return Generated(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", static_cast<size_t>(bits)), "RSA key generation");
+  EvpPkeyPtr pkey(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", static_cast<size_t>(bits)));
+  if (pkey == nullptr) return CryptoFailure("RSA key generation");
+  return pkey;
+}
+
+Result<KeyRef> GenerateRsa(int bits) {
+  Result<EvpPkeyPtr> pkey = FindRsa(bits);
+  if (!pkey.ok()) return pkey.status();
+  return AddPkey(pkey.Take(), true);
 }
 
 Result<KeyRef> GenerateEc(Curve curve) {

@@ -78,6 +78,8 @@ size_t KeyCount();
 Result<KeyRef> GenerateAes(int bits);
 Result<KeyRef> GenerateSecret(KeyKind kind, size_t bytes);
 Result<KeyRef> GenerateRsa(int bits);
+// The same without a place in the table: for a thread that is not the key's owner.
+Result<EvpPkeyPtr> FindRsa(int bits);
 Result<KeyRef> GenerateEc(Curve curve);
 Result<KeyRef> GenerateEd25519();
 Result<KeyRef> ImportSecret(KeyKind kind, const uint8_t* data, size_t size);

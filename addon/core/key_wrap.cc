@@ -4,6 +4,8 @@ namespace dke {
 namespace {
 
 constexpr size_t kMaxWrapped = size_t{1} << 20;
+// A key of any sort that this library holds is shorter.
+constexpr size_t kMaxKey = 16384;
 
 struct WrapRow {
   const EVP_CIPHER* (*cipher128)();
@@ -62,20 +64,72 @@ Result<SecureBuffer> UnwrapData(KeyRef wrapping, const uint8_t* wrapped, size_t 
   return out;
 }
 
-Result<std::vector<uint8_t>> WrapKey(KeyRef wrapping, KeyRef ref, bool padded) {
+namespace {
+
+Result<SecureBuffer> ValueToWrap(KeyRef ref) {
   KeyPtr key = FindKey(ref);
   if (key == nullptr) return BadKey();
   // Under a key whose value the caller knows, a wrapped KEK would be an open one.
   if (key->description.kind == KeyKind::kKek) return WrongKeyType();
-  Result<SecureBuffer> value = ExportKey(key);
+  return ExportKey(key);
+}
+
+// Bytes that are no such key are told apart from a wrong wrapping by nobody.
+Result<KeyRef> AddUnwrapped(SecureBuffer value, UnwrappedKind kind) {
+  Result<KeyRef> key = kind.has_value() ? AddSecretKey(*kind, std::move(value)) : ImportPrivateKey(value.data(), value.size());
+  if (!key.ok() && key.status().code() == Code::kBadArgument) return AuthenticationFailed();
+  return key;
+}
+
+}  // namespace
+
+Result<std::vector<uint8_t>> WrapKey(KeyRef wrapping, KeyRef ref, bool padded) {
+  Result<SecureBuffer> value = ValueToWrap(ref);
   if (!value.ok()) return value.status();
   return WrapData(wrapping, value.value().data(), value.value().size(), padded);
 }
 
-Result<KeyRef> UnwrapKey(KeyRef wrapping, const uint8_t* wrapped, size_t length, bool padded, KeyKind kind) {
+Result<KeyRef> UnwrapKey(KeyRef wrapping, const uint8_t* wrapped, size_t length, bool padded, UnwrappedKind kind) {
   Result<SecureBuffer> value = UnwrapData(wrapping, wrapped, length, padded);
   if (!value.ok()) return value.status();
-  return AddSecretKey(kind, value.Take());
+  return AddUnwrapped(value.Take(), kind);
+}
+
+Result<std::vector<uint8_t>> WrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, KeyRef ref) {
+  Result<SecureBuffer> value = ValueToWrap(ref);
+  if (!value.ok()) return value.status();
+  const size_t size = value.value().size();
+  std::vector<uint8_t> out(CipherLength(Direction::kEncrypt, parameters, size));
+  Result<size_t> written =
+      CipherMessage(wrapping, Direction::kEncrypt, parameters, value.value().data(), size, out.data(), out.size());
+  if (!written.ok()) return written.status();
+  out.resize(written.value());
+  return out;
+}
+
+Result<KeyRef> UnwrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, const uint8_t* wrapped, size_t length,
+                               UnwrappedKind kind) {
+  if (length == 0 || length > kMaxKey) return DataLength("this is no wrapped key");
+  Result<SecureBuffer> value = SecureBuffer::Make(length);
+  if (!value.ok()) return value.status();
+  Result<size_t> written =
+      CipherMessage(wrapping, Direction::kDecrypt, parameters, wrapped, length, value.value().data(), length);
+  if (!written.ok()) return written.status();
+  value.value().Truncate(written.value());
+  return AddUnwrapped(value.Take(), kind);
+}
+
+Result<std::vector<uint8_t>> WrapKeyOaep(KeyRef wrapping, const OaepParameters& parameters, KeyRef ref) {
+  Result<SecureBuffer> value = ValueToWrap(ref);
+  if (!value.ok()) return value.status();
+  return OaepEncrypt(wrapping, parameters, value.value().data(), value.value().size());
+}
+
+Result<KeyRef> UnwrapKeyOaep(KeyRef wrapping, const OaepParameters& parameters, const uint8_t* wrapped, size_t length,
+                             UnwrappedKind kind) {
+  Result<SecureBuffer> value = OaepDecrypt(wrapping, parameters, wrapped, length);
+  if (!value.ok()) return value.status();
+  return AddUnwrapped(value.Take(), kind);
 }
 
 }  // namespace dke

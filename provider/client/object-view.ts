@@ -13,6 +13,8 @@ import { CKK, CKO } from '../schema/constants.ts';
 import { CKM } from '../schema/mechanisms.ts';
 import { type AttributeValue, unavailableInformation } from '../schema/types.ts';
 import { type AttributeMap, decodeAttributes, encodeAttributes, type ReadonlyAttributes } from './attribute-blob.ts';
+import { isMaterial } from './key-forms.ts';
+import { kindOf, type ObjectKind, ruleFor } from './rules.ts';
 import type { Session } from './session.ts';
 
 /** A key in the addon that several session objects may share: a copy of an object has the same key. */
@@ -54,10 +56,21 @@ export type ObjectView = SessionObject | TokenView;
 
 export const isTrue = (view: ObjectView, type: number): boolean => view.attributes.get(type) === true;
 
-/** Whether VALUE may be read: data objects always, keys when they are extractable and not sensitive. */
-export const isReadable = (view: ObjectView): boolean =>
-  view.attributes.get(CKA.CLASS) !== CKO.SECRET_KEY ||
-  (isTrue(view, CKA.EXTRACTABLE) && view.attributes.get(CKA.SENSITIVE) === false);
+export const kindOfView = ({ attributes }: ObjectView): ObjectKind | undefined => kindOf(attributes.get(CKA.CLASS));
+
+/** Whether VALUE may be read: secret and private keys when they are extractable and not sensitive, all else always. */
+export const isReadable = (view: ObjectView): boolean => {
+  const kind = kindOfView(view);
+  if (kind !== 'secret' && kind !== 'private') return true;
+  return isTrue(view, CKA.EXTRACTABLE) && view.attributes.get(CKA.SENSITIVE) === false;
+};
+
+/** Attributes that are not in a view's map because they are, or may be, the secret itself. */
+export const isValue = (view: ObjectView, type: number): boolean => {
+  const kind = kindOfView(view);
+  if (kind === 'private') return isMaterial(view.attributes.get(CKA.KEY_TYPE), type);
+  return type === CKA.VALUE && kind !== 'public';
+};
 
 const classNumbers = {
   data: CKO.DATA,
@@ -113,18 +126,19 @@ const labelOf = (attributes: ReadonlyAttributes): string => {
   return label instanceof Uint8Array ? Buffer.from(label).toString('base64') : '';
 };
 
-/** What to ask of the service for a new token object. `length` is the key's in bytes; null for data. */
+/** What to ask of the service for a new token object. `length` is a secret key's in bytes; null for all else. */
 export const describeNew = (attributes: ReadonlyAttributes, length: number | null): CreateObject => {
   const is = (type: number): boolean => attributes.get(type) === true;
-  const isKey = length !== null;
+  const objectClass = classNamed(Number(attributes.get(CKA.CLASS))) ?? 'data';
+  const kept = objectClass === 'secret-key' || objectClass === 'private-key';
   return {
-    class: isKey ? 'secret-key' : 'data',
+    class: objectClass,
     label: labelOf(attributes),
-    algorithm: isKey ? algorithmOf(attributes) : null,
-    bits: isKey ? length * 8 : null,
+    algorithm: objectClass === 'data' || objectClass === 'certificate' ? null : algorithmOf(attributes),
+    bits: length === null ? null : length * 8,
     usages: usagesOf(attributes),
     sensitive: is(CKA.SENSITIVE),
-    extractable: isKey ? is(CKA.EXTRACTABLE) : true,
+    extractable: kept ? is(CKA.EXTRACTABLE) : true,
     modifiable: is(CKA.MODIFIABLE),
     destroyable: is(CKA.DESTROYABLE),
     private: is(CKA.PRIVATE),
@@ -132,11 +146,24 @@ export const describeNew = (attributes: ReadonlyAttributes, length: number | nul
   };
 };
 
+const algorithms: ReadonlyMap<unknown, KeyAlgorithm> = new Map([
+  [CKK.AES, 'aes'],
+  [CKK.RSA, 'rsa'],
+  [CKK.EC, 'ec'],
+  [CKK.EC_EDWARDS, 'ed25519'],
+]);
 const algorithmOf = (attributes: ReadonlyAttributes): KeyAlgorithm =>
-  attributes.get(CKA.KEY_TYPE) === CKK.AES ? 'aes' : 'generic';
+  algorithms.get(attributes.get(CKA.KEY_TYPE)) ?? 'generic';
 
+const keyTypes = {
+  aes: CKK.AES,
+  generic: CKK.GENERIC_SECRET,
+  rsa: CKK.RSA,
+  ec: CKK.EC,
+  ed25519: CKK.EC_EDWARDS,
+} as const satisfies Record<KeyAlgorithm, number>;
 const keyTypeOf = (algorithm: KeyAlgorithm | null): number =>
-  algorithm === 'aes' ? CKK.AES : algorithm === 'generic' ? CKK.GENERIC_SECRET : CKK.VENDOR_DEFINED;
+  algorithm === null ? CKK.VENDOR_DEFINED : keyTypes[algorithm];
 
 const noBytes = new Uint8Array(0);
 
@@ -144,6 +171,7 @@ const noBytes = new Uint8Array(0);
 const defaultsOf = ({ class: objectClass, algorithm, local, sensitive, extractable }: TokenObject): AttributeMap => {
   const common: [number, AttributeValue][] = [[CKA.COPYABLE, true]];
   if (objectClass === 'data') return new Map([...common, [CKA.APPLICATION, noBytes], [CKA.OBJECT_ID, noBytes]]);
+  if (objectClass !== 'secret-key') return new Map(common);
   return new Map([
     ...common,
     [CKA.KEY_TYPE, keyTypeOf(algorithm)],
@@ -170,12 +198,17 @@ export const viewOf = (object: TokenObject): TokenView => {
   set(CKA.LABEL, Buffer.from(object.label, 'base64'));
   set(CKA.UNIQUE_ID, Buffer.from(object.id, 'utf8'));
   for (const [type, value] of defaultsOf(object)) if (!attributes.has(type)) set(type, value);
-  if (object.class !== 'data') {
+  const kind = kindOf(classNumbers[object.class]);
+  if (kind === 'public' || kind === 'private' || kind === 'secret') {
+    const keyType = attributes.get(CKA.KEY_TYPE);
+    const setIfHas = (type: number, value: AttributeValue) => {
+      if (ruleFor(kind, keyType, type) !== undefined) set(type, value);
+    };
     set(CKA.LOCAL, object.local);
-    set(CKA.SENSITIVE, object.sensitive);
-    set(CKA.EXTRACTABLE, object.extractable);
-    for (const [usage, type] of usageRows) set(type, object.usages.includes(usage));
-    if (object.bits !== null) set(CKA.VALUE_LEN, object.bits / 8);
+    setIfHas(CKA.SENSITIVE, object.sensitive);
+    setIfHas(CKA.EXTRACTABLE, object.extractable);
+    for (const [usage, type] of usageRows) setIfHas(type, object.usages.includes(usage));
+    if (object.bits !== null) setIfHas(CKA.VALUE_LEN, object.bits / 8);
     if (object.checkValue !== null) set(CKA.CHECK_VALUE, Buffer.from(object.checkValue, 'base64'));
   }
   return { where: 'token', handle: object.handle, attributes, object };

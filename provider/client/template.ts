@@ -1,168 +1,16 @@
-// Templates against the rules of the standard: which attribute an object of a class has, who may give it, what it is when
-// nobody does, and how it may change (PKCS#11 2.40, sections 4.1 to 4.10; the footnotes of its table 10 are the columns here).
-// Objects that this token makes: data objects and secret keys. No key bytes are kept here: VALUE is handed on as it came.
-import { type AttributeName, attributeKind, attributeName, attributes, CKA } from '../schema/attributes.ts';
-import { CKK, CKO } from '../schema/constants.ts';
+// Templates against the rules of the standard (PKCS#11 2.40, section 4.1): what a template says of a new object, and what it
+// may change in one. The rows are in `rules.ts`. No key bytes are kept here: key material is handed on as it came.
+import { attributeKind, attributeName, attributes, CKA } from '../schema/attributes.ts';
+import { CKO } from '../schema/constants.ts';
 import { CKR } from '../schema/return-values.ts';
-import { type Attribute, type AttributeValue, CryptokiError, unavailableInformation } from '../schema/types.ts';
+import { type Attribute, type AttributeValue, CryptokiError } from '../schema/types.ts';
 import type { AttributeMap, ReadonlyAttributes } from './attribute-blob.ts';
+import { type Change, fitsKeyType, isKeyType, kindOf, type ObjectKind, type Origin, ruleFor, rules } from './rules.ts';
 
-/** How an object comes to be. */
-export type Origin =
-  | { readonly how: 'create' }
-  /** `keyType` is what the mechanism makes. */
-  | { readonly how: 'generate'; readonly mechanism: number; readonly keyType: number };
-
-interface Circumstances {
-  readonly origin: Origin;
-  readonly loggedIn: boolean;
-  /** What was given so far, CLASS, KEY_TYPE and TOKEN included. */
-  readonly given: ReadonlyAttributes;
-}
-
-/** raise: from false to true only; lower: from true to false only. */
-type Change = 'free' | 'never' | 'raise' | 'lower';
-interface Rule {
-  readonly of: 'any' | 'data' | 'key';
-  /** In C_CreateObject's and in C_GenerateKey's template; `read-only` is for what the token alone decides. */
-  readonly create: 'needed' | 'may' | 'read-only';
-  readonly generate: 'may' | 'never' | 'read-only';
-  /** By C_SetAttributeValue and by C_CopyObject. */
-  readonly set: Change;
-  readonly copy: Change;
-  /** The value when none is given; null: the object then does not have it in its map (VALUE, and what needs the key). */
-  readonly otherwise: AttributeValue | null | ((circumstances: Circumstances) => AttributeValue);
-}
-
-const noBytes = new Uint8Array(0);
-const isAes = ({ given }: Circumstances): boolean => given.get(CKA.KEY_TYPE) === CKK.AES;
-
-const usage = (otherwise: Rule['otherwise']): Rule => ({
-  of: 'key',
-  create: 'may',
-  generate: 'may',
-  set: 'free',
-  copy: 'free',
-  otherwise,
-});
-const computed = (of: Rule['of'], otherwise: Rule['otherwise']): Rule => ({
-  of,
-  create: 'read-only',
-  generate: 'read-only',
-  set: 'never',
-  copy: 'never',
-  otherwise,
-});
-const fixed = (of: Rule['of'], copy: Change, otherwise: Rule['otherwise']): Rule => ({
-  of,
-  create: 'may',
-  generate: 'may',
-  set: 'never',
-  copy,
-  otherwise,
-});
-const free = (of: Rule['of'], otherwise: Rule['otherwise']): Rule => ({
-  of,
-  create: 'may',
-  generate: 'may',
-  set: 'free',
-  copy: 'free',
-  otherwise,
-});
-
-const rules = {
-  // 4.2 and 4.4: common to all, and to all that is stored
-  CLASS: { of: 'any', create: 'needed', generate: 'may', set: 'never', copy: 'never', otherwise: CKO.SECRET_KEY },
-  TOKEN: fixed('any', 'free', false),
-  // The standard leaves the default to the token: a key is private wherever somebody is logged in who could see it, and a
-  // token key always, so that nobody uses a master key without C_Login.
-  PRIVATE: fixed('any', 'raise', ({ given, loggedIn }) =>
-    given.get(CKA.CLASS) === CKO.SECRET_KEY ? loggedIn || given.get(CKA.TOKEN) === true : false,
-  ),
-  MODIFIABLE: fixed('any', 'free', true),
-  COPYABLE: fixed('any', 'lower', true),
-  DESTROYABLE: fixed('any', 'free', true),
-  LABEL: free('any', noBytes),
-  UNIQUE_ID: computed('any', null),
-  // 4.5: data objects
-  APPLICATION: free('data', noBytes),
-  OBJECT_ID: free('data', noBytes),
-  VALUE: { of: 'any', create: 'may', generate: 'never', set: 'free', copy: 'never', otherwise: null },
-  // 4.7: keys
-  KEY_TYPE: {
-    of: 'key',
-    create: 'needed',
-    generate: 'may',
-    set: 'never',
-    copy: 'never',
-    otherwise: ({ origin }) => (origin.how === 'generate' ? origin.keyType : CKK.GENERIC_SECRET),
-  },
-  ID: free('key', noBytes),
-  START_DATE: free('key', noBytes),
-  END_DATE: free('key', noBytes),
-  DERIVE: usage(false),
-  LOCAL: computed('key', ({ origin }) => origin.how === 'generate'),
-  KEY_GEN_MECHANISM: computed('key', ({ origin }) =>
-    origin.how === 'generate' ? origin.mechanism : unavailableInformation,
-  ),
-  ALLOWED_MECHANISMS: fixed('key', 'never', []),
-  // 4.10: secret keys. What the standard leaves to the token: secret unless asked otherwise, and useful for all that the
-  // type of key can do; a master key is asked back for WRAP and UNWRAP by databases that may not have named them.
-  SENSITIVE: { of: 'key', create: 'may', generate: 'may', set: 'raise', copy: 'raise', otherwise: true },
-  EXTRACTABLE: { of: 'key', create: 'may', generate: 'may', set: 'lower', copy: 'lower', otherwise: false },
-  ENCRYPT: usage(isAes),
-  DECRYPT: usage(isAes),
-  SIGN: usage(true),
-  VERIFY: usage(true),
-  WRAP: usage(isAes),
-  UNWRAP: usage(isAes),
-  ALWAYS_SENSITIVE: computed(
-    'key',
-    ({ origin, given }) => origin.how === 'generate' && given.get(CKA.SENSITIVE) !== false,
-  ),
-  NEVER_EXTRACTABLE: computed(
-    'key',
-    ({ origin, given }) => origin.how === 'generate' && given.get(CKA.EXTRACTABLE) !== true,
-  ),
-  CHECK_VALUE: fixed('key', 'never', null),
-  WRAP_WITH_TRUSTED: { of: 'key', create: 'may', generate: 'may', set: 'raise', copy: 'raise', otherwise: false },
-  // Only a security officer could set it, and there is none here.
-  TRUSTED: fixed('key', 'never', false),
-  WRAP_TEMPLATE: fixed('key', 'never', []),
-  UNWRAP_TEMPLATE: fixed('key', 'never', []),
-  // May be given with C_CreateObject as long as it is true: several programs do.
-  VALUE_LEN: fixed('key', 'never', null),
-} as const satisfies Partial<Record<AttributeName, Rule>>;
-
-const ruleRows: ReadonlyMap<number, Rule> = new Map(
-  Object.entries(rules).map(([name, rule]) => [attributes[name as keyof typeof rules].type, rule as Rule]),
-);
 const known: ReadonlySet<number> = new Set(Object.values(attributes).map(({ type }) => type));
 
 const refuse = (rv: number, type: number, message: string): CryptokiError =>
   new CryptokiError(rv, `${attributeName(type)} ${message}`);
-
-/** The classes of object that can be made. */
-const classes: ReadonlyMap<number, 'data' | 'key'> = new Map([
-  [CKO.DATA, 'data'],
-  [CKO.SECRET_KEY, 'key'],
-]);
-
-/** Types of secret key, with the lengths of value, in bytes, that they have. */
-const aesLengths: ReadonlySet<number> = new Set([16, 24, 32]);
-export const maxGenericBytes = 512;
-const keyTypes: ReadonlyMap<number, (bytes: number) => boolean> = new Map([
-  [CKK.AES, (bytes: number) => aesLengths.has(bytes)],
-  ...[CKK.GENERIC_SECRET, CKK.SHA_1_HMAC, CKK.SHA224_HMAC, CKK.SHA256_HMAC, CKK.SHA384_HMAC, CKK.SHA512_HMAC].map(
-    (type) => [type, (bytes: number) => bytes >= 1 && bytes <= maxGenericBytes] as const,
-  ),
-]);
-
-/** Whether an attribute belongs to objects of this class at all, for C_GetAttributeValue. */
-export const hasAttribute = (objectClass: number, type: number): boolean => {
-  const rule = ruleRows.get(type);
-  return rule !== undefined && (rule.of === 'any' || rule.of === classes.get(objectClass));
-};
 
 export const equalValues = (a: AttributeValue, b: AttributeValue): boolean => {
   if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0;
@@ -197,6 +45,10 @@ const checkedValue = ({ type, value, length }: Attribute): AttributeValue => {
     case 'template':
     case 'mechanisms':
       if (typeof value !== 'object' || value instanceof Uint8Array) throw bad('a list');
+      // What is kept in an object's map outlives the call and is shown to whoever asks: no place for key material.
+      if (isTemplate(value) && value.some((each) => attributeKind(each.type) === 'secret')) {
+        throw bad('without key material');
+      }
       return value;
     default:
       if (!(value instanceof Uint8Array)) throw bad('bytes');
@@ -224,11 +76,14 @@ const readTemplate = (template: readonly Attribute[]): AttributeMap => {
 };
 
 export interface NewObject {
-  /** Every attribute but VALUE, VALUE_LEN, CHECK_VALUE and UNIQUE_ID. */
+  readonly kind: ObjectKind;
+  /** Every attribute but key material, VALUE, VALUE_LEN, CHECK_VALUE and what follows from the key. */
   readonly attributes: AttributeMap;
   /** VALUE as it was given: a view that does not outlive the call. */
   readonly value: Uint8Array | null;
-  /** Bytes of key to make; null for data objects. */
+  /** The other secret attributes of a private key: views too. */
+  readonly material: ReadonlyMap<number, Uint8Array>;
+  /** Bytes of secret key to make; null when the mechanism decides, and for other objects. */
   readonly length: number | null;
   /** CHECK_VALUE as it was given, to be compared with the true one. */
   readonly checkValue: Uint8Array | null;
@@ -238,103 +93,159 @@ export interface NewObject {
 export const newObject = (template: readonly Attribute[], origin: Origin, loggedIn: boolean): NewObject => {
   const given = readTemplate(template);
   const objectClass = classOf(given, origin);
-  const kind = classes.get(objectClass);
+  const kind = kindOf(objectClass);
   if (kind === undefined) throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.CLASS, 'is not one that this token can make');
+  if (origin.how !== 'create' && (kind === 'data' || kind === 'certificate')) {
+    throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.CLASS, 'is not what the mechanism makes');
+  }
   given.set(CKA.CLASS, objectClass);
+  const keyType = kind === 'data' || kind === 'certificate' ? null : keyTypeOf(given, kind, origin);
+  if (keyType !== null) given.set(CKA.KEY_TYPE, keyType);
 
-  for (const [type, value] of given) checkGiven(type, value, kind, origin);
-  for (const [type, rule] of ruleRows) {
-    if (
-      origin.how === 'create' &&
-      rule.create === 'needed' &&
-      rule.of !== 'any' &&
-      rule.of === kind &&
-      !given.has(type)
-    ) {
+  for (const [type, value] of given) checkGiven(type, value, kind, keyType, origin);
+  for (const [type, rule] of rules[kind]) {
+    const wanted = origin.how === 'create' ? rule.create : origin.how === 'generate' ? rule.generate : 'may';
+    if (wanted === 'needed' && ruleFor(kind, keyType, type) !== undefined && !given.has(type)) {
       throw refuse(CKR.TEMPLATE_INCOMPLETE, type, 'is missing');
     }
   }
   const taken = take(given);
-  const length = kind === 'key' ? keyLength(given, taken, origin) : null;
+  const length = kind === 'secret' && keyType !== null ? keyLength(keyType, taken, origin) : null;
 
   const circumstances = { origin, loggedIn, given };
-  for (const [type, { of, otherwise }] of ruleRows) {
-    if (given.has(type) || otherwise === null || (of !== 'any' && of !== kind)) continue;
+  for (const [type, { otherwise }] of rules[kind]) {
+    if (given.has(type) || otherwise === null) continue;
     given.set(type, typeof otherwise === 'function' ? otherwise(circumstances) : otherwise);
   }
-  return { attributes: given, value: taken.value, length, checkValue: taken.checkValue };
+  const { value, material, checkValue } = taken;
+  return { kind, attributes: given, value, material, length, checkValue };
 };
 
 const classOf = (given: ReadonlyAttributes, origin: Origin): number => {
   const objectClass = given.get(CKA.CLASS);
   if (origin.how === 'generate') {
-    if (objectClass !== undefined && objectClass !== CKO.SECRET_KEY) {
+    if (objectClass !== undefined && objectClass !== origin.objectClass) {
       throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.CLASS, 'is not what the mechanism makes');
     }
-    return CKO.SECRET_KEY;
+    return origin.objectClass;
   }
-  if (objectClass === undefined) throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.CLASS, 'is missing');
+  if (objectClass === undefined) {
+    // A derived key is a secret key here, whether the template says so or not.
+    if (origin.how === 'derive') return CKO.SECRET_KEY;
+    throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.CLASS, 'is missing');
+  }
   return Number(objectClass);
 };
 
-const checkGiven = (type: number, value: AttributeValue, kind: 'data' | 'key', origin: Origin): void => {
-  const rule = ruleRows.get(type);
-  // Section 4.1.1: an attribute of another class of object makes the template inconsistent, not the attribute invalid.
-  if (rule === undefined || (rule.of !== 'any' && rule.of !== kind)) {
-    throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'is not an attribute of this class of object');
+const keyTypeOf = (given: ReadonlyAttributes, kind: ObjectKind, origin: Origin): number => {
+  const keyType = given.get(CKA.KEY_TYPE);
+  if (origin.how === 'generate') {
+    if (keyType !== undefined && keyType !== origin.keyType) {
+      throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.KEY_TYPE, 'is not what the mechanism makes');
+    }
+    return origin.keyType;
   }
+  if (keyType === undefined) throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.KEY_TYPE, 'is missing');
+  if (!isKeyType(kind, Number(keyType))) {
+    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.KEY_TYPE, 'is not a type that this token can hold');
+  }
+  return Number(keyType);
+};
+
+const checkGiven = (
+  type: number,
+  value: AttributeValue,
+  kind: ObjectKind,
+  keyType: number | null,
+  origin: Origin,
+): void => {
+  const rule = ruleFor(kind, keyType, type);
+  // Section 4.1.1: an attribute of another class of object makes the template inconsistent, not the attribute invalid.
+  if (rule === undefined) throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'is not an attribute of this class of object');
   const who = origin.how === 'create' ? rule.create : rule.generate;
   if (who === 'read-only') throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'is decided by the token');
-  if (who === 'never') throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'cannot be given for a generated key');
+  if (who === 'never') throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'cannot be given for a key that is made here');
   if (type === CKA.TRUSTED && value === true) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, "is not the user's to set");
+  if (type === CKA.ALWAYS_AUTHENTICATE && value === true) {
+    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, type, 'is not offered: no PIN is checked here');
+  }
 };
 
 interface Taken {
   readonly value: Uint8Array | null;
+  readonly material: ReadonlyMap<number, Uint8Array>;
   readonly valueLength: number | null;
   readonly checkValue: Uint8Array | null;
 }
 
 /** Takes out what is not kept in the map. */
 const take = (given: AttributeMap): Taken => {
-  const bytes = (type: number): Uint8Array | null => {
-    const value = given.get(type);
+  const material = new Map<number, Uint8Array>();
+  for (const [type, value] of given) {
+    if (attributeKind(type) !== 'secret' || !(value instanceof Uint8Array)) continue;
+    material.set(type, value);
     given.delete(type);
-    return value instanceof Uint8Array ? value : null;
-  };
+  }
   const valueLength = given.get(CKA.VALUE_LEN);
   given.delete(CKA.VALUE_LEN);
-  const checkValue = bytes(CKA.CHECK_VALUE);
+  const checkValue = given.get(CKA.CHECK_VALUE);
+  given.delete(CKA.CHECK_VALUE);
   return {
-    value: bytes(CKA.VALUE),
+    value: material.get(CKA.VALUE) ?? null,
+    material,
     valueLength: valueLength === undefined ? null : Number(valueLength),
     // An empty one asks for none to be kept; there is always one here, which does no harm.
-    checkValue: checkValue?.length === 0 ? null : checkValue,
+    checkValue: checkValue instanceof Uint8Array && checkValue.length > 0 ? checkValue : null,
   };
 };
 
-const keyLength = (given: ReadonlyAttributes, { value, valueLength }: Taken, origin: Origin): number => {
-  const keyType = origin.how === 'generate' ? origin.keyType : Number(given.get(CKA.KEY_TYPE));
-  if (origin.how === 'generate') {
-    if (!sameOrNull(given.get(CKA.KEY_TYPE) ?? keyType, keyType)) {
-      throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.KEY_TYPE, 'is not what the mechanism makes');
+const keyLength = (keyType: number, { value, valueLength }: Taken, origin: Origin): number | null => {
+  if (origin.how === 'create') {
+    if (value === null) throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.VALUE, 'is missing');
+    if (!fitsKeyType(keyType, value.length)) {
+      throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.VALUE, 'is not as long as such a key is');
     }
-    if (valueLength === null) throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.VALUE_LEN, 'is missing');
-    if (!keyTypes.get(keyType)?.(valueLength)) {
-      throw refuse(CKR.KEY_SIZE_RANGE, CKA.VALUE_LEN, 'is not a size of this type of key');
+    if (valueLength !== null && valueLength !== value.length) {
+      throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.VALUE_LEN, 'is not the length of the value');
     }
-    return valueLength;
+    return value.length;
   }
-  const fits = keyTypes.get(keyType);
-  if (fits === undefined)
-    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.KEY_TYPE, 'is not a type that this token can hold');
-  if (value === null) throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.VALUE, 'is missing');
-  if (!fits(value.length)) throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.VALUE, 'is not as long as such a key is');
-  if (valueLength !== null && valueLength !== value.length) {
-    throw refuse(CKR.TEMPLATE_INCONSISTENT, CKA.VALUE_LEN, 'is not the length of the value');
+  if (valueLength === null) {
+    if (origin.how === 'generate') throw refuse(CKR.TEMPLATE_INCOMPLETE, CKA.VALUE_LEN, 'is missing');
+    return null;
   }
-  return value.length;
+  if (!fitsKeyType(keyType, valueLength)) {
+    throw refuse(CKR.KEY_SIZE_RANGE, CKA.VALUE_LEN, 'is not a size of this type of key');
+  }
+  return valueLength;
 };
+
+/**
+ * A template with the attributes that a key prescribes for what is made with it (CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE):
+ * what is not given is added, what contradicts is refused.
+ */
+export const prescribed = (
+  template: readonly Attribute[],
+  prescription: AttributeValue | undefined,
+): readonly Attribute[] => {
+  if (!isTemplate(prescription)) return template;
+  const added: Attribute[] = [];
+  for (const wanted of prescription) {
+    const given = template.find(({ type }) => type === wanted.type);
+    if (given === undefined) added.push(wanted);
+    else if (!sameOrNull(given.value, wanted.value)) {
+      throw refuse(CKR.TEMPLATE_INCONSISTENT, wanted.type, 'is prescribed otherwise by the key that is used');
+    }
+  }
+  return [...template, ...added];
+};
+
+/** Whether an object has the attributes that a key asks for in what it wraps (CKA_WRAP_TEMPLATE). */
+export const matchesTemplate = (object: ReadonlyAttributes, wanted: AttributeValue | undefined): boolean =>
+  !isTemplate(wanted) || wanted.every(({ type, value }) => sameOrNull(object.get(type) ?? null, value));
+
+const isTemplate = (value: AttributeValue | undefined): value is readonly Attribute[] =>
+  Array.isArray(value) && typeof value[0] === 'object';
 
 /**
  * What a template changes in an object, or why it may not. `by` is the function: setting and copying differ. The result
@@ -346,10 +257,10 @@ export const changes = (
   by: 'set' | 'copy',
 ): AttributeMap => {
   const given = readTemplate(template);
-  const kind = classes.get(Number(current.get(CKA.CLASS)));
+  const kind = kindOf(current.get(CKA.CLASS));
   for (const [type, value] of given) {
-    const rule = ruleRows.get(type);
-    if (rule === undefined || (rule.of !== 'any' && rule.of !== kind)) {
+    const rule = kind === undefined ? undefined : ruleFor(kind, current.get(CKA.KEY_TYPE), type);
+    if (rule === undefined) {
       throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'is not an attribute of this class of object');
     }
     const before = current.get(type);
@@ -357,9 +268,7 @@ export const changes = (
       given.delete(type);
       continue;
     }
-    if (!mayBecome(type === CKA.VALUE && kind === 'key' ? 'never' : rule[by], value)) {
-      throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'cannot be changed so');
-    }
+    if (!mayBecome(rule[by], value)) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'cannot be changed so');
   }
   return given;
 };

@@ -34,6 +34,7 @@ export const CKK = {
   VENDOR_DEFINED: 0x80000000,
   EC_EDWARDS: 0x00000040,
   EC_MONTGOMERY: 0x00000041,
+  HKDF: 0x00000042,
 } as const;
 
 /** Certificate types. */

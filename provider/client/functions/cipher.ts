@@ -4,11 +4,11 @@ import type { Direction } from '../../../addon/core.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import type { Mechanism } from '../../schema/types.ts';
-import { mechanismInvalid } from '../errors.ts';
+import { keyTypeInconsistent, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
-import { LocalCipher, ServiceCipher } from '../operations/cipher.ts';
-import { localKey, tokenKey } from '../operations/keys.ts';
+import { LocalCipher, LocalOaep, ServiceCipher } from '../operations/cipher.ts';
+import { localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
 import { type MechanismRow, mechanismFor } from '../operations/mechanisms.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
 import type { Later, Session } from '../session.ts';
@@ -20,9 +20,21 @@ const init = (session: Session, direction: Direction, mechanism: Mechanism | nul
   if (mechanism === null) return session.cancel(direction);
   checkIdle(session, direction);
   const row = mechanismFor(mechanism, flags[direction]);
-  const { cipher } = row;
-  if (cipher === undefined) throw mechanismInvalid();
+  const { cipher, oaep } = row;
   const local = localKey(session.application, key, row, direction);
+  if (oaep !== undefined) {
+    const parameters = oaep(mechanism.parameter);
+    if (local !== undefined) {
+      return begin(session, direction, new LocalOaep(local.key.share(), direction, parameters, local.private));
+    }
+    // What was encrypted to a private key of the token, the service would have to decrypt: it has none.
+    if (direction === 'decrypt') throw keyTypeInconsistent();
+    const found = tokenPublicKey(session.application, key, row, direction);
+    return found.then(({ key, private: isPrivate }) =>
+      begin(session, direction, new LocalOaep(key, direction, parameters, isPrivate)),
+    );
+  }
+  if (cipher === undefined) throw mechanismInvalid();
   if (local === undefined) return initOnToken(session, direction, row, mechanism, key);
   const parameters = cipher.parameters(mechanism.parameter);
   begin(session, direction, new LocalCipher(cipher, local.key.ref, direction, parameters, local.private));

@@ -1,7 +1,8 @@
-// Key management functions, PKCS#11 2.40 section 5.14: generation of secret keys.
+// Key management functions, PKCS#11 2.40 section 5.14: generation of keys.
 import { CKF } from '../../schema/constants.ts';
 import { argumentsBad, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
+import { generatePair } from '../operations/key-pairs.ts';
 import { mechanismFor, noParameter } from '../operations/mechanisms.ts';
 import { generateObject } from '../operations/objects.ts';
 
@@ -13,5 +14,14 @@ export const key = {
     if (generates === undefined) throw mechanismInvalid();
     noParameter(mechanism);
     return generateObject(session, type, generates, template);
+  },
+
+  // C_GenerateKeyPair, section 5.14.
+  C_GenerateKeyPair: (session, { mechanism, publicTemplate, privateTemplate }) => {
+    if (mechanism === null) throw argumentsBad();
+    const { type, generatesPair } = mechanismFor(mechanism, CKF.GENERATE_KEY_PAIR);
+    if (generatesPair === undefined) throw mechanismInvalid();
+    noParameter(mechanism);
+    return generatePair(session, type, generatesPair, publicTemplate, privateTemplate);
   },
 } as const satisfies GuardedHandlers;

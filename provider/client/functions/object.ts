@@ -1,10 +1,12 @@
 // Object management, PKCS#11 2.40 section 5.7.
+import { core } from '../../../addon/core.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type AttributeAnswers, type AttributeQuery, type AttributeValue, LengthOnly } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import type { GuardedHandlers } from '../guards.ts';
-import { isReadable, type ObjectView } from '../object-view.ts';
+import { privateMaterial } from '../key-forms.ts';
+import { isReadable, isValue, kindOfView, type ObjectView } from '../object-view.ts';
 import { FindOperation } from '../operations/find.ts';
 import { changeObject, copyObject, createObject, destroyObject } from '../operations/objects.ts';
 import { wipeAfterReply } from '../operations/parts.ts';
@@ -12,43 +14,45 @@ import { begin, checkIdle, step } from '../operations/running.ts';
 import { readSessionValue, readValue, valueLength } from '../operations/value.ts';
 import type { Later } from '../session.ts';
 
+type Values = ReadonlyMap<number, AttributeValue | LengthOnly>;
+const noValues: Values = new Map();
+
 /**
  * The rows of one C_GetAttributeValue. Every row is answered; the return value names one of the problems (5.7, numbers 1 to
- * 5). `value` is VALUE where it was asked for and may be read.
+ * 5). `values` are those that are not in the object's map, as far as they were asked for and may be read.
  */
-const answer = (view: ObjectView, queries: readonly AttributeQuery[], value: AttributeValue | LengthOnly | null) => {
+const answer = (view: ObjectView, queries: readonly AttributeQuery[], values: Values) => {
   let rv: number = CKR.OK;
-  const values = queries.map(({ type }) => {
-    if (type === CKA.VALUE) {
-      if (value === null) rv = CKR.ATTRIBUTE_SENSITIVE;
-      return value;
-    }
-    const known = view.attributes.get(type);
-    if (known === undefined) rv = CKR.ATTRIBUTE_TYPE_INVALID;
+  const answers = queries.map(({ type }) => {
+    const value = isValue(view, type);
+    const known = value ? values.get(type) : view.attributes.get(type);
+    if (known === undefined) rv = value ? CKR.ATTRIBUTE_SENSITIVE : CKR.ATTRIBUTE_TYPE_INVALID;
     return known ?? null;
   });
-  return { rv, values } satisfies AttributeAnswers;
+  return { rv, values: answers } satisfies AttributeAnswers;
 };
-
-/** Room for VALUE; undefined when nobody asks for it, null when only its length is asked. */
-const valueRoom = (queries: readonly AttributeQuery[]): number | null | undefined =>
-  queries.find(({ type }) => type === CKA.VALUE)?.capacity;
 
 const attributesOf = (
   view: ObjectView,
   queries: readonly AttributeQuery[],
   application: Application,
 ): Later<AttributeAnswers> => {
-  const room = valueRoom(queries);
-  if (room === undefined || !isReadable(view)) return answer(view, queries, null);
-  const length = valueLength(view);
-  if (length !== null && (room === null || room < length)) return answer(view, queries, new LengthOnly(length));
-  if (view.where === 'token') {
-    return readValue(application, view).then((value) => answer(view, queries, wipeAfterReply(value)));
+  const asked = queries.filter(({ type }) => isValue(view, type));
+  if (asked.length === 0 || !isReadable(view)) return answer(view, queries, noValues);
+  if (kindOfView(view) === 'private') {
+    if (view.where === 'token' || view.key === null) return answer(view, queries, noValues);
+    const pkcs8 = wipeAfterReply(core.exportPrivateKey(view.key.ref));
+    return answer(view, queries, privateMaterial(pkcs8));
   }
+  const length = valueLength(view);
+  if (length !== null && asked.every(({ capacity }) => capacity === null || capacity < length)) {
+    return answer(view, queries, new Map([[CKA.VALUE, new LengthOnly(length)]]));
+  }
+  const withValue = (value: AttributeValue) => answer(view, queries, new Map([[CKA.VALUE, value]]));
+  if (view.where === 'token') return readValue(application, view).then((value) => withValue(wipeAfterReply(value)));
   const value = readSessionValue(view);
-  // A data object's value is the object's own.
-  return answer(view, queries, view.key === null ? value : wipeAfterReply(value));
+  // What is no key is the object's own.
+  return withValue(view.key === null ? value : wipeAfterReply(value));
 };
 
 const sizeOf = (value: AttributeValue): number => {

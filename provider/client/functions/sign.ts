@@ -1,14 +1,21 @@
-// Signing and MACing functions, PKCS#11 2.40 sections 5.11 and 5.12: HMAC and AES-CMAC.
+// Signing and MACing functions, PKCS#11 2.40 sections 5.11 and 5.12.
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import type { Mechanism } from '../../schema/types.ts';
-import { mechanismInvalid } from '../errors.ts';
+import { keyTypeInconsistent, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
-import { localKey, tokenKey } from '../operations/keys.ts';
+import { type LocalKey, localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
 import { LocalSign, LocalVerify, ServiceSign, ServiceVerify } from '../operations/mac.ts';
-import { type MacRow, type MechanismRow, macLength, mechanismFor } from '../operations/mechanisms.ts';
+import {
+  type MacRow,
+  type MechanismRow,
+  macLength,
+  mechanismFor,
+  type SignatureRow,
+} from '../operations/mechanisms.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
+import { LocalSignature, LocalVerification } from '../operations/signature.ts';
 import type { Later, Session } from '../session.ts';
 
 type Purpose = 'sign' | 'verify';
@@ -18,13 +25,44 @@ const init = (session: Session, purpose: Purpose, mechanism: Mechanism | null, k
   if (mechanism === null) return session.cancel(purpose);
   checkIdle(session, purpose);
   const row = mechanismFor(mechanism, flags[purpose]);
-  const { mac } = row;
-  if (mac === undefined) throw mechanismInvalid();
+  const { mac, signature } = row;
   const local = localKey(session.application, key, row, purpose);
+  if (signature !== undefined) {
+    if (local !== undefined)
+      return beginSignature(session, purpose, signature, mechanism, { ...local, key: local.key.share() });
+    // What a private key of the token signs, the service would have to sign: it has none.
+    if (purpose === 'sign') return session.application.tokenObject(key, 'key', false).then(refuseTokenKey);
+    const found = tokenPublicKey(session.application, key, row, purpose);
+    return found.then((brought) => beginSignature(session, purpose, signature, mechanism, brought));
+  }
+  if (mac === undefined) throw mechanismInvalid();
   if (local === undefined) return initOnToken(session, purpose, row, mac, macLength(mac, mechanism), key);
   const length = macLength(mac, mechanism);
   if (purpose === 'sign') begin(session, 'sign', new LocalSign(mac, length, local.key.ref, local.private));
   else begin(session, 'verify', new LocalVerify(mac, length, local.key.ref, local.private));
+};
+
+const refuseTokenKey = (): never => {
+  throw keyTypeInconsistent();
+};
+
+/** `local.key` is the operation's from here on. */
+const beginSignature = (
+  session: Session,
+  purpose: Purpose,
+  row: SignatureRow,
+  mechanism: Mechanism,
+  { key, private: isPrivate }: LocalKey,
+): void => {
+  let operation: LocalSignature | LocalVerification;
+  try {
+    operation = new (purpose === 'sign' ? LocalSignature : LocalVerification)(row, mechanism, key, isPrivate);
+  } catch (error) {
+    key.release();
+    throw error;
+  }
+  if (operation instanceof LocalSignature) begin(session, 'sign', operation);
+  else begin(session, 'verify', operation);
 };
 
 const initOnToken = async (

@@ -1,14 +1,22 @@
 // Encryption and decryption (PKCS#11 2.40, sections 5.8 and 5.9) with a session key, in the addon, or with a token key, by
 // the service. Both keep the rules of 5.2 for output: a length query and a buffer that is too small leave everything as it
 // was.
-import { type CipherParameters, core, type Direction, type KeyRef, type OperationRef } from '../../../addon/core.ts';
+import {
+  type CipherParameters,
+  core,
+  type Direction,
+  type KeyRef,
+  type OaepParameters,
+  type OperationRef,
+} from '../../../addon/core.ts';
 import type { CipherHead } from '../../../server/fronts/contract/tde.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
-import { dataTooLong } from '../errors.ts';
+import { dataTooLong, operationMissing } from '../errors.ts';
+import type { SharedKey } from '../object-view.ts';
 import type { CipherOperation } from '../session.ts';
-import type { CipherRow } from './mechanisms.ts';
+import { type CipherRow, digestLengths } from './mechanisms.ts';
 import { ownCopy, Parts, wipeAfterReply } from './parts.ts';
 
 const wrongLength = (direction: Direction): CryptokiError =>
@@ -109,6 +117,53 @@ export class LocalCipher implements CipherOperation {
   cancel(): void {
     if (this.#running !== null) core.operationCancel(this.#running);
     if (this.#last !== null) core.wipe(this.#last);
+  }
+}
+
+/** RSA-OAEP (mechanisms 2.1.8), in one piece. The key is this operation's: it is released with it. */
+export class LocalOaep implements CipherOperation {
+  readonly private: boolean;
+  readonly started = false;
+  readonly #key: SharedKey;
+  readonly #direction: Direction;
+  readonly #parameters: OaepParameters;
+  /** Bytes of the modulus. */
+  readonly #length: number;
+
+  constructor(key: SharedKey, direction: Direction, parameters: OaepParameters, isPrivate: boolean) {
+    this.#key = key;
+    this.#direction = direction;
+    this.#parameters = parameters;
+    this.#length = Math.ceil(core.describe(key.ref).bits / 8);
+    this.private = isPrivate;
+  }
+
+  whole(input: Uint8Array, out: OutBuffer): BytesOutput {
+    // RFC 8017, section 7.1: two digests and two bytes of the modulus are padding.
+    const most = this.#length - 2 * digestLengths[this.#parameters.digest] - 2;
+    if (this.#direction === 'encrypt') {
+      if (input.length > most) throw wrongLength('encrypt');
+      if (!fits(out, this.#length)) return new LengthOnly(this.#length);
+      return core.oaepEncrypt(this.#key.ref, this.#parameters, input);
+    }
+    if (input.length !== this.#length) throw wrongLength('decrypt');
+    if (out.capacity === null) return new LengthOnly(most);
+    const plain = core.oaepDecrypt(this.#key.ref, this.#parameters, input);
+    const answer = fits(out, plain.length) ? plain.copy(placeFor(out, plain.length)) : new LengthOnly(plain.length);
+    core.wipe(plain);
+    return answer;
+  }
+
+  update(): never {
+    // The standard has this mechanism for data in one piece.
+    throw operationMissing();
+  }
+  final(): never {
+    throw operationMissing();
+  }
+
+  cancel(): void {
+    this.#key.release();
   }
 }
 

@@ -1,23 +1,46 @@
-// From a key handle in an Init to a key that may be used: its type, its permission and the mechanisms that it allows
+// From a key handle in an Init to a key that may be used: its class and type, its permission and the mechanisms that it allows
 // (PKCS#11 2.40, sections 4.7 and 5.8.1). What only the service knows now, whether the key is disabled or destroyed, it is
 // asked at every Init.
+import { core } from '../../../addon/core.ts';
 import type { KeyUsage } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
-import { CKO } from '../../schema/constants.ts';
+import { CKR } from '../../schema/return-values.ts';
+import { CryptokiError } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import { keyInvalid, keyNotPermitted, keyTypeInconsistent, mechanismInvalid } from '../errors.ts';
-import { isTrue, type ObjectView, type SharedKey, type TokenView, usageAttribute } from '../object-view.ts';
-import type { MechanismRow } from './mechanisms.ts';
+import { isTrue, kindOfView, type ObjectView, SharedKey, type TokenView, usageAttribute } from '../object-view.ts';
+import type { ObjectKind } from '../rules.ts';
+import { isAsymmetric, type MechanismRow } from './mechanisms.ts';
 
-const checkKey = (view: ObjectView, row: MechanismRow): void => {
+/** Which half of a pair a use takes. */
+const halves = {
+  encrypt: 'public',
+  verify: 'public',
+  wrap: 'public',
+  decrypt: 'private',
+  sign: 'private',
+  unwrap: 'private',
+  derive: 'private',
+} as const satisfies Record<KeyUsage, ObjectKind>;
+
+const checkKey = (view: ObjectView, row: MechanismRow, usage: KeyUsage): void => {
   const { attributes } = view;
-  if (attributes.get(CKA.CLASS) !== CKO.SECRET_KEY) throw keyInvalid();
+  const kind = kindOfView(view);
+  if (kind !== 'secret' && kind !== 'public' && kind !== 'private') throw keyInvalid();
   if (!row.keyTypes.includes(Number(attributes.get(CKA.KEY_TYPE)))) throw keyTypeInconsistent();
+  if (isAsymmetric(row) ? kind !== halves[usage] : kind !== 'secret') throw keyNotPermitted();
   const allowed = attributes.get(CKA.ALLOWED_MECHANISMS);
   if (Array.isArray(allowed) && allowed.length > 0 && !(allowed as readonly unknown[]).includes(row.type)) {
     throw mechanismInvalid();
   }
 };
+
+/** A key in the addon for one operation, which releases it when it ends. */
+export interface LocalKey {
+  readonly key: SharedKey;
+  readonly private: boolean;
+  readonly view: ObjectView;
+}
 
 /** A session key that may be used so; undefined when the handle is a token object's. */
 export const localKey = (
@@ -25,13 +48,13 @@ export const localKey = (
   handle: number,
   row: MechanismRow,
   usage: KeyUsage,
-): { readonly key: SharedKey; readonly private: boolean } | undefined => {
+): LocalKey | undefined => {
   const object = application.sessionObject(handle, 'key');
   if (object === undefined) return undefined;
-  checkKey(object, row);
+  checkKey(object, row, usage);
   if (object.key === null) throw keyInvalid();
   if (!isTrue(object, usageAttribute(usage))) throw keyNotPermitted();
-  return { key: object.key, private: isTrue(object, CKA.PRIVATE) };
+  return { key: object.key, private: isTrue(object, CKA.PRIVATE), view: object };
 };
 
 /** A token key that may be used so, as of now. */
@@ -42,7 +65,22 @@ export const tokenKey = async (
   usage: KeyUsage,
 ): Promise<TokenView> => {
   const view = await application.tokenObject(handle, 'key', false);
-  checkKey(view, row);
+  checkKey(view, row, usage);
   await application.ask('checkUse', handle, { usage });
   return view;
+};
+
+/** A public key of the token, brought here: what anybody may do needs no service. The receiver releases it. */
+export const tokenPublicKey = async (
+  application: Application,
+  handle: number,
+  row: MechanismRow,
+  usage: KeyUsage,
+): Promise<LocalKey> => {
+  const view = await application.tokenObject(handle, 'key', true);
+  checkKey(view, row, usage);
+  if (!isTrue(view, usageAttribute(usage))) throw keyNotPermitted();
+  const spki = view.attributes.get(CKA.PUBLIC_KEY_INFO);
+  if (!(spki instanceof Uint8Array)) throw new CryptokiError(CKR.KEY_HANDLE_INVALID, 'the public key has no value');
+  return { key: new SharedKey(core.importPublicKey(spki)), private: isTrue(view, CKA.PRIVATE), view };
 };

@@ -1,8 +1,17 @@
 // The mechanisms that this token carries: one row each, with what C_GetMechanismInfo says of it, which keys it takes, and
-// how its parameter becomes the core's. PKCS#11 mechanisms 2.40: 2.7 generic secrets, 2.8 AES, 2.9 to 2.11 AES modes and
-// MACs, 2.17 to 2.21 digests and HMAC.
-import type { CipherParameters, Digest, MacParameters } from '../../../addon/core.ts';
-import { CKF, CKK } from '../../schema/constants.ts';
+// how its parameter becomes the core's. PKCS#11 mechanisms 2.40: 2.1 RSA, 2.3 elliptic curves (Edwards curves: 3.0), 2.7 generic
+// secrets, 2.8 AES, 2.9 to 2.11 AES modes and MACs, 2.17 to 2.21 digests and HMAC.
+//
+// Not carried, on purpose: RSA encryption with PKCS#1 v1.5 padding and raw RSA (padding oracles), MD5, DES. SHA-1 signatures
+// are verified, and not made.
+import type {
+  CipherParameters,
+  Digest,
+  MacParameters,
+  OaepParameters,
+  SignatureParameters,
+} from '../../../addon/core.ts';
+import { CKF, CKG, CKK } from '../../schema/constants.ts';
 import { CKM } from '../../schema/mechanisms.ts';
 import type { Mechanism, MechanismParameter } from '../../schema/types.ts';
 import { mechanismInvalid, parameterInvalid } from '../errors.ts';
@@ -23,6 +32,18 @@ export interface MacRow {
   readonly general: boolean;
 }
 
+export interface SignatureRow {
+  /** What the mechanism makes of the data before it is signed; null: the data is signed as it is, and in one piece. */
+  readonly digest: Digest | null;
+  /** Bytes that stand before the digest in what is signed (the DigestInfo of PKCS#1). */
+  readonly prefix: Uint8Array;
+  /**
+   * Turns Cryptoki's parameter into the core's, for input that is hashed already. `bits` is the key's size. Throws
+   * CKR_MECHANISM_PARAM_INVALID.
+   */
+  readonly parameters: (parameter: MechanismParameter | null, bits: number) => SignatureParameters;
+}
+
 export interface MechanismRow {
   readonly type: number;
   /** In the unit that the standard uses for this mechanism: bytes for AES and HMAC, bits for generic secrets. */
@@ -33,9 +54,17 @@ export interface MechanismRow {
   readonly cipher?: CipherRow;
   readonly mac?: MacRow;
   readonly digest?: { readonly name: Digest; readonly length: number };
+  readonly signature?: SignatureRow;
+  readonly oaep?: (parameter: MechanismParameter | null) => OaepParameters;
   /** The type of key that it makes. */
   readonly generates?: number;
+  /** The type of the pair of keys that it makes. */
+  readonly generatesPair?: number;
 }
+
+/** Whether a mechanism works with the halves of a pair: one for what anybody may do, one for what its owner does. */
+export const isAsymmetric = ({ keyTypes }: MechanismRow): boolean =>
+  keyTypes.some((type) => type === CKK.RSA || type === CKK.EC || type === CKK.EC_EDWARDS);
 
 const none = (parameter: MechanismParameter | null): void => {
   if (parameter !== null && !(parameter.kind === 'bytes' && parameter.bytes.length === 0)) throw parameterInvalid();
@@ -69,7 +98,7 @@ const aesCipher = (type: number, encryptUnit: number, decryptUnit: number, param
   cipher: { parameters, encryptUnit, decryptUnit },
 });
 
-const digests = {
+export const digestLengths = {
   sha1: 20,
   sha224: 28,
   sha256: 32,
@@ -82,7 +111,7 @@ const digest = (type: number, name: Digest): MechanismRow => ({
   maxKeySize: 0,
   flags: CKF.DIGEST,
   keyTypes: [],
-  digest: { name, length: digests[name] },
+  digest: { name, length: digestLengths[name] },
 });
 const hmac = (type: number, name: Digest, keyType: number, general: boolean): MechanismRow => ({
   type,
@@ -90,7 +119,7 @@ const hmac = (type: number, name: Digest, keyType: number, general: boolean): Me
   maxKeySize: 512,
   flags: CKF.SIGN | CKF.VERIFY,
   keyTypes: [CKK.GENERIC_SECRET, keyType],
-  mac: { parameters: { algorithm: 'hmac', digest: name }, length: digests[name], general },
+  mac: { parameters: { algorithm: 'hmac', digest: name }, length: digestLengths[name], general },
 });
 const cmac = (type: number, general: boolean): MechanismRow => ({
   type,
@@ -101,7 +130,159 @@ const cmac = (type: number, general: boolean): MechanismRow => ({
   mac: { parameters: { algorithm: 'aes-cmac' }, length: 16, general },
 });
 
+const digestByMechanism: ReadonlyMap<number, Digest> = new Map([
+  [CKM.SHA_1, 'sha1'],
+  [CKM.SHA224, 'sha224'],
+  [CKM.SHA256, 'sha256'],
+  [CKM.SHA384, 'sha384'],
+  [CKM.SHA512, 'sha512'],
+]);
+const digestByMask: ReadonlyMap<number, Digest> = new Map([
+  [CKG.MGF1_SHA1, 'sha1'],
+  [CKG.MGF1_SHA224, 'sha224'],
+  [CKG.MGF1_SHA256, 'sha256'],
+  [CKG.MGF1_SHA384, 'sha384'],
+  [CKG.MGF1_SHA512, 'sha512'],
+]);
+
+const noBytes = new Uint8Array(0);
+/** RFC 8017, section 9.2, note 1: the DigestInfo up to the digest. */
+const digestInfo: Readonly<Record<Digest, Uint8Array>> = {
+  sha1: Buffer.from('3021300906052b0e03021a05000414', 'hex'),
+  sha224: Buffer.from('302d300d06096086480165030402040500041c', 'hex'),
+  sha256: Buffer.from('3031300d060960864801650304020105000420', 'hex'),
+  sha384: Buffer.from('3041300d060960864801650304020205000430', 'hex'),
+  sha512: Buffer.from('3051300d060960864801650304020305000440', 'hex'),
+};
+
+/** A signature over a SHA-1 digest is only checked: to make one is to help whoever can make collisions. */
+const signatureFlags = (name: Digest | null): number => (name === 'sha1' ? CKF.VERIFY : CKF.SIGN | CKF.VERIFY);
+
+const rsaSizes = { minKeySize: 2048, maxKeySize: 4096, keyTypes: [CKK.RSA] };
+const ecSizes = { minKeySize: 256, maxKeySize: 521, keyTypes: [CKK.EC] };
+const edwardsSizes = { minKeySize: 256, maxKeySize: 256, keyTypes: [CKK.EC_EDWARDS] };
+const curveFlags = CKF.EC_F_P | CKF.EC_NAMEDCURVE | CKF.EC_UNCOMPRESS;
+
+const pkcs1 = (type: number, name: Digest | null): MechanismRow => ({
+  type,
+  ...rsaSizes,
+  flags: signatureFlags(name),
+  signature: {
+    digest: name,
+    prefix: name === null ? noBytes : digestInfo[name],
+    parameters: (parameter) => {
+      none(parameter);
+      return { algorithm: 'rsa-pkcs1' };
+    },
+  },
+});
+
+const pss = (type: number, name: Digest | null): MechanismRow => ({
+  type,
+  ...rsaSizes,
+  flags: signatureFlags(name),
+  signature: {
+    digest: name,
+    prefix: noBytes,
+    parameters: (parameter, bits) => {
+      if (parameter?.kind !== 'pss') throw parameterInvalid();
+      const hash = digestByMechanism.get(parameter.hash);
+      const mgfDigest = digestByMask.get(parameter.mgf);
+      const { saltLength } = parameter;
+      if (hash === undefined || mgfDigest === undefined || (name !== null && name !== hash)) throw parameterInvalid();
+      // RFC 8017, section 9.1.1: digest and salt must fit into the modulus, with two bytes to spare.
+      const most = Math.ceil((bits - 1) / 8) - digestLengths[hash] - 2;
+      if (!Number.isInteger(saltLength) || saltLength < 0 || saltLength > most) throw parameterInvalid();
+      return { algorithm: 'rsa-pss', digest: hash, mgfDigest, saltLength, prehashed: true };
+    },
+  },
+});
+
+const ecdsa = (type: number, name: Digest | null): MechanismRow => ({
+  type,
+  ...ecSizes,
+  flags: signatureFlags(name) | curveFlags,
+  signature: {
+    digest: name,
+    prefix: noBytes,
+    parameters: (parameter) => {
+      none(parameter);
+      return { algorithm: 'ecdsa', encoding: 'p1363' };
+    },
+  },
+});
+
+/** CK_EDDSA_PARAMS is optional, and its members have no form on the wire: taken for what it says when all of it is zero. */
+const pureEdwards = (parameter: MechanismParameter | null): SignatureParameters => {
+  if (parameter?.kind === 'bytes' && parameter.bytes.length === 24) {
+    // CK_BBOOL phFlag; CK_ULONG ulContextDataLen; CK_BYTE_PTR pContextData
+    if (parameter.bytes[0] !== 0 || parameter.bytes.subarray(8, 16).some((byte) => byte !== 0))
+      throw parameterInvalid();
+  } else none(parameter);
+  return { algorithm: 'ed25519' };
+};
+
+const oaep = (parameter: MechanismParameter | null): OaepParameters => {
+  if (parameter?.kind !== 'oaep') throw parameterInvalid();
+  const hash = digestByMechanism.get(parameter.hash);
+  const mgfDigest = digestByMask.get(parameter.mgf);
+  const { source, label } = parameter;
+  if (hash === undefined || mgfDigest === undefined) throw parameterInvalid();
+  // CKZ_DATA_SPECIFIED; older programs leave the source out when there is no label.
+  if (source !== 1 && !(source === 0 && label.length === 0)) throw parameterInvalid();
+  return { digest: hash, mgfDigest, label };
+};
+
 export const mechanismRows: readonly MechanismRow[] = [
+  {
+    type: CKM.RSA_PKCS_KEY_PAIR_GEN,
+    minKeySize: 2048,
+    maxKeySize: 4096,
+    flags: CKF.GENERATE_KEY_PAIR,
+    keyTypes: [],
+    generatesPair: CKK.RSA,
+  },
+  pkcs1(CKM.RSA_PKCS, null),
+  pkcs1(CKM.SHA1_RSA_PKCS, 'sha1'),
+  pkcs1(CKM.SHA224_RSA_PKCS, 'sha224'),
+  pkcs1(CKM.SHA256_RSA_PKCS, 'sha256'),
+  pkcs1(CKM.SHA384_RSA_PKCS, 'sha384'),
+  pkcs1(CKM.SHA512_RSA_PKCS, 'sha512'),
+  { type: CKM.RSA_PKCS_OAEP, ...rsaSizes, flags: CKF.ENCRYPT | CKF.DECRYPT, oaep },
+  pss(CKM.RSA_PKCS_PSS, null),
+  pss(CKM.SHA1_RSA_PKCS_PSS, 'sha1'),
+  pss(CKM.SHA224_RSA_PKCS_PSS, 'sha224'),
+  pss(CKM.SHA256_RSA_PKCS_PSS, 'sha256'),
+  pss(CKM.SHA384_RSA_PKCS_PSS, 'sha384'),
+  pss(CKM.SHA512_RSA_PKCS_PSS, 'sha512'),
+  {
+    type: CKM.EC_KEY_PAIR_GEN,
+    minKeySize: 256,
+    maxKeySize: 521,
+    flags: CKF.GENERATE_KEY_PAIR | curveFlags,
+    keyTypes: [],
+    generatesPair: CKK.EC,
+  },
+  {
+    type: CKM.EC_EDWARDS_KEY_PAIR_GEN,
+    minKeySize: 256,
+    maxKeySize: 256,
+    flags: CKF.GENERATE_KEY_PAIR | curveFlags,
+    keyTypes: [],
+    generatesPair: CKK.EC_EDWARDS,
+  },
+  ecdsa(CKM.ECDSA, null),
+  ecdsa(CKM.ECDSA_SHA1, 'sha1'),
+  ecdsa(CKM.ECDSA_SHA224, 'sha224'),
+  ecdsa(CKM.ECDSA_SHA256, 'sha256'),
+  ecdsa(CKM.ECDSA_SHA384, 'sha384'),
+  ecdsa(CKM.ECDSA_SHA512, 'sha512'),
+  {
+    type: CKM.EDDSA,
+    ...edwardsSizes,
+    flags: CKF.SIGN | CKF.VERIFY | curveFlags,
+    signature: { digest: null, prefix: noBytes, parameters: pureEdwards },
+  },
   { type: CKM.AES_KEY_GEN, minKeySize: 16, maxKeySize: 32, flags: CKF.GENERATE, keyTypes: [], generates: CKK.AES },
   aesCipher(CKM.AES_ECB, 16, 16, (parameter) => {
     none(parameter);

@@ -2,47 +2,77 @@
 // or copied into, the addon; a token object is the service's. Whatever a template holds as a view is copied before the
 // first await.
 import { randomUUID } from 'node:crypto';
-import { core, type KeyRef } from '../../../addon/core.ts';
-import { CKA } from '../../schema/attributes.ts';
+import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
+import { attributeName, CKA } from '../../schema/attributes.ts';
 import { CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError } from '../../schema/types.ts';
-import type { AttributeMap } from '../attribute-blob.ts';
+import type { AttributeMap, ReadonlyAttributes } from '../attribute-blob.ts';
 import { actionProhibited } from '../errors.ts';
+import { encodePrivateKey, encodePublicKey, publicAttributes, sameNumber } from '../key-forms.ts';
 import {
   blobOf,
   describeNew,
   isReadable,
   isTrue,
+  kindOfView,
   type ObjectView,
   type SessionObject,
   SharedKey,
   type TokenView,
   usagesOf,
 } from '../object-view.ts';
+import { kindOf } from '../rules.ts';
 import type { Later, Session } from '../session.ts';
-import { changes, type NewObject, newObject } from '../template.ts';
+import { changes, equalValues, type NewObject, newObject } from '../template.ts';
 import { ownCopy } from './parts.ts';
-import { readSessionValue, readValue } from './value.ts';
+import { isSecretValue, readSessionValue, readValue } from './value.ts';
 
 const aesBits = { 16: 128, 24: 192, 32: 256 } as const;
 
 const generate = (keyType: number, length: number): KeyRef =>
   keyType === CKK.AES ? core.generateAes(aesBits[length as keyof typeof aesBits]) : core.generateGeneric(length);
-const importKey = (attributes: AttributeMap, value: Uint8Array): SharedKey =>
-  new SharedKey(core.importSecret(attributes.get(CKA.KEY_TYPE) === CKK.AES ? 'aes' : 'generic', value));
+/** What the core calls a secret key of this type. */
+export const secretKind = (attributes: ReadonlyAttributes): 'aes' | 'generic' =>
+  attributes.get(CKA.KEY_TYPE) === CKK.AES ? 'aes' : 'generic';
+const importSecret = (attributes: ReadonlyAttributes, value: Uint8Array): SharedKey =>
+  new SharedKey(core.importSecret(secretKind(attributes), value));
 
-const checkMayMake = (session: Session, attributes: AttributeMap): void =>
+export const checkMayMake = (session: Session, attributes: ReadonlyAttributes): void =>
   session.application.checkMayWrite(session, attributes.get(CKA.TOKEN) === true, attributes.get(CKA.PRIVATE) === true);
 
-/** Puts a session object into its session, with what is computed from the key. */
-const keepInSession = (session: Session, attributes: AttributeMap, key: SharedKey | null, length: number | null) => {
-  attributes.set(CKA.UNIQUE_ID, Buffer.from(randomUUID()));
-  if (key !== null && length !== null) {
-    attributes.set(CKA.VALUE_LEN, length);
-    attributes.set(CKA.CHECK_VALUE, core.checkValue(key.ref));
+/** Puts a session object into its session, with what follows from its key. The key is released when that fails. */
+export const keepInSession = (session: Session, attributes: AttributeMap, key: SharedKey | null): number => {
+  try {
+    // The session may have been closed while the key was made.
+    if (session.closed) throw new CryptokiError(CKR.SESSION_CLOSED, 'the session was closed meanwhile');
+    attributes.set(CKA.UNIQUE_ID, Buffer.from(randomUUID()));
+    if (key !== null) describeKey(attributes, key.ref);
+    return session.application.addObject(session, attributes, key).handle;
+  } catch (error) {
+    key?.release();
+    throw error;
   }
-  return session.application.addObject(session, attributes, key).handle;
+};
+
+/** Adds what follows from a key to its object's attributes, and checks what the template said of it. */
+const describeKey = (attributes: AttributeMap, key: KeyRef): void => {
+  const kind = kindOf(attributes.get(CKA.CLASS));
+  if (kind === 'secret') {
+    attributes.set(CKA.VALUE_LEN, core.describe(key).bits / 8);
+    attributes.set(CKA.CHECK_VALUE, core.checkValue(key));
+    return;
+  }
+  if (kind !== 'public' && kind !== 'private') return;
+  for (const [type, value] of publicAttributes(core.exportPublicKey(key), kind)) {
+    const given = attributes.get(type);
+    // A curve keeps the name that its maker gave it; everything else has one form.
+    if (given === undefined || type !== CKA.EC_PARAMS) attributes.set(type, value);
+    if (given === undefined || type === CKA.EC_PARAMS || type === CKA.EC_POINT) continue;
+    if (!equalValues(given, value) && !sameNumber(given, value)) {
+      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, `${attributeName(type)} is not that of the key`);
+    }
+  }
 };
 
 const checkCheckValue = (given: Uint8Array | null, key: SharedKey): void => {
@@ -59,13 +89,14 @@ export const generateObject = (
   template: readonly Attribute[],
 ): Later<number> => {
   const { loggedIn } = session.application;
-  const { attributes, length, checkValue } = newObject(template, { how: 'generate', mechanism, keyType }, loggedIn);
+  const origin = { how: 'generate', mechanism, keyType, objectClass: CKO.SECRET_KEY } as const;
+  const { attributes, length, checkValue } = newObject(template, origin, loggedIn);
   checkMayMake(session, attributes);
   if (length === null || checkValue !== null) {
     throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'a check value cannot be known before the key');
   }
   if (attributes.get(CKA.TOKEN) === true) return generateOnToken(session, attributes, length);
-  return keepInSession(session, attributes, new SharedKey(generate(keyType, length)), length);
+  return keepInSession(session, attributes, new SharedKey(generate(keyType, length)));
 };
 
 const generateOnToken = async (session: Session, attributes: AttributeMap, length: number): Promise<number> => {
@@ -81,21 +112,83 @@ export const createObject = (session: Session, template: readonly Attribute[]): 
   return made.attributes.get(CKA.TOKEN) === true ? createOnToken(session, made) : createInSession(session, made);
 };
 
-const createInSession = (session: Session, { attributes, value, length, checkValue }: NewObject): number => {
-  if (length === null) {
-    attributes.set(CKA.VALUE, Buffer.from(value ?? []));
-    return keepInSession(session, attributes, null, null);
+/** The core's refusal of a key that it is given: the template's values are at fault. */
+const importing = (work: () => KeyRef): SharedKey => {
+  try {
+    return new SharedKey(work());
+  } catch (error) {
+    if (!(error instanceof CoreError) || (error.code !== 'bad-argument' && error.code !== 'unsupported')) throw error;
+    throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'the attributes are not those of a key of this type');
   }
-  const key = importKey(attributes, value ?? new Uint8Array(0));
-  checkCheckValue(checkValue, key);
-  return keepInSession(session, attributes, key, length);
 };
 
-const createOnToken = (session: Session, { attributes, value, length, checkValue }: NewObject): Promise<number> => {
-  if (checkValue !== null && value !== null) {
-    const key = importKey(attributes, value);
-    checkCheckValue(checkValue, key);
-    key.release();
+const importPublic = (attributes: ReadonlyAttributes): SharedKey => {
+  const spki = encodePublicKey(Number(attributes.get(CKA.KEY_TYPE)), attributes);
+  return importing(() => core.importPublicKey(spki));
+};
+
+const importPrivate = ({ attributes, material }: NewObject): SharedKey => {
+  const pkcs8 = encodePrivateKey(Number(attributes.get(CKA.KEY_TYPE)), attributes, material);
+  try {
+    return importing(() => core.importPrivateKey(pkcs8));
+  } finally {
+    core.wipe(pkcs8);
+  }
+};
+
+const createInSession = (session: Session, made: NewObject): number => {
+  const { kind, attributes, value, checkValue } = made;
+  switch (kind) {
+    case 'data':
+    case 'certificate':
+      keepValue(made);
+      return keepInSession(session, attributes, null);
+    case 'public':
+      return keepInSession(session, attributes, importPublic(attributes));
+    case 'private':
+      return keepInSession(session, attributes, importPrivate(made));
+    case 'secret': {
+      const key = importSecret(attributes, value ?? new Uint8Array(0));
+      checkCheckValue(checkValue, key);
+      return keepInSession(session, attributes, key);
+    }
+  }
+};
+
+/** What is no key has its value in its map. A certificate is its value, or names where it is (4.6.3). */
+const keepValue = ({ kind, attributes, value }: NewObject): void => {
+  const url = attributes.get(CKA.URL);
+  if (kind === 'certificate' && value === null && !(url instanceof Uint8Array && url.length > 0)) {
+    throw new CryptokiError(CKR.TEMPLATE_INCOMPLETE, 'a certificate needs CKA_VALUE or CKA_URL');
+  }
+  attributes.set(CKA.VALUE, Buffer.from(value ?? []));
+};
+
+const createOnToken = (session: Session, made: NewObject): Promise<number> => {
+  const { kind, attributes, value, length, checkValue } = made;
+  switch (kind) {
+    case 'private':
+      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'a private key that was made elsewhere is a session object');
+    case 'public': {
+      const key = importPublic(attributes);
+      try {
+        describeKey(attributes, key.ref);
+        return sendToToken(session, attributes, null, ownCopy(core.exportPublicKey(key.ref)));
+      } finally {
+        key.release();
+      }
+    }
+    case 'certificate':
+      keepValue(made);
+      attributes.delete(CKA.VALUE);
+      break;
+    case 'secret':
+      if (checkValue !== null && value !== null) {
+        const key = importSecret(attributes, value);
+        checkCheckValue(checkValue, key);
+        key.release();
+      }
+      break;
   }
   return sendToToken(session, attributes, length, ownCopy(value ?? new Uint8Array(0)));
 };
@@ -111,6 +204,24 @@ const sendToToken = async (
   return application.remember(answer).handle;
 };
 
+/**
+ * Puts a key that was unwrapped or derived where its template wants it. On the token only what its owner could read and create
+ * again: a sensitive key stays in the addon.
+ */
+export const keepMadeKey = (session: Session, attributes: AttributeMap, key: SharedKey): Later<number> => {
+  if (attributes.get(CKA.TOKEN) !== true) return keepInSession(session, attributes, key);
+  try {
+    const readable = attributes.get(CKA.EXTRACTABLE) === true && attributes.get(CKA.SENSITIVE) === false;
+    if (!readable || kindOf(attributes.get(CKA.CLASS)) !== 'secret') throw actionProhibited();
+    const value = core.exportSecret(key.ref);
+    const own = ownCopy(value);
+    core.wipe(value);
+    return sendToToken(session, attributes, own.length, own);
+  } finally {
+    key.release();
+  }
+};
+
 /** C_CopyObject. */
 export const copyObject = (session: Session, handle: number, template: readonly Attribute[]): Later<number> => {
   const source = session.application.sessionObject(handle, 'object');
@@ -118,14 +229,15 @@ export const copyObject = (session: Session, handle: number, template: readonly 
   const attributes = copiedAttributes(session, source, template);
   if (attributes.get(CKA.TOKEN) === true) {
     // Only what its owner could read and create again goes to the service: a sensitive key stays in the addon.
-    if (!isReadable(source)) throw actionProhibited();
+    const kind = kindOfView(source);
+    if (!isReadable(source) || kind === 'private') throw actionProhibited();
     const value = readSessionValue(source);
     const own = ownCopy(value);
-    if (source.key !== null) core.wipe(value);
-    return sendToToken(session, attributes, source.key === null ? null : own.length, own);
+    if (isSecretValue(source)) core.wipe(value);
+    attributes.delete(CKA.VALUE);
+    return sendToToken(session, attributes, kind === 'secret' ? own.length : null, own);
   }
-  const length = attributes.get(CKA.VALUE_LEN);
-  return keepInSession(session, attributes, source.key?.share() ?? null, length === undefined ? null : Number(length));
+  return keepInSession(session, attributes, source.key?.share() ?? null);
 };
 
 const copiedAttributes = (session: Session, source: ObjectView, template: readonly Attribute[]): AttributeMap => {
@@ -140,18 +252,20 @@ const copyFromToken = async (session: Session, handle: number, template: readonl
   const source = await session.application.tokenObject(handle, 'object', true);
   const attributes = copiedAttributes(session, source, template);
   // A key in the service's custody does not leave it, unless its owner could read it anyway.
-  if (!isReadable(source)) throw actionProhibited();
+  const kind = kindOfView(source);
+  if (!isReadable(source) || kind === 'private') throw actionProhibited();
   const value = await readValue(session.application, source);
-  const isKey = attributes.get(CKA.CLASS) === CKO.SECRET_KEY;
-  const length = isKey ? value.length : null;
-  if (attributes.get(CKA.TOKEN) === true) return sendToToken(session, attributes, length, ownCopy(value));
-  if (!isKey) {
-    attributes.set(CKA.VALUE, value);
-    return keepInSession(session, attributes, null, null);
+  if (attributes.get(CKA.TOKEN) === true) {
+    return sendToToken(session, attributes, kind === 'secret' ? value.length : null, ownCopy(value));
   }
-  const key = importKey(attributes, value);
+  if (kind === 'public') return keepInSession(session, attributes, importPublic(attributes));
+  if (kind !== 'secret') {
+    attributes.set(CKA.VALUE, value);
+    return keepInSession(session, attributes, null);
+  }
+  const key = importSecret(attributes, value);
   core.wipe(value);
-  return keepInSession(session, attributes, key, length);
+  return keepInSession(session, attributes, key);
 };
 
 /** C_SetAttributeValue. */

@@ -1,8 +1,9 @@
-// CKA_VALUE: the only attribute that is not in an object's map. Callers have checked that it may be read (`isReadable`).
+// CKA_VALUE, and the numbers of private keys: what is not in an object's map. Callers have checked that it may be read
+// (`isReadable`).
 import { core } from '../../../addon/core.ts';
 import { CKA } from '../../schema/attributes.ts';
 import type { Application } from '../application.ts';
-import type { ObjectView } from '../object-view.ts';
+import { kindOfView, type ObjectView } from '../object-view.ts';
 
 /** The length of VALUE without reading it; null when only reading tells. */
 export const valueLength = (view: ObjectView): number | null => {
@@ -12,11 +13,19 @@ export const valueLength = (view: ObjectView): number | null => {
   return length === undefined ? null : Number(length);
 };
 
-/** VALUE of a session object. For a key a copy, which the receiver wipes if it keeps it. */
+/** Of a session object, what makes it that object: for a secret key a copy, which the receiver wipes if it keeps it. */
 export const readSessionValue = (view: Extract<ObjectView, { where: 'session' }>): Uint8Array => {
-  if (view.key !== null) return core.exportSecret(view.key.ref);
-  const value = view.attributes.get(CKA.VALUE);
+  const kind = kindOfView(view);
+  if (kind === 'secret' && view.key !== null) return core.exportSecret(view.key.ref);
+  if (kind === 'private' && view.key !== null) return core.exportPrivateKey(view.key.ref);
+  const value = view.attributes.get(kind === 'public' ? CKA.PUBLIC_KEY_INFO : CKA.VALUE);
   return value instanceof Uint8Array ? value : new Uint8Array(0);
+};
+
+/** Whether `readSessionValue` gives a copy of a secret. */
+export const isSecretValue = (view: ObjectView): boolean => {
+  const kind = kindOfView(view);
+  return kind === 'secret' || kind === 'private';
 };
 
 export const readValue = async (application: Application, view: ObjectView): Promise<Uint8Array> =>

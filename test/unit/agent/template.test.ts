@@ -1,6 +1,7 @@
 // Templates: PKCS#11 2.40, section 4.1.1 and the footnotes of its table 10.
 import { describe, expect, test } from 'vitest';
-import { changes, newObject, type Origin } from '../../../provider/client/template.ts';
+import type { Origin } from '../../../provider/client/rules.ts';
+import { changes, newObject } from '../../../provider/client/template.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
@@ -8,7 +9,7 @@ import { returnValueName } from '../../../provider/schema/return-values.ts';
 import { type Attribute, type AttributeValue, CryptokiError } from '../../../provider/schema/types.ts';
 import { template } from '../../support/template.ts';
 
-const generate: Origin = { how: 'generate', mechanism: CKM.AES_KEY_GEN, keyType: CKK.AES };
+const generate: Origin = { how: 'generate', mechanism: CKM.AES_KEY_GEN, keyType: CKK.AES, objectClass: CKO.SECRET_KEY };
 const create: Origin = { how: 'create' };
 const aes = [
   [CKA.CLASS, CKO.SECRET_KEY],

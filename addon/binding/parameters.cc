@@ -1,0 +1,47 @@
+#include "parameters.h"
+
+#include <cstring>
+
+namespace dke {
+
+CipherParameters ReadCipher(const Arguments& arguments, size_t index) {
+  napi_value object = arguments.at(index);
+  CipherParameters parameters;
+  char name[16];
+  const CipherRow* row = FindCipher(std::string_view(name, arguments.ShortText(arguments.Member(object, "algorithm"), name, sizeof name)));
+  if (row == nullptr) arguments.Refuse("no such cipher");
+  parameters.mode = row->mode;
+  if (row->iv_max != 0) {
+    const Bytes iv = arguments.BytesOf(arguments.Member(object, "iv"));
+    if (iv.size < row->iv_min || iv.size > row->iv_max) arguments.Refuse("the IV has the wrong length");
+    memcpy(parameters.iv, iv.data, iv.size);
+    parameters.iv_length = iv.size;
+  }
+  if (row->mode == CipherMode::kCtr) {
+    if (napi_value bits = arguments.Member(object, "counterBits")) parameters.counter_bits = static_cast<int>(arguments.IntegerOf(bits, 1, 128));
+  }
+  if (row->mode == CipherMode::kGcm) {
+    parameters.tag_length = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "tagLength"), 12, 16));
+    if (napi_value aad = arguments.Member(object, "aad")) {
+      const Bytes bytes = arguments.BytesOf(aad);
+      parameters.aad = bytes.data;
+      parameters.aad_length = bytes.size;
+    }
+  }
+  return parameters;
+}
+
+OaepParameters ReadOaep(const Arguments& arguments, size_t index) {
+  napi_value object = arguments.at(index);
+  OaepParameters parameters;
+  parameters.digest = arguments.DigestOf(arguments.Member(object, "digest"));
+  parameters.mgf_digest = arguments.DigestOf(arguments.Member(object, "mgfDigest"));
+  if (napi_value label = arguments.Member(object, "label")) {
+    const Bytes bytes = arguments.BytesOf(label);
+    parameters.label = bytes.data;
+    parameters.label_length = bytes.size;
+  }
+  return parameters;
+}
+
+}  // namespace dke

@@ -1,0 +1,359 @@
+// Pairs of keys: PKCS#11 2.40, sections 5.7, 5.11, 5.12 and 5.14; mechanisms 2.1 and 2.3. Node's own cryptography is the other
+// side: it imports what the token shows, checks what the token signs, and signs what the token checks.
+import {
+  constants,
+  createPublicKey,
+  generateKeyPairSync,
+  type JsonWebKey,
+  type KeyObject,
+  sign as nodeSign,
+  verify as nodeVerify,
+  publicEncrypt,
+} from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { core } from '../../../addon/core.ts';
+import { CKA } from '../../../provider/schema/attributes.ts';
+import { CKG, CKK, CKO } from '../../../provider/schema/constants.ts';
+import { CKM } from '../../../provider/schema/mechanisms.ts';
+import { CKR } from '../../../provider/schema/return-values.ts';
+import type { AttributeValue, Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
+import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { template } from '../../support/template.ts';
+
+type Row = readonly [number, AttributeValue];
+type Pair = { readonly publicKey: number; readonly privateKey: number };
+
+const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
+const p384 = Buffer.from('06052b81040022', 'hex');
+const p521 = Buffer.from('06052b81040023', 'hex');
+const edwards = Buffer.from('06032b6570', 'hex');
+const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
+
+const start = async () => {
+  const agent = await startInProcess();
+  return { agent, session: await agent.open() };
+};
+const generate = (
+  agent: InProcessAgent,
+  session: number,
+  type: number,
+  publicRows: Row[],
+  privateRows: Row[] = [],
+): Promise<Pair> =>
+  agent.call('C_GenerateKeyPair', {
+    session,
+    mechanism: mech(type),
+    publicTemplate: template(...publicRows),
+    privateTemplate: template(...privateRows),
+  }) as Promise<Pair>;
+const read = async (agent: InProcessAgent, session: number, object: number, ...types: number[]) => {
+  const asked = types.map((type) => ({ type, capacity: 1024 }));
+  return (await agent.call('C_GetAttributeValue', { session, object, template: asked })) as {
+    rv: number;
+    values: readonly (AttributeValue | null)[];
+  };
+};
+const publicKeyOf = async (agent: InProcessAgent, session: number, object: number): Promise<KeyObject> => {
+  const { values } = await read(agent, session, object, CKA.PUBLIC_KEY_INFO);
+  return createPublicKey({ key: Buffer.from(values[0] as Uint8Array), format: 'der', type: 'spki' });
+};
+const sign = async (agent: InProcessAgent, session: number, mechanism: Mechanism, key: number, data: Uint8Array) => {
+  await agent.call('C_SignInit', { session, mechanism, key });
+  const signature = room(1024);
+  return given(signature, await agent.call('C_Sign', { session, data, signature })) as Buffer;
+};
+const signInParts = async (agent: InProcessAgent, session: number, mechanism: Mechanism, key: number, data: Buffer) => {
+  await agent.call('C_SignInit', { session, mechanism, key });
+  for (const byte of data) await agent.call('C_SignUpdate', { session, part: Buffer.of(byte) });
+  const signature = room(1024);
+  return given(signature, await agent.call('C_SignFinal', { session, signature })) as Buffer;
+};
+const verify = async (
+  agent: InProcessAgent,
+  session: number,
+  mechanism: Mechanism,
+  key: number,
+  data: Uint8Array,
+  signature: Uint8Array,
+): Promise<string> => {
+  await agent.call('C_VerifyInit', { session, mechanism, key });
+  return agent.rv('C_Verify', { session, data, signature });
+};
+
+const data = Buffer.from('the quick brown fox');
+const pssOf = (hash: number, mgf: number, saltLength: number): MechanismParameter => ({
+  kind: 'pss',
+  hash,
+  mgf,
+  saltLength,
+});
+
+describe('RSA', async () => {
+  const { agent, session } = await start();
+  const { publicKey, privateKey } = await generate(agent, session, CKM.RSA_PKCS_KEY_PAIR_GEN, [
+    [CKA.MODULUS_BITS, 2048],
+    [CKA.PUBLIC_EXPONENT, Buffer.of(1, 0, 1)],
+  ]);
+  const node = await publicKeyOf(agent, session, publicKey);
+
+  test('the public half tells modulus and exponent, the private half keeps the rest', async () => {
+    const open = await read(agent, session, publicKey, CKA.MODULUS, CKA.PUBLIC_EXPONENT, CKA.MODULUS_BITS, CKA.LOCAL);
+    const jwk: JsonWebKey = node.export({ format: 'jwk' });
+    expect(open.rv).toBe(CKR.OK);
+    expect(open.values).toEqual([Buffer.from(jwk.n ?? '', 'base64url'), Buffer.of(1, 0, 1), 2048, true]);
+    const kept = await read(agent, session, privateKey, CKA.MODULUS, CKA.PRIVATE_EXPONENT, CKA.PRIME_1);
+    expect(kept.rv).toBe(CKR.ATTRIBUTE_SENSITIVE);
+    expect(kept.values).toEqual([open.values[0], null, null]);
+    const custody = [CKA.SENSITIVE, CKA.EXTRACTABLE, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE, CKA.PRIVATE];
+    expect((await read(agent, session, privateKey, ...custody)).values).toEqual([true, false, true, true, true]);
+  });
+  test('an attribute of another class is none of a half', async () => {
+    expect((await read(agent, session, publicKey, CKA.VALUE)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
+    expect((await read(agent, session, privateKey, CKA.VALUE)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
+  });
+  test.each([
+    ['SHA224_RSA_PKCS', CKM.SHA224_RSA_PKCS, 'sha224'],
+    ['SHA256_RSA_PKCS', CKM.SHA256_RSA_PKCS, 'sha256'],
+    ['SHA384_RSA_PKCS', CKM.SHA384_RSA_PKCS, 'sha384'],
+    ['SHA512_RSA_PKCS', CKM.SHA512_RSA_PKCS, 'sha512'],
+  ])('%s signs what others verify, whole and in parts alike', async (_name, type, hash) => {
+    const signature = await sign(agent, session, mech(type), privateKey, data);
+    expect(nodeVerify(hash, data, node, signature)).toBe(true);
+    expect(await signInParts(agent, session, mech(type), privateKey, data)).toEqual(signature);
+    expect(await verify(agent, session, mech(type), publicKey, data, signature)).toBe('CKR_OK');
+    signature[9] = (signature[9] ?? 0) ^ 1;
+    expect(await verify(agent, session, mech(type), publicKey, data, signature)).toBe('CKR_SIGNATURE_INVALID');
+    expect(await verify(agent, session, mech(type), publicKey, data, signature.subarray(1))).toBe(
+      'CKR_SIGNATURE_LEN_RANGE',
+    );
+  });
+  test('RSA_PKCS signs a DigestInfo as it is, and nothing that leaves no room for the padding', async () => {
+    const signature = await sign(agent, session, mech(CKM.RSA_PKCS), privateKey, Buffer.alloc(245, 7));
+    expect(await verify(agent, session, mech(CKM.RSA_PKCS), publicKey, Buffer.alloc(245, 7), signature)).toBe('CKR_OK');
+    await agent.call('C_SignInit', { session, mechanism: mech(CKM.RSA_PKCS), key: privateKey });
+    const tooLong = { session, data: Buffer.alloc(246), signature: room(256) };
+    expect(await agent.rv('C_Sign', tooLong)).toBe('CKR_DATA_LEN_RANGE');
+  });
+  test('a mechanism that hashes nothing takes no parts', async () => {
+    await agent.call('C_SignInit', { session, mechanism: mech(CKM.RSA_PKCS), key: privateKey });
+    expect(await agent.rv('C_SignUpdate', { session, part: data })).toBe('CKR_OPERATION_NOT_INITIALIZED');
+  });
+  test('PSS follows its parameters', async () => {
+    const mechanism = mech(CKM.SHA256_RSA_PKCS_PSS, pssOf(CKM.SHA256, CKG.MGF1_SHA256, 20));
+    const signature = await signInParts(agent, session, mechanism, privateKey, data);
+    const options = { key: node, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 20 };
+    expect(nodeVerify('sha256', data, options, signature)).toBe(true);
+    expect(await verify(agent, session, mechanism, publicKey, data, signature)).toBe('CKR_OK');
+  });
+  test.each<[string, number, MechanismParameter | null]>([
+    ['without', CKM.SHA256_RSA_PKCS_PSS, null],
+    ['with another digest', CKM.SHA256_RSA_PKCS_PSS, pssOf(CKM.SHA384, CKG.MGF1_SHA256, 32)],
+    ['with an unknown mask', CKM.SHA256_RSA_PKCS_PSS, pssOf(CKM.SHA256, 99, 32)],
+    ['with more salt than fits', CKM.SHA256_RSA_PKCS_PSS, pssOf(CKM.SHA256, CKG.MGF1_SHA256, 223)],
+    ['with SHA-1', CKM.RSA_PKCS_PSS, pssOf(CKM.SHA_1, CKG.MGF1_SHA1, 20)],
+  ])('PSS signs not %s', async (_name, type, parameter) => {
+    const init = { session, mechanism: mech(type, parameter), key: privateKey };
+    expect(await agent.rv('C_SignInit', init)).toBe('CKR_MECHANISM_PARAM_INVALID');
+  });
+  test('SHA-1 signatures are verified and not made', async () => {
+    const init = { session, mechanism: mech(CKM.SHA1_RSA_PKCS), key: privateKey };
+    expect(await agent.rv('C_SignInit', init)).toBe('CKR_MECHANISM_INVALID');
+    const other = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const jwk = other.publicKey.export({ format: 'jwk' });
+    const theirs = (await agent.call('C_CreateObject', {
+      session,
+      template: template(
+        [CKA.CLASS, CKO.PUBLIC_KEY],
+        [CKA.KEY_TYPE, CKK.RSA],
+        [CKA.MODULUS, Buffer.from(jwk.n ?? '', 'base64url')],
+        [CKA.PUBLIC_EXPONENT, Buffer.from(jwk.e ?? '', 'base64url')],
+      ),
+    })) as number;
+    const signature = nodeSign('sha1', data, other.privateKey);
+    expect(await verify(agent, session, mech(CKM.SHA1_RSA_PKCS), theirs, data, signature)).toBe('CKR_OK');
+  });
+  test('OAEP decrypts what others encrypt, and tells nothing of what is wrong', async () => {
+    const parameter: MechanismParameter = {
+      kind: 'oaep',
+      hash: CKM.SHA256,
+      mgf: CKG.MGF1_SHA256,
+      source: 1,
+      label: Buffer.from('label'),
+    };
+    const sealed = publicEncrypt(
+      { key: node, oaepHash: 'sha256', oaepLabel: Buffer.from('label'), padding: constants.RSA_PKCS1_OAEP_PADDING },
+      data,
+    );
+    const decrypt = async (encryptedData: Uint8Array, out = room(256)) => {
+      await agent.call('C_DecryptInit', { session, mechanism: mech(CKM.RSA_PKCS_OAEP, parameter), key: privateKey });
+      return given(out, await agent.call('C_Decrypt', { session, encryptedData, data: out }));
+    };
+    expect(await decrypt(sealed)).toEqual(data);
+    expect(await decrypt(sealed, room(data.length))).toEqual(data);
+    await agent.call('C_DecryptInit', { session, mechanism: null, key: 0 });
+    expect(await decrypt(sealed, room(data.length - 1))).toBe(data.length);
+    await agent.call('C_DecryptInit', { session, mechanism: null, key: 0 });
+    sealed[100] = (sealed[100] ?? 0) ^ 1;
+    await expect(decrypt(sealed)).rejects.toThrow('CKR_ENCRYPTED_DATA_INVALID');
+    await expect(decrypt(sealed.subarray(1))).rejects.toThrow('CKR_ENCRYPTED_DATA_LEN_RANGE');
+  });
+  test('each half does its part only', async () => {
+    const init = (name: 'C_SignInit' | 'C_VerifyInit', key: number) =>
+      agent.rv(name, { session, mechanism: mech(CKM.SHA256_RSA_PKCS), key });
+    expect(await init('C_SignInit', publicKey)).toBe('CKR_KEY_FUNCTION_NOT_PERMITTED');
+    expect(await init('C_VerifyInit', privateKey)).toBe('CKR_KEY_FUNCTION_NOT_PERMITTED');
+    const ecdsa = { session, mechanism: mech(CKM.ECDSA), key: privateKey };
+    expect(await agent.rv('C_SignInit', ecdsa)).toBe('CKR_KEY_TYPE_INCONSISTENT');
+  });
+});
+
+describe('elliptic curves', () => {
+  test.each([
+    ['P-256', p256, CKM.ECDSA_SHA256, 'sha256', 64],
+    ['P-384', p384, CKM.ECDSA_SHA384, 'sha384', 96],
+    ['P-521', p521, CKM.ECDSA_SHA512, 'sha512', 132],
+  ] as const)('%s signs what others verify', async (_name, parameters, type, hash, length) => {
+    const { agent, session } = await start();
+    const { publicKey, privateKey } = await generate(agent, session, CKM.EC_KEY_PAIR_GEN, [
+      [CKA.EC_PARAMS, parameters],
+    ]);
+    const node = await publicKeyOf(agent, session, publicKey);
+    const signature = await signInParts(agent, session, mech(type), privateKey, data);
+    expect(signature).toHaveLength(length);
+    expect(nodeVerify(hash, data, { key: node, dsaEncoding: 'ieee-p1363' }, signature)).toBe(true);
+    expect(await verify(agent, session, mech(type), publicKey, data, signature)).toBe('CKR_OK');
+    const { values } = await read(agent, session, publicKey, CKA.EC_POINT, CKA.EC_PARAMS);
+    expect(values[1]).toEqual(parameters);
+    const point = Buffer.from(values[0] as Uint8Array);
+    expect(point.subarray(-length)).toEqual(node.export({ format: 'der', type: 'spki' }).subarray(-length));
+    expect(point[0]).toBe(4);
+  });
+  test('Ed25519 signs what others verify', async () => {
+    const { agent, session } = await start();
+    const { publicKey, privateKey } = await generate(agent, session, CKM.EC_EDWARDS_KEY_PAIR_GEN, [
+      [CKA.EC_PARAMS, edwards],
+    ]);
+    const node = await publicKeyOf(agent, session, publicKey);
+    const signature = await sign(agent, session, mech(CKM.EDDSA), privateKey, data);
+    expect(nodeVerify(null, data, node, signature)).toBe(true);
+    expect(await verify(agent, session, mech(CKM.EDDSA), publicKey, data, signature)).toBe('CKR_OK');
+  });
+  test('other curves are refused', async () => {
+    const { agent, session } = await start();
+    const secp256k1 = Buffer.from('06052b8104000a', 'hex');
+    await expect(generate(agent, session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, secp256k1]])).rejects.toThrow(
+      'CKR_CURVE_NOT_SUPPORTED',
+    );
+    await expect(generate(agent, session, CKM.EC_KEY_PAIR_GEN, [])).rejects.toThrow('CKR_TEMPLATE_INCOMPLETE');
+  });
+});
+
+describe('imported keys', () => {
+  const numbers: readonly [number, keyof JsonWebKey][] = [
+    [CKA.MODULUS, 'n'],
+    [CKA.PUBLIC_EXPONENT, 'e'],
+    [CKA.PRIVATE_EXPONENT, 'd'],
+    [CKA.PRIME_1, 'p'],
+    [CKA.PRIME_2, 'q'],
+    [CKA.EXPONENT_1, 'dp'],
+    [CKA.EXPONENT_2, 'dq'],
+    [CKA.COEFFICIENT, 'qi'],
+  ];
+  const node = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const jwk = node.privateKey.export({ format: 'jwk' });
+  const rows: Row[] = [
+    [CKA.CLASS, CKO.PRIVATE_KEY],
+    [CKA.KEY_TYPE, CKK.RSA],
+    ...numbers.map(([type, name]): Row => [type, Buffer.from(String(jwk[name]), 'base64url')]),
+  ];
+  const create = (agent: InProcessAgent, session: number, ...more: Row[]) =>
+    agent.call('C_CreateObject', { session, template: template(...rows, ...more) }) as Promise<number>;
+
+  test('an RSA private key signs, and was neither always sensitive nor never extractable', async () => {
+    const { agent, session } = await start();
+    const key = await create(agent, session);
+    const signature = await sign(agent, session, mech(CKM.SHA256_RSA_PKCS), key, data);
+    expect(nodeVerify('sha256', data, node.publicKey, signature)).toBe(true);
+    const { values } = await read(agent, session, key, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE, CKA.LOCAL);
+    expect(values).toEqual([false, false, false]);
+  });
+  test('that may be read gives its numbers back', async () => {
+    const { agent, session } = await start();
+    const key = await create(agent, session, [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]);
+    const asked = numbers.map(([type]) => ({ type, capacity: 1024 }));
+    // Compared in the turn of the answer: what is secret in it is wiped after it.
+    const { values } = (await agent.call('C_GetAttributeValue', { session, object: key, template: asked })) as {
+      values: readonly AttributeValue[];
+    };
+    expect(values).toEqual(numbers.map(([, name]) => Buffer.from(String(jwk[name]), 'base64url')));
+  });
+  test('whose numbers do not fit together is refused', async () => {
+    const { agent, session } = await start();
+    const bad = rows.map(
+      ([type, value]): Row => (type === CKA.PRIME_1 ? [type, Buffer.alloc(128, 0xc5)] : [type, value]),
+    );
+    const asked = { session, template: template(...bad) };
+    expect(await agent.rv('C_CreateObject', asked)).toBe('CKR_ATTRIBUTE_VALUE_INVALID');
+    const short = { session, template: template(...rows.filter(([type]) => type !== CKA.PRIME_2)) };
+    expect(await agent.rv('C_CreateObject', short)).toBe('CKR_TEMPLATE_INCOMPLETE');
+  });
+  test('an EC private key needs its curve and its value alone', async () => {
+    const { agent, session } = await start();
+    const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { d } = ec.privateKey.export({ format: 'jwk' });
+    const key = (await agent.call('C_CreateObject', {
+      session,
+      template: template(
+        [CKA.CLASS, CKO.PRIVATE_KEY],
+        [CKA.KEY_TYPE, CKK.EC],
+        [CKA.EC_PARAMS, p256],
+        [CKA.VALUE, Buffer.from(d ?? '', 'base64url')],
+      ),
+    })) as number;
+    const signature = await sign(agent, session, mech(CKM.ECDSA_SHA256), key, data);
+    expect(nodeVerify('sha256', data, { key: ec.publicKey, dsaEncoding: 'ieee-p1363' }, signature)).toBe(true);
+  });
+  test('a certificate is kept and read, in the session and on the token', async () => {
+    const { agent, session } = await start();
+    for (const token of [false, true]) {
+      const object = (await agent.call('C_CreateObject', {
+        session,
+        template: template(
+          [CKA.CLASS, CKO.CERTIFICATE],
+          [CKA.TOKEN, token],
+          [CKA.CERTIFICATE_TYPE, 0],
+          [CKA.SUBJECT, Buffer.from('subject')],
+          [CKA.ID, Buffer.of(7)],
+          [CKA.VALUE, Buffer.from('DER')],
+        ),
+      })) as number;
+      const { rv, values } = await read(agent, session, object, CKA.VALUE, CKA.ID, CKA.SUBJECT, CKA.PRIVATE);
+      expect(rv).toBe(CKR.OK);
+      expect(
+        values.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString() : String(value))),
+      ).toEqual(['DER', '\u0007', 'subject', 'false']);
+      expect((await read(agent, session, object, CKA.SENSITIVE)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
+    }
+  });
+  test('a public key of the token verifies without asking the service to', async () => {
+    const { agent, session } = await start();
+    const theirs = (await agent.call('C_CreateObject', {
+      session,
+      template: template([CKA.CLASS, CKO.PUBLIC_KEY], [CKA.KEY_TYPE, CKK.RSA], [CKA.TOKEN, true], ...rows.slice(2, 4)),
+    })) as number;
+    const signature = nodeSign('sha256', data, node.privateKey);
+    expect(await verify(agent, session, mech(CKM.SHA256_RSA_PKCS), theirs, data, signature)).toBe('CKR_OK');
+    expect(agent.service.asked.get('verify')).toBeUndefined();
+  });
+});
+
+test('keys of a pair go with their objects', async () => {
+  const { agent, session } = await start();
+  const before = core.memoryStatus().keys;
+  const { publicKey, privateKey } = await generate(agent, session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]]);
+  await sign(agent, session, mech(CKM.ECDSA), privateKey, data);
+  expect(core.memoryStatus().keys).toBe(before + 2);
+  await agent.call('C_DestroyObject', { session, object: publicKey });
+  await agent.call('C_DestroyObject', { session, object: privateKey });
+  expect(core.memoryStatus().keys).toBe(before);
+});
