@@ -67,19 +67,20 @@ export interface ServiceInfo {
   readonly epoch: number;
 }
 
-export interface CreateObject {
-  readonly class: ObjectClass;
-  readonly label: string;
-  readonly algorithm: KeyAlgorithm | null;
-  readonly bits: number | null;
-  readonly usages: readonly KeyUsage[];
-  readonly sensitive: boolean;
-  readonly extractable: boolean;
-  readonly modifiable: boolean;
-  readonly destroyable: boolean;
-  readonly private: boolean;
-  readonly attributes: string;
-}
+export type CreateObject = Pick<
+  TokenObject,
+  | 'class'
+  | 'label'
+  | 'algorithm'
+  | 'bits'
+  | 'usages'
+  | 'sensitive'
+  | 'extractable'
+  | 'modifiable'
+  | 'destroyable'
+  | 'private'
+  | 'attributes'
+>;
 
 export type CipherHead =
   | { readonly mode: 'ecb' }
