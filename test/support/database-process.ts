@@ -38,6 +38,13 @@ export type CommandName = keyof Commands;
 
 const pkcs11 = new pkcs11js.PKCS11();
 pkcs11.load(library);
+// Another user from here on, once everything is loaded: the package may lie where that user may not look.
+const user = Number(process.env.DKE_TEST_USER ?? 'NaN');
+if (!Number.isNaN(user)) {
+  process.setgroups?.([]);
+  process.setgid?.(user);
+  process.setuid?.(user);
+}
 const sessions: Buffer[] = [];
 let slot: Buffer | undefined;
 

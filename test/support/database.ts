@@ -32,14 +32,19 @@ export interface DatabaseOptions {
   readonly config: string;
   readonly socket: string;
   readonly environment?: NodeJS.ProcessEnv;
-  /** A command that runs the process as its last arguments say, for example `setpriv --reuid=nobody`. */
-  readonly through?: readonly string[];
+  /** The user id (and group id) that the process takes on before its first call. */
+  readonly user?: number;
 }
 
-export const startDatabase = ({ config, socket, environment, through = [] }: DatabaseOptions): Database => {
-  const [command = process.execPath, ...before] = [...through, process.execPath];
-  const child = spawn(command, [...before, join(import.meta.dirname, 'database-process.ts')], {
-    env: { ...process.env, DKE_PKCS11_CONF: config, DKE_PKCS11_SOCKET: socket, ...environment },
+export const startDatabase = ({ config, socket, environment, user }: DatabaseOptions): Database => {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'database-process.ts')], {
+    env: {
+      ...process.env,
+      DKE_PKCS11_CONF: config,
+      DKE_PKCS11_SOCKET: socket,
+      ...(user === undefined ? {} : { DKE_TEST_USER: String(user) }),
+      ...environment,
+    },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const kill = (): boolean => child.kill('SIGKILL');
