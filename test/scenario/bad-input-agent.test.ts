@@ -140,7 +140,9 @@ describe('pkcs11.toml', () => {
   test.each([0o640, 0o604, 0o666, 0o660])('with mode %o is refused', async (mode) => {
     const { answer, path } = await attempt(`mode-${mode.toString(8)}`, good(), (each) => chmodSync(each, mode));
     expect(answer).toEqual({ rv: 'CKR_DEVICE_ERROR' });
-    await expect.poll(() => logged()).toContain(`${path}: mode ${mode.toString(8)} lets others at it; wanted: mode 600`);
+    await expect
+      .poll(() => logged())
+      .toContain(`${path}: mode ${mode.toString(8)} lets others at it; wanted: mode 600`);
   });
 
   test.runIf(isRoot)('of another owner is refused', async () => {
@@ -316,10 +318,10 @@ describe.runIf(isRoot)('a process of another user', () => {
     const socket = join(folder, 'agent.sock');
     chmodSync(folder, 0o777);
     // A listener of another user, which answers the version byte as the agent would.
-    const [command = '', ...before] = asNobody;
     const script =
+      `process.setgroups([]); process.setgid(${nobody}); process.setuid(${nobody});` +
       "require('net').createServer((s) => s.on('data', () => s.write(Buffer.from([0xd1])))).listen(process.argv[1], () => console.log('up'))";
-    const listener = spawn(command, [...before, process.execPath, '-e', script, socket], {
+    const listener = spawn(process.execPath, ['-e', script, socket], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     try {
