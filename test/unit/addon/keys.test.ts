@@ -1,15 +1,16 @@
 // Keys through the addon: making, importing, describing, giving out, wrapping, deriving; digests, MACs and random bytes; and
 // what a released or unfitting key is answered. What ciphers do is in ciphers.test.ts, signatures in signatures.test.ts.
-import { createHash, createHmac, generateKeyPairSync, hkdfSync } from 'node:crypto';
+import { createHash, createHmac, diffieHellman, generateKeyPairSync, hkdfSync } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Curve, Digest, KeyRef, MacParameters } from '../../../addon/core.ts';
+import type { Curve, Digest, EcdhOptions, KeyRef, MacParameters } from '../../../addon/core.ts';
 import {
   aesKey,
   core,
   digestLength,
   genericKey,
   macLength,
+  runCipher,
   runDigest,
   runMac,
   withKey,
@@ -215,16 +216,108 @@ describe('key wrap', () => {
     core.release(aes);
   });
 
-  test('an unwrapped key must have a size of its kind', () => {
+  test('an unwrapped key must have a size of its kind; what has none is told like what does not authenticate', () => {
     withKey(core.generateAes(256), (wrapping) => {
       const wrapped = core.wrapData(wrapping, bytes(40), false);
-      expect(codeOf(() => core.unwrapKey(wrapping, wrapped, false, 'aes'))).toBe('bad-argument');
+      for (const kind of ['aes', 'private'] as const) {
+        expect(codeOf(() => core.unwrapKey(wrapping, wrapped, false, kind))).toBe('authentication-failed');
+      }
       core.release(core.unwrapKey(wrapping, wrapped, false, 'generic'));
+    });
+  });
+
+  const iv = bytes(16);
+  const oaep = { digest: 'sha256', mgfDigest: 'sha256' } as const;
+  test('a secret key wrapped under a cipher is what the cipher makes of its value', () => {
+    withKey(core.generateAes(256), (wrapping) => {
+      for (const algorithm of ['aes-cbc', 'aes-cbc-pad'] as const) {
+        const wrapped = withKey(aesKey(bytes(32)), (key) => core.wrapKeyCipher(wrapping, { algorithm, iv }, key));
+        expect(wrapped).toEqual(runCipher(wrapping, 'encrypt', { algorithm, iv }, bytes(32)));
+        withKey(core.unwrapKeyCipher(wrapping, { algorithm, iv }, wrapped, 'aes'), (key) => {
+          expect(core.exportSecret(key)).toEqual(bytes(32));
+        });
+      }
+    });
+  });
+  test('a private key travels as its PKCS#8', () => {
+    withKey(core.generateAes(256), (wrapping) => {
+      withKey(core.generateEc('p384'), (key) => {
+        const spki = core.exportPublicKey(key);
+        const ways = [
+          [core.wrapKey(wrapping, key, true), (wrapped: Buffer) => core.unwrapKey(wrapping, wrapped, true, 'private')],
+          [
+            core.wrapKeyCipher(wrapping, { algorithm: 'aes-cbc-pad', iv }, key),
+            (wrapped: Buffer) => core.unwrapKeyCipher(wrapping, { algorithm: 'aes-cbc-pad', iv }, wrapped, 'private'),
+          ],
+        ] as const;
+        for (const [wrapped, unwrap] of ways) {
+          withKey(unwrap(wrapped), (back) => expect(core.exportPublicKey(back)).toEqual(spki));
+        }
+      });
+    });
+  });
+  test('OAEP wraps to the private half', () => {
+    withKey(core.generateRsa(2048), (pair) => {
+      const wrapped = withKey(aesKey(bytes(32)), (key) => core.wrapKeyOaep(pair, oaep, key));
+      withKey(core.unwrapKeyOaep(pair, oaep, wrapped, 'aes'), (key) =>
+        expect(core.exportSecret(key)).toEqual(bytes(32)),
+      );
+      wrapped[7] = (wrapped[7] ?? 0) ^ 1;
+      expect(codeOf(() => core.unwrapKeyOaep(pair, oaep, wrapped, 'aes'))).toBe('authentication-failed');
+      withKey(core.generateKek(), (kek) => expect(codeOf(() => core.wrapKeyOaep(pair, oaep, kek))).toBe('key-type'));
     });
   });
 });
 
+describe('agreement', () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const point = (spki: Buffer): Buffer => spki.subarray(-65);
+  const agree = (options?: EcdhOptions): Buffer =>
+    withKey(core.importPrivateKey(privateKey.export({ format: 'der', type: 'pkcs8' })), (mine) =>
+      withKey(core.ecdh(mine, point(publicKey.export({ format: 'der', type: 'spki' })), options), (key) =>
+        core.exportSecret(key),
+      ),
+    );
+  const shared = diffieHellman({ privateKey, publicKey });
+
+  test('fewer bytes are the last ones', () => {
+    expect(agree()).toEqual(shared);
+    expect(agree({ kind: 'aes', bytes: 16 })).toEqual(shared.subarray(16));
+    expect(codeOf(() => agree({ kind: 'generic', bytes: 33 }))).toBe('bad-argument');
+  });
+  test('the KDF of X9.63 hashes secret, counter and shared info', () => {
+    const block = (counter: number): Buffer =>
+      createHash('sha256')
+        .update(shared)
+        .update(Buffer.of(0, 0, 0, counter))
+        .update('info')
+        .digest();
+    const expected = Buffer.concat([block(1), block(2)]).subarray(0, 48);
+    expect(agree({ kind: 'generic', bytes: 48, kdf: 'sha256', sharedInfo: Buffer.from('info') })).toEqual(expected);
+  });
+});
+
+test('an RSA key looked for elsewhere belongs to this thread', async () => {
+  await expect(core.generateRsaLater(1024)).rejects.toMatchObject({ code: 'bad-argument' });
+  const key = await core.generateRsaLater(2048);
+  expect(core.describe(key)).toEqual({ kind: 'rsa-private', bits: 2048 });
+  core.release(key);
+});
+
 describe('HKDF', () => {
+  test('its steps one by one are both of them', () => {
+    const [secret, salt, info] = [bytes(32), bytes(16, 50), bytes(8, 90)];
+    const extracted = createHmac('sha256', salt).update(secret).digest();
+    withKey(genericKey(secret), (key) => {
+      withKey(core.hkdf(key, 'sha256', salt, bytes(0), 'generic', 32, 'extract'), (middle) => {
+        expect(core.exportSecret(middle)).toEqual(extracted);
+        withKey(core.hkdf(middle, 'sha256', bytes(0), info, 'generic', 42, 'expand'), (last) => {
+          expect(core.exportSecret(last)).toEqual(Buffer.from(hkdfSync('sha256', secret, salt, info, 42)));
+        });
+      });
+      expect(codeOf(() => core.hkdf(key, 'sha256', salt, info, 'generic', 16, 'extract'))).toBe('bad-argument');
+    });
+  });
   test(`Node’s agrees (seed ${seed})`, () => {
     const some = (maxLength: number): fc.Arbitrary<Uint8Array> => fc.uint8Array({ maxLength });
     const secret = fc.uint8Array({ minLength: 1, maxLength: 100 });
