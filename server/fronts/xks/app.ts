@@ -50,9 +50,26 @@ interface Trace {
   authDone: number;
 }
 
+/**
+ * Runs what one turn of the event loop hands in when the turn is over. Answers that leave one after the other cost little more
+ * than half of what answers cost between which other requests are worked on; one alone waits for nothing.
+ */
+const createOutbox = (): ((send: () => void) => void) => {
+  let waiting: (() => void)[] = [];
+  const flush = (): void => {
+    const taken = waiting;
+    waiting = [];
+    for (const send of taken) send();
+  };
+  return (send) => {
+    if (waiting.push(send) === 1) setImmediate(flush);
+  };
+};
+
 export const createXksFront = (options: XksFrontOptions): XksFront => {
   const { core, directory, clock } = options;
   const context: XksContext = { core, directory, product: options.product };
+  const outbox = createOutbox();
   const sigv4 = createSigV4(core, createSigningKeys(core));
 
   const authenticate = (incoming: IncomingMessage, body: Buffer, trace: Trace, endpoint: XksEndpointView): void => {
@@ -155,11 +172,13 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       if (status === 405) headers.push('Allow', 'POST');
       // What was not read of a request cannot be told from the next one.
       if (!incoming.complete && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
-      outgoing.writeHead(status, headers as string[]);
-      // Head and body leave in one piece when the body is text; a plaintext never becomes text.
-      if (secret) outgoing.end(body, () => core.wipe(body));
-      else outgoing.end(body.toString('latin1'), 'latin1');
-      record(trace, started, requestId, status, errorName, peer);
+      outbox(() => {
+        outgoing.writeHead(status, headers as string[]);
+        // Head and body leave in one piece when the body is text; a plaintext never becomes text.
+        if (secret) outgoing.end(body, () => core.wipe(body));
+        else outgoing.end(body.toString('latin1'), 'latin1');
+        record(trace, started, requestId, status, errorName, peer);
+      });
     };
     const refuse = (error: unknown): void => {
       const { status, errorName, message } = refusalOf(error, requestId);
