@@ -1,14 +1,24 @@
 // One application, from C_Initialize to C_Finalize (PKCS#11 2.40, sections 2.4 and 5.6): its sessions, its login state, its
 // session objects, and its way to the service. Everything it holds is released when it ends.
 import { randomUUID } from 'node:crypto';
+import type { KeyRef } from '../../addon/core.ts';
 import type { InstanceHeader, ServiceInfo, TokenObject } from '../../server/fronts/contract/tde.ts';
 import { CKA } from '../schema/attributes.ts';
 import { CKR } from '../schema/return-values.ts';
 import { type AttributeValue, CryptokiError } from '../schema/types.ts';
 import type { AttributeMap, ReadonlyAttributes } from './attribute-blob.ts';
-import { keyInvalid, notLoggedIn, objectInvalid, sessionInvalid, sessionReadOnly } from './errors.ts';
+import {
+  keyInvalid,
+  notLoggedIn,
+  objectInvalid,
+  sessionInvalid,
+  sessionReadOnly,
+  unwrappingKeyInvalid,
+  wrappingKeyInvalid,
+} from './errors.ts';
 import { firstSessionObject, HandleMap } from './handle-map.ts';
 import type { ResumedSession } from './hello.ts';
+import { KeyRoles } from './key-roles.ts';
 import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
 import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
 import { Session } from './session.ts';
@@ -18,16 +28,23 @@ const maxRemembered = 4096;
 /** Sessions of one application; more is a leak in it. */
 export const maxSessions = 65_536;
 
-type Named = 'object' | 'key';
+/** As what a handle stands in a call. */
+export type Named = 'object' | 'key' | 'wrapping' | 'unwrapping';
 /** A label's bytes as a key of a map. */
 const labelKey = (label: AttributeValue | undefined): string =>
   label instanceof Uint8Array ? Buffer.from(label.buffer, label.byteOffset, label.length).toString('latin1') : '';
 
-const invalid = { object: objectInvalid, key: keyInvalid } as const satisfies Record<Named, () => Error>;
+const invalid = {
+  object: objectInvalid,
+  key: keyInvalid,
+  wrapping: wrappingKeyInvalid,
+  unwrapping: unwrappingKeyInvalid,
+} as const satisfies Record<Named, () => Error>;
 
 export class Application {
   loggedIn = false;
   readonly sessions = new HandleMap<Session>(1);
+  readonly roles = new KeyRoles();
   readonly #door: ServiceDoor;
   readonly #instance: InstanceHeader;
   readonly #objects = new HandleMap<SessionObject>(firstSessionObject);
@@ -145,6 +162,16 @@ export class Application {
   *sessionObjects(label: AttributeValue | null): Generator<SessionObject> {
     const candidates = label === null ? this.#objects.values() : (this.#labels.get(labelKey(label)) ?? []);
     for (const object of candidates) if (this.sees(object)) yield object;
+  }
+
+  /** The attributes of every session object, seen or not. */
+  *allAttributes(): Generator<ReadonlyAttributes> {
+    for (const { attributes } of this.#objects.values()) yield attributes;
+  }
+
+  /** The session keys that are decrypting at this moment. */
+  *decrypting(): Generator<KeyRef> {
+    for (const { decrypt } of this.sessions.values()) if (decrypt?.key !== undefined) yield decrypt.key;
   }
 
   /** Keeps a new session object. The key is the object's from here on. */

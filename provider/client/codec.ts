@@ -44,7 +44,7 @@ export const handshake = Buffer.from('PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1'
 /** Templates nest at most this deep, as in p11-kit. */
 const maxDepth = 8;
 /** The forms of parameters in our own dialect, by number on the wire. */
-const parameterForms = ['none', 'bytes', 'ulong', 'ctr', 'gcm', 'pss', 'oaep', 'ecdh1'] as const;
+const parameterForms = ['none', 'bytes', 'ulong', 'ctr', 'gcm', 'pss', 'oaep', 'ecdh1', 'hkdf'] as const;
 const noBytes = Buffer.alloc(0);
 const twoTo32 = 0x1_0000_0000;
 const allOnes = 0xffff_ffff;
@@ -243,6 +243,17 @@ const readParameter = (reader: Reader, kind: MechanismParameterKind | 'none'): M
       return { kind, hash: reader.ulong(), mgf: reader.ulong(), source: reader.ulong(), label: reader.copy() };
     case 'ecdh1':
       return { kind, kdf: reader.ulong(), shared: reader.copy(), publicData: reader.copy() };
+    case 'hkdf':
+      return {
+        kind,
+        extract: reader.u8() !== 0,
+        expand: reader.u8() !== 0,
+        hash: reader.ulong(),
+        saltType: reader.ulong(),
+        salt: reader.copy(),
+        saltKey: reader.ulong(),
+        info: reader.copy(),
+      };
   }
 };
 

@@ -49,6 +49,7 @@ const gone = {
 const wrongLength = {
   decrypt: CKR.ENCRYPTED_DATA_LEN_RANGE,
   create: CKR.ATTRIBUTE_VALUE_INVALID,
+  wrapping: CKR.KEY_SIZE_RANGE,
   unwrapping: CKR.WRAPPED_KEY_LEN_RANGE,
   otherwise: CKR.DATA_LEN_RANGE,
 } as const;
@@ -123,6 +124,16 @@ export const sessionReadOnly = situation(CKR.SESSION_READ_ONLY, 'token objects c
 export const notLoggedIn = situation(CKR.USER_NOT_LOGGED_IN, 'private objects need C_Login');
 export const objectInvalid = situation(CKR.OBJECT_HANDLE_INVALID, 'no such object');
 export const keyInvalid = situation(CKR.KEY_HANDLE_INVALID, 'no such key');
+export const wrappingKeyInvalid = situation(CKR.WRAPPING_KEY_HANDLE_INVALID, 'no such wrapping key');
+export const unwrappingKeyInvalid = situation(CKR.UNWRAPPING_KEY_HANDLE_INVALID, 'no such unwrapping key');
+export const wrappingKeyTypeInconsistent = situation(
+  CKR.WRAPPING_KEY_TYPE_INCONSISTENT,
+  'the wrapping key is of another type than the mechanism',
+);
+export const unwrappingKeyTypeInconsistent = situation(
+  CKR.UNWRAPPING_KEY_TYPE_INCONSISTENT,
+  'the unwrapping key is of another type than the mechanism',
+);
 export const actionProhibited = situation(CKR.ACTION_PROHIBITED, 'the object does not allow this');
 export const operationActive = situation(CKR.OPERATION_ACTIVE, 'an operation of this kind is running');
 export const operationMissing = situation(CKR.OPERATION_NOT_INITIALIZED, 'no operation of this kind is running');

@@ -1,5 +1,6 @@
 // One session (PKCS#11 2.40, section 5.6): its flags, and one running operation of each kind. Login state belongs to the
 // application, not to the session.
+import type { KeyRef } from '../../addon/core.ts';
 import { CKF, CKS } from '../schema/constants.ts';
 import type { BytesOutput, OutBuffer } from '../schema/types.ts';
 import type { Application } from './application.ts';
@@ -16,6 +17,8 @@ export type Later<T> = T | Promise<T>;
 
 /** A running encryption or decryption. Each step answers `LengthOnly` when it did nothing because the room is too small. */
 export interface CipherOperation extends Operation {
+  /** The session key that it works with; undefined when the service does the work. */
+  readonly key?: KeyRef;
   /** Whether a part was taken: then a whole message is refused. */
   readonly started: boolean;
   whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;

@@ -108,6 +108,19 @@ struct old_gcm_params {
   CK_ULONG ulTagBits;
 };
 
+/** CK_HKDF_PARAMS, 3.0. */
+struct hkdf_params {
+  CK_BBOOL bExtract;
+  CK_BBOOL bExpand;
+  CK_MECHANISM_TYPE prfHashMechanism;
+  CK_ULONG ulSaltType;
+  CK_BYTE_PTR pSalt;
+  CK_ULONG ulSaltLen;
+  CK_OBJECT_HANDLE hSaltKey;
+  CK_BYTE_PTR pInfo;
+  CK_ULONG ulInfoLen;
+};
+
 static CK_RV put_inner(struct buffer *buffer, const void *bytes, CK_ULONG length) {
   if ((bytes == NULL && length != 0) || length > BUFFER_MAX) return CKR_MECHANISM_PARAM_INVALID;
   buffer_put_array(buffer, bytes, length);
@@ -140,6 +153,7 @@ static enum parameter_form form_of(const CK_MECHANISM *mechanism) {
     case FORM_PSS: fits = length == sizeof(CK_RSA_PKCS_PSS_PARAMS); break;
     case FORM_OAEP: fits = length == sizeof(CK_RSA_PKCS_OAEP_PARAMS); break;
     case FORM_ECDH1: fits = length == sizeof(CK_ECDH1_DERIVE_PARAMS); break;
+    case FORM_HKDF: fits = length == sizeof(struct hkdf_params); break;
   }
   return fits ? form : FORM_BYTES;
 }
@@ -198,6 +212,18 @@ static CK_RV put_parameter(struct buffer *buffer, const CK_MECHANISM *mechanism,
       if (rv != CKR_OK) return rv;
       return put_inner(buffer, ecdh.pPublicData, ecdh.ulPublicDataLen);
     }
+    case FORM_HKDF: {
+      struct hkdf_params hkdf;
+      memcpy(&hkdf, parameter, sizeof hkdf);
+      buffer_put_u8(buffer, hkdf.bExtract != CK_FALSE);
+      buffer_put_u8(buffer, hkdf.bExpand != CK_FALSE);
+      buffer_put_u64(buffer, hkdf.prfHashMechanism);
+      buffer_put_u64(buffer, hkdf.ulSaltType);
+      rv = put_inner(buffer, hkdf.pSalt, hkdf.ulSaltLen);
+      if (rv != CKR_OK) return rv;
+      buffer_put_u64(buffer, hkdf.hSaltKey);
+      return put_inner(buffer, hkdf.pInfo, hkdf.ulInfoLen);
+    }
   }
   return CKR_MECHANISM_PARAM_INVALID;
 }
@@ -224,6 +250,7 @@ CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given, enum di
       buffer_put_u8(buffer, form);
       break;
     case DIALECT_P11KIT_26:
+      if (own == FORM_HKDF) return CKR_MECHANISM_INVALID;
       if (own == FORM_NONE) return form == FORM_NONE ? CKR_OK : CKR_MECHANISM_PARAM_INVALID;
       if (form != FORM_NONE && form != own) return CKR_MECHANISM_PARAM_INVALID;
       buffer_put_u8(buffer, form != FORM_NONE);

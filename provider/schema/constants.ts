@@ -81,6 +81,13 @@ export const CKD = {
   CPDIVERSIFY_KDF: 0x00000009,
 } as const;
 
+/** Salts of HKDF (CKF_HKDF_SALT_). */
+export const HKDF_SALT = {
+  NULL: 0x00000001,
+  DATA: 0x00000002,
+  KEY: 0x00000004,
+} as const;
+
 /** OAEP parameter sources. */
 export const CKZ = {
   DATA_SPECIFIED: 0x00000001,

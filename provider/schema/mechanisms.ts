@@ -96,9 +96,9 @@ export const mechanisms = {
   // key derivation
   DH_PKCS_KEY_PAIR_GEN: row(0x00000020, 'none'),
   DH_PKCS_DERIVE: row(0x00000021, 'bytes'),
+  HKDF_DERIVE: row(0x0000402a, 'hkdf'),
   // without a form of their own
   EDDSA: row(0x00001057, 'bytes'),
-  HKDF_DERIVE: row(0x0000402a, 'bytes'),
 } as const satisfies Record<string, { type: number; parameter: MechanismParameterKind | 'none' }>;
 
 export type MechanismName = keyof typeof mechanisms;

@@ -71,7 +71,18 @@ export type MechanismParameter =
       readonly label: Uint8Array;
     }
   /** CK_ECDH1_DERIVE_PARAMS. */
-  | { readonly kind: 'ecdh1'; readonly kdf: number; readonly shared: Uint8Array; readonly publicData: Uint8Array };
+  | { readonly kind: 'ecdh1'; readonly kdf: number; readonly shared: Uint8Array; readonly publicData: Uint8Array }
+  /** CK_HKDF_PARAMS: `hash` a CKM_, `saltType` a CKF_HKDF_SALT_. */
+  | {
+      readonly kind: 'hkdf';
+      readonly extract: boolean;
+      readonly expand: boolean;
+      readonly hash: number;
+      readonly saltType: number;
+      readonly salt: Uint8Array;
+      readonly saltKey: number;
+      readonly info: Uint8Array;
+    };
 
 export type MechanismParameterKind = MechanismParameter['kind'];
 

@@ -84,3 +84,59 @@ describe('5.14: C_GenerateKeyPair', () => {
     }
   });
 });
+
+describe('5.14: C_WrapKey, C_UnwrapKey and C_DeriveKey', () => {
+  const secretKey = (keyType: number, extra: pkcs11js.Template = []): pkcs11js.Template => [
+    { type: pkcs11js.CKA_CLASS, value: pkcs11js.CKO_SECRET_KEY },
+    { type: pkcs11js.CKA_KEY_TYPE, value: keyType },
+    ...extra,
+  ];
+  const aes = (extra: pkcs11js.Template): Buffer =>
+    pkcs11.C_GenerateKey(session, { mechanism: pkcs11js.CKM_AES_KEY_GEN }, [
+      { type: pkcs11js.CKA_VALUE_LEN, value: 32 },
+      ...extra,
+    ]);
+  const extractable = [
+    { type: pkcs11js.CKA_EXTRACTABLE, value: true },
+    { type: pkcs11js.CKA_SENSITIVE, value: false },
+  ];
+  const keyValue = (object: Buffer): Buffer =>
+    pkcs11.C_GetAttributeValue(session, object, [{ type: pkcs11js.CKA_VALUE }])[0]?.value as Buffer;
+
+  test('a key goes out wrapped and comes back', () => {
+    const wrapping = aes([{ type: pkcs11js.CKA_DECRYPT, value: false }]);
+    const key = aes(extractable);
+    const mechanism = { mechanism: pkcs11js.CKM_AES_KEY_WRAP };
+    expect(rvOf(() => pkcs11.C_WrapKey(session, mechanism, wrapping, key, Buffer.alloc(39)))).toBe(
+      'CKR_BUFFER_TOO_SMALL',
+    );
+    const wrapped = pkcs11.C_WrapKey(session, mechanism, wrapping, key, Buffer.alloc(64));
+    expect(wrapped).toHaveLength(40);
+    const back = pkcs11.C_UnwrapKey(session, mechanism, wrapping, wrapped, secretKey(pkcs11js.CKK_AES, extractable));
+    expect(keyValue(back)).toEqual(keyValue(key));
+  });
+  test('a key of the token does not leave it wrapped', () => {
+    const token = aes([
+      { type: pkcs11js.CKA_TOKEN, value: true },
+      { type: pkcs11js.CKA_LABEL, value: 'stays' },
+      { type: pkcs11js.CKA_EXTRACTABLE, value: true },
+    ]);
+    const wrapping = aes([{ type: pkcs11js.CKA_DECRYPT, value: false }]);
+    const mechanism = { mechanism: pkcs11js.CKM_AES_KEY_WRAP };
+    expect(rvOf(() => pkcs11.C_WrapKey(session, mechanism, wrapping, token, Buffer.alloc(64)))).toBe(
+      'CKR_KEY_NOT_WRAPPABLE',
+    );
+  });
+  test('both sides of ECDH derive one key', () => {
+    const [mine, yours] = [ecPair(), ecPair()];
+    const derive = (privateKey: Buffer, publicKey: Buffer): Buffer => {
+      const [row] = pkcs11.C_GetAttributeValue(session, publicKey, [{ type: pkcs11js.CKA_EC_POINT }]);
+      const parameter = { type: pkcs11js.CK_PARAMS_EC_DH, kdf: pkcs11js.CKD_NULL, publicData: row?.value as Buffer };
+      const template = secretKey(pkcs11js.CKK_GENERIC_SECRET, extractable);
+      return pkcs11.C_DeriveKey(session, { mechanism: pkcs11js.CKM_ECDH1_DERIVE, parameter }, privateKey, template);
+    };
+    expect(keyValue(derive(mine.privateKey, yours.publicKey))).toEqual(
+      keyValue(derive(yours.privateKey, mine.publicKey)),
+    );
+  });
+});

@@ -1,10 +1,12 @@
-// Key management functions, PKCS#11 2.40 section 5.14: generation of keys.
+// Key management functions, PKCS#11 2.40 section 5.14.
 import { CKF } from '../../schema/constants.ts';
 import { argumentsBad, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
+import { deriveKey } from '../operations/derivation.ts';
 import { generatePair } from '../operations/key-pairs.ts';
 import { mechanismFor, noParameter } from '../operations/mechanisms.ts';
 import { generateObject } from '../operations/objects.ts';
+import { unwrapKey, wrapKey } from '../operations/wrapping.ts';
 
 export const key = {
   // C_GenerateKey, section 5.14. A token key is made by the service and never leaves it.
@@ -23,5 +25,23 @@ export const key = {
     if (generatesPair === undefined) throw mechanismInvalid();
     noParameter(mechanism);
     return generatePair(session, type, generatesPair, publicTemplate, privateTemplate);
+  },
+
+  // C_WrapKey, section 5.14. A key that may decrypt wraps no sensitive key.
+  C_WrapKey: (session, { mechanism, wrappingKey, key, wrappedKey }) => {
+    if (mechanism === null) throw argumentsBad();
+    return wrapKey(session, mechanism, wrappingKey, key, wrappedKey);
+  },
+
+  // C_UnwrapKey, section 5.14.
+  C_UnwrapKey: (session, { mechanism, unwrappingKey, wrappedKey, template }) => {
+    if (mechanism === null) throw argumentsBad();
+    return unwrapKey(session, mechanism, unwrappingKey, wrappedKey, template);
+  },
+
+  // C_DeriveKey, section 5.14.
+  C_DeriveKey: (session, { mechanism, baseKey, template }) => {
+    if (mechanism === null) throw argumentsBad();
+    return deriveKey(session, mechanism, baseKey, template);
   },
 } as const satisfies GuardedHandlers;

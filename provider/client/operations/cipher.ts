@@ -57,7 +57,7 @@ const placeFor = (out: OutBuffer, length: number): Buffer => {
 export class LocalCipher implements CipherOperation {
   readonly private: boolean;
   readonly #row: CipherRow;
-  readonly #key: KeyRef;
+  readonly key: KeyRef;
   readonly #direction: Direction;
   readonly #parameters: CipherParameters;
   #running: OperationRef | null = null;
@@ -66,7 +66,7 @@ export class LocalCipher implements CipherOperation {
 
   constructor(row: CipherRow, key: KeyRef, direction: Direction, parameters: CipherParameters, isPrivate: boolean) {
     this.#row = row;
-    this.#key = key;
+    this.key = key;
     this.#direction = direction;
     this.#parameters = parameters;
     this.private = isPrivate;
@@ -81,21 +81,21 @@ export class LocalCipher implements CipherOperation {
     checkLength(this.#row, this.#direction, this.#parameters, length);
     const most = resultLength(this.#direction, this.#parameters, length);
     if (fits(out, most)) {
-      return core.cipher(this.#key, this.#direction, this.#parameters, input, placeFor(out, most));
+      return core.cipher(this.key, this.#direction, this.#parameters, input, placeFor(out, most));
     }
     if (out.capacity === null || this.#parameters.algorithm !== 'aes-cbc-pad' || this.#direction === 'encrypt') {
       return new LengthOnly(most);
     }
     // Padding makes the result shorter than the most it can be: see what it is.
     const result = Buffer.alloc(most);
-    const exact = core.cipher(this.#key, this.#direction, this.#parameters, input, result);
+    const exact = core.cipher(this.key, this.#direction, this.#parameters, input, result);
     const answer = fits(out, exact) ? result.copy(placeFor(out, exact), 0, 0, exact) : new LengthOnly(exact);
     core.wipe(result);
     return answer;
   }
 
   update(input: Uint8Array, out: OutBuffer): BytesOutput {
-    this.#running ??= core.cipherBegin(this.#key, this.#direction, this.#parameters);
+    this.#running ??= core.cipherBegin(this.key, this.#direction, this.#parameters);
     const most = core.cipherUpdateLength(this.#running, input.length);
     if (!fits(out, most)) return new LengthOnly(most);
     return core.cipherUpdate(this.#running, input, placeFor(out, most));
@@ -103,7 +103,7 @@ export class LocalCipher implements CipherOperation {
 
   final(out: OutBuffer): BytesOutput {
     if (this.#last === null) {
-      this.#running ??= core.cipherBegin(this.#key, this.#direction, this.#parameters);
+      this.#running ??= core.cipherBegin(this.key, this.#direction, this.#parameters);
       const most = core.cipherFinalLength(this.#running);
       if (fits(out, most)) return core.cipherFinal(this.#running, placeFor(out, most));
       if (out.capacity === null) return new LengthOnly(most);
@@ -136,6 +136,10 @@ export class LocalOaep implements CipherOperation {
     this.#parameters = parameters;
     this.#length = Math.ceil(core.describe(key.ref).bits / 8);
     this.private = isPrivate;
+  }
+
+  get key(): KeyRef {
+    return this.#key.ref;
   }
 
   whole(input: Uint8Array, out: OutBuffer): BytesOutput {

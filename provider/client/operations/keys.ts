@@ -6,8 +6,18 @@ import type { KeyUsage } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
-import type { Application } from '../application.ts';
-import { keyInvalid, keyNotPermitted, keyTypeInconsistent, mechanismInvalid } from '../errors.ts';
+import type { Application, Named } from '../application.ts';
+import {
+  keyInvalid,
+  keyNotPermitted,
+  keyTypeInconsistent,
+  mechanismInvalid,
+  objectInvalid,
+  unwrappingKeyInvalid,
+  unwrappingKeyTypeInconsistent,
+  wrappingKeyInvalid,
+  wrappingKeyTypeInconsistent,
+} from '../errors.ts';
 import { isTrue, kindOfView, type ObjectView, SharedKey, type TokenView, usageAttribute } from '../object-view.ts';
 import type { ObjectKind } from '../rules.ts';
 import { isAsymmetric, type MechanismRow } from './mechanisms.ts';
@@ -23,11 +33,19 @@ const halves = {
   derive: 'private',
 } as const satisfies Record<KeyUsage, ObjectKind>;
 
-const checkKey = (view: ObjectView, row: MechanismRow, usage: KeyUsage): void => {
+/** What a handle is called that names no key, and a key of the wrong type, where it stands. */
+const refusals = {
+  object: { invalid: objectInvalid, type: keyTypeInconsistent },
+  key: { invalid: keyInvalid, type: keyTypeInconsistent },
+  wrapping: { invalid: wrappingKeyInvalid, type: wrappingKeyTypeInconsistent },
+  unwrapping: { invalid: unwrappingKeyInvalid, type: unwrappingKeyTypeInconsistent },
+} as const satisfies Record<Named, object>;
+
+const checkKey = (view: ObjectView, row: MechanismRow, usage: KeyUsage, named: Named = 'key'): void => {
   const { attributes } = view;
   const kind = kindOfView(view);
-  if (kind !== 'secret' && kind !== 'public' && kind !== 'private') throw keyInvalid();
-  if (!row.keyTypes.includes(Number(attributes.get(CKA.KEY_TYPE)))) throw keyTypeInconsistent();
+  if (kind !== 'secret' && kind !== 'public' && kind !== 'private') throw refusals[named].invalid();
+  if (!row.keyTypes.includes(Number(attributes.get(CKA.KEY_TYPE)))) throw refusals[named].type();
   if (isAsymmetric(row) ? kind !== halves[usage] : kind !== 'secret') throw keyNotPermitted();
   const allowed = attributes.get(CKA.ALLOWED_MECHANISMS);
   if (Array.isArray(allowed) && allowed.length > 0 && !(allowed as readonly unknown[]).includes(row.type)) {
@@ -48,12 +66,14 @@ export const localKey = (
   handle: number,
   row: MechanismRow,
   usage: KeyUsage,
+  named: Named = 'key',
 ): LocalKey | undefined => {
-  const object = application.sessionObject(handle, 'key');
+  const object = application.sessionObject(handle, named);
   if (object === undefined) return undefined;
-  checkKey(object, row, usage);
+  checkKey(object, row, usage, named);
   if (object.key === null) throw keyInvalid();
   if (!isTrue(object, usageAttribute(usage))) throw keyNotPermitted();
+  if (usage === 'decrypt' && application.roles.hasWrapped(object.attributes)) throw keyNotPermitted();
   return { key: object.key, private: isTrue(object, CKA.PRIVATE), view: object };
 };
 

@@ -11,10 +11,11 @@ import type {
   OaepParameters,
   SignatureParameters,
 } from '../../../addon/core.ts';
-import { CKF, CKG, CKK } from '../../schema/constants.ts';
+import { CKD, CKF, CKG, CKK, HKDF_SALT } from '../../schema/constants.ts';
 import { CKM } from '../../schema/mechanisms.ts';
 import type { Mechanism, MechanismParameter } from '../../schema/types.ts';
 import { mechanismInvalid, parameterInvalid } from '../errors.ts';
+import { pointOf } from '../key-forms.ts';
 
 export interface CipherRow {
   /** Turns Cryptoki's parameter into the core's. Throws CKR_MECHANISM_PARAM_INVALID. */
@@ -44,6 +45,25 @@ export interface SignatureRow {
   readonly parameters: (parameter: MechanismParameter | null, bits: number) => SignatureParameters;
 }
 
+/** How the core wraps a key: AES key wrap (`padded`: RFC 5649), under a cipher, or with OAEP. */
+export type WrapParameters =
+  | { readonly way: 'key-wrap'; readonly padded: boolean }
+  | { readonly way: 'cipher'; readonly cipher: CipherParameters }
+  | { readonly way: 'oaep'; readonly oaep: OaepParameters };
+export type WrapRow = (parameter: MechanismParameter | null) => WrapParameters;
+
+/** How the core derives a key. `digest` is what HKDF works with. */
+export type DeriveParameters =
+  | { readonly way: 'ecdh'; readonly point: Uint8Array; readonly kdf: Digest | null; readonly shared: Uint8Array }
+  | {
+      readonly way: 'hkdf';
+      readonly digest: Digest;
+      readonly steps: 'both' | 'extract' | 'expand';
+      readonly salt: Uint8Array;
+      readonly info: Uint8Array;
+    };
+export type DeriveRow = (parameter: MechanismParameter | null) => DeriveParameters;
+
 export interface MechanismRow {
   readonly type: number;
   /** In the unit that the standard uses for this mechanism: bytes for AES and HMAC, bits for generic secrets. */
@@ -56,6 +76,8 @@ export interface MechanismRow {
   readonly digest?: { readonly name: Digest; readonly length: number };
   readonly signature?: SignatureRow;
   readonly oaep?: (parameter: MechanismParameter | null) => OaepParameters;
+  readonly wrap?: WrapRow;
+  readonly derive?: DeriveRow;
   /** The type of key that it makes. */
   readonly generates?: number;
   /** The type of the pair of keys that it makes. */
@@ -89,13 +111,36 @@ const galois = (parameter: MechanismParameter | null): CipherParameters => {
   return { algorithm: 'aes-gcm', iv, aad, tagLength: tagBits / 8 };
 };
 
-const aesCipher = (type: number, encryptUnit: number, decryptUnit: number, parameters: CipherRow['parameters']) => ({
+const wrapFlags = CKF.WRAP | CKF.UNWRAP;
+const aesSizes = { minKeySize: 16, maxKeySize: 32, keyTypes: [CKK.AES] };
+const aesCipher = (
+  type: number,
+  encryptUnit: number,
+  decryptUnit: number,
+  parameters: CipherRow['parameters'],
+): MechanismRow => ({
   type,
-  minKeySize: 16,
-  maxKeySize: 32,
+  ...aesSizes,
   flags: CKF.ENCRYPT | CKF.DECRYPT,
-  keyTypes: [CKK.AES],
   cipher: { parameters, encryptUnit, decryptUnit },
+});
+/** A cipher that wraps keys too: those that chain, so that equal halves of a key do not show. */
+const wrapping = (row: MechanismRow): MechanismRow => {
+  const { cipher } = row;
+  if (cipher === undefined) return row;
+  const wrap: WrapRow = (parameter) => ({ way: 'cipher', cipher: cipher.parameters(parameter) });
+  return { ...row, flags: row.flags | wrapFlags, wrap };
+};
+/** The initial value that the RFC fixes may be named; another one is not taken. */
+const keyWrap = (type: number, padded: boolean): MechanismRow => ({
+  type,
+  ...aesSizes,
+  flags: wrapFlags,
+  wrap: (parameter) => {
+    const fixed = Buffer.from(padded ? 'a65959a6' : 'a6a6a6a6a6a6a6a6', 'hex');
+    if (parameter?.kind !== 'bytes' || !fixed.equals(parameter.bytes)) none(parameter);
+    return { way: 'key-wrap', padded };
+  },
 });
 
 export const digestLengths = {
@@ -233,6 +278,34 @@ const oaep = (parameter: MechanismParameter | null): OaepParameters => {
   return { digest: hash, mgfDigest, label };
 };
 
+/** CKD_NULL, and the KDFs of X9.63 by digest. */
+const digestByKdf: ReadonlyMap<number, Digest | null> = new Map([
+  [CKD.NULL, null],
+  [CKD.SHA1_KDF, 'sha1'],
+  [CKD.SHA224_KDF, 'sha224'],
+  [CKD.SHA256_KDF, 'sha256'],
+  [CKD.SHA384_KDF, 'sha384'],
+  [CKD.SHA512_KDF, 'sha512'],
+]);
+const ecdh: DeriveRow = (parameter) => {
+  if (parameter?.kind !== 'ecdh1') throw parameterInvalid();
+  const kdf = digestByKdf.get(parameter.kdf);
+  const { shared, publicData } = parameter;
+  if (kdf === undefined || (kdf === null && shared.length > 0)) throw parameterInvalid();
+  return { way: 'ecdh', point: pointOf(publicData), kdf, shared };
+};
+const hkdf: DeriveRow = (parameter) => {
+  if (parameter?.kind !== 'hkdf') throw parameterInvalid();
+  const { extract, expand, hash, saltType, salt, info } = parameter;
+  const digest = digestByMechanism.get(hash);
+  if (digest === undefined || (!extract && !expand)) throw parameterInvalid();
+  // A salt that is a key would have to leave the addon to become one.
+  const saltGiven = saltType === HKDF_SALT.DATA;
+  if (extract && !saltGiven && saltType !== HKDF_SALT.NULL) throw parameterInvalid();
+  const steps = extract && expand ? 'both' : extract ? 'extract' : 'expand';
+  return { way: 'hkdf', digest, steps, salt: extract && saltGiven ? salt : noBytes, info: expand ? info : noBytes };
+};
+
 export const mechanismRows: readonly MechanismRow[] = [
   {
     type: CKM.RSA_PKCS_KEY_PAIR_GEN,
@@ -248,7 +321,13 @@ export const mechanismRows: readonly MechanismRow[] = [
   pkcs1(CKM.SHA256_RSA_PKCS, 'sha256'),
   pkcs1(CKM.SHA384_RSA_PKCS, 'sha384'),
   pkcs1(CKM.SHA512_RSA_PKCS, 'sha512'),
-  { type: CKM.RSA_PKCS_OAEP, ...rsaSizes, flags: CKF.ENCRYPT | CKF.DECRYPT, oaep },
+  {
+    type: CKM.RSA_PKCS_OAEP,
+    ...rsaSizes,
+    flags: CKF.ENCRYPT | CKF.DECRYPT | wrapFlags,
+    oaep,
+    wrap: (parameter) => ({ way: 'oaep', oaep: oaep(parameter) }),
+  },
   pss(CKM.RSA_PKCS_PSS, null),
   pss(CKM.SHA1_RSA_PKCS_PSS, 'sha1'),
   pss(CKM.SHA224_RSA_PKCS_PSS, 'sha224'),
@@ -283,15 +362,29 @@ export const mechanismRows: readonly MechanismRow[] = [
     flags: CKF.SIGN | CKF.VERIFY | curveFlags,
     signature: { digest: null, prefix: noBytes, parameters: pureEdwards },
   },
+  { type: CKM.ECDH1_DERIVE, ...ecSizes, flags: CKF.DERIVE | curveFlags, derive: ecdh },
+  {
+    type: CKM.HKDF_DERIVE,
+    minKeySize: 1,
+    maxKeySize: 512,
+    flags: CKF.DERIVE,
+    keyTypes: [CKK.GENERIC_SECRET, CKK.HKDF],
+    derive: hkdf,
+  },
   { type: CKM.AES_KEY_GEN, minKeySize: 16, maxKeySize: 32, flags: CKF.GENERATE, keyTypes: [], generates: CKK.AES },
   aesCipher(CKM.AES_ECB, 16, 16, (parameter) => {
     none(parameter);
     return ecbParameters;
   }),
-  aesCipher(CKM.AES_CBC, 16, 16, (parameter) => ({ algorithm: 'aes-cbc', iv: iv16(parameter) })),
-  aesCipher(CKM.AES_CBC_PAD, 1, 16, (parameter) => ({ algorithm: 'aes-cbc-pad', iv: iv16(parameter) })),
+  wrapping(aesCipher(CKM.AES_CBC, 16, 16, (parameter) => ({ algorithm: 'aes-cbc', iv: iv16(parameter) }))),
+  wrapping(aesCipher(CKM.AES_CBC_PAD, 1, 16, (parameter) => ({ algorithm: 'aes-cbc-pad', iv: iv16(parameter) }))),
   aesCipher(CKM.AES_CTR, 1, 1, counter),
+  // Not for keys: its stream is that of AES_CTR, so whoever may encrypt could open what it wrapped.
   aesCipher(CKM.AES_GCM, 1, 1, galois),
+  keyWrap(CKM.AES_KEY_WRAP, false),
+  // 2.40 means RFC 5649 by this number, 3.0 by the other.
+  keyWrap(CKM.AES_KEY_WRAP_PAD, true),
+  keyWrap(CKM.AES_KEY_WRAP_KWP, true),
   cmac(CKM.AES_CMAC, false),
   cmac(CKM.AES_CMAC_GENERAL, true),
   {

@@ -129,6 +129,23 @@ static void inner_pointers_are_checked(void **state) {
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
 }
 
+static void hkdf_parameters_travel_to_ours_alone(void **state) {
+  CK_BYTE salt[1] = {5};
+  CK_BYTE info[2] = {6, 7};
+  struct { CK_BBOOL extract, expand; CK_ULONG hash, type; CK_BYTE_PTR salt; CK_ULONG salt_length, key; CK_BYTE_PTR info; CK_ULONG info_length; }
+      hkdf = {CK_TRUE, CK_FALSE, CKM_SHA256, 2, salt, sizeof salt, 0, info, sizeof info};
+  CK_MECHANISM mechanism = {0x402a, &hkdf, sizeof hkdf};
+  (void)state;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0x40, 0x2a, FORM_HKDF, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0x50, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0, 0,
+                0, 0, 0, 2, 6, 7);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_INVALID);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_26), CKR_MECHANISM_INVALID);
+  buffer_reset(&buffer);
+  hkdf.info = NULL;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
+}
+
 static void mechanisms_speak_p11_kit(void **state) {
   CK_BYTE iv[16] = {9};
   CK_MECHANISM plain = {CKM_SHA256, NULL, 0};
@@ -219,6 +236,7 @@ int main(void) {
       TEST(gcm_parameters_travel_alike_in_both_layouts),
       TEST(a_parameter_of_the_wrong_length_travels_flat_and_to_ours_alone),
       TEST(inner_pointers_are_checked),
+      TEST(hkdf_parameters_travel_to_ours_alone),
       TEST(mechanisms_speak_p11_kit),
       TEST(answers_fill_what_fits_and_tell_the_rest),
       TEST(answers_to_another_question_are_refused),

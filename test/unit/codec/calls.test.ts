@@ -147,6 +147,20 @@ describe('a mechanism', () => {
       type: CKM.AES_GCM,
       parameter: { kind: 'gcm', iv: Uint8Array.from(iv), ivBits: 128, aad: Uint8Array.of(5), tagBits: 96 },
     });
+    const hkdf = [1, 0, ...u64(0x250), ...u64(2), ...array([5]), ...u64(0), ...array([6])];
+    expect(await dispatch([...u32(CKM.HKDF_DERIVE), 8, ...hkdf], 'own')).toEqual({
+      type: CKM.HKDF_DERIVE,
+      parameter: {
+        kind: 'hkdf',
+        extract: true,
+        expand: false,
+        hash: 0x250,
+        saltType: 2,
+        salt: Uint8Array.of(5),
+        saltKey: 0,
+        info: Uint8Array.of(6),
+      },
+    });
     expect(await dispatch([...u32(CKM.AES_GCM), 9], 'own')).toEqual(refusal(CKR.DEVICE_ERROR));
   });
 

@@ -1,0 +1,322 @@
+// Keys under keys and from keys: PKCS#11 2.40, section 5.14, and the attacks of Clulow (2003) and Tookan (2010) on it.
+import { createDecipheriv, createECDH, createHash, hkdfSync } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { core } from '../../../addon/core.ts';
+import { CKA } from '../../../provider/schema/attributes.ts';
+import { CKD, CKG, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
+import { CKM } from '../../../provider/schema/mechanisms.ts';
+import type { AttributeValue, Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
+import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { template } from '../../support/template.ts';
+
+type Row = readonly [number, AttributeValue];
+const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
+const iv = Buffer.alloc(16, 3);
+const cbc = mech(CKM.AES_CBC, { kind: 'bytes', bytes: iv });
+const cbcPad = mech(CKM.AES_CBC_PAD, { kind: 'bytes', bytes: iv });
+const keyWrap = mech(CKM.AES_KEY_WRAP);
+const oaep = mech(CKM.RSA_PKCS_OAEP, {
+  kind: 'oaep',
+  hash: CKM.SHA256,
+  mgf: CKG.MGF1_SHA256,
+  source: 1,
+  label: Buffer.alloc(0),
+});
+const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
+
+const aesRows: Row[] = [
+  [CKA.CLASS, CKO.SECRET_KEY],
+  [CKA.KEY_TYPE, CKK.AES],
+];
+const noDecrypt: Row = [CKA.DECRYPT, false];
+const extractable: Row = [CKA.EXTRACTABLE, true];
+const clear: Row[] = [[CKA.SENSITIVE, false], extractable];
+
+const start = async () => {
+  const agent = await startInProcess();
+  const session = await agent.open();
+  const call = {
+    agent,
+    session,
+    create: (...rows: Row[]) =>
+      agent.call('C_CreateObject', { session, template: template(...rows) }) as Promise<number>,
+    generate: (...rows: Row[]) =>
+      agent.call('C_GenerateKey', {
+        session,
+        mechanism: mech(CKM.AES_KEY_GEN),
+        template: template([CKA.VALUE_LEN, 32], ...rows),
+      }) as Promise<number>,
+    async wrap(mechanism: Mechanism, wrappingKey: number, key: number): Promise<Buffer> {
+      const wrappedKey = room(4096);
+      return given(
+        wrappedKey,
+        await agent.call('C_WrapKey', { session, mechanism, wrappingKey, key, wrappedKey }),
+      ) as Buffer;
+    },
+    unwrap: (mechanism: Mechanism, unwrappingKey: number, wrappedKey: Uint8Array, ...rows: Row[]) =>
+      agent.call('C_UnwrapKey', {
+        session,
+        mechanism,
+        unwrappingKey,
+        wrappedKey,
+        template: template(...rows),
+      }) as Promise<number>,
+    derive: (mechanism: Mechanism, baseKey: number, ...rows: Row[]) =>
+      agent.call('C_DeriveKey', { session, mechanism, baseKey, template: template(...rows) }) as Promise<number>,
+    async read(object: number, ...types: number[]) {
+      const asked = types.map((type) => ({ type, capacity: 1024 }));
+      return (await agent.call('C_GetAttributeValue', { session, object, template: asked })).values;
+    },
+    async value(object: number): Promise<Buffer> {
+      const [value] = await call.read(object, CKA.VALUE);
+      return Buffer.from(value as Uint8Array);
+    },
+    set: (object: number, ...rows: Row[]) =>
+      agent.call('C_SetAttributeValue', { session, object, template: template(...rows) }),
+  };
+  return call;
+};
+const secret = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
+
+describe('wrapping', () => {
+  test.each<[string, Mechanism]>([
+    ['AES_KEY_WRAP', keyWrap],
+    ['AES_KEY_WRAP_PAD', mech(CKM.AES_KEY_WRAP_PAD)],
+    ['AES_KEY_WRAP_KWP', mech(CKM.AES_KEY_WRAP_KWP)],
+    ['AES_CBC', cbc],
+    ['AES_CBC_PAD', cbcPad],
+  ])('%s gives a key back', async (_name, mechanism) => {
+    const { generate, create, wrap, unwrap, value, read } = await start();
+    const wrapping = await generate(noDecrypt);
+    const wrapped = await wrap(mechanism, wrapping, await create(...aesRows, [CKA.VALUE, secret], ...clear));
+    const back = await unwrap(mechanism, wrapping, wrapped, ...aesRows, ...clear);
+    expect(await value(back)).toEqual(secret);
+    const computed = [CKA.LOCAL, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE, CKA.VALUE_LEN];
+    expect(await read(back, ...computed)).toEqual([false, false, false, 32]);
+  });
+  test('CBC_PAD wraps what any AES implementation unwraps', async () => {
+    const { create, wrap } = await start();
+    const kek = await create(...aesRows, [CKA.VALUE, secret]);
+    const wrapped = await wrap(cbcPad, kek, await create(...aesRows, [CKA.VALUE, Buffer.alloc(24, 9)], ...clear));
+    const node = createDecipheriv('aes-256-cbc', secret, iv);
+    expect(Buffer.concat([node.update(wrapped), node.final()])).toEqual(Buffer.alloc(24, 9));
+  });
+  test('a private key travels as its PKCS#8', async () => {
+    const { agent, session, generate, wrap, unwrap, read } = await start();
+    const { privateKey } = (await agent.call('C_GenerateKeyPair', {
+      session,
+      mechanism: mech(CKM.EC_KEY_PAIR_GEN),
+      publicTemplate: template([CKA.EC_PARAMS, p256]),
+      privateTemplate: template(extractable),
+    })) as { privateKey: number };
+    const wrapping = await generate(noDecrypt);
+    const wrapped = await wrap(mech(CKM.AES_KEY_WRAP_KWP), wrapping, privateKey);
+    const rows: Row[] = [
+      [CKA.CLASS, CKO.PRIVATE_KEY],
+      [CKA.KEY_TYPE, CKK.EC],
+    ];
+    const back = await unwrap(mech(CKM.AES_KEY_WRAP_KWP), wrapping, wrapped, ...rows);
+    expect(await read(back, CKA.PUBLIC_KEY_INFO)).toEqual(await read(privateKey, CKA.PUBLIC_KEY_INFO));
+    await expect(
+      unwrap(mech(CKM.AES_KEY_WRAP_KWP), wrapping, wrapped, [CKA.CLASS, CKO.PRIVATE_KEY], [CKA.KEY_TYPE, CKK.RSA]),
+    ).rejects.toThrow('CKR_WRAPPED_KEY_INVALID');
+  });
+  test('asking for the length, and too little room, wrap nothing', async () => {
+    const { agent, session, generate } = await start();
+    const [wrappingKey, key] = [await generate(noDecrypt), await generate(extractable)];
+    for (const capacity of [null, 39]) {
+      const wrappedKey = room(capacity);
+      const asked = { session, mechanism: keyWrap, wrappingKey, key, wrappedKey };
+      expect(given(wrappedKey, await agent.call('C_WrapKey', asked))).toBe(40);
+    }
+  });
+  test('refusals are named as the standard names them', async () => {
+    const { agent, session, generate, create, wrap, unwrap } = await start();
+    const [wrapping, key] = [await generate(noDecrypt), await generate(extractable)];
+    const generic = await create([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.GENERIC_SECRET], [CKA.VALUE, secret]);
+    const refused = (work: Promise<unknown>, rv: string) => expect(work).rejects.toThrow(rv);
+    await refused(wrap(keyWrap, 2 ** 31 + 999, key), 'CKR_WRAPPING_KEY_HANDLE_INVALID');
+    await refused(wrap(keyWrap, generic, key), 'CKR_WRAPPING_KEY_TYPE_INCONSISTENT');
+    await refused(wrap(keyWrap, await generate([CKA.WRAP, false]), key), 'CKR_KEY_FUNCTION_NOT_PERMITTED');
+    await refused(wrap(keyWrap, wrapping, 2 ** 31 + 999), 'CKR_KEY_HANDLE_INVALID');
+    await refused(wrap(keyWrap, wrapping, await generate()), 'CKR_KEY_UNEXTRACTABLE');
+    await refused(wrap(mech(CKM.AES_CTR), wrapping, key), 'CKR_MECHANISM_INVALID');
+    await refused(
+      wrap(keyWrap, wrapping, await generate(extractable, [CKA.WRAP_WITH_TRUSTED, true])),
+      'CKR_KEY_NOT_WRAPPABLE',
+    );
+    const wrapped = await wrap(keyWrap, wrapping, key);
+    await refused(unwrap(keyWrap, generic, wrapped, ...aesRows), 'CKR_UNWRAPPING_KEY_TYPE_INCONSISTENT');
+    await refused(unwrap(keyWrap, 2 ** 31 + 999, wrapped, ...aesRows), 'CKR_UNWRAPPING_KEY_HANDLE_INVALID');
+    await refused(unwrap(keyWrap, wrapping, wrapped.subarray(1), ...aesRows), 'CKR_WRAPPED_KEY_LEN_RANGE');
+    wrapped[5] = (wrapped[5] ?? 0) ^ 1;
+    await refused(unwrap(keyWrap, wrapping, wrapped, ...aesRows), 'CKR_WRAPPED_KEY_INVALID');
+    await refused(unwrap(keyWrap, wrapping, wrapped), 'CKR_TEMPLATE_INCOMPLETE');
+    const before = core.memoryStatus().keys;
+    expect(
+      await agent.rv('C_UnwrapKey', {
+        session,
+        mechanism: keyWrap,
+        unwrappingKey: wrapping,
+        wrappedKey: wrapped,
+        template: template(...aesRows),
+      }),
+    ).toBe('CKR_WRAPPED_KEY_INVALID');
+    expect(core.memoryStatus().keys).toBe(before);
+  });
+  test('the templates of a wrapping key are obeyed', async () => {
+    const { generate, wrap, unwrap, read } = await start();
+    const wanted = template([CKA.LABEL, Buffer.from('mine')]);
+    const wrapping = await generate(noDecrypt, [CKA.WRAP_TEMPLATE, wanted], [CKA.UNWRAP_TEMPLATE, wanted]);
+    await expect(wrap(keyWrap, wrapping, await generate(extractable))).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
+    const wrapped = await wrap(keyWrap, wrapping, await generate(extractable, [CKA.LABEL, Buffer.from('mine')]));
+    const back = await unwrap(keyWrap, wrapping, wrapped, ...aesRows);
+    expect(String(Buffer.from((await read(back, CKA.LABEL))[0] as Uint8Array))).toBe('mine');
+    await expect(unwrap(keyWrap, wrapping, wrapped, ...aesRows, [CKA.LABEL, Buffer.from('yours')])).rejects.toThrow(
+      'CKR_TEMPLATE_INCONSISTENT',
+    );
+  });
+});
+
+describe('a sensitive key does not come out', () => {
+  const decryptInit = (mechanism: Mechanism, key: number) => ({ mechanism, key });
+  test('by wrapping it under a key that decrypts', async () => {
+    const { generate, wrap } = await start();
+    await expect(wrap(cbc, await generate(), await generate(extractable))).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
+  });
+  test('by allowing the wrapping key to decrypt afterwards', async () => {
+    const { agent, session, generate, wrap, set } = await start();
+    const wrapping = await generate(noDecrypt);
+    await wrap(cbc, wrapping, await generate(extractable));
+    await set(wrapping, [CKA.DECRYPT, true]);
+    expect(await agent.rv('C_DecryptInit', { session, ...decryptInit(cbc, wrapping) })).toBe(
+      'CKR_KEY_FUNCTION_NOT_PERMITTED',
+    );
+  });
+  test('by a copy of the wrapping key that may decrypt', async () => {
+    const { agent, session, generate, wrap } = await start();
+    const decrypting = await generate([CKA.WRAP, false]);
+    const wrapping = (await agent.call('C_CopyObject', {
+      session,
+      object: decrypting,
+      template: template(noDecrypt, [CKA.WRAP, true]),
+    })) as number;
+    const key = await generate(extractable);
+    await expect(wrap(cbc, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
+    // Not either when the object goes while it decrypts.
+    await agent.call('C_DecryptInit', { session, ...decryptInit(cbc, decrypting) });
+    await agent.call('C_DestroyObject', { session, object: decrypting });
+    await expect(wrap(cbc, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
+  });
+  test('by unwrapping one key twice, to wrap and to decrypt', async () => {
+    const { agent, session, generate, wrap, unwrap } = await start();
+    const outer = await generate(noDecrypt);
+    const inner = await wrap(keyWrap, outer, await generate(extractable, noDecrypt));
+    const wrapping = await unwrap(keyWrap, outer, inner, ...aesRows, noDecrypt);
+    await wrap(cbc, wrapping, await generate(extractable));
+    const decrypting = await unwrap(keyWrap, outer, inner, ...aesRows, [CKA.WRAP, false]);
+    expect(await agent.rv('C_DecryptInit', { session, ...decryptInit(cbc, decrypting) })).toBe(
+      'CKR_KEY_FUNCTION_NOT_PERMITTED',
+    );
+  });
+  test('by unwrapping it as one that may be read', async () => {
+    const { generate, wrap, unwrap } = await start();
+    const wrapping = await generate(noDecrypt);
+    const wrapped = await wrap(keyWrap, wrapping, await generate(extractable));
+    await expect(unwrap(keyWrap, wrapping, wrapped, ...aesRows, ...clear)).rejects.toThrow('CKR_TEMPLATE_INCONSISTENT');
+  });
+  test('by an RSA pair that wraps with one half and decrypts with the other', async () => {
+    const { agent, session, generate, wrap, unwrap } = await start();
+    const pair = (...rows: Row[]) =>
+      agent.call('C_GenerateKeyPair', {
+        session,
+        mechanism: mech(CKM.RSA_PKCS_KEY_PAIR_GEN),
+        publicTemplate: template([CKA.MODULUS_BITS, 2048]),
+        privateTemplate: template(...rows),
+      }) as Promise<{ publicKey: number; privateKey: number }>;
+    const key = await generate(extractable);
+    const both = await pair();
+    await expect(wrap(oaep, both.publicKey, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
+    const one = await pair(noDecrypt);
+    const wrapped = await wrap(oaep, one.publicKey, key);
+    await unwrap(oaep, one.privateKey, wrapped, ...aesRows);
+    await agent.call('C_SetAttributeValue', {
+      session,
+      object: one.privateKey,
+      template: template([CKA.DECRYPT, true]),
+    });
+    expect(await agent.rv('C_DecryptInit', { session, ...decryptInit(oaep, one.privateKey) })).toBe(
+      'CKR_KEY_FUNCTION_NOT_PERMITTED',
+    );
+  });
+});
+
+describe('derivation', () => {
+  const pair = async ({ agent, session }: { agent: InProcessAgent; session: number }) => {
+    const made = (await agent.call('C_GenerateKeyPair', {
+      session,
+      mechanism: mech(CKM.EC_KEY_PAIR_GEN),
+      publicTemplate: template([CKA.EC_PARAMS, p256]),
+      privateTemplate: [],
+    })) as { publicKey: number; privateKey: number };
+    return made;
+  };
+  const generic: Row[] = [
+    [CKA.CLASS, CKO.SECRET_KEY],
+    [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
+  ];
+  const ecdh = (publicData: Uint8Array, kdf: number = CKD.NULL, shared: Uint8Array = Buffer.alloc(0)) =>
+    mech(CKM.ECDH1_DERIVE, { kind: 'ecdh1', kdf, shared, publicData });
+
+  test('ECDH agrees with others, whole, cut and through its KDF', async () => {
+    const host = await start();
+    const { publicKey, privateKey } = await pair(host);
+    const [wrapped] = await host.read(publicKey, CKA.EC_POINT);
+    const other = createECDH('prime256v1');
+    other.generateKeys();
+    const shared = other.computeSecret(Buffer.from(wrapped as Uint8Array).subarray(2));
+    const bare = other.getPublicKey();
+    expect(await host.value(await host.derive(ecdh(bare), privateKey, ...generic, ...clear))).toEqual(shared);
+    const inString = Buffer.concat([Buffer.of(4, 65), bare]);
+    const cut = await host.derive(ecdh(inString), privateKey, ...aesRows, [CKA.VALUE_LEN, 16], ...clear);
+    expect(await host.value(cut)).toEqual(shared.subarray(16));
+    const info = Buffer.from('info');
+    const through = await host.derive(ecdh(bare, CKD.SHA256_KDF, info), privateKey, ...generic, ...clear);
+    const expected = createHash('sha256')
+      .update(shared)
+      .update(Buffer.of(0, 0, 0, 1))
+      .update(info)
+      .digest();
+    expect(await host.value(through)).toEqual(expected);
+  });
+  test('a point that is none is refused', async () => {
+    const host = await start();
+    const { privateKey } = await pair(host);
+    for (const point of [Buffer.alloc(0), Buffer.alloc(65, 4), Buffer.alloc(33, 2)]) {
+      await expect(host.derive(ecdh(point), privateKey, ...generic)).rejects.toThrow('CKR_MECHANISM_PARAM_INVALID');
+    }
+  });
+  test('HKDF gives what others give, and the custody of its base', async () => {
+    const { generate, create, derive, value, read } = await start();
+    const base = await create(...generic, [CKA.VALUE, secret], [CKA.DERIVE, true]);
+    const parameter: MechanismParameter = {
+      kind: 'hkdf',
+      extract: true,
+      expand: true,
+      hash: CKM.SHA256,
+      saltType: HKDF_SALT.DATA,
+      salt: Buffer.from('salt'),
+      saltKey: 0,
+      info: Buffer.from('info'),
+    };
+    const derived = await derive(mech(CKM.HKDF_DERIVE, parameter), base, ...generic, [CKA.VALUE_LEN, 42], ...clear);
+    expect(await value(derived)).toEqual(Buffer.from(hkdfSync('sha256', secret, 'salt', 'info', 42)));
+    const kept = await derive(mech(CKM.HKDF_DERIVE, parameter), base, ...aesRows, [CKA.VALUE_LEN, 32]);
+    const custody = [CKA.SENSITIVE, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE, CKA.LOCAL, CKA.KEY_GEN_MECHANISM];
+    expect(await read(kept, ...custody)).toEqual([true, false, false, false, -1]);
+    await expect(derive(mech(CKM.HKDF_DERIVE, parameter), base, ...generic)).rejects.toThrow('CKR_TEMPLATE_INCOMPLETE');
+    await expect(
+      derive(mech(CKM.HKDF_DERIVE, parameter), await generate([CKA.DERIVE, true]), ...generic),
+    ).rejects.toThrow('CKR_KEY_TYPE_INCONSISTENT');
+  });
+});
