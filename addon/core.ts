@@ -379,7 +379,7 @@ export interface Core {
   /** Strict JSON (RFC 8259, UTF-8, no duplicate members) and strict Base64; secret members stay in the addon until `xksRelease` or the operation. */
   xksParse(operation: XksOperation, body: Uint8Array): XksParsed;
   /** Encrypts what was parsed, decrypts and compares, and writes the whole JSON answer. Consumes `body`. */
-  xksEncrypt(body: number, key: KeyRef, keyVersion: number, binding: Uint8Array): Buffer;
+  xksEncrypt(body: number, key: KeyRef, keyVersion: number, binding: Uint8Array): string;
   /** Decrypts and writes the whole JSON answer. Throws authentication-failed. Consumes `body`. The caller wipes the answer after it was sent. */
   xksDecrypt(body: number, key: KeyRef, binding: Uint8Array): Buffer;
   xksRelease(body: number): void;

@@ -137,6 +137,14 @@ napi_value Arguments::ReturnText(const std::string& text) const {
   return result;
 }
 
+napi_value Arguments::ReturnAscii(const std::vector<uint8_t>& bytes) const {
+  napi_value result;
+  if (napi_create_string_latin1(env_, reinterpret_cast<const char*>(bytes.data()), bytes.size(), &result) != napi_ok) {
+    Fail(env_, "internal", "no memory for a string");
+  }
+  return result;
+}
+
 napi_value Arguments::NewObject() const {
   napi_value result;
   napi_create_object(env_, &result);

@@ -64,6 +64,8 @@ class Arguments {
   napi_value ReturnBuffer(const uint8_t* data, size_t size) const;
   napi_value ReturnBuffer(const std::vector<uint8_t>& bytes) const { return ReturnBuffer(bytes.data(), bytes.size()); }
   napi_value ReturnText(const std::string& text) const;
+  // A string of bytes below 128. Cheaper than a buffer, and for what is no secret only.
+  napi_value ReturnAscii(const std::vector<uint8_t>& bytes) const;
   napi_value NewObject() const;
   void Set(napi_value object, const char* name, napi_value value) const { napi_set_named_property(env_, object, name, value); }
 

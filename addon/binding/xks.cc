@@ -120,7 +120,7 @@ napi_value Encrypt(const Arguments& arguments) {
   const std::unique_ptr<XksBody> body = TakeOrRefuse(arguments);
   const Bytes binding = arguments.ReadBytes(3);
   const uint32_t version = static_cast<uint32_t>(arguments.Integer(2, 1, 0xffffff));
-  return arguments.ReturnBuffer(arguments.Unwrap(XksEncrypt(*body, arguments.Key(1), version, binding.data, binding.size)));
+  return arguments.ReturnAscii(arguments.Unwrap(XksEncrypt(*body, arguments.Key(1), version, binding.data, binding.size)));
 }
 
 napi_value Decrypt(const Arguments& arguments) {

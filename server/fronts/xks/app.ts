@@ -160,12 +160,12 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     // Asked now: a connection that is gone has no peer any more.
     const peer = incoming.socket.remoteAddress ?? null;
 
-    const finish = (status: number, errorName: string | null, { body, secret }: XksAnswer): void => {
+    const finish = (status: number, errorName: string | null, body: XksAnswer): void => {
       const headers: (string | number)[] = [
         'Content-Type',
         'application/json',
         'Content-Length',
-        body.length,
+        Buffer.byteLength(body),
         'X-Request-Id',
         requestId,
       ];
@@ -175,8 +175,8 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       outbox(() => {
         outgoing.writeHead(status, headers as string[]);
         // Head and body leave in one piece when the body is text; a plaintext never becomes text.
-        if (secret) outgoing.end(body, () => core.wipe(body));
-        else outgoing.end(body.toString('latin1'), 'latin1');
+        if (typeof body === 'string') outgoing.end(body);
+        else outgoing.end(body, () => core.wipe(body));
         record(trace, started, requestId, status, errorName, peer);
       });
     };

@@ -19,13 +19,10 @@ export interface XksCall {
 
 export type ParsedBody = Extract<XksParsed, { ok: true }>;
 
-/** An answer: bytes of JSON, and whether they hold a plaintext (then they are wiped after they were sent). */
-export interface XksAnswer {
-  readonly body: Buffer;
-  readonly secret: boolean;
-}
+/** An answer's JSON: text, or bytes that hold a plaintext and are wiped after they were sent. */
+export type XksAnswer = string | Buffer;
 
-export const jsonAnswer = (value: object): XksAnswer => ({ body: Buffer.from(JSON.stringify(value)), secret: false });
+export const jsonAnswer = (value: object): XksAnswer => JSON.stringify(value);
 
 export const parseXksBody = (
   core: XksCrypto,

@@ -11,7 +11,7 @@ export const decrypt = (context: XksContext, call: XksCall): XksAnswer => {
   const version = key.versions.get(call.parsed.keyVersion);
   if (version === undefined) throw undecipherable();
   try {
-    return { body: context.core.xksDecrypt(call.parsed.body, version, key.binding), secret: true };
+    return context.core.xksDecrypt(call.parsed.body, version, key.binding);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'authentication-failed') throw undecipherable();
     throw error;

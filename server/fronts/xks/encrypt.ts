@@ -7,5 +7,5 @@ export const encrypt = (context: XksContext, call: XksCall): XksAnswer => {
   const key = findUsableKey(context, call, 'encrypt');
   const version = key.versions.get(key.currentVersion);
   if (version === undefined) throw new XksRefusal('KeyNotFoundException', 'no such key');
-  return { body: context.core.xksEncrypt(call.parsed.body, version, key.currentVersion, key.binding), secret: false };
+  return context.core.xksEncrypt(call.parsed.body, version, key.currentVersion, key.binding);
 };
