@@ -144,11 +144,11 @@ export interface RootFile {
 export interface XksRequestMetadata {
   readonly kmsRequestId: string;
   readonly kmsOperation: string;
-  readonly awsPrincipalArn?: string;
-  readonly kmsKeyArn?: string;
-  readonly awsSourceVpc?: string;
-  readonly awsSourceVpce?: string;
-  readonly kmsViaService?: string;
+  readonly awsPrincipalArn: string | undefined;
+  readonly kmsKeyArn: string | undefined;
+  readonly awsSourceVpc: string | undefined;
+  readonly awsSourceVpce: string | undefined;
+  readonly kmsViaService: string | undefined;
 }
 export type XksOperation = 'health' | 'metadata' | 'encrypt' | 'decrypt';
 /** A parsed XKS request: the metadata as strings, the secret members kept inside the addon under `body`. */
@@ -401,6 +401,40 @@ const packageRoot = (from: string): string => {
   }
 };
 
+/** What the binding answers: members by position, fewer of them for a refusal and for a body without metadata. */
+type RawXksParsed =
+  | readonly [errorName: XksBodyErrorName, message: string]
+  | readonly [body: number, keyVersion: number, empty: boolean]
+  | readonly [
+      body: number,
+      keyVersion: number,
+      empty: boolean,
+      kmsRequestId: string,
+      kmsOperation: string,
+      awsPrincipalArn: string | undefined,
+      kmsKeyArn: string | undefined,
+      awsSourceVpc: string | undefined,
+      awsSourceVpce: string | undefined,
+      kmsViaService: string | undefined,
+    ];
+
+const toXksParsed = (raw: RawXksParsed): XksParsed => {
+  if (raw.length === 2) return { ok: false, errorName: raw[0], message: raw[1] };
+  const requestMetadata =
+    raw.length === 3
+      ? undefined
+      : {
+          kmsRequestId: raw[3],
+          kmsOperation: raw[4],
+          awsPrincipalArn: raw[5],
+          kmsKeyArn: raw[6],
+          awsSourceVpc: raw[7],
+          awsSourceVpce: raw[8],
+          kmsViaService: raw[9],
+        };
+  return { ok: true, body: raw[0], requestMetadata, empty: raw[2], keyVersion: raw[1] };
+};
+
 const load = (): Core => {
   const root = packageRoot(import.meta.dirname);
   const candidates = [join(root, 'build', 'Release', 'dke_core.node'), join(root, 'dke_core.node')];
@@ -408,6 +442,8 @@ const load = (): Core => {
   if (path === undefined) throw new CoreError('io', 'the core addon is not built: run `npm run build:native`');
   const binding = createRequire(import.meta.url)(path) as Core & { setErrorClass(errorClass: typeof CoreError): void };
   binding.setErrorClass(CoreError);
+  const parse = binding.xksParse as unknown as (operation: XksOperation, body: Uint8Array) => RawXksParsed;
+  binding.xksParse = (operation, body) => toXksParsed(parse(operation, body));
   return binding;
 };
 

@@ -145,6 +145,17 @@ napi_value Arguments::ReturnAscii(const std::vector<uint8_t>& bytes) const {
   return result;
 }
 
+napi_value Arguments::ReturnArray(std::initializer_list<napi_value> elements) const {
+  napi_value result;
+  if (napi_create_array_with_length(env_, elements.size(), &result) != napi_ok) Fail(env_, "internal", "no memory for an array");
+  uint32_t index = 0;
+  for (const napi_value element : elements) {
+    if (element != nullptr) napi_set_element(env_, result, index, element);
+    index++;
+  }
+  return result;
+}
+
 napi_value Arguments::NewObject() const {
   napi_value result;
   napi_create_object(env_, &result);

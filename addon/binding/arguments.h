@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <new>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,8 @@ class Arguments {
   napi_value ReturnText(const std::string& text) const;
   // A string of bytes below 128. Cheaper than a buffer, and for what is no secret only.
   napi_value ReturnAscii(const std::vector<uint8_t>& bytes) const;
+  // Null elements stay undefined.
+  napi_value ReturnArray(std::initializer_list<napi_value> elements) const;
   napi_value NewObject() const;
   void Set(napi_value object, const char* name, napi_value value) const { napi_set_named_property(env_, object, name, value); }
 

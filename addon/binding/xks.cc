@@ -77,34 +77,16 @@ XksOperation ReadOperation(const Arguments& arguments) {
   arguments.Refuse("no such operation");
 }
 
-napi_value MetadataObject(const Arguments& arguments, const XksRequestMetadata& metadata) {
-  napi_value object = arguments.NewObject();
-  arguments.Set(object, "kmsRequestId", arguments.ReturnText(metadata.kms_request_id));
-  arguments.Set(object, "kmsOperation", arguments.ReturnText(metadata.kms_operation));
-  const auto optional = [&](const char* name, const std::optional<std::string>& text) {
-    if (text) arguments.Set(object, name, arguments.ReturnText(*text));
-  };
-  optional("awsPrincipalArn", metadata.aws_principal_arn);
-  optional("kmsKeyArn", metadata.kms_key_arn);
-  optional("awsSourceVpc", metadata.aws_source_vpc);
-  optional("awsSourceVpce", metadata.aws_source_vpce);
-  optional("kmsViaService", metadata.kms_via_service);
-  return object;
-}
-
+// core.ts makes objects of these arrays: naming members from here costs more than everything else in this call.
 napi_value Parse(const Arguments& arguments) {
   const Bytes bytes = arguments.ReadBytes(1);
   XksReading reading = ReadXksBody(ReadOperation(arguments), bytes.data, bytes.size);
-  napi_value object = arguments.NewObject();
-  arguments.Set(object, "ok", arguments.ReturnBoolean(reading.body != nullptr));
   if (reading.body == nullptr) {
-    arguments.Set(object, "errorName", arguments.ReturnText(reading.refusal.error_name));
-    arguments.Set(object, "message", arguments.ReturnText(reading.refusal.message));
-    return object;
+    return arguments.ReturnArray({arguments.ReturnText(reading.refusal.error_name), arguments.ReturnText(reading.refusal.message)});
   }
-  arguments.Set(object, "empty", arguments.ReturnBoolean(reading.body->empty));
-  arguments.Set(object, "keyVersion", arguments.ReturnNumber(reading.body->key_version));
-  if (reading.body->metadata) arguments.Set(object, "requestMetadata", MetadataObject(arguments, *reading.body->metadata));
+  const bool empty = reading.body->empty;
+  const uint32_t key_version = reading.body->key_version;
+  const std::optional<XksRequestMetadata> metadata = std::move(reading.body->metadata);
   Bodies& bodies = Parsed();
   uint64_t number;
   {
@@ -112,8 +94,14 @@ napi_value Parse(const Arguments& arguments) {
     number = bodies.next++;
     bodies.waiting.emplace(number, Bodies::Waiting{std::move(reading.body), ThisThread()});
   }
-  arguments.Set(object, "body", arguments.ReturnNumber(static_cast<double>(number)));
-  return object;
+  const napi_value body = arguments.ReturnNumber(static_cast<double>(number));
+  const napi_value version = arguments.ReturnNumber(key_version);
+  if (!metadata) return arguments.ReturnArray({body, version, arguments.ReturnBoolean(empty)});
+  const auto optional = [&](const std::optional<std::string>& text) -> napi_value { return text ? arguments.ReturnText(*text) : nullptr; };
+  return arguments.ReturnArray({body, version, arguments.ReturnBoolean(empty), arguments.ReturnText(metadata->kms_request_id),
+                                arguments.ReturnText(metadata->kms_operation), optional(metadata->aws_principal_arn),
+                                optional(metadata->kms_key_arn), optional(metadata->aws_source_vpc), optional(metadata->aws_source_vpce),
+                                optional(metadata->kms_via_service)});
 }
 
 napi_value Encrypt(const Arguments& arguments) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 namespace dke {
 namespace {
@@ -14,7 +15,7 @@ class Reader {
   const char* Document() {
     SkipSpace();
     if (!At('{')) return "the body is not a JSON object";
-    if (!Object(1, std::string())) return error_;
+    if (!Object(1, std::string_view())) return error_;
     SkipSpace();
     if (cursor_ != end_) return "there is more after the JSON object";
     return nullptr;
@@ -35,17 +36,17 @@ class Reader {
     while (cursor_ != end_ && (*cursor_ == ' ' || *cursor_ == '\t' || *cursor_ == '\n' || *cursor_ == '\r')) cursor_++;
   }
 
-  bool Object(size_t depth, const std::string& parent) {
+  bool Object(size_t depth, std::string_view parent) {
     if (depth > max_depth_) return Refuse("the JSON is nested too deeply");
     cursor_++;
     SkipSpace();
     if (Take('}')) return true;
-    std::vector<std::string> names;
+    std::vector<std::string_view> names;
+    names.reserve(kUsualMembers);
     for (;;) {
       std::string_view raw;
       if (!At('"') || !String(&raw)) return error_ != nullptr ? false : Refuse("a member's name is missing");
-      std::string name(raw.size(), '\0');
-      name.resize(UnescapeJson(raw, reinterpret_cast<uint8_t*>(name.data())));
+      const std::string_view name = Name(raw);
       if (std::find(names.begin(), names.end(), name) != names.end()) return Refuse("a member stands twice");
       if (names.size() == kMaxMembers) return Refuse("an object has too many members");
       names.push_back(name);
@@ -60,6 +61,14 @@ class Reader {
       if (!Take(',')) return Refuse("a comma is missing");
       SkipSpace();
     }
+  }
+
+  // A name stands in the input as it is, but for the rare one with escapes, which is kept until the document is read.
+  std::string_view Name(std::string_view raw) {
+    if (raw.find('\\') == std::string_view::npos) return raw;
+    std::string& name = names_with_escapes_.emplace_back(raw.size(), '\0');
+    name.resize(UnescapeJson(raw, reinterpret_cast<uint8_t*>(name.data())));
+    return name;
   }
 
   bool Array(size_t depth) {
@@ -78,7 +87,7 @@ class Reader {
     }
   }
 
-  bool Value(size_t depth, const std::string& name, JsonValue* value) {
+  bool Value(size_t depth, std::string_view name, JsonValue* value) {
     if (cursor_ == end_) return Refuse("the JSON ends too early");
     const uint8_t* start = cursor_;
     switch (*cursor_) {
@@ -228,11 +237,13 @@ class Reader {
   }
 
   static constexpr size_t kMaxMembers = 256;
+  static constexpr size_t kUsualMembers = 16;
   const uint8_t* cursor_;
   const uint8_t* const end_;
   const size_t max_depth_;
   JsonVisitor& visitor_;
   const char* error_ = nullptr;
+  std::deque<std::string> names_with_escapes_;  // elements do not move
 };
 
 uint8_t* PutUtf8(uint8_t* out, unsigned point) {

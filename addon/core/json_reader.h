@@ -23,7 +23,8 @@ class JsonVisitor {
   virtual ~JsonVisitor() = default;
   // A member of an object at `depth` (1 for the outermost), named `name` (escapes resolved). `parent` is the name of the
   // member that holds this object, empty for the outermost. Return false to refuse the document.
-  virtual bool Member(size_t depth, const std::string& parent, const std::string& name, const JsonValue& value) = 0;
+  // Names and value are good during the call.
+  virtual bool Member(size_t depth, std::string_view parent, std::string_view name, const JsonValue& value) = 0;
 };
 
 // Null, or why the document is refused: a sentence without data.

@@ -44,7 +44,7 @@ struct Members final : JsonVisitor {
   Found plaintext, ciphertext, aad, iv, tag, algorithm, cdiv, ciphertext_metadata;
   Found request_id, operation, principal, key_arn, vpc, vpce, via;
 
-  bool Member(size_t depth, const std::string& parent, const std::string& name, const JsonValue& value) override {
+  bool Member(size_t depth, std::string_view parent, std::string_view name, const JsonValue& value) override {
     Found* found = nullptr;
     if (depth == 1) {
       any = true;

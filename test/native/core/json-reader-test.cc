@@ -10,9 +10,9 @@ namespace {
 struct Recorder final : JsonVisitor {
   std::string seen;
   std::string refuse = "(none)";
-  bool Member(size_t depth, const std::string& parent, const std::string& name, const JsonValue& value) override {
+  bool Member(size_t depth, std::string_view parent, std::string_view name, const JsonValue& value) override {
     static const char* const kTypes[] = {"object", "array", "string", "number", "boolean", "null"};
-    seen += std::to_string(depth) + " " + parent + "/" + name + " " + kTypes[static_cast<size_t>(value.type)] + " " + std::string(value.text) + ";";
+    seen += std::to_string(depth) + " " + std::string(parent) + "/" + std::string(name) + " " + kTypes[static_cast<size_t>(value.type)] + " " + std::string(value.text) + ";";
     return name != refuse;
   }
 };
