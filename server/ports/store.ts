@@ -170,8 +170,13 @@ export interface Repositories {
       },
       limit: number,
     ): Promise<readonly StoredObject[]>;
-    /** Whether a live key object of the group has this label. */
-    keyLabelExists(groupId: string, label: string, exceptHandle?: number): Promise<boolean>;
+    /** Whether a live key object of the group, of one of these classes, has this label. */
+    keyLabelExists(
+      groupId: string,
+      label: string,
+      classes: readonly ObjectClass[],
+      exceptHandle?: number,
+    ): Promise<boolean>;
     /** The next handle: stable, positive, below 2^31, never reused. */
     nextHandle(): Promise<number>;
     insert(object: StoredObject): Promise<void>;

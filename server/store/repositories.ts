@@ -474,14 +474,14 @@ export const createRepositories = (
         if (objectClass !== undefined) query = query.where('tde_objects.class', '=', objectClass);
         return (await query.execute()).map(loadObject);
       },
-      keyLabelExists: async (groupId, label, exceptHandle) => {
+      keyLabelExists: async (groupId, label, classes, exceptHandle) => {
         const row = await db
           .selectFrom('tde_objects')
           .select('handle')
           .where('group_id', '=', groupId)
           .where('label', '=', label)
           .where('destroyed_at', 'is', null)
-          .where('class', 'in', ['secret-key', 'private-key', 'public-key'])
+          .where('class', 'in', classes)
           .where('handle', '!=', exceptHandle ?? 0)
           .limit(1)
           .executeTakeFirst();

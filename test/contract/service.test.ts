@@ -118,6 +118,21 @@ describe.each(ways)('the service %s', (_name, open) => {
     await ask('generateKey', null, masterKey('once'));
     expect(await codeOf(ask('generateKey', null, masterKey('once')))).toBe('label-exists');
   });
+  test('a public key takes no secret key’s label, and no label is no name', async () => {
+    const publicKey = (label: string) => ({
+      ...masterKey(label),
+      class: 'public-key' as const,
+      algorithm: 'rsa' as const,
+      bits: null,
+      usages: ['verify'] as const,
+    });
+    await ask('generateKey', null, masterKey('secret'));
+    expect(await codeOf(ask('createObject', null, publicKey('secret'), 'spki'))).toBe('label-exists');
+    for (let i = 0; i < 2; i++) {
+      expect(await codeOf(ask('createObject', null, publicKey(''), 'spki'))).toBe('none');
+      expect(await codeOf(ask('generateKey', null, masterKey('')))).toBe('none');
+    }
+  });
 
   test('finds by label, exactly, and page by page', async () => {
     for (const label of ['page-1', 'page-2', 'page-3']) await ask('generateKey', null, masterKey(label));
@@ -169,14 +184,13 @@ describe.each(ways)('the service %s', (_name, open) => {
     const { handle } = (await ask('generateKey', null, masterKey('gone'))).answer;
     await ask('destroyObject', handle, {});
     for (const target of [handle, 2 ** 30]) {
-      for (const work of [
-        ask('getObject', target, {}),
-        ask('checkUse', target, { usage: 'encrypt' }),
-        ask('encrypt', target, { mode: 'ecb' }, Buffer.alloc(16)),
-        ask('destroyObject', target, {}),
-      ]) {
-        expect(['not-found', 'key-not-found', 'key-destroyed']).toContain(await codeOf(work));
-      }
+      const codes = await Promise.all([
+        codeOf(ask('getObject', target, {})),
+        codeOf(ask('checkUse', target, { usage: 'encrypt' })),
+        codeOf(ask('encrypt', target, { mode: 'ecb' }, Buffer.alloc(16))),
+        codeOf(ask('destroyObject', target, {})),
+      ]);
+      for (const code of codes) expect(['not-found', 'key-not-found', 'key-destroyed']).toContain(code);
     }
   });
 });

@@ -74,9 +74,15 @@ export const openMemoryService = (name = 'memory'): MemoryService => {
     return key;
   };
   const keep = (head: CreateObject, key: KeyRef | null, value: Uint8Array | null, local: boolean): TokenObject => {
+    const isKey = (objectClass: string): boolean => objectClass.endsWith('-key');
     const taken = [...stored.values()].some(
       ({ object }) =>
-        object.class !== 'data' && head.class !== 'data' && object.label === head.label && head.label !== '',
+        object.label === head.label &&
+        head.label !== '' &&
+        isKey(object.class) &&
+        isKey(head.class) &&
+        // The halves of a pair share a label.
+        (object.class === head.class || object.class === 'secret-key' || head.class === 'secret-key'),
     );
     if (taken) throw new Refused('label-exists');
     const object: TokenObject = {

@@ -6,7 +6,7 @@ import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import type { Key } from '../../domain/key.ts';
-import type { TdeGroup } from '../../domain/tde.ts';
+import type { ObjectClass, TdeGroup } from '../../domain/tde.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
@@ -39,8 +39,34 @@ export const nameFromLabel = (label: string): string => {
   return (printable ? text : bytes.toString('hex')).slice(0, 256);
 };
 
-const requireFreeLabel = async (tx: Repositories, groupId: string, label: string): Promise<void> => {
-  if (await tx.objects.keyLabelExists(groupId, label))
+/**
+ * The classes whose labels a new label must not repeat. A secret key's is its alone, because databases select by nothing
+ * else; the halves of a pair share theirs.
+ */
+const rivals = {
+  'secret-key': ['secret-key', 'public-key', 'private-key'],
+  'public-key': ['secret-key', 'public-key'],
+  'private-key': ['secret-key', 'private-key'],
+  certificate: [],
+  data: [],
+} as const satisfies Record<ObjectClass, readonly ObjectClass[]>;
+
+/** Whether an object may have this label. No label is no name: any number of keys have none. */
+export const isFreeLabel = async (
+  tx: Repositories,
+  object: Pick<StoredObject, 'groupId' | 'label' | 'class'>,
+  handle?: number,
+): Promise<boolean> => {
+  const classes = rivals[object.class];
+  if (classes.length === 0 || object.label === '') return true;
+  return !(await tx.objects.keyLabelExists(object.groupId, object.label, classes, handle));
+};
+
+const requireFreeLabel = async (
+  tx: Repositories,
+  object: Pick<StoredObject, 'groupId' | 'label' | 'class'>,
+): Promise<void> => {
+  if (!(await isFreeLabel(tx, object)))
     throw new ServiceError('label-exists', 'a key of the group has this label', {
       hint: 'a label is unique among the keys of a group; it is free again when its key is destroyed',
     });
@@ -96,7 +122,7 @@ const storeKey = async (
   const object = await store.write(async (tx) => {
     const group = await findGroup(tx, application.groupId);
     await requireOpenVault(tx, group);
-    await requireFreeLabel(tx, group.id, input.label);
+    await requireFreeLabel(tx, { ...input, groupId: group.id });
     const now = clock.now();
     const made = objectOf(caller, input, {
       handle: await tx.objects.nextHandle(),
@@ -214,7 +240,7 @@ export const createTokenObject =
     try {
       const object = await store.write(async (tx) => {
         const { application } = caller;
-        if (input.class === 'public-key') await requireFreeLabel(tx, application.groupId, input.label);
+        await requireFreeLabel(tx, { ...input, groupId: application.groupId });
         const now = clock.now();
         const id = newId(now);
         const sealed = sealContent({ core, ring }, { tenantId: application.tenantId, id }, contentKey, value);

@@ -6,7 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/store.ts';
 import type { TdeOperations } from '../index.ts';
-import { nameFromLabel } from './create-token-object.ts';
+import { isFreeLabel, nameFromLabel } from './create-token-object.ts';
 import { findVisible, instanceDetails, requireOwner, show } from './visibility.ts';
 
 export const updateTokenObject =
@@ -30,11 +30,7 @@ export const updateTokenObject =
         attributes: change.attributes ?? before.attributes,
         usages: change.usages ?? before.usages,
       };
-      if (
-        next.label !== before.label &&
-        before.class.endsWith('-key') &&
-        (await tx.objects.keyLabelExists(before.groupId, next.label, handle))
-      )
+      if (next.label !== before.label && !(await isFreeLabel(tx, next, handle)))
         throw new ServiceError('label-exists', 'a key of the group has this label');
       await tx.objects.update(next);
       const key = await tx.keys.get(before.id);
