@@ -268,7 +268,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     undo.push(() => directory.close());
 
     const operations = createOperations(ports);
-    const housekeeping = createHousekeeping(ports, { requestLogDays: config.limits.requestLogDays });
+    const housekeeping = createHousekeeping(ports, { requestLogDays: config.limits.requestLogDays }, operations.health);
 
     const xks = createXksFront({
       core: raw,

@@ -1,5 +1,6 @@
-// GET /health: the deep check for load balancers and probes. 200 only when the store, the root key and a round trip on the
-// test key hold; nobody is asked who he is, so the body says no more than that.
+// GET /health: the deep check for load balancers and probes. 200 when the root key and a round trip on the test key hold:
+// `healthy`, or `degraded` when the store takes no changes. 503 `unhealthy` otherwise. Nobody is asked who he is, so the body
+// says no more than that.
 
 import { Hono } from 'hono';
 import type { Operations } from '../operations/index.ts';
@@ -7,8 +8,9 @@ import type { Operations } from '../operations/index.ts';
 export const createHealthApp = ({ operations }: { readonly operations: Pick<Operations, 'health'> }): Hono => {
   const app = new Hono();
   app.get('/', async (c) => {
-    const { healthy } = await operations.health();
-    return c.json({ status: healthy ? 'healthy' : 'unhealthy' }, healthy ? 200 : 503, { 'Cache-Control': 'no-store' });
+    const { healthy, usable } = await operations.health();
+    const status = healthy ? 'healthy' : usable ? 'degraded' : 'unhealthy';
+    return c.json({ status }, usable ? 200 : 503, { 'Cache-Control': 'no-store' });
   });
   return app;
 };

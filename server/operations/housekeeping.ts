@@ -1,4 +1,5 @@
-// What happens by the clock: queued request records and uses are written every second, old request records are removed.
+// What happens by the clock: queued request records and uses are written every second, old request records are removed, and
+// health is looked at, so that the XKS front's answer is fresh though nobody else asks.
 
 import type { Ports } from '../ports/ports.ts';
 
@@ -20,6 +21,7 @@ export interface Housekeeping {
 export const createHousekeeping = (
   { store, directory, usage, clock, log }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'log'>,
   limits: { readonly requestLogDays: number },
+  checkHealth: () => Promise<unknown>,
 ): Housekeeping => {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
@@ -51,6 +53,7 @@ export const createHousekeeping = (
       await writeRequests();
       await usage.flush(all);
       await prune();
+      if (!all) await checkHealth();
     } catch (error) {
       log.error('housekeeping failed; request records may be missing', { error });
     }

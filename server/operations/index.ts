@@ -190,6 +190,8 @@ export interface HealthCheck {
 
 export interface Health {
   readonly healthy: boolean;
+  /** Keys can be used, though perhaps nothing can be changed. */
+  readonly usable: boolean;
   readonly at: number;
   readonly checks: readonly HealthCheck[];
 }
