@@ -15,7 +15,10 @@ case $job in
     ;;
 esac
 case $job in
-  test) need chromium 'command -v chromium' ;;
+  test)
+    need chromium 'command -v chromium'
+    need openjdk-17-jdk-headless 'command -v javac'
+    ;;
   bench) need wrk 'command -v wrk' ;;
 esac
 install_needed
