@@ -44,7 +44,10 @@ export class KeyRoles {
     return true;
   }
 
-  /** Whether a key has wrapped what is sensitive: then it neither decrypts nor unwraps into what can be read. */
+  /**
+   * Whether a key has wrapped what is sensitive: then it neither decrypts, nor unwraps under a padding, nor into what can be
+   * read.
+   */
   hasWrapped(attributes: ReadonlyAttributes): boolean {
     if (this.#wrappers.size === 0) return false;
     const identity = identityOf(attributes);

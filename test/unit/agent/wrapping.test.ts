@@ -182,12 +182,12 @@ describe('a sensitive key does not come out', () => {
   const decryptInit = (mechanism: Mechanism, key: number) => ({ mechanism, key });
   test('by wrapping it under a key that decrypts', async () => {
     const { generate, wrap } = await start();
-    await expect(wrap(cbc, await generate(), await generate(extractable))).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
+    await expect(wrap(keyWrap, await generate(), await generate(extractable))).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
   });
   test('by allowing the wrapping key to decrypt afterwards', async () => {
     const { agent, session, generate, wrap, set } = await start();
     const wrapping = await generate(noDecrypt);
-    await wrap(cbc, wrapping, await generate(extractable));
+    await wrap(keyWrap, wrapping, await generate(extractable));
     await set(wrapping, [CKA.DECRYPT, true]);
     expect(await agent.rv('C_DecryptInit', { session, ...decryptInit(cbc, wrapping) })).toBe(
       'CKR_KEY_FUNCTION_NOT_PERMITTED',
@@ -202,22 +202,39 @@ describe('a sensitive key does not come out', () => {
       template: template(noDecrypt, [CKA.WRAP, true]),
     })) as number;
     const key = await generate(extractable);
-    await expect(wrap(cbc, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
+    await expect(wrap(keyWrap, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
     // Not either when the object goes while it decrypts.
     await agent.call('C_DecryptInit', { session, ...decryptInit(cbc, decrypting) });
     await agent.call('C_DestroyObject', { session, object: decrypting });
-    await expect(wrap(cbc, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
+    await expect(wrap(keyWrap, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
   });
   test('by unwrapping one key twice, to wrap and to decrypt', async () => {
     const { agent, session, generate, wrap, unwrap } = await start();
     const outer = await generate(noDecrypt);
     const inner = await wrap(keyWrap, outer, await generate(extractable, noDecrypt));
     const wrapping = await unwrap(keyWrap, outer, inner, ...aesRows, noDecrypt);
-    await wrap(cbc, wrapping, await generate(extractable));
+    await wrap(keyWrap, wrapping, await generate(extractable));
     const decrypting = await unwrap(keyWrap, outer, inner, ...aesRows, [CKA.WRAP, false]);
     expect(await agent.rv('C_DecryptInit', { session, ...decryptInit(cbc, decrypting) })).toBe(
       'CKR_KEY_FUNCTION_NOT_PERMITTED',
     );
+  });
+  test('by wrapping it under a cipher that lets changes pass', async () => {
+    const { generate, wrap } = await start();
+    const [wrapping, key] = [await generate(noDecrypt), await generate(extractable)];
+    for (const mechanism of [cbc, cbcPad]) {
+      await expect(wrap(mechanism, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
+    }
+  });
+  test('by asking the wrapping key whether a padding is right', async () => {
+    const { generate, wrap, unwrap } = await start();
+    const wrapping = await generate(noDecrypt);
+    const wrapped = await wrap(keyWrap, wrapping, await generate(extractable));
+    for (const mechanism of [cbc, cbcPad]) {
+      await expect(unwrap(mechanism, wrapping, wrapped.subarray(0, 32), ...aesRows)).rejects.toThrow(
+        'CKR_KEY_FUNCTION_NOT_PERMITTED',
+      );
+    }
   });
   test('by unwrapping it as one that may be read', async () => {
     const { generate, wrap, unwrap } = await start();
