@@ -23,6 +23,8 @@ export interface Ours extends Peer {
   readonly xks: XksTarget;
   /** The agent's process, once the library has started it. */
   agentPid(): number;
+  /** Requests that the request log had no room for. */
+  unrecorded(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -75,6 +77,7 @@ export const startOurs = async (): Promise<Ours> => {
       if (first === undefined) throw new Error('the agent is not running');
       return first[0];
     },
+    unrecorded: async () => (await call<{ requestLog: { dropped: number } }>('GET', '/api/status')).requestLog.dropped,
     close: async () => {
       for (const [pid] of agents()) await endProcess(pid);
       await server.stop();

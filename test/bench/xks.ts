@@ -29,6 +29,10 @@ export interface XksFigure {
 export interface XksFigures {
   readonly ours: XksFigure;
   readonly echo: XksFigure;
+  /** The echo when it sends the answers of one turn of its event loop together, as the service does. */
+  readonly batchedEcho: XksFigure;
+  /** Requests that were answered and are not in the request log, because its queue was full. */
+  readonly unrecorded: number;
 }
 
 const body = JSON.stringify({
@@ -81,34 +85,49 @@ const medianOf = (figures: readonly XksFigure[]): XksFigure => ({
   p99Ms: median(figures.map((figure) => figure.p99Ms)),
 });
 
+interface Echo {
+  readonly pid: number;
+  readonly url: string;
+  stop(): void;
+}
+
+const startEcho = async ({ server }: Ours, size: number, options: readonly string[]): Promise<Echo> => {
+  const program = join(import.meta.dirname, 'xks-echo.ts');
+  const keyFile = join(dirname(server.caFile), 'tls.key');
+  const child = spawn(process.execPath, [program, server.caFile, keyFile, String(size), ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [port] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  if (child.pid === undefined) throw new Error('the echo did not start');
+  return { pid: child.pid, url: `https://127.0.0.1:${port}/`, stop: () => child.kill() };
+};
+
 export const measureXks = async (ours: Ours, rounds: number, seconds: number): Promise<XksFigures> => {
   const { server } = ours;
   const pid = server.child.pid;
   if (pid === undefined) throw new Error('the server is not running');
   const size = await answerSize(ours);
-  const program = join(import.meta.dirname, 'xks-echo.ts');
-  const keyFile = join(dirname(server.caFile), 'tls.key');
-  const echo = spawn(process.execPath, [program, server.caFile, keyFile, String(size)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const echoes = [await startEcho(ours, size, []), await startEcho(ours, size, ['batched'])] as const;
   const awake = spawn('chrt', ['--idle', '0', 'taskset', '-c', loadCpu, 'sh', '-c', 'while :; do :; done']);
   try {
-    const lines = createInterface({ input: echo.stdout });
-    const [port] = (await once(lines, 'line')) as [string];
-    if (echo.pid === undefined) throw new Error('the echo did not start');
-    for (const each of [pid, echo.pid]) pin(each, serverCpu);
-    const figures = { ours: [] as XksFigure[], echo: [] as XksFigure[] };
-    // The first round warms both up and does not count.
-    for (let round = 0; round <= rounds; round++) {
-      const one = load(echo.pid, `https://127.0.0.1:${port}/`, await sign(ours), seconds);
-      const other = load(pid, ours.xks.url, await sign(ours), seconds);
-      if (round === 0) continue;
-      figures.echo.push(one);
-      figures.ours.push(other);
-    }
-    return { ours: medianOf(figures.ours), echo: medianOf(figures.echo) };
+    const servers = [{ pid, url: ours.xks.url }, ...echoes];
+    for (const each of servers) pin(each.pid, serverCpu);
+    const figures: XksFigure[][] = servers.map(() => []);
+    // The first round warms all up and does not count.
+    for (let round = 0; round <= rounds; round++)
+      for (const [at, each] of servers.entries()) {
+        const figure = load(each.pid, each.url, await sign(ours), seconds);
+        if (round > 0) figures[at]?.push(figure);
+      }
+    const [mine = [], echo = [], batchedEcho = []] = figures;
+    return {
+      ours: medianOf(mine),
+      echo: medianOf(echo),
+      batchedEcho: medianOf(batchedEcho),
+      unrecorded: await ours.unrecorded(),
+    };
   } finally {
-    echo.kill();
+    for (const echo of echoes) echo.stop();
     awake.kill();
   }
 };
