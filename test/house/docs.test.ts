@@ -6,6 +6,7 @@ import { exitCodes } from '../../server/cli/exit-codes.ts';
 import { problemRows } from '../../server/fronts/api/errors.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
+import { functionTable, mechanismTable } from '../support/pkcs11-page.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const rowsAfter = (heading: string, page = 'docs/api.md'): string[][] => {
@@ -26,6 +27,16 @@ describe('docs/api.md', () => {
     expect(rowsAfter('Routes').map(([, route]) => route)).toEqual(
       routes.map(({ method, path }) => `\`${method.toUpperCase()} ${path}\``),
     );
+  });
+});
+
+describe('docs/pkcs11.md', () => {
+  const page = readFileSync(join(root, 'docs/pkcs11.md'), 'utf8');
+  test('lists every function that is carried', () => {
+    expect(page).toContain(`\n\n${functionTable()}\n\n`);
+  });
+  test('lists every mechanism with what it does', () => {
+    expect(page).toContain(`\n\n${mechanismTable()}\n\n`);
   });
 });
 

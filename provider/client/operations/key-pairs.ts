@@ -60,16 +60,33 @@ export const generatePair = (
   return keepPair(session, made, publicHalf, privateHalf);
 };
 
+/** Both halves or neither. */
 const keepPair = (session: Session, made: KeyRef, publicHalf: NewObject, privateHalf: NewObject): Pair => {
+  const { application } = session;
   const key = new SharedKey(made);
-  let privateKey: number | null = null;
+  const open = openHalf(key);
+  let privateKey: number;
   try {
-    const open = new SharedKey(core.importPublicKey(core.exportPublicKey(made)));
     privateKey = keepInSession(session, privateHalf.attributes, key);
+  } catch (error) {
+    open.release();
+    throw error;
+  }
+  try {
     return { publicKey: keepInSession(session, publicHalf.attributes, open), privateKey };
   } catch (error) {
-    const half = privateKey === null ? undefined : session.application.sessionObject(privateKey, 'object');
-    if (half !== undefined) session.application.removeObject(half);
+    const half = application.sessionObject(privateKey, 'object');
+    if (half !== undefined) application.removeObject(half);
+    throw error;
+  }
+};
+
+/** The public half as a key of its own, which outlives the private one. */
+const openHalf = (key: SharedKey): SharedKey => {
+  try {
+    return new SharedKey(core.importPublicKey(core.exportPublicKey(key.ref)));
+  } catch (error) {
+    key.release();
     throw error;
   }
 };

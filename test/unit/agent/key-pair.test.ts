@@ -357,3 +357,28 @@ test('keys of a pair go with their objects', async () => {
   await agent.call('C_DestroyObject', { session, object: privateKey });
   expect(core.memoryStatus().keys).toBe(before);
 });
+
+test('a session that is closed while its pair is looked for gets none, and none is left', async () => {
+  const { agent, session } = await start();
+  const before = core.memoryStatus().keys;
+  const looking = generate(agent, session, CKM.RSA_PKCS_KEY_PAIR_GEN, [[CKA.MODULUS_BITS, 2048]]);
+  const refused = expect(looking).rejects.toThrow('CKR_SESSION_CLOSED');
+  await agent.call('C_CloseSession', { session });
+  await refused;
+  expect(core.memoryStatus().keys).toBe(before);
+});
+test.each<[string, Row[], Row[], string]>([
+  ['whose public half says another modulus', [[CKA.MODULUS, Buffer.alloc(256, 7)]], [], 'CKR_TEMPLATE_INCONSISTENT'],
+  ['with another exponent', [[CKA.PUBLIC_EXPONENT, Buffer.of(3)]], [], 'CKR_ATTRIBUTE_VALUE_INVALID'],
+  ['of 1024 bits', [[CKA.MODULUS_BITS, 1024]], [], 'CKR_KEY_SIZE_RANGE'],
+  ['whose private half asks for a PIN', [], [[CKA.ALWAYS_AUTHENTICATE, true]], 'CKR_ATTRIBUTE_VALUE_INVALID'],
+  ['whose private half names another type', [], [[CKA.KEY_TYPE, CKK.EC]], 'CKR_TEMPLATE_INCONSISTENT'],
+  ['on the token', [], [[CKA.TOKEN, true]], 'CKR_TEMPLATE_INCONSISTENT'],
+])('no pair is made %s', async (_what, publicRows, privateRows, rv) => {
+  const { agent, session } = await start();
+  const before = core.memoryStatus().keys;
+  const bits: Row[] = publicRows.some(([type]) => type === CKA.MODULUS_BITS) ? [] : [[CKA.MODULUS_BITS, 2048]];
+  const asked = generate(agent, session, CKM.RSA_PKCS_KEY_PAIR_GEN, [...bits, ...publicRows], privateRows);
+  await expect(asked).rejects.toThrow(rv);
+  expect(core.memoryStatus().keys).toBe(before);
+});

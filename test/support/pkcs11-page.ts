@@ -1,0 +1,75 @@
+// The tables of docs/pkcs11.md as the code has them: a test compares the page with these.
+import { handlers } from '../../provider/client/dispatch.ts';
+import { type MechanismRow, mechanismRows } from '../../provider/client/operations/mechanisms.ts';
+import { type CallName, calls } from '../../provider/schema/calls.ts';
+import { CKF, CKK } from '../../provider/schema/constants.ts';
+import { mechanismName } from '../../provider/schema/mechanisms.ts';
+
+/** Where the standard treats a function, by the first one of each chapter. */
+const chapters: Readonly<Record<string, string>> = {
+  C_Initialize: 'general purpose',
+  C_GetSlotList: 'slots and tokens',
+  C_OpenSession: 'sessions',
+  C_CreateObject: 'objects',
+  C_EncryptInit: 'encryption',
+  C_DecryptInit: 'decryption',
+  C_DigestInit: 'digests',
+  C_SignInit: 'signatures and MACs',
+  C_VerifyInit: 'verification',
+  C_DigestEncryptUpdate: 'dual functions',
+  C_GenerateKey: 'keys',
+  C_SeedRandom: 'random numbers',
+  C_GetFunctionStatus: 'parallel functions',
+  C_WaitForSlotEvent: 'events',
+  C_GetInterfaceList: '3.0',
+};
+
+/** Functions by chapter, those only that do something: the library's own, and those that the agent has a handler for. */
+export const functionTable = (): string => {
+  const carried = new Map<string, string[]>();
+  let chapter = '';
+  for (const [name, row] of Object.entries(calls)) {
+    chapter = chapters[name] ?? chapter;
+    const local = 'local' in row;
+    if (!local && handlers[name as CallName] === undefined) continue;
+    carried.set(chapter, [...(carried.get(chapter) ?? []), `\`${name}\``]);
+  }
+  const lines = [...carried].map(([each, names]) => `| ${each} | ${names.join(', ')} |`);
+  return ['| chapter | functions |', '|---|---|', ...lines].join('\n');
+};
+
+const uses = {
+  generate: CKF.GENERATE,
+  'generate pair': CKF.GENERATE_KEY_PAIR,
+  encrypt: CKF.ENCRYPT,
+  decrypt: CKF.DECRYPT,
+  digest: CKF.DIGEST,
+  sign: CKF.SIGN,
+  verify: CKF.VERIFY,
+  wrap: CKF.WRAP,
+  unwrap: CKF.UNWRAP,
+  derive: CKF.DERIVE,
+} as const;
+
+const keyNames: ReadonlyMap<number, string> = new Map(Object.entries(CKK).map(([name, type]) => [type, name]));
+
+const onToken = (row: MechanismRow): string => {
+  if (row.digest !== undefined) return '';
+  if (row.generates !== undefined || row.cipher !== undefined)
+    return row.cipher === undefined ? 'yes' : 'encrypt, decrypt';
+  if (row.mac !== undefined) return row.mac.general ? 'sign' : 'yes';
+  if (row.signature !== undefined) return 'verify';
+  return row.oaep === undefined ? 'no' : 'encrypt';
+};
+
+export const mechanismTable = (): string => {
+  const lines = mechanismRows.map((row) => {
+    const { type, flags, keyTypes, minKeySize, maxKeySize } = row;
+    const does = Object.entries(uses).flatMap(([name, flag]) => ((flags & flag) === 0 ? [] : [name]));
+    const keys = keyTypes.map((each) => keyNames.get(each) ?? '').join(', ');
+    const sizes =
+      maxKeySize === 0 ? '' : minKeySize === maxKeySize ? `${minKeySize}` : `${minKeySize} to ${maxKeySize}`;
+    return `| \`${mechanismName(type)}\` | ${does.join(', ')} | ${keys} | ${sizes} | ${onToken(row)} |`;
+  });
+  return ['| mechanism | does | keys | sizes | token |', '|---|---|---|---|---|', ...lines].join('\n');
+};
