@@ -5,7 +5,7 @@
 //   npm run demo -- --keep    leaves server and agent running and prints how to try them by hand
 
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -329,11 +329,19 @@ const checkSecrecy = (run: Run): void => {
 };
 
 const tell = (run: Run, configuration: string): void => {
+  const tokenFile = join(run.folder, 'token');
+  writeFileSync(tokenFile, `${run.adminToken}\n`, { mode: 0o600 });
   process.stdout.write(`
 Left running. The console, with the token to sign in:
 
   ${run.server.url}/
   ${run.adminToken}
+
+The dke command:
+
+  export DKE_SERVER=${run.server.url} DKE_CA_FILE=${run.server.caFile}
+  export DKE_TOKEN_FILE=${tokenFile}
+  npx dke audit list
 
 pkcs11-tool (Debian's package opensc) as a database would:
 
@@ -366,6 +374,7 @@ const main = async (): Promise<number> => {
     process.stdout.write('\nEverything was as it should be.\n');
     for (const each of run.databases) await each.stop();
     if (values.keep) {
+      run.server.leave();
       tell(run, configuration);
       return code;
     }

@@ -1,7 +1,10 @@
 // The demonstration is a promise of the README: it runs here as a newcomer runs it, on what was built.
 import { spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { runCommand } from '../support/command.ts';
+import { endProcess, processesWith } from '../support/host.ts';
 
 test('the demonstration ends with 0 and has shown every fact', () => {
   const demo = spawnSync(process.execPath, [join(import.meta.dirname, '../demo/demo.ts')], { encoding: 'utf8' });
@@ -16,4 +19,29 @@ test('the demonstration ends with 0 and has shown every fact', () => {
     '6. The master key is destroyed for good',
     '7. What is to be seen from outside',
   ]);
+}, 60_000);
+
+test('what --keep leaves running answers to the lines that it prints', async () => {
+  const demo = spawnSync(process.execPath, [join(import.meta.dirname, '../demo/demo.ts'), '--keep'], {
+    encoding: 'utf8',
+  });
+  const folder = /rm -r (\S+)$/m.exec(demo.stdout)?.[1] ?? '';
+  try {
+    expect(demo.status).toBe(0);
+    const environment = Object.fromEntries(
+      [...demo.stdout.matchAll(/(DKE_[A-Z0-9_]+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]),
+    );
+    expect(await runCommand(['status'], { environment })).toMatchObject({ code: 0, stderr: '' });
+    const line = /pkcs11-tool --module (\S+) --login --pin any --list-objects/.exec(demo.stdout);
+    const listed = spawnSync('pkcs11-tool', line?.[0].split(' ').slice(1) ?? [], {
+      encoding: 'utf8',
+      env: { ...process.env, ...environment },
+    });
+    expect(listed.stdout).toMatch(/label: +ORACLE\.TDE\.HSM\.MK\.06[0-9A-F]{32}/);
+  } finally {
+    if (folder !== '') {
+      for (const [pid] of processesWith(folder)) await endProcess(pid);
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
 }, 60_000);

@@ -29,6 +29,8 @@ export interface ServerProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
   /** Stops it and deletes the folder. */
   remove(): Promise<void>;
+  /** Lets it live on when this process ends. */
+  leave(): void;
 }
 
 export interface ServerProcessOptions {
@@ -116,6 +118,10 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
     log: () => log,
     output: () => output,
     stop,
+    leave: () => {
+      process.off('exit', kill);
+      child.unref();
+    },
     remove: async () => {
       await stop();
       if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
