@@ -112,29 +112,32 @@ export const createObject = (session: Session, template: readonly Attribute[]): 
   return made.attributes.get(CKA.TOKEN) === true ? createOnToken(session, made) : createInSession(session, made);
 };
 
-/** The core's refusal of a key that it is given: the template's values are at fault. */
-const importing = (work: () => KeyRef): SharedKey => {
+/** The refusal of a key's numbers, by the core or because they fit into no key: the template's values are at fault. */
+const importing = (encode: () => Buffer, add: (encoded: Buffer) => KeyRef): SharedKey => {
+  let encoded: Buffer | null = null;
   try {
-    return new SharedKey(work());
+    encoded = encode();
+    return new SharedKey(add(encoded));
   } catch (error) {
-    if (!(error instanceof CoreError) || (error.code !== 'bad-argument' && error.code !== 'unsupported')) throw error;
+    const refused = error instanceof CoreError && (error.code === 'bad-argument' || error.code === 'unsupported');
+    if (!refused && !(error instanceof RangeError)) throw error;
     throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'the attributes are not those of a key of this type');
-  }
-};
-
-const importPublic = (attributes: ReadonlyAttributes): SharedKey => {
-  const spki = encodePublicKey(Number(attributes.get(CKA.KEY_TYPE)), attributes);
-  return importing(() => core.importPublicKey(spki));
-};
-
-const importPrivate = ({ attributes, material }: NewObject): SharedKey => {
-  const pkcs8 = encodePrivateKey(Number(attributes.get(CKA.KEY_TYPE)), attributes, material);
-  try {
-    return importing(() => core.importPrivateKey(pkcs8));
   } finally {
-    core.wipe(pkcs8);
+    if (encoded !== null) core.wipe(encoded);
   }
 };
+
+const importPublic = (attributes: ReadonlyAttributes): SharedKey =>
+  importing(
+    () => encodePublicKey(Number(attributes.get(CKA.KEY_TYPE)), attributes),
+    (spki) => core.importPublicKey(spki),
+  );
+
+const importPrivate = ({ attributes, material }: NewObject): SharedKey =>
+  importing(
+    () => encodePrivateKey(Number(attributes.get(CKA.KEY_TYPE)), attributes, material),
+    (pkcs8) => core.importPrivateKey(pkcs8),
+  );
 
 const createInSession = (session: Session, made: NewObject): number => {
   const { kind, attributes, value, checkValue } = made;
