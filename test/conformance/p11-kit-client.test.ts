@@ -60,6 +60,23 @@ describe.runIf(client !== undefined)('p11-kit-client.so against the agent', () =
     pkcs11.C_DestroyObject(session, key);
   });
 
+  test('a pair of keys is made, and signs with PSS, whose parameter p11-kit knows', () => {
+    const mechanism = { mechanism: pkcs11js.CKM_RSA_PKCS_KEY_PAIR_GEN };
+    const bits = [{ type: pkcs11js.CKA_MODULUS_BITS, value: 2048 }];
+    const { publicKey, privateKey } = pkcs11.C_GenerateKeyPair(session, mechanism, bits, []);
+    const parameter = {
+      type: pkcs11js.CK_PARAMS_RSA_PSS,
+      hashAlg: pkcs11js.CKM_SHA256,
+      mgf: pkcs11js.CKG_MGF1_SHA256,
+      saltLen: 32,
+    };
+    const pss = { mechanism: pkcs11js.CKM_RSA_PKCS_PSS, parameter };
+    pkcs11.C_SignInit(session, pss, privateKey);
+    const signature = pkcs11.C_Sign(session, Buffer.alloc(32, 1), Buffer.alloc(256));
+    pkcs11.C_VerifyInit(session, pss, publicKey);
+    expect(pkcs11.C_Verify(session, Buffer.alloc(32, 1), signature)).toBe(true);
+  });
+
   test('digests and random numbers work', () => {
     pkcs11.C_DigestInit(session, { mechanism: pkcs11js.CKM_SHA256 });
     expect(pkcs11.C_Digest(session, Buffer.from('abc'), Buffer.alloc(32)).toString('hex')).toBe(
