@@ -1,6 +1,7 @@
-// The pages for people name what the code has: every table of docs/api.md is compared with the table it speaks of.
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+// The pages for people name what the code has: every table of docs/api.md is compared with the table it speaks of, and
+// every file that a page links to is there.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
 import { problemRows } from '../../server/fronts/api/errors.ts';
@@ -44,4 +45,17 @@ test('docs/command.md lists every exit code', () => {
   expect(rowsAfter('Exit codes', 'docs/command.md').map(([, code, name]) => [code, name])).toEqual(
     Object.entries(exitCodes).map(([name, code]) => [String(code), `\`${name}\``]),
   );
+});
+
+describe('links', () => {
+  const pages = ['README.md', 'CHANGELOG.md', 'addon/FORMAT.md', 'provider/PROTOCOL.md'].concat(
+    readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join('docs', name)),
+  );
+  test.each(pages.filter((name) => existsSync(join(root, name))))('of %s lead to files that are there', (name) => {
+    const links = [...readFileSync(join(root, name), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)];
+    const missing = links.map(([, link = '']) => link).filter((link) => !existsSync(join(root, dirname(name), link)));
+    expect(missing).toEqual([]);
+  });
 });
