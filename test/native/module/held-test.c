@@ -199,6 +199,36 @@ static void a_message_of_many_pieces_comes_behind_a_held_init(void **state) {
   assert_string_equal(events(), "29 30 ");
 }
 
+enum { THREADS = 8, ROUNDS = 300 };
+
+static void *use_many_times(void *data) {
+  CK_BYTE block[16] = {0};
+  CK_BYTE result[16];
+  (void)data;
+
+  for (int i = 0; i < ROUNDS; i++) {
+    CK_ULONG length = sizeof result;
+    if (cbc_init(SESSION_KEY) != CKR_OK) return "an Init was refused";
+    if (C_Encrypt(session, block, sizeof block, result, &length) != CKR_OK) return "an operation was refused";
+    if (length != sizeof result || result[0] != 1) return "another thread's answer";
+  }
+  return NULL;
+}
+
+static void threads_get_their_answers_whatever_is_held_and_changed_beside_them(void **state) {
+  pthread_t threads[THREADS];
+  void *result;
+  (void)state;
+
+  use_once(SESSION_KEY);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_many_times, NULL), 0);
+  for (int i = 0; i < ROUNDS; i++) C_DestroyObject(session, OTHER_KEY);
+  for (int i = 0; i < THREADS; i++) {
+    pthread_join(threads[i], &result);
+    if (result != NULL) fail_msg("%s", (const char *)result);
+  }
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void) {
@@ -213,6 +243,7 @@ int main(void) {
       WITH(what_changes_nothing_leaves_everything_as_it_is),
       WITH(an_agent_lost_meanwhile_gets_the_init_once_and_first),
       WITH(a_message_of_many_pieces_comes_behind_a_held_init),
+      WITH(threads_get_their_answers_whatever_is_held_and_changed_beside_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
