@@ -17,13 +17,13 @@ export const processesWith = (text: string): readonly (readonly [number, string]
       }
     });
 
-/** Asks again until the answer is there; rejects with `what` after ten seconds. */
+/** Asks again until the answer is there; rejects with `what` after half a minute. */
 export const until = async <T>(what: string, ask: () => Promise<T | undefined>): Promise<T> => {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 30_000;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    if (Date.now() > deadline) throw new Error(`${what}: not within ten seconds`);
+    if (Date.now() > deadline) throw new Error(`${what}: not within half a minute`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 };
