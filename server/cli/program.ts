@@ -3,6 +3,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addAgent } from './agent.ts';
 import { addAudit, addStatus } from './audit.ts';
+import { addCloud } from './cloud.ts';
 import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
@@ -46,5 +47,6 @@ export const makeProgram = (version: string): Command => {
   addAudit(program);
   addStatus(program);
   addDoctor(program);
+  addCloud(program);
   return program;
 };

@@ -65,6 +65,8 @@ const layers: readonly Layer[] = [
     }),
   ),
   { name: 'diagnostics', path: /^server\/diagnostics\//, may: ['base', 'domain', 'ports', 'operations', 'config'] },
+  // Another party, played by us: it meets the service over HTTPS only.
+  { name: 'cloud', path: /^server\/cloud\//, may: ['base', 'addon'], packages: /^node:/ },
   { name: 'config', path: /^server\/config\.ts$/, may: ['base'] },
   {
     name: 'compose',
@@ -84,7 +86,11 @@ const layers: readonly Layer[] = [
     ],
   },
   { name: 'main', path: /^server\/main\.ts$/, may: ['base', 'compose', 'config', 'contract'] },
-  { name: 'cli', path: /^server\/cli\//, may: ['base', 'compose', 'config', 'contract', 'main', 'diagnostics'] },
+  {
+    name: 'cli',
+    path: /^server\/cli\//,
+    may: ['base', 'compose', 'config', 'contract', 'main', 'diagnostics', 'cloud'],
+  },
   // The pages are another program: they know the answers' types and nothing that runs in the server.
   { name: 'web', path: /^server\/web\//, may: [], types: ['contract', 'base'] },
 ];

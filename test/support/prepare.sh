@@ -16,6 +16,7 @@ case $job in
 esac
 case $job in
   test)
+    need awscli 'command -v aws'
     need chromium 'command -v chromium'
     need openjdk-17-jdk-headless 'command -v javac'
     ;;

@@ -1,0 +1,89 @@
+// `dke cloud`: runs the simulated cloud in this process until a signal ends it.
+
+import { readFileSync } from 'node:fs';
+import { type Command, InvalidArgumentError } from 'commander';
+import { openCrypto } from '../cloud/crypto.ts';
+import { openCloudFiles } from '../cloud/files.ts';
+import { startCloud } from '../cloud/server.ts';
+import { CommandError } from './exit-codes.ts';
+
+interface CloudFlags {
+  readonly data: string;
+  readonly host: string;
+  readonly port: number;
+  readonly proxyCa?: string;
+  readonly region: string;
+  readonly account: string;
+}
+
+const portNumber = (value: string): number => {
+  const port = Number(value);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError('0 to 65535.');
+  return port;
+};
+
+const readCa = (path: string): Buffer => {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+};
+
+const shaped =
+  (shape: RegExp, example: string) =>
+  (value: string): string => {
+    if (!shape.test(value)) throw new InvalidArgumentError(`For example ${example}.`);
+    return value;
+  };
+
+export const addCloud = (program: Command): void => {
+  program
+    .command('cloud')
+    .summary('run a simulated cloud key service')
+    .description(
+      'Speaks the AWS KMS protocol for external key stores and calls XKS proxies as the cloud does, to try an endpoint\n' +
+        'without a cloud account. Stores and keys live in memory and end with the process. The first start makes an\n' +
+        'access key and a certificate in the data folder.',
+    )
+    .option('--data <folder>', 'its access key and certificate (mode 700)', 'dke-cloud')
+    .option('--host <host>', 'where to listen', '127.0.0.1')
+    .option('--port <port>', '0 for a free one', portNumber, 0)
+    .option(
+      '--proxy-ca <file>',
+      'PEM, the authority that proxies’ certificates come from; those of the system otherwise',
+    )
+    .option(
+      '--region <region>',
+      'region of keys and signatures',
+      shaped(/^[a-z0-9-]{1,64}$/, 'eu-central-1'),
+      'us-east-1',
+    )
+    .option('--account <id>', 'account that owns the keys', shaped(/^\d{12}$/, '111122223333'), '111122223333')
+    .action(async ({ data, host, port, proxyCa, region, account }: CloudFlags) => {
+      const crypto = openCrypto();
+      const files = openCloudFiles(crypto, data, [...new Set([host, '127.0.0.1', 'localhost'])]);
+      const ended = new Promise<void>((resolve) => {
+        for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+      });
+      const cloud = await startCloud(crypto, {
+        host,
+        port,
+        region,
+        accountId: account,
+        accessKey: files.accessKey,
+        tls: files.tls,
+        proxyCa: proxyCa === undefined ? undefined : readCa(proxyCa),
+        complain: (line) => {
+          process.stderr.write(`dke cloud: ${line}\n`);
+        },
+      }).catch((error: NodeJS.ErrnoException) => {
+        throw new CommandError('listen', `${host}:${port} cannot be listened on (${error.code ?? error.message})`);
+      });
+      process.stdout.write(`credentials: ${files.credentialsPath}\n`);
+      process.stdout.write(`certificate: ${files.certificatePath}\n`);
+      process.stdout.write(`listening on ${cloud.url}\n`);
+      await ended;
+      await cloud.stop();
+    });
+};

@@ -1,0 +1,227 @@
+// Calls an external key store proxy as the cloud does (External Key Store Proxy API 1.0): signed POSTs, 250 ms for all of a
+// call, connection and handshake included, and strict reading of what comes back. What it sends and gets is already sealed by
+// a key of the cloud: nothing here is a customer's plaintext.
+
+import { createHash } from 'node:crypto';
+import { Agent, request } from 'node:https';
+import { parseBase64, toBase64 } from '../base/bytes.ts';
+import type { CloudCrypto } from './crypto.ts';
+import { ProxyFault, proxyErrors } from './exceptions.ts';
+import { type AccessKey, signForProxy } from './sigv4.ts';
+
+export const budgetMs = 250;
+const maxAnswerBytes = 64 * 1024;
+
+export interface ProxyAddress {
+  /** `https://name[:port]` */
+  readonly uriEndpoint: string;
+  readonly uriPath: string;
+}
+
+export interface Requester {
+  readonly kmsRequestId: string;
+  readonly kmsOperation: string;
+  readonly awsPrincipalArn: string;
+}
+
+/** What a proxy made of a plaintext. */
+export interface ProxyCiphertext {
+  readonly iv: Buffer;
+  readonly tag: Buffer;
+  readonly metadata: Buffer;
+  readonly ciphertext: Buffer;
+}
+
+export interface ProxyClient {
+  health(by: Requester): Promise<void>;
+  /** Throws the fault of a key that cannot be used for a KMS key. */
+  checkKey(by: Requester, xksKeyId: string): Promise<void>;
+  encrypt(by: KeyRequester, xksKeyId: string, plaintext: Uint8Array, aad: Uint8Array): Promise<ProxyCiphertext>;
+  decrypt(by: KeyRequester, xksKeyId: string, sealed: ProxyCiphertext, aad: Uint8Array): Promise<Buffer>;
+  close(): void;
+}
+export interface KeyRequester extends Requester {
+  readonly kmsKeyArn: string;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+const isTlsError = (code: string): boolean =>
+  /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/.test(
+    code,
+  );
+
+const parseAnswer = (status: number, text: string): Members => {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    parsed = undefined;
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw new ProxyFault('response', `the proxy answered ${status} without a JSON object`);
+  const members = parsed as Members;
+  if (status === 200) return members;
+  const name = String(members.errorName);
+  const row = Object.hasOwn(proxyErrors, name) ? proxyErrors[name] : undefined;
+  if (row === undefined || row[0] !== status)
+    throw new ProxyFault('response', `the proxy answered ${status} with an error that does not belong to it`);
+  throw new ProxyFault(row[1], `the proxy answered ${status} ${name}`);
+};
+
+const bytesOf = (answer: Members, name: string, fits: (length: number) => boolean): Buffer => {
+  const value = answer[name];
+  const bytes = typeof value === 'string' ? parseBase64(value) : null;
+  if (bytes === null || !fits(bytes.length)) throw new ProxyFault('response', `${name} of the proxy's answer is wrong`);
+  return bytes;
+};
+
+export const openProxy = (
+  crypto: CloudCrypto,
+  {
+    address,
+    key,
+    ca,
+    region,
+    clock,
+  }: {
+    readonly address: ProxyAddress;
+    readonly key: AccessKey;
+    /** PEM of the authorities to trust; those of the system when absent. */
+    readonly ca: Buffer | undefined;
+    readonly region: string;
+    readonly clock: () => number;
+  },
+): ProxyClient => {
+  const agent = new Agent({ keepAlive: true, minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) });
+  const base = new URL(address.uriEndpoint);
+
+  const send = (path: string, body: Buffer, deadline: AbortSignal): Promise<Members> =>
+    new Promise((resolve, reject) => {
+      let connected = false;
+      const headers = signForProxy(crypto, key, { host: base.host, path, region, body }, clock());
+      const sent = request({
+        agent,
+        host: base.hostname.replace(/^\[|\]$/g, ''),
+        port: base.port === '' ? 443 : Number(base.port),
+        method: 'POST',
+        path,
+        headers,
+        signal: deadline,
+      });
+      const fail = (error: NodeJS.ErrnoException): void => {
+        // The proxy may have closed an idle connection just now: that is no fault of it.
+        if (sent.reusedSocket && error.code === 'ECONNRESET' && !deadline.aborted)
+          send(path, body, deadline).then(resolve, reject);
+        else if (deadline.aborted)
+          reject(
+            connected
+              ? new ProxyFault('timed-out', `the proxy did not answer within ${budgetMs} ms`)
+              : new ProxyFault('unreachable', `no connection to the proxy within ${budgetMs} ms`),
+          );
+        else {
+          const code = error.code ?? 'no code';
+          // HPE: Node's HTTP parser could not read what came.
+          const kind = isTlsError(code) ? 'tls' : code.startsWith('HPE_') ? 'response' : 'unreachable';
+          reject(new ProxyFault(kind, `the call of the proxy failed (${code})`));
+        }
+      };
+      sent.on('socket', (socket) => {
+        if (!socket.connecting) connected = true;
+        else
+          socket.once('connect', () => {
+            connected = true;
+          });
+      });
+      sent.on('error', fail);
+      sent.on('response', (answer) => {
+        const parts: Buffer[] = [];
+        let length = 0;
+        answer.on('error', fail);
+        answer.on('data', (part: Buffer) => {
+          length += part.length;
+          if (length <= maxAnswerBytes) parts.push(part);
+          else {
+            reject(new ProxyFault('response', 'the answer of the proxy is too long'));
+            sent.destroy();
+          }
+        });
+        answer.on('end', () => {
+          try {
+            resolve(parseAnswer(answer.statusCode ?? 0, Buffer.concat(parts).toString('utf8')));
+          } catch (error) {
+            reject(error);
+          }
+        });
+      });
+      sent.end(body);
+    });
+
+  const call = (operation: string, members: object): Promise<Members> =>
+    send(`${address.uriPath}${operation}`, Buffer.from(JSON.stringify(members)), AbortSignal.timeout(budgetMs));
+  const withAad = (aad: Uint8Array): object => (aad.length === 0 ? {} : { additionalAuthenticatedData: toBase64(aad) });
+
+  return {
+    health: async ({ kmsRequestId, kmsOperation }) => {
+      const answer = await call('/health', { requestMetadata: { kmsRequestId, kmsOperation } });
+      const details = answer.ekmFleetDetails;
+      if (
+        !Number.isInteger(answer.xksProxyFleetSize) ||
+        typeof answer.xksProxyVendor !== 'string' ||
+        typeof answer.xksProxyModel !== 'string' ||
+        typeof answer.ekmVendor !== 'string' ||
+        !Array.isArray(details) ||
+        details.length === 0
+      )
+        throw new ProxyFault('response', 'the answer to GetHealthStatus is incomplete');
+      if (details.every((each: Members | null) => each?.healthStatus === 'UNAVAILABLE'))
+        throw new ProxyFault('no-key-manager', 'every external key manager is unavailable');
+    },
+    checkKey: async (requestMetadata, xksKeyId) => {
+      const answer = await call(`/keys/${xksKeyId}/metadata`, { requestMetadata });
+      const { keySpec, keyUsage, keyStatus } = answer;
+      if (typeof keySpec !== 'string' || typeof keyStatus !== 'string' || !Array.isArray(keyUsage))
+        throw new ProxyFault('response', 'the answer to GetKeyMetadata is incomplete');
+      if (keySpec !== 'AES_256' || !keyUsage.includes('ENCRYPT') || !keyUsage.includes('DECRYPT'))
+        throw new ProxyFault('key-configuration', 'the external key is no AES-256 key for encryption and decryption');
+      if (keyStatus !== 'ENABLED') throw new ProxyFault('key-configuration', 'the external key is not enabled');
+    },
+    encrypt: async (requestMetadata, xksKeyId, plaintext, aad) => {
+      const answer = await call(`/keys/${xksKeyId}/encrypt`, {
+        requestMetadata,
+        plaintext: toBase64(plaintext),
+        encryptionAlgorithm: 'AES_GCM',
+        ciphertextDataIntegrityValueAlgorithm: 'SHA_256',
+        ...withAad(aad),
+      });
+      const sealed: ProxyCiphertext = {
+        ciphertext: bytesOf(answer, 'ciphertext', (length) => length === plaintext.length),
+        iv: bytesOf(answer, 'initializationVector', (length) => length === 12 || length === 16),
+        tag: bytesOf(answer, 'authenticationTag', (length) => length === 16),
+        metadata:
+          answer.ciphertextMetadata === undefined
+            ? Buffer.alloc(0)
+            : bytesOf(answer, 'ciphertextMetadata', (length) => length <= 20),
+      };
+      const stated = bytesOf(answer, 'ciphertextDataIntegrityValue', (length) => length === 32);
+      const hash = createHash('sha256');
+      for (const part of [aad, sealed.metadata, sealed.iv, sealed.ciphertext, sealed.tag]) hash.update(part);
+      if (!hash.digest().equals(stated))
+        throw new ProxyFault('response', 'ciphertextDataIntegrityValue does not fit the ciphertext');
+      return sealed;
+    },
+    decrypt: async (requestMetadata, xksKeyId, sealed, aad) => {
+      const answer = await call(`/keys/${xksKeyId}/decrypt`, {
+        requestMetadata,
+        ciphertext: toBase64(sealed.ciphertext),
+        initializationVector: toBase64(sealed.iv),
+        authenticationTag: toBase64(sealed.tag),
+        encryptionAlgorithm: 'AES_GCM',
+        ...(sealed.metadata.length === 0 ? {} : { ciphertextMetadata: toBase64(sealed.metadata) }),
+        ...withAad(aad),
+      });
+      return bytesOf(answer, 'plaintext', (length) => length === sealed.ciphertext.length);
+    },
+    close: () => agent.destroy(),
+  };
+};

@@ -1,0 +1,102 @@
+// The one secret member of a JSON body, read and written as bytes: `Plaintext` and `RawSecretAccessKey` of the KMS protocol
+// never become JavaScript strings, which nothing can wipe. What is left of a body is read by JSON.parse, where the member then
+// stands as blanks. Base64 is the standard alphabet, padded and canonical (RFC 4648 section 4).
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** The index behind a string that begins at `at`, or -1. */
+const endOfString = (body: Buffer, at: number): number => {
+  for (let index = at + 1; index < body.length; index += 1) {
+    if (body[index] === backslash) index += 1;
+    else if (body[index] === quote) return index + 1;
+  }
+  return -1;
+};
+
+const skipBlanks = (body: Buffer, at: number): number => {
+  let index = at;
+  while (index < body.length && (body[index] ?? 0) <= 0x20) index += 1;
+  return index;
+};
+
+/**
+ * Copies the characters of the string member `name` at this depth (1 = the outermost object) and blanks them in the body.
+ * Null when there is none; a second one or one with escapes other than `\/` is left to be refused by its reader.
+ */
+export const takeMember = (body: Buffer, name: string, depth: number): Buffer | null => {
+  const wanted = Buffer.from(`"${name}"`);
+  let level = 0;
+  for (let index = 0; index < body.length; index += 1) {
+    const byte = body[index];
+    if (byte === 0x7b || byte === 0x5b) level += 1;
+    else if (byte === 0x7d || byte === 0x5d) level -= 1;
+    else if (byte === quote) {
+      const end = endOfString(body, index);
+      if (end < 0) return null;
+      const colon = skipBlanks(body, end);
+      const from = skipBlanks(body, colon + 1);
+      const found = level === depth && body[colon] === 0x3a && body.subarray(index, end).equals(wanted);
+      if (found && body[from] === quote) {
+        const to = endOfString(body, from);
+        if (to < 0) return null;
+        const taken = Buffer.alloc(to - from - 2);
+        let length = 0;
+        for (let at = from + 1; at < to - 1; at += 1) {
+          if (body[at] === backslash && body[at + 1] === 0x2f) continue;
+          taken[length] = body[at] ?? 0;
+          length += 1;
+        }
+        body.fill(0x20, from + 1, to - 1);
+        return taken.subarray(0, length);
+      }
+      index = end - 1;
+    }
+  }
+  return null;
+};
+
+const alphabet = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
+const values = new Int8Array(256).fill(-1);
+for (const [value, character] of alphabet.entries()) values[character] = value;
+const padding = 0x3d;
+
+/** Bytes of Base64 characters; null when they are none. */
+export const decodeBase64 = (text: Uint8Array): Buffer | null => {
+  if (text.length % 4 !== 0) return null;
+  const pads = text.at(-1) !== padding ? 0 : text.at(-2) !== padding ? 1 : 2;
+  const bytes = Buffer.alloc((text.length / 4) * 3 - pads);
+  for (let at = 0, to = 0; at < text.length; at += 4) {
+    let group = 0;
+    for (let index = at; index < at + 4; index += 1) {
+      const value = index >= text.length - pads ? 0 : (values[text[index] ?? 0] ?? -1);
+      if (value < 0) return null;
+      group = (group << 6) | value;
+    }
+    for (const byte of [group >>> 16, (group >>> 8) & 0xff, group & 0xff]) {
+      if (to < bytes.length) bytes[to] = byte;
+      // Bits beyond the end must be zero: one text for one value.
+      else if (byte !== 0) return null;
+      to += 1;
+    }
+  }
+  return bytes;
+};
+
+/** An answer with its secret member: `{..., "name":"<Base64>"}`. The caller wipes it after it was sent. */
+export const writeWithSecret = (members: object, name: string, secret: Uint8Array): Buffer => {
+  const head = Buffer.from(`${JSON.stringify(members).slice(0, -1)},${JSON.stringify(name)}:"`);
+  const encoded = Math.ceil(secret.length / 3) * 4;
+  const answer = Buffer.alloc(head.length + encoded + 2, padding);
+  head.copy(answer);
+  let to = head.length;
+  for (let at = 0; at < secret.length; at += 3) {
+    const left = secret.length - at;
+    const group = ((secret[at] ?? 0) << 16) | ((secret[at + 1] ?? 0) << 8) | (secret[at + 2] ?? 0);
+    for (let index = 0; index < Math.min(4, left + 1); index += 1)
+      answer[to + index] = alphabet[(group >>> (18 - 6 * index)) & 0x3f] ?? 0;
+    to += 4;
+  }
+  answer.write('"}', to);
+  return answer;
+};

@@ -1,0 +1,91 @@
+// AWS Signature Version 4 on both sides of the cloud: checks what callers signed (service kms) and signs what goes to proxies
+// (service kms-xks-proxy). Secrets and signing keys stay in the addon. Left out: query-string signing, session tokens,
+// chunked payloads.
+
+import { createHash } from 'node:crypto';
+import type { CloudCrypto, KeyRef } from './crypto.ts';
+import { KmsException } from './exceptions.ts';
+
+export interface AccessKey {
+  readonly accessKeyId: string;
+  /** The secret access key's characters, a generic key. */
+  readonly secret: KeyRef;
+}
+
+const maxSkewMs = 5 * 60 * 1000;
+const shape =
+  /^AWS4-HMAC-SHA256 Credential=([^\s,/]{1,128})\/(\d{8})\/([a-z0-9-]{1,64})\/([a-z0-9-]{1,64})\/aws4_request, ?SignedHeaders=([a-z0-9;-]{1,1024}), ?Signature=([0-9a-f]{64})$/;
+const dateShape = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
+
+const amzDate = (now: number): string => new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+
+export interface CallerRequest {
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Uint8Array;
+}
+
+/** Throws the exception that the key service answers an unsigned or wrongly signed POST with. */
+export const verifyCaller = (crypto: CloudCrypto, key: AccessKey, request: CallerRequest, now: number): void => {
+  const { authorization } = request.headers;
+  if (authorization === undefined)
+    throw new KmsException('MissingAuthenticationTokenException', 'the request is not signed');
+  const match = shape.exec(String(authorization));
+  const date = String(request.headers['x-amz-date'] ?? '');
+  const time = Date.parse(date.replace(dateShape, '$1-$2-$3T$4:$5:$6Z'));
+  if (match === null || Number.isNaN(time))
+    throw new KmsException('IncompleteSignatureException', 'Authorization or X-Amz-Date is malformed');
+  const [, accessKeyId, scopeDate = '', region = '', service = '', list = '', signature = ''] = match;
+  const names = list.split(';');
+  if (accessKeyId !== key.accessKeyId)
+    throw new KmsException('UnrecognizedClientException', 'the access key id is unknown');
+  if (service !== 'kms' || date.slice(0, 8) !== scopeDate || Math.abs(now - time) > maxSkewMs)
+    throw new KmsException('InvalidSignatureException', 'the scope or the time of the signature does not fit');
+  for (const needed of ['host', 'x-amz-date', 'x-amz-target'])
+    if (!names.includes(needed)) throw new KmsException('IncompleteSignatureException', `${needed} is not signed`);
+  const headers = names.map((name) => {
+    const value = request.headers[name];
+    return `${name}:${(Array.isArray(value) ? value.join(',') : (value ?? '')).trim().replace(/ +/g, ' ')}\n`;
+  });
+  const head = `POST\n${request.target}\n\n${headers.join('')}\n${list}\n`;
+  const scope = `AWS4-HMAC-SHA256\n${date}\n${scopeDate}/${region}/kms/aws4_request\n`;
+  const signingKey = crypto.sigv4SigningKey(key.secret, scopeDate, region, 'kms');
+  try {
+    const stated = String(request.headers['x-amz-content-sha256'] ?? '');
+    if (!crypto.sigv4Verify(signingKey, head, request.body, scope, signature, stated))
+      throw new KmsException('InvalidSignatureException', 'the signature does not match');
+  } finally {
+    crypto.release(signingKey);
+  }
+};
+
+/** The headers of a signed POST to a proxy. */
+export const signForProxy = (
+  crypto: CloudCrypto,
+  key: AccessKey,
+  request: { readonly host: string; readonly path: string; readonly region: string; readonly body: Uint8Array },
+  now: number,
+): Record<string, string> => {
+  const date = amzDate(now);
+  const day = date.slice(0, 8);
+  const list = 'content-type;host;x-amz-date';
+  const payload = createHash('sha256').update(request.body).digest('hex');
+  const canonical = `POST\n${request.path}\n\ncontent-type:application/json\nhost:${request.host}\nx-amz-date:${date}\n\n${list}\n${payload}`;
+  const scope = `${day}/${request.region}/kms-xks-proxy/aws4_request`;
+  const hash = createHash('sha256').update(canonical).digest('hex');
+  const signature = Buffer.alloc(32);
+  const signingKey = crypto.sigv4SigningKey(key.secret, day, request.region, 'kms-xks-proxy');
+  try {
+    const text = Buffer.from(`AWS4-HMAC-SHA256\n${date}\n${scope}\n${hash}`);
+    crypto.mac(signingKey, { algorithm: 'hmac', digest: 'sha256' }, text, signature);
+  } finally {
+    crypto.release(signingKey);
+  }
+  return {
+    host: request.host,
+    'content-type': 'application/json',
+    'content-length': String(request.body.length),
+    'x-amz-date': date,
+    authorization: `AWS4-HMAC-SHA256 Credential=${key.accessKeyId}/${scope}, SignedHeaders=${list}, Signature=${signature.toString('hex')}`,
+  };
+};

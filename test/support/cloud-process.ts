@@ -1,0 +1,96 @@
+// The real `dke cloud` as a child process, on a free port, and a gate in front of a proxy that can be made to fail.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { commandPath } from './command.ts';
+
+export interface CloudProcess {
+  readonly url: string;
+  readonly child: ChildProcess;
+  readonly credentialsFile: string;
+  readonly certificateFile: string;
+  /** Everything it wrote to its standard error. */
+  log(): string;
+  stop(): Promise<number | null>;
+}
+
+export const startCloudProcess = async (folder: string, proxyCa: string): Promise<CloudProcess> => {
+  const args = ['cloud', '--data', join(folder, 'cloud'), '--port', '0', '--proxy-ca', proxyCa];
+  const child = spawn(process.execPath, [commandPath, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const kill = (): boolean => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const gone = once(child, 'exit').finally(() => process.off('exit', kill));
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  let url: string | undefined;
+  for await (const line of createInterface({ input: child.stdout }))
+    if (line.startsWith('listening on ')) {
+      url = line.slice('listening on '.length);
+      break;
+    }
+  if (url === undefined) throw new Error(`dke cloud ended: ${log}`);
+  child.stdout.resume();
+  return {
+    url,
+    child,
+    credentialsFile: join(folder, 'cloud/credentials'),
+    certificateFile: join(folder, 'cloud/tls.crt'),
+    log: () => log,
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill('SIGTERM');
+        await gone;
+      }
+      return child.exitCode;
+    },
+  };
+};
+
+export interface Gate {
+  readonly url: string;
+  /** Where new connections go: to a port, to nobody who ever answers, or nowhere. Those that are open end. */
+  lead(to: number | 'silence' | 'end'): void;
+  close(): Promise<void>;
+}
+
+/** A TCP listener on a port of its own that leads to another. */
+export const openGate = async (port: number): Promise<Gate> => {
+  let target: number | 'silence' | 'end' = port;
+  const sockets = new Set<Socket>();
+  const keep = (socket: Socket): void => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy()).once('close', () => sockets.delete(socket));
+  };
+  const server = createServer((socket) => {
+    keep(socket);
+    if (target === 'end') socket.destroy();
+    else if (typeof target === 'number') {
+      const onward = dial(target, '127.0.0.1');
+      keep(onward);
+      socket.pipe(onward).pipe(socket);
+      socket.once('close', () => onward.destroy());
+      onward.once('close', () => socket.destroy());
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const end = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    lead: (to) => {
+      target = to;
+      end();
+    },
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      end();
+      await closed;
+    },
+  };
+};
