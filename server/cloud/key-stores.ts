@@ -121,6 +121,14 @@ export const createKeyStores = ({
       if (key === undefined) throw invalid('XksProxyAuthenticationCredential is missing');
       try {
         const proxy = await openChecked(by, address, key);
+        // Another call may have taken them while the proxy was asked.
+        try {
+          requireFreeName(name);
+          requireFreeAddress(address);
+        } catch (error) {
+          proxy.close();
+          throw error;
+        }
         const id = `cks-${randomUUID().replaceAll('-', '').slice(0, 17)}`;
         stores.set(id, {
           id,

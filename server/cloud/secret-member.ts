@@ -21,8 +21,8 @@ const skipBlanks = (body: Buffer, at: number): number => {
 };
 
 /**
- * Copies the characters of the string member `name` at this depth (1 = the outermost object) and blanks them in the body.
- * Null when there is none; a second one or one with escapes other than `\/` is left to be refused by its reader.
+ * Copies the characters of the first string member `name` at this depth (1 = the outermost object) and blanks them in the
+ * body; null when there is none. Of escapes `\/` alone is resolved: the backslash of another is no character of a secret.
  */
 export const takeMember = (body: Buffer, name: string, depth: number): Buffer | null => {
   const wanted = Buffer.from(`"${name}"`);
