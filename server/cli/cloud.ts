@@ -12,6 +12,7 @@ interface CloudFlags {
   readonly host: string;
   readonly port: number;
   readonly proxyCa?: string;
+  readonly budget: number;
   readonly region: string;
   readonly account: string;
 }
@@ -20,6 +21,12 @@ const portNumber = (value: string): number => {
   const port = Number(value);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError('0 to 65535.');
   return port;
+};
+
+const milliseconds = (value: string): number => {
+  const ms = Number(value);
+  if (!Number.isInteger(ms) || ms < 1 || ms > 60_000) throw new InvalidArgumentError('1 to 60000.');
+  return ms;
 };
 
 const readCa = (path: string): Buffer => {
@@ -53,6 +60,7 @@ export const addCloud = (program: Command): void => {
       '--proxy-ca <file>',
       'PEM, the authority that proxies’ certificates come from; those of the system otherwise',
     )
+    .option('--budget <ms>', 'for a whole call to a proxy; the cloud gives 250', milliseconds, 250)
     .option(
       '--region <region>',
       'region of keys and signatures',
@@ -60,7 +68,7 @@ export const addCloud = (program: Command): void => {
       'us-east-1',
     )
     .option('--account <id>', 'account that owns the keys', shaped(/^\d{12}$/, '111122223333'), '111122223333')
-    .action(async ({ data, host, port, proxyCa, region, account }: CloudFlags) => {
+    .action(async ({ data, host, port, proxyCa, budget, region, account }: CloudFlags) => {
       const crypto = openCrypto();
       const files = openCloudFiles(crypto, data, [...new Set([host, '127.0.0.1', 'localhost'])]);
       const ended = new Promise<void>((resolve) => {
@@ -74,6 +82,7 @@ export const addCloud = (program: Command): void => {
         accessKey: files.accessKey,
         tls: files.tls,
         proxyCa: proxyCa === undefined ? undefined : readCa(proxyCa),
+        budgetMs: budget,
         complain: (line) => {
           process.stderr.write(`dke cloud: ${line}\n`);
         },

@@ -23,6 +23,8 @@ export interface CloudOptions {
   readonly tls: { readonly certificate: Buffer; readonly key: Buffer };
   /** PEM of the authorities that proxies' certificates come from; those of the system when absent. */
   readonly proxyCa: Buffer | undefined;
+  /** Milliseconds that a call to a proxy may take. */
+  readonly budgetMs: number;
   /** One line for each fault that is not the caller's. */
   readonly complain: (line: string) => void;
 }
@@ -114,7 +116,8 @@ export const startCloud = async (crypto: CloudCrypto, options: CloudOptions): Pr
   const stores = createKeyStores({
     crypto,
     clock,
-    open: (address, key) => openProxy(crypto, { address, key, ca: options.proxyCa, region, clock }),
+    open: (address, key) =>
+      openProxy(crypto, { address, key, ca: options.proxyCa, region, clock, budgetMs: options.budgetMs }),
     hasKeys: (storeId) => keys.inStore(storeId),
   });
   const keys = createKeys({
