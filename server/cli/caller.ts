@@ -4,8 +4,8 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import type { AnswerOf, RouteRow } from '../fronts/contract/api/row.ts';
-import { type ApiCall, type ApiClient, openClient } from './client.ts';
+import type { RouteRow } from '../fronts/contract/api/row.ts';
+import { type ApiClient, openClient } from './client.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile, reserveSecretFile } from './files.ts';
 import { type Output, type OutputFormat, openOutput } from './output.ts';
@@ -20,21 +20,21 @@ export interface GlobalOptions {
 
 export interface Caller {
   readonly output: Output;
-  readonly client: ApiClient;
-  call: ApiClient['call'];
+  readonly call: ApiClient['call'];
+  readonly bytes: ApiClient['bytes'];
   /** The identifier of what is named; an identifier goes through as it is. */
   resolve(kind: Nameable, text: string): Promise<string>;
 }
 
-/** Lists whose items bear an id and a name that people know them by. */
+/** Lists whose items bear an id and a name that people know them by, and the command that shows each. */
 const nameable = {
-  vault: apiRoutes.vaults.list,
-  key: apiRoutes.keys.list,
-  'TDE group': apiRoutes.tdeGroups.list,
-  'TDE application': apiRoutes.applications.list,
-  endpoint: apiRoutes.endpoints.list,
-  token: apiRoutes.tokens.list,
-} as const satisfies Record<string, RouteRow>;
+  vault: { row: apiRoutes.vaults.list, noun: 'vault' },
+  key: { row: apiRoutes.keys.list, noun: 'key' },
+  'TDE group': { row: apiRoutes.tdeGroups.list, noun: 'tde group' },
+  'TDE application': { row: apiRoutes.applications.list, noun: 'tde app' },
+  endpoint: { row: apiRoutes.endpoints.list, noun: 'endpoint' },
+  token: { row: apiRoutes.tokens.list, noun: 'token' },
+} as const satisfies Record<string, { readonly row: RouteRow; readonly noun: string }>;
 export type Nameable = keyof typeof nameable;
 
 interface Named {
@@ -81,7 +81,7 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
   const found: Named[] = [];
   let after: string | undefined;
   do {
-    const page = (await client.call(nameable[kind], { query: { limit: 1000, after } })) as {
+    const page = (await client.call(nameable[kind].row, { query: { limit: 1000, after } })) as {
       readonly items: readonly Named[];
       readonly next: string | null;
     };
@@ -89,7 +89,10 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
     after = page.next ?? undefined;
   } while (after !== undefined);
   const [only, ...others] = found;
-  if (only === undefined) throw new CommandError('not-found', `there is no ${kind} named ${name}`);
+  if (only === undefined)
+    throw new CommandError('not-found', `there is no ${kind} named ${name}`, {
+      hint: `dke ${nameable[kind].noun} list shows those that there are; case matters`,
+    });
   if (others.length > 0)
     throw new CommandError('config', `${found.length} are named ${name}`, {
       hint: `give one of the ids ${found.map(({ id }) => id).join(', ')}`,
@@ -113,8 +116,8 @@ export const openCaller = (options: GlobalOptions): Caller => {
     output: openOutput(options.output, (text) => {
       process.stdout.write(text);
     }),
-    client,
-    call: <R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<AnswerOf<R>> => client.call(row, input),
+    call: client.call,
+    bytes: client.bytes,
     resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
   };
 };
@@ -153,10 +156,10 @@ export interface SecretTarget {
 export interface SecretAnswer {
   /** What may be shown in any case. */
   readonly shown: object;
-  /** What is shown when no file is named. */
-  readonly secret: object;
-  /** What stands in the file. */
-  readonly file: string;
+  /** What is shown beside it when no file is named; the file itself when absent. */
+  readonly secret?: object;
+  /** What stands in the file. Bytes are wiped in the end. */
+  readonly file: string | Uint8Array;
 }
 
 /** Asks for something that is shown once, and shows it or writes it into the named file. */
@@ -173,6 +176,13 @@ export const showSecret = async (
     file?.discard();
     throw error;
   }
-  file?.write(answer.file);
-  output.record(file === undefined ? { ...answer.shown, ...answer.secret } : { ...answer.shown, file: out });
+  const { shown, secret, file: content } = answer;
+  try {
+    file?.write(content);
+    if (file !== undefined) output.record({ ...shown, file: out });
+    else if (secret !== undefined) output.record({ ...shown, ...secret });
+    else output.bytes(typeof content === 'string' ? Buffer.from(content) : content);
+  } finally {
+    if (typeof content !== 'string') content.fill(0);
+  }
 };

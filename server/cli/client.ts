@@ -15,6 +15,8 @@ export interface ApiClient {
   readonly url: string;
   /** The answer is the service's; an older or newer one may have other members. */
   call<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<AnswerOf<R>>;
+  /** The answer's bytes, for one that holds what may not become a string. The caller wipes them. */
+  bytes<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer>;
 }
 
 export interface ApiClientOptions {
@@ -77,10 +79,18 @@ const problemError = (status: number, text: string): CommandError => {
   }
 };
 
-export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): ApiClient => ({
-  url,
-  call: <R extends RouteRow>(row: R, input: ApiCall<R> = {}) =>
-    new Promise<AnswerOf<R>>((resolve, reject) => {
+const parse = <R extends RouteRow>(body: Buffer): AnswerOf<R> => {
+  const text = body.toString('utf8');
+  try {
+    return (text === '' ? undefined : JSON.parse(text)) as AnswerOf<R>;
+  } catch {
+    throw problemError(200, text);
+  }
+};
+
+export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): ApiClient => {
+  const bytes = <R extends RouteRow>(row: R, input: ApiCall<R> = {}): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
       const body = input.body === undefined ? undefined : JSON.stringify(input.body);
       const sent = request(
         new URL(pathOf(row, input), url),
@@ -103,18 +113,20 @@ export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): Api
           answer.on('error', (error) => reject(connectionError(url, error)));
           answer.on('end', () => {
             const status = answer.statusCode ?? 0;
-            const text = Buffer.concat(parts).toString('utf8');
-            if (status < 200 || status > 299) return reject(problemError(status, text));
-            try {
-              resolve((text === '' ? undefined : JSON.parse(text)) as AnswerOf<R>);
-            } catch {
-              reject(problemError(status, text));
-            }
+            const whole = Buffer.concat(parts);
+            for (const part of parts) part.fill(0);
+            if (status >= 200 && status <= 299) resolve(whole);
+            else reject(problemError(status, whole.toString('utf8')));
           });
         },
       );
       sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
       sent.on('error', (error) => reject(connectionError(url, error)));
       sent.end(body);
-    }),
-});
+    });
+  return {
+    url,
+    bytes,
+    call: async <R extends RouteRow>(row: R, input?: ApiCall<R>) => parse<R>(await bytes(row, input)),
+  };
+};

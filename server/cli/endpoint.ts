@@ -1,6 +1,8 @@
 // `dke endpoint`: key store endpoints, their credentials and their request log.
 
 import type { Command } from 'commander';
+import { takeMember } from '../base/secret-member.ts';
+import type { ProxyConfiguration } from '../fronts/contract/api/endpoints.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { action, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
 import { confirm } from './output.ts';
@@ -15,16 +17,15 @@ const addCredential = (endpoint: Command): void => {
       .command('add <endpoint>')
       .description('Adds a credential, shown this once, as the proxy configuration file that AWS KMS takes.'),
   ).action(
-    action<SecretTarget>(async ({ call, output, resolve }, options, endpoint) => {
+    action<SecretTarget>(async ({ bytes, output, resolve }, options, endpoint) => {
       const path = { id: await resolve('endpoint', endpoint) };
       await showSecret(output, options, async () => {
-        const file = await call(routes.addCredential, { path });
-        const { XksProxyUriPath, XksProxyAuthenticationCredential } = file;
-        return {
-          shown: { XksProxyUriPath, AccessKeyId: XksProxyAuthenticationCredential.AccessKeyId },
-          secret: file,
-          file: `${JSON.stringify(file, null, 2)}\n`,
-        };
+        const answer = await bytes(routes.addCredential, { path });
+        const file = Buffer.concat([answer, Buffer.from('\n')]);
+        takeMember(answer, 'RawSecretAccessKey', 2)?.fill(0);
+        const rest = JSON.parse(answer.toString('utf8')) as ProxyConfiguration;
+        const { XksProxyUriPath, XksProxyAuthenticationCredential: credential } = rest;
+        return { shown: { XksProxyUriPath, AccessKeyId: credential.AccessKeyId }, file };
       });
     }),
   );

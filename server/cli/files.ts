@@ -39,7 +39,7 @@ export const readSecretFile = (path: string): Buffer => {
 
 export interface ReservedFile {
   /** Writes it through to the disk and closes it. */
-  write(content: string): void;
+  write(content: string | Uint8Array): void;
   /** Closes it; a file that was made here goes away. */
   discard(): void;
 }

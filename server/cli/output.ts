@@ -15,6 +15,8 @@ export interface Output {
   record(value: object): void;
   /** A list: a table with a last line that tells how to go on, or the JSON. */
   list<T>(page: { readonly items: readonly T[]; readonly next?: string | null }, columns: Columns<T>): void;
+  /** Bytes as they are, whatever the format. */
+  bytes(content: Uint8Array): void;
   /** A remark for people; nothing with JSON. */
   say(line: string): void;
 }
@@ -52,8 +54,9 @@ export const formatTable = (rows: readonly (readonly string[])[]): string => {
     .join('\n');
 };
 
-export const openOutput = (format: OutputFormat, write: (text: string) => void): Output => ({
+export const openOutput = (format: OutputFormat, write: (text: string | Uint8Array) => void): Output => ({
   format,
+  bytes: write,
   record: (value) => {
     if (format === 'json') return write(`${JSON.stringify(value, null, 2)}\n`);
     write(`${formatTable(membersOf(value).map(([name, member]) => [name, printable(shown(member))]))}\n`);

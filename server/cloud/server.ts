@@ -5,13 +5,13 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { decodeBase64, takeMember, writeWithSecret } from '../base/secret-member.ts';
 import type { CloudCrypto } from './crypto.ts';
 import { exceptionStatus, KmsException } from './exceptions.ts';
 import type { Input } from './input.ts';
 import { createKeyStores, type KeyStores } from './key-stores.ts';
 import { type Answer, createKeys, type Keys } from './keys.ts';
 import { openProxy, type Requester } from './proxy.ts';
-import { decodeBase64, takeMember, writeWithSecret } from './secret-member.ts';
 import { type AccessKey, verifyCaller } from './sigv4.ts';
 
 export interface CloudOptions {

@@ -56,6 +56,10 @@ describe('the first start', () => {
     expect(mode('root.key')).toBe('400');
     expect(mode('tls.key')).toBe('600');
     expect(mode('dke.db')).toBe('600');
+    // While it runs: the database's side files hold what the database holds.
+    const names = readdirSync(server.dataDirectory);
+    expect(names).toContain('dke.db-wal');
+    for (const name of names) expect(statSync(join(server.dataDirectory, name)).mode & 0o077, name).toBe(0);
     expect(await get(server, '/health')).toEqual({ status: 200, body: '{"status":"healthy"}' });
     expect(await server.stop()).toBe(0);
   });

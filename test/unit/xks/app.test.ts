@@ -337,6 +337,24 @@ describe('the request log', () => {
     });
     expect(JSON.stringify(directory.records)).not.toContain(plaintext);
   });
+
+  test('has a caller that went away before its body was whole, and nobody is answered', async () => {
+    const gone = request({
+      host: '127.0.0.1',
+      port,
+      path: `${base}/health`,
+      method: 'POST',
+      ca: certificate,
+      agent: false,
+    });
+    gone.on('error', () => undefined);
+    gone.setHeader('Content-Length', 100);
+    gone.write('{');
+    await once(server, 'request');
+    gone.destroy();
+    await expect.poll(() => directory.records.at(-1)).toMatchObject({ status: 499, errorName: 'ConnectionClosed' });
+  });
+
   test('has refused requests too', async () => {
     await send('POST', `${base}/keys/Key-1/encrypt`, {}, '{}');
     expect(directory.records[0]).toMatchObject({

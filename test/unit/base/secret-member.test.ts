@@ -1,6 +1,6 @@
 // The secret member of a body: taken out as bytes, written as bytes, the same as JSON and Base64 would have it.
 import { expect, test } from 'vitest';
-import { decodeBase64, takeMember, writeWithSecret } from '../../../server/cloud/secret-member.ts';
+import { decodeBase64, takeMember, writeWithSecret } from '../../../server/base/secret-member.ts';
 
 test('a member is taken at its depth only, and its characters leave the body', () => {
   const body = Buffer.from(

@@ -1,6 +1,6 @@
-// The one secret member of a JSON body, read and written as bytes: `Plaintext` and `RawSecretAccessKey` of the KMS protocol
-// never become JavaScript strings, which nothing can wipe. What is left of a body is read by JSON.parse, where the member then
-// stands as blanks. Base64 is the standard alphabet, padded and canonical (RFC 4648 section 4).
+// The one secret member of a JSON body, read and written as bytes: `RawSecretAccessKey` of a proxy configuration file and
+// `Plaintext` of the KMS protocol never become JavaScript strings, which nothing can wipe. What is left of a body is read by
+// JSON.parse, where the member then stands as blanks. Base64 is the standard alphabet, padded and canonical (RFC 4648 section 4).
 
 const quote = 0x22;
 const backslash = 0x5c;

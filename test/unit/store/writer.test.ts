@@ -1,0 +1,31 @@
+// What a commit waits for: the disk, unless every unit in it may be lost.
+import { expect, test } from 'vitest';
+import { createWriter } from '../../../server/store/writer.ts';
+
+const nothing = async (): Promise<void> => undefined;
+
+test('a commit is durable when one of its units is, and only then', async () => {
+  const begun: boolean[] = [];
+  const writer = createWriter(
+    {
+      begin: async (durable) => {
+        begun.push(durable);
+      },
+      commit: nothing,
+      rollback: nothing,
+      savepoint: nothing,
+      releaseSavepoint: nothing,
+      rollbackToSavepoint: nothing,
+    },
+    (error) => error,
+  );
+  await writer.submit(nothing, false);
+  await writer.submit(nothing);
+  // Units that come while a commit is under way wait for it and share the next one.
+  let waiting: Promise<void>[] = [];
+  await writer.submit(async () => {
+    waiting = [writer.submit(nothing, false), writer.submit(nothing)];
+  }, false);
+  await Promise.all(waiting);
+  expect(begun).toEqual([false, true, false, true]);
+});
