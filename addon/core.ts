@@ -334,6 +334,16 @@ export interface Core {
   wrapData(wrapping: KeyRef, data: Uint8Array, padded: boolean): Buffer;
   unwrapData(wrapping: KeyRef, wrapped: Uint8Array, padded: boolean): Buffer;
 
+  // --- keys on their way to another host: HPKE (RFC 9180), base mode, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM ---
+  /** An ephemeral X25519 key pair: `release` ends it. */
+  generateHpkeKey(): KeyRef;
+  /** Its public key: 32 bytes. */
+  hpkePublicKey(key: KeyRef): Buffer;
+  /** A secret key's value, or a private key's PKCS#8, sealed to `recipient` (32 bytes): encapsulated key (32 bytes), then the ciphertext. */
+  hpkeSealKey(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, key: KeyRef): Buffer;
+  /** Opens it. Throws authentication-failed whatever is wrong with it. */
+  hpkeOpenKey(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array, kind: UnwrappedKind): KeyRef;
+
   // --- records and roots ------------------------------------------------------------------------------------------------
   /** Seals a secret or private key under a KEK: key record, format 1 (FORMAT.md). */
   sealRecord(kek: KeyRef, context: RecordContext, key: KeyRef): Buffer;

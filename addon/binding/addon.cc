@@ -22,6 +22,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   dke::RegisterKeys(env, exports);
   dke::RegisterCiphers(env, exports);
   dke::RegisterSignatures(env, exports);
+  dke::RegisterHpke(env, exports);
   dke::RegisterRecords(env, exports);
   dke::RegisterXks(env, exports);
   dke::RegisterFrameServer(env, exports);

@@ -30,6 +30,7 @@ void RegisterErrors(Napi::Env env, Napi::Object exports);
 void RegisterKeys(Napi::Env env, Napi::Object exports);
 void RegisterCiphers(Napi::Env env, Napi::Object exports);
 void RegisterSignatures(Napi::Env env, Napi::Object exports);
+void RegisterHpke(Napi::Env env, Napi::Object exports);
 void RegisterRecords(Napi::Env env, Napi::Object exports);
 void RegisterXks(Napi::Env env, Napi::Object exports);
 void RegisterFrameServer(Napi::Env env, Napi::Object exports);

@@ -187,13 +187,6 @@ napi_value RsaLater(const Arguments& arguments) {
   return promise;
 }
 
-// 'private' is for the private key that a PKCS#8 holds.
-UnwrappedKind ReadUnwrapped(const Arguments& arguments, size_t index) {
-  char text[24];
-  if (std::string_view(text, arguments.ShortText(arguments.at(index), text, sizeof text)) == "private") return std::nullopt;
-  return arguments.ReadKeyKind(index);
-}
-
 napi_value Wrap(const Arguments& arguments) {
   return arguments.ReturnBuffer(arguments.Unwrap(WrapKey(arguments.Key(0), arguments.Key(1), arguments.Boolean(2))));
 }

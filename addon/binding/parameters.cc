@@ -44,4 +44,10 @@ OaepParameters ReadOaep(const Arguments& arguments, size_t index) {
   return parameters;
 }
 
+UnwrappedKind ReadUnwrapped(const Arguments& arguments, size_t index) {
+  char text[24];
+  if (std::string_view(text, arguments.ShortText(arguments.at(index), text, sizeof text)) == "private") return std::nullopt;
+  return arguments.ReadKeyKind(index);
+}
+
 }  // namespace dke

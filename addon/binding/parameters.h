@@ -1,8 +1,9 @@
-// Parameters that several functions take (CipherParameters and OaepParameters in core.ts). Views on JavaScript's bytes: valid
+// Parameters that several functions take (CipherParameters, OaepParameters and UnwrappedKind in core.ts). Views on JavaScript's bytes: valid
 // during the call.
 #pragma once
 
 #include "../core/block_cipher.h"
+#include "../core/key_wrap.h"
 #include "../core/signature.h"
 #include "arguments.h"
 
@@ -10,5 +11,7 @@ namespace dke {
 
 CipherParameters ReadCipher(const Arguments& arguments, size_t index);
 OaepParameters ReadOaep(const Arguments& arguments, size_t index);
+// 'private' is for the private key that a PKCS#8 holds.
+UnwrappedKind ReadUnwrapped(const Arguments& arguments, size_t index);
 
 }  // namespace dke

@@ -64,8 +64,6 @@ Result<SecureBuffer> UnwrapData(KeyRef wrapping, const uint8_t* wrapped, size_t 
   return out;
 }
 
-namespace {
-
 Result<SecureBuffer> ValueToWrap(KeyRef ref) {
   KeyPtr key = FindKey(ref);
   if (key == nullptr) return BadKey();
@@ -74,14 +72,11 @@ Result<SecureBuffer> ValueToWrap(KeyRef ref) {
   return ExportKey(key);
 }
 
-// Bytes that are no such key are told apart from a wrong wrapping by nobody.
 Result<KeyRef> AddUnwrapped(SecureBuffer value, UnwrappedKind kind) {
   Result<KeyRef> key = kind.has_value() ? AddSecretKey(*kind, std::move(value)) : ImportPrivateKey(value.data(), value.size());
   if (!key.ok() && key.status().code() == Code::kBadArgument) return AuthenticationFailed();
   return key;
 }
-
-}  // namespace
 
 Result<std::vector<uint8_t>> WrapKey(KeyRef wrapping, KeyRef ref, bool padded) {
   Result<SecureBuffer> value = ValueToWrap(ref);

@@ -21,6 +21,10 @@ Result<KeyRef> UnwrapKeyCipher(KeyRef wrapping, const CipherParameters& paramete
 Result<std::vector<uint8_t>> WrapKeyOaep(KeyRef wrapping, const OaepParameters& parameters, KeyRef key);
 Result<KeyRef> UnwrapKeyOaep(KeyRef wrapping, const OaepParameters& parameters, const uint8_t* wrapped, size_t length,
                              UnwrappedKind kind);
+// The two ends of every wrapping: the bytes that travel (never a KEK's), and the key they become. Bytes that are no such key are
+// told apart from a wrong wrapping by nobody: both are kAuthenticationFailed.
+Result<SecureBuffer> ValueToWrap(KeyRef key);
+Result<KeyRef> AddUnwrapped(SecureBuffer value, UnwrappedKind kind);
 Result<std::vector<uint8_t>> WrapData(KeyRef wrapping, const uint8_t* data, size_t length, bool padded);
 Result<SecureBuffer> UnwrapData(KeyRef wrapping, const uint8_t* wrapped, size_t length, bool padded);
 

@@ -114,6 +114,7 @@ const canary = async (): Promise<void> => {
     class: 'c',
     attributes: block,
   };
+  const own = core.generateHpkeKey();
   for (let round = 0; round < 50; round++) {
     core.cipher(aes, 'encrypt', { algorithm: 'aes-gcm', iv: block.subarray(0, 12), tagLength: 16 }, block, out);
     core.cipher(aes, 'decrypt', { algorithm: 'aes-cbc', iv: block.subarray(0, 16) }, block, out);
@@ -123,12 +124,21 @@ const canary = async (): Promise<void> => {
     core.release(core.hkdf(generic, 'sha256', block, block, 'aes', 32));
     for (const key of [aes, generic, edwards])
       core.release(core.openRecord(kek, context, core.sealRecord(kek, context, key)));
+    for (const [key, kind] of [
+      [aes, 'aes'],
+      [generic, 'generic'],
+      [edwards, 'private'],
+    ] as const)
+      core.release(
+        core.hpkeOpenKey(own, block, block, core.hpkeSealKey(core.hpkePublicKey(own), block, block, key), kind),
+      );
     core.wrapKey(aes, generic, true);
     core.sign(edwards, { algorithm: 'ed25519' }, block);
     try {
       core.openRecord(kek, context, Buffer.alloc(171));
     } catch {}
   }
+  core.release(own);
   core.xksEncrypt(body, aes, 1, block.subarray(0, 32));
   const again = take(5, (secret) => core.importSecret('generic', secret));
   core.checkValue(again);

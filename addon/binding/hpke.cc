@@ -1,0 +1,44 @@
+// Keys on their way to another host (Core in core.ts: "HPKE").
+#include "../core/hpke.h"
+
+#include "arguments.h"
+#include "parameters.h"
+
+namespace dke {
+namespace {
+
+HpkeContext ReadContext(const Arguments& arguments, size_t info_index) {
+  const Bytes info = arguments.ReadBytes(info_index);
+  const Bytes aad = arguments.ReadBytes(info_index + 1);
+  return {info.data, info.size, aad.data, aad.size};
+}
+
+napi_value Generate(const Arguments& arguments) {
+  return arguments.ReturnNumber(static_cast<double>(arguments.Unwrap(GenerateHpkeKey())));
+}
+
+napi_value PublicKey(const Arguments& arguments) { return arguments.ReturnBuffer(arguments.Unwrap(HpkePublicKey(arguments.Key(0)))); }
+
+napi_value Seal(const Arguments& arguments) {
+  const Bytes recipient = arguments.ReadBytes(0);
+  return arguments.ReturnBuffer(
+      arguments.Unwrap(HpkeSealKey(recipient.data, recipient.size, ReadContext(arguments, 1), arguments.Key(3))));
+}
+
+napi_value Open(const Arguments& arguments) {
+  const Bytes sealed = arguments.ReadBytes(3);
+  const KeyRef key = arguments.Unwrap(
+      HpkeOpenKey(arguments.Key(0), ReadContext(arguments, 1), sealed.data, sealed.size, ReadUnwrapped(arguments, 4)));
+  return arguments.ReturnNumber(static_cast<double>(key));
+}
+
+}  // namespace
+
+void RegisterHpke(Napi::Env env, Napi::Object exports) {
+  Define<Generate>(env, exports, "generateHpkeKey");
+  Define<PublicKey>(env, exports, "hpkePublicKey");
+  Define<Seal>(env, exports, "hpkeSealKey");
+  Define<Open>(env, exports, "hpkeOpenKey");
+}
+
+}  // namespace dke
