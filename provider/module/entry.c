@@ -45,14 +45,14 @@ CK_RV C_Finalize(CK_VOID_PTR reserved) {
   return reserved == NULL ? call_finalize() : CKR_ARGUMENTS_BAD;
 }
 
-CK_RV C_GetInfo(CK_INFO_PTR to) {
+static CK_RV get_info(CK_INFO_PTR to, CK_VERSION version) {
   const CK_RV rv = call_ready();
   CK_INFO info;
 
   if (rv != CKR_OK) return rv;
   if (to == NULL) return CKR_ARGUMENTS_BAD;
   memset(&info, 0, sizeof info);
-  info.cryptokiVersion = (CK_VERSION){2, 40};
+  info.cryptokiVersion = version;
   info.libraryVersion = (CK_VERSION){DKE_VERSION_MAJOR, DKE_VERSION_MINOR};
   set_text(info.manufacturerID, sizeof info.manufacturerID, "DKE");
   set_text(info.libraryDescription, sizeof info.libraryDescription,
@@ -61,31 +61,53 @@ CK_RV C_GetInfo(CK_INFO_PTR to) {
   return CKR_OK;
 }
 
+/* The standard wants the version of the list that a caller uses to be the one that C_GetInfo tells it, so each list has a
+ * C_GetInfo of its own. */
+CK_RV C_GetInfo(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){2, 40}); }
+static CK_RV get_info_3_0(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){3, 0}); }
+static CK_RV get_info_3_2(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){3, 2}); }
+
 /* --- function lists and interfaces -------------------------------------------------------------------------------------- */
 
+/* pkcs11f.h names the functions in order, C_GetInfo among them: the name of the member stays, what is in it differs. */
+#define FUNCTION(name) .name = name,
 #define CK_PKCS11_FUNCTION_INFO(name) .name = name,
-static const CK_FUNCTION_LIST functions_2 = {
+static const CK_FUNCTION_LIST functions_2_40 = {
     .version = {2, 40},
 #include <pkcs11f.h>
 };
-static const CK_FUNCTION_LIST_3_0 functions_3 = {
+#undef CK_PKCS11_FUNCTION_INFO
+#define CK_PKCS11_FUNCTION_INFO(name) .name = name,
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static const CK_FUNCTION_LIST_3_0 functions_3_0 = {
     .version = {3, 0},
 #include <pkcs11f.h>
-#define DKE_FUNCTION_3_0(name) .name = name,
-    DKE_FUNCTIONS_3_0
+    DKE_FUNCTIONS_3_0(FUNCTION)
+    .C_GetInfo = get_info_3_0,
 };
+static const CK_FUNCTION_LIST_3_2 functions_3_2 = {
+    .version = {3, 2},
+#include <pkcs11f.h>
+    DKE_FUNCTIONS_3_0(FUNCTION)
+    DKE_FUNCTIONS_3_2(FUNCTION)
+    .C_GetInfo = get_info_3_2,
+};
+#pragma GCC diagnostic pop
 #undef CK_PKCS11_FUNCTION_INFO
 
-/* 3.0: the first one is the default. CKF_INTERFACE_FORK_SAFE is not claimed: a child has to initialise itself. The
- * standard's types have no const, but these tables are written by nobody. */
+/* The first one is the default, for a caller that names no version: 3.0, which every caller of C_GetInterface knows. What 3.2
+ * adds answers CKR_FUNCTION_NOT_SUPPORTED, so that a caller who does not ask for it misses nothing. CKF_INTERFACE_FORK_SAFE is not
+ * claimed: a child has to initialise itself. The standard's types have no const, but these tables are written by nobody. */
 static const CK_INTERFACE interfaces[] = {
-    {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3, 0},
-    {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_2, 0},
+    {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_0, 0},
+    {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_2, 0},
+    {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_2_40, 0},
 };
 enum { INTERFACES = sizeof interfaces / sizeof *interfaces };
 
 CK_RV C_GetFunctionList(CK_FUNCTION_LIST_PTR_PTR to) {
-  const CK_FUNCTION_LIST *list = &functions_2;
+  const CK_FUNCTION_LIST *list = &functions_2_40;
 
   if (to == NULL) return CKR_ARGUMENTS_BAD;
   memcpy(to, &list, sizeof list);

@@ -177,36 +177,53 @@ export const calls = {
 } as const satisfies Record<`C_${string}`, Call>;
 
 /**
- * 3.0's message-based functions (5.9 to 5.13 there). Their parameter is a structure of pointers that the token writes back
- * through, which the wire has no form for; no mechanism of ours is message-based, so the library answers
- * CKR_FUNCTION_NOT_SUPPORTED. Only the C signature is declared: the types after hSession.
+ * Functions that have a place in the lists of 3.0 and 3.2 and that this token does not carry: the library answers
+ * CKR_FUNCTION_NOT_SUPPORTED. Only the C signature is declared: the types after hSession. The order is that of the lists.
  */
 const parameter = ['CK_VOID_PTR', 'CK_ULONG'] as const;
 const input = ['CK_BYTE_PTR', 'CK_ULONG'] as const;
 const output = ['CK_BYTE_PTR', 'CK_ULONG_PTR'] as const;
 const start = ['CK_MECHANISM_PTR', 'CK_OBJECT_HANDLE'] as const;
-export const messageCalls = {
-  C_MessageEncryptInit: start,
-  C_EncryptMessage: [...parameter, ...input, ...input, ...output],
-  C_EncryptMessageBegin: [...parameter, ...input],
-  C_EncryptMessageNext: [...parameter, ...input, ...output, 'CK_FLAGS'],
-  C_MessageEncryptFinal: [],
-  C_MessageDecryptInit: start,
-  C_DecryptMessage: [...parameter, ...input, ...input, ...output],
-  C_DecryptMessageBegin: [...parameter, ...input],
-  C_DecryptMessageNext: [...parameter, ...input, ...output, 'CK_FLAGS'],
-  C_MessageDecryptFinal: [],
-  C_MessageSignInit: start,
-  C_SignMessage: [...parameter, ...input, ...output],
-  C_SignMessageBegin: parameter,
-  C_SignMessageNext: [...parameter, ...input, ...output],
-  C_MessageSignFinal: [],
-  C_MessageVerifyInit: start,
-  C_VerifyMessage: [...parameter, ...input, ...input],
-  C_VerifyMessageBegin: parameter,
-  C_VerifyMessageNext: [...parameter, ...input, ...input],
-  C_MessageVerifyFinal: [],
-} as const satisfies Record<`C_${string}`, readonly string[]>;
+const attributes = ['CK_ATTRIBUTE_PTR', 'CK_ULONG'] as const;
+const made = 'CK_OBJECT_HANDLE_PTR';
+const named = 'CK_UTF8CHAR_PTR';
+export const stubs = {
+  C_MessageEncryptInit: { since: '3.0', types: start },
+  C_EncryptMessage: { since: '3.0', types: [...parameter, ...input, ...input, ...output] },
+  C_EncryptMessageBegin: { since: '3.0', types: [...parameter, ...input] },
+  C_EncryptMessageNext: { since: '3.0', types: [...parameter, ...input, ...output, 'CK_FLAGS'] },
+  C_MessageEncryptFinal: { since: '3.0', types: [] },
+  C_MessageDecryptInit: { since: '3.0', types: start },
+  C_DecryptMessage: { since: '3.0', types: [...parameter, ...input, ...input, ...output] },
+  C_DecryptMessageBegin: { since: '3.0', types: [...parameter, ...input] },
+  C_DecryptMessageNext: { since: '3.0', types: [...parameter, ...input, ...output, 'CK_FLAGS'] },
+  C_MessageDecryptFinal: { since: '3.0', types: [] },
+  // No mechanism of ours signs or verifies message by message.
+  C_MessageSignInit: { since: '3.0', types: start },
+  C_SignMessage: { since: '3.0', types: [...parameter, ...input, ...output] },
+  C_SignMessageBegin: { since: '3.0', types: parameter },
+  C_SignMessageNext: { since: '3.0', types: [...parameter, ...input, ...output] },
+  C_MessageSignFinal: { since: '3.0', types: [] },
+  C_MessageVerifyInit: { since: '3.0', types: start },
+  C_VerifyMessage: { since: '3.0', types: [...parameter, ...input, ...input] },
+  C_VerifyMessageBegin: { since: '3.0', types: parameter },
+  C_VerifyMessageNext: { since: '3.0', types: [...parameter, ...input, ...input] },
+  C_MessageVerifyFinal: { since: '3.0', types: [] },
+  // Nor has it KEMs, signatures that are known before their data, validation, calls that go on in the background, or wrapping
+  // with associated data.
+  C_EncapsulateKey: { since: '3.2', types: [...start, ...attributes, ...output, made] },
+  C_DecapsulateKey: { since: '3.2', types: [...start, ...attributes, ...input, made] },
+  C_VerifySignatureInit: { since: '3.2', types: [...start, ...input] },
+  C_VerifySignature: { since: '3.2', types: input },
+  C_VerifySignatureUpdate: { since: '3.2', types: input },
+  C_VerifySignatureFinal: { since: '3.2', types: [] },
+  C_GetSessionValidationFlags: { since: '3.2', types: ['CK_SESSION_VALIDATION_FLAGS_TYPE', 'CK_FLAGS *'] },
+  C_AsyncComplete: { since: '3.2', types: [named, 'CK_ASYNC_DATA *'] },
+  C_AsyncGetID: { since: '3.2', types: [named, 'CK_ULONG_PTR'] },
+  C_AsyncJoin: { since: '3.2', types: [named, 'CK_ULONG', ...input] },
+  C_WrapKeyAuthenticated: { since: '3.2', types: [...start, 'CK_OBJECT_HANDLE', ...input, ...output] },
+  C_UnwrapKeyAuthenticated: { since: '3.2', types: [...start, ...input, ...attributes, ...input, made] },
+} as const satisfies Record<`C_${string}`, { readonly since: '3.0' | '3.2'; readonly types: readonly string[] }>;
 
 type Calls = typeof calls;
 

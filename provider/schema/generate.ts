@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signatures } from '../client/codec.ts';
 import { attributes } from './attributes.ts';
-import { calls, messageCalls } from './calls.ts';
+import { calls, stubs } from './calls.ts';
 import { mechanisms } from './mechanisms.ts';
 import { structs } from './structs.ts';
 import type { Arg, Call, OperationKind } from './types.ts';
@@ -81,7 +81,7 @@ const parameters = ({ kind, name, c }: Arg): readonly (readonly [string, string]
 const declaration = (name: string, pairs: readonly (readonly [string, string])[]): string =>
   `CK_RV ${name}(${pairs.map(([type, id]) => `${type} ${id}`).join(', ')})`;
 const declare = (name: string, row: Call): string => declaration(name, row.args.flatMap(parameters));
-const messageParameters = (types: readonly string[]): readonly (readonly [string, string])[] =>
+const stubParameters = (types: readonly string[]): readonly (readonly [string, string])[] =>
   ['CK_SESSION_HANDLE', ...types].map((type, i) => [type, `argument_${i}`] as const);
 
 // --- entries --------------------------------------------------------------------------------------------------------
@@ -180,9 +180,9 @@ const entries = (): string => {
       .filter(([name]) => (used as ReadonlySet<string>).has(name))
       .map(([name, fields]) => getter(name, fields)),
     ...generated.map(entry),
-    '/* 3.0, message-based: the token has no such mechanism. */\n',
-    ...Object.entries(messageCalls).map(([name, types]) => {
-      const pairs = messageParameters(types);
+    '/* In the lists of 3.0 and 3.2, and not carried. */\n',
+    ...Object.entries(stubs).map(([name, { types }]) => {
+      const pairs = stubParameters(types);
       return [
         `${declaration(name, pairs)} {`,
         ...pairs.map(([, id]) => `  (void)${id};`),
@@ -291,16 +291,37 @@ const tables = (): string =>
     '',
   ].join('\n');
 
-// --- 3.0's interface ------------------------------------------------------------------------------------------------
+// --- the interfaces of 3.0 and 3.2 ----------------------------------------------------------------------------------
 
-const newCalls = (): readonly (readonly [string, string])[] => [
-  ...rows.filter(([, row]) => row.since === '3.0').map(([name, row]) => [name, declare(name, row)] as const),
-  ...Object.entries(messageCalls).map(([name, types]) => [name, declaration(name, messageParameters(types))] as const),
+type Addition = readonly [name: string, signature: string];
+/** What a version added, in the order of its list. */
+const additions = (since: '3.0' | '3.2'): readonly Addition[] => [
+  ...rows.filter(([, row]) => row.since === since).map(([name, row]) => [name, declare(name, row)] as const),
+  ...Object.entries(stubs)
+    .filter(([, stub]) => stub.since === since)
+    .map(([name, { types }]) => [name, declaration(name, stubParameters(types))] as const),
 ];
 
-const interfaceHeader = (): string =>
-  [
-    opening('What 3.0 added to pkcs11.h 2.40.'),
+const members = (all: readonly Addition[]): readonly string[] =>
+  all.map(([name, signature]) => `  ${signature.replace(name, `(*${name})`)};`);
+
+const listStruct = (name: string, all: readonly Addition[]): readonly string[] => [
+  `typedef struct ${name} {`,
+  '  CK_VERSION version;',
+  '#define CK_PKCS11_FUNCTION_INFO(name) CK_##name name;',
+  '#include <pkcs11f.h>',
+  '#undef CK_PKCS11_FUNCTION_INFO',
+  ...members(all),
+  `} ${name};\n`,
+];
+
+const listMacro = (name: string, all: readonly Addition[]): string =>
+  [`#define ${name}(DKE_FUNCTION) \\`, all.map(([each]) => `  DKE_FUNCTION(${each})`).join(' \\\n'), ''].join('\n');
+
+const interfaceHeader = (): string => {
+  const [in30, in32] = [additions('3.0'), additions('3.2')];
+  return [
+    opening('What 3.0 and 3.2 added to pkcs11.h 2.40.'),
     '#ifndef DKE_INTERFACE_H',
     '#define DKE_INTERFACE_H\n',
     'typedef struct CK_INTERFACE {',
@@ -310,23 +331,24 @@ const interfaceHeader = (): string =>
     '} CK_INTERFACE;',
     'typedef CK_INTERFACE *CK_INTERFACE_PTR;',
     'typedef CK_INTERFACE_PTR *CK_INTERFACE_PTR_PTR;\n',
-    ...newCalls().map(([, signature]) => `extern ${signature};`),
+    'typedef CK_ULONG CK_SESSION_VALIDATION_FLAGS_TYPE;',
+    'typedef struct CK_ASYNC_DATA {',
+    '  CK_ULONG ulVersion;',
+    '  CK_BYTE_PTR pValue;',
+    '  CK_ULONG ulValue;',
+    '  CK_OBJECT_HANDLE hObject;',
+    '  CK_OBJECT_HANDLE hAdditionalObject;',
+    '} CK_ASYNC_DATA;\n',
+    ...[...in30, ...in32].map(([, signature]) => `extern ${signature};`),
     '',
-    'typedef struct CK_FUNCTION_LIST_3_0 {',
-    '  CK_VERSION version;',
-    '#define CK_PKCS11_FUNCTION_INFO(name) CK_##name name;',
-    '#include <pkcs11f.h>',
-    '#undef CK_PKCS11_FUNCTION_INFO',
-    ...newCalls().map(([name, signature]) => `  ${signature.replace(name, `(*${name})`)};`),
-    '} CK_FUNCTION_LIST_3_0;\n',
-    '#define DKE_FUNCTIONS_3_0 \\',
-    newCalls()
-      .map(([name]) => `  DKE_FUNCTION_3_0(${name})`)
-      .join(' \\\n'),
-    '',
+    ...listStruct('CK_FUNCTION_LIST_3_0', in30),
+    ...listStruct('CK_FUNCTION_LIST_3_2', [...in30, ...in32]),
+    listMacro('DKE_FUNCTIONS_3_0', in30),
+    listMacro('DKE_FUNCTIONS_3_2', in32),
     '#endif',
     '',
   ].join('\n');
+};
 
 // --- the protocol page ------------------------------------------------------------------------------------------------
 

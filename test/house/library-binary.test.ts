@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { calls, messageCalls } from '../../provider/schema/calls.ts';
+import { calls, stubs } from '../../provider/schema/calls.ts';
 
 const folder = join(import.meta.dirname, '..', '..', 'build', 'provider', '1.0');
 const library = join(folder, 'libdke_pkcs11.so');
@@ -16,7 +16,7 @@ const newest = [2, 17] as const;
 describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
   test('exports the functions of Cryptoki and nothing else', () => {
     const names = lines(run('nm', '-D', '--defined-only', library)).map((line) => line.split(' ').at(-1));
-    expect(names.sort()).toEqual([...Object.keys(calls), ...Object.keys(messageCalls)].sort());
+    expect(names.sort()).toEqual([...Object.keys(calls), ...Object.keys(stubs)].sort());
   });
 
   test('needs the C library and nothing else', () => {

@@ -797,7 +797,7 @@ CK_RV C_GenerateRandom(CK_SESSION_HANDLE session, CK_BYTE_PTR random, CK_ULONG r
   return call_end(&call);
 }
 
-/* 3.0, message-based: the token has no such mechanism. */
+/* In the lists of 3.0 and 3.2, and not carried. */
 
 CK_RV C_MessageEncryptInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2) {
   (void)argument_0;
@@ -989,6 +989,126 @@ CK_RV C_VerifyMessageNext(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, 
 
 CK_RV C_MessageVerifyFinal(CK_SESSION_HANDLE argument_0) {
   (void)argument_0;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_EncapsulateKey(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2, CK_ATTRIBUTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6, CK_OBJECT_HANDLE_PTR argument_7) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  (void)argument_3;
+  (void)argument_4;
+  (void)argument_5;
+  (void)argument_6;
+  (void)argument_7;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_DecapsulateKey(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2, CK_ATTRIBUTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG argument_6, CK_OBJECT_HANDLE_PTR argument_7) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  (void)argument_3;
+  (void)argument_4;
+  (void)argument_5;
+  (void)argument_6;
+  (void)argument_7;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_VerifySignatureInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  (void)argument_3;
+  (void)argument_4;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_VerifySignature(CK_SESSION_HANDLE argument_0, CK_BYTE_PTR argument_1, CK_ULONG argument_2) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_VerifySignatureUpdate(CK_SESSION_HANDLE argument_0, CK_BYTE_PTR argument_1, CK_ULONG argument_2) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_VerifySignatureFinal(CK_SESSION_HANDLE argument_0) {
+  (void)argument_0;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_GetSessionValidationFlags(CK_SESSION_HANDLE argument_0, CK_SESSION_VALIDATION_FLAGS_TYPE argument_1, CK_FLAGS * argument_2) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_AsyncComplete(CK_SESSION_HANDLE argument_0, CK_UTF8CHAR_PTR argument_1, CK_ASYNC_DATA * argument_2) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_AsyncGetID(CK_SESSION_HANDLE argument_0, CK_UTF8CHAR_PTR argument_1, CK_ULONG_PTR argument_2) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_AsyncJoin(CK_SESSION_HANDLE argument_0, CK_UTF8CHAR_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  (void)argument_3;
+  (void)argument_4;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_WrapKeyAuthenticated(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2, CK_OBJECT_HANDLE argument_3, CK_BYTE_PTR argument_4, CK_ULONG argument_5, CK_BYTE_PTR argument_6, CK_ULONG_PTR argument_7) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  (void)argument_3;
+  (void)argument_4;
+  (void)argument_5;
+  (void)argument_6;
+  (void)argument_7;
+  const CK_RV rv = call_ready();
+  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
+}
+
+CK_RV C_UnwrapKeyAuthenticated(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_ATTRIBUTE_PTR argument_5, CK_ULONG argument_6, CK_BYTE_PTR argument_7, CK_ULONG argument_8, CK_OBJECT_HANDLE_PTR argument_9) {
+  (void)argument_0;
+  (void)argument_1;
+  (void)argument_2;
+  (void)argument_3;
+  (void)argument_4;
+  (void)argument_5;
+  (void)argument_6;
+  (void)argument_7;
+  (void)argument_8;
+  (void)argument_9;
   const CK_RV rv = call_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }

@@ -145,8 +145,6 @@ static void null_pointers_and_absurd_counts_are_errors(void **state) {
   assert_int_equal(C_GenerateKey(session, &mechanism, NULL, 0, NULL), CKR_MECHANISM_PARAM_INVALID);
   assert_int_equal(C_GetInfo(NULL), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_GetFunctionList(NULL), CKR_ARGUMENTS_BAD);
-  assert_int_equal(C_GetInterfaceList(NULL, NULL), CKR_ARGUMENTS_BAD);
-  assert_int_equal(C_GetInterface(NULL, NULL, NULL, 0), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_Login(session, CKU_USER, NULL, 4), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_InitToken(0, NULL, 0, NULL), CKR_ARGUMENTS_BAD);
 }
@@ -162,24 +160,6 @@ static void misaligned_pointers_are_written_bytewise(void **state) {
   assert_int_equal(session, 17);
   assert_int_equal(memory.bytes[2], 0xee);
   assert_int_equal(memory.bytes[3 + sizeof session], 0xee);
-}
-
-static void interfaces_are_found_by_name_and_version(void **state) {
-  CK_INTERFACE list[2];
-  CK_INTERFACE_PTR interface;
-  CK_ULONG count = 1;
-  CK_VERSION version = {2, 40};
-  (void)state;
-
-  assert_int_equal(C_GetInterfaceList(list, &count), CKR_BUFFER_TOO_SMALL);
-  assert_int_equal(count, 2);
-  assert_int_equal(C_GetInterfaceList(list, &count), CKR_OK);
-  assert_int_equal(C_GetInterface(NULL, NULL, &interface, 0), CKR_OK);
-  assert_int_equal(((CK_VERSION *)interface->pFunctionList)->major, 3);
-  assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) "PKCS 11", &version, &interface, 0), CKR_OK);
-  assert_int_equal(((CK_VERSION *)interface->pFunctionList)->major, 2);
-  assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) "other", NULL, &interface, 0), CKR_FUNCTION_FAILED);
-  assert_int_equal(C_GetInterface(NULL, NULL, &interface, 1 /* fork safe */), CKR_FUNCTION_FAILED);
 }
 
 static void an_unanswered_call_ends_with_the_deadline_and_the_next_one_works(void **state) {
@@ -360,7 +340,6 @@ int main(void) {
       WITH(output_lengths_follow_the_standard),
       WITH(null_pointers_and_absurd_counts_are_errors),
       WITH(misaligned_pointers_are_written_bytewise),
-      WITH(interfaces_are_found_by_name_and_version),
       WITH(an_unanswered_call_ends_with_the_deadline_and_the_next_one_works),
       WITH(an_init_that_was_carried_out_too_late_is_ended_by_the_next_one),
       WITH(a_lost_agent_is_found_again_with_sessions_login_and_init),
