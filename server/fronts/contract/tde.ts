@@ -48,6 +48,8 @@ export interface TokenObject {
   readonly private: boolean;
   /** Base64: first 3 bytes, as PKCS#11 computes it; null for data objects. */
   readonly checkValue: string | null;
+  /** Base64 of the SubjectPublicKeyInfo (RFC 5280) of a public key, and of a private key's public half; null otherwise. */
+  readonly publicKey: string | null;
   /** Base64 of the agent's encoding of every other attribute. */
   readonly attributes: string;
   /** RFC 3339. */
@@ -82,6 +84,10 @@ export type CreateObject = Pick<
   | 'attributes'
 >;
 
+/** The names of the core's digests. */
+export type DigestName = 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512';
+
+/** A cipher of AES. Byte values are Base64, `tagLength` is in bytes. */
 export type CipherHead =
   | { readonly mode: 'ecb' }
   | { readonly mode: 'cbc'; readonly iv: string }
@@ -89,9 +95,73 @@ export type CipherHead =
   | { readonly mode: 'ctr'; readonly iv: string; readonly counterBits: number }
   | { readonly mode: 'gcm'; readonly iv: string; readonly aad: string; readonly tagLength: number };
 
-export type MacHead =
-  | { readonly algorithm: 'hmac'; readonly digest: 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512' }
-  | { readonly algorithm: 'cmac' };
+/** RSA-OAEP (RFC 8017). `label` is Base64. */
+export interface OaepHead {
+  readonly mode: 'oaep';
+  readonly digest: DigestName;
+  readonly mgfDigest: DigestName;
+  readonly label: string;
+}
+
+export type MacHead = { readonly algorithm: 'hmac'; readonly digest: DigestName } | { readonly algorithm: 'cmac' };
+
+/**
+ * Signatures by a private key. The raw bytes are what is signed as it stands: for `rsa-pkcs1` the DigestInfo (or whatever
+ * is to be padded), for `rsa-pss` and `ecdsa` the digest, for `ed25519` the message (its digest when `prehashed`). The answer is the
+ * signature: of `ecdsa` both numbers at the curve's length, r first.
+ */
+export type SignatureHead =
+  | { readonly algorithm: 'rsa-pkcs1' }
+  | {
+      readonly algorithm: 'rsa-pss';
+      readonly digest: DigestName;
+      readonly mgfDigest: DigestName;
+      readonly saltLength: number;
+    }
+  | { readonly algorithm: 'ecdsa' }
+  | { readonly algorithm: 'ed25519'; readonly prehashed: boolean; readonly context: string | null };
+
+/** How a key is wrapped: AES key wrap (RFC 3394; `padded`: RFC 5649), under a cipher, or with OAEP. A private key travels as its PKCS#8. */
+export type WrapHead =
+  | { readonly way: 'key-wrap'; readonly padded: boolean }
+  | { readonly way: 'cipher'; readonly cipher: CipherHead }
+  | { readonly way: 'oaep'; readonly oaep: OaepHead };
+
+/** Byte values are Base64. `point` is uncompressed; `kdf` is that of X9.63. HKDF: RFC 5869. */
+export type DeriveHead =
+  | { readonly way: 'ecdh'; readonly point: string; readonly kdf: DigestName | null; readonly shared: string }
+  | {
+      readonly way: 'hkdf';
+      readonly digest: DigestName;
+      readonly steps: 'both' | 'extract' | 'expand';
+      readonly salt: string;
+      readonly info: string;
+    };
+
+/**
+ * Where a key goes that was unwrapped or derived: onto the token, or to the agent that asks, sealed to `recipient`, Base64 of
+ * the agent's ephemeral X25519 public key (RFC 9180, base mode; see `sealedKeyInfo`). `object.bits` may be null where the
+ * wrapped key tells it.
+ */
+export type Destination =
+  | { readonly on: 'token'; readonly object: CreateObject }
+  | {
+      readonly on: 'session';
+      readonly recipient: string;
+      readonly class: 'secret-key' | 'private-key';
+      readonly algorithm: KeyAlgorithm;
+      readonly bits: number | null;
+      readonly sensitive: boolean;
+      readonly extractable: boolean;
+    };
+
+/** HPKE's `info` for a sealed key; its `aad` is the handle of the key that unwrapped or derived it, as u32. */
+export const sealedKeyInfo = 'DKE session key 1';
+
+/** What is wrapped: an object of the token, or a value in the raw bytes (a secret's, or PKCS#8), which is the agent's session key. */
+export type WrappedKey =
+  | { readonly from: 'token'; readonly handle: number }
+  | { readonly from: 'session'; readonly class: 'secret-key' | 'private-key'; readonly sensitive: boolean };
 
 export interface FindHead {
   readonly label?: string;
@@ -109,7 +179,15 @@ export interface TdeRoutes {
   info: { head: Record<string, never>; answer: ServiceInfo };
   /** Creates a key inside the service. */
   generateKey: { head: CreateObject; answer: TokenObject };
-  /** Raw request bytes: the value of a key or data object. */
+  /**
+   * Creates a pair inside the service. `bits`: RSA 2048, 3072 or 4096 (any multiple of 8 between), EC 256, 384 or 521 (NIST P),
+   * Ed25519 256. Without `publicKey` the agent keeps the public half itself, from `privateKey.publicKey`. Both or neither.
+   */
+  generateKeyPair: {
+    head: { readonly privateKey: CreateObject; readonly publicKey: CreateObject | null };
+    answer: { readonly privateKey: TokenObject; readonly publicKey: TokenObject | null };
+  };
+  /** Raw request bytes: the value of a secret key or data object, SubjectPublicKeyInfo of a public key, PKCS#8 of a private one. */
   createObject: { head: CreateObject; answer: TokenObject };
   findObjects: { head: FindHead; answer: { readonly objects: readonly TokenObject[]; readonly more: boolean } };
   getObject: { head: Record<string, never>; answer: TokenObject };
@@ -124,15 +202,35 @@ export interface TdeRoutes {
   /** Checks that the key may be used so, now: cheap. */
   checkUse: { head: { readonly usage: KeyUsage }; answer: Record<string, never> };
   encrypt: { head: CipherHead; answer: Record<string, never> };
-  decrypt: { head: CipherHead; answer: Record<string, never> };
-  sign: { head: MacHead; answer: Record<string, never> };
-  /** Raw bytes: u32 length of the signature, signature, data. A wrong signature is the code invalid-ciphertext. */
+  decrypt: { head: CipherHead | OaepHead; answer: Record<string, never> };
+  sign: { head: MacHead | SignatureHead; answer: Record<string, never> };
+  /**
+   * Raw bytes: u32 length of the signature, signature, data. A wrong signature is the code invalid-ciphertext. MACs only: a
+   * public key's work is the agent's own.
+   */
   verify: { head: MacHead; answer: Record<string, never> };
+  /**
+   * The object wraps another key: AES, or an RSA public key. Raw answer bytes: the wrapped key. Code `forbidden` where the key
+   * is not extractable or the wrapping key is none that may wrap a sensitive one: one that the service made, that was never
+   * extractable and does not decrypt (of RSA: whose private half is such a key in the group).
+   */
+  wrap: { head: { readonly mechanism: WrapHead; readonly key: WrappedKey }; answer: Record<string, never> };
+  /** Raw request bytes: the wrapped key; raw answer bytes: the sealed key when it goes to the agent. `invalid-ciphertext`: it does not open. */
+  unwrap: {
+    head: { readonly mechanism: WrapHead; readonly into: Destination };
+    answer: { readonly object: TokenObject | null };
+  };
+  /** Raw answer bytes: the sealed key when it goes to the agent. */
+  derive: {
+    head: { readonly mechanism: DeriveHead; readonly into: Destination };
+    answer: { readonly object: TokenObject | null };
+  };
 }
 
 export const tdeRoutes = {
   info: { method: 'POST', path: '/info' },
   generateKey: { method: 'POST', path: '/keys' },
+  generateKeyPair: { method: 'POST', path: '/key-pairs' },
   createObject: { method: 'POST', path: '/objects' },
   findObjects: { method: 'POST', path: '/objects/find' },
   getObject: { method: 'POST', path: '/objects/:handle/get' },
@@ -144,6 +242,9 @@ export const tdeRoutes = {
   decrypt: { method: 'POST', path: '/objects/:handle/decrypt' },
   sign: { method: 'POST', path: '/objects/:handle/sign' },
   verify: { method: 'POST', path: '/objects/:handle/verify' },
+  wrap: { method: 'POST', path: '/objects/:handle/wrap' },
+  unwrap: { method: 'POST', path: '/objects/:handle/unwrap' },
+  derive: { method: 'POST', path: '/objects/:handle/derive' },
 } as const satisfies Record<keyof TdeRoutes, { method: 'POST'; path: `/${string}` }>;
 
 /** Packs a head and raw bytes into one envelope. */
