@@ -1,7 +1,7 @@
 // One application, from C_Initialize to C_Finalize (PKCS#11 2.40, sections 2.4 and 5.6): its sessions, its login state, its
 // session objects, and its way to the service. Everything it holds is released when it ends.
 import { randomUUID } from 'node:crypto';
-import type { KeyRef } from '../../addon/core.ts';
+import { core, type KeyRef } from '../../addon/core.ts';
 import type { InstanceHeader, ServiceInfo, TokenObject } from '../../server/fronts/contract/tde.ts';
 import { CKA } from '../schema/attributes.ts';
 import { CKR } from '../schema/return-values.ts';
@@ -52,6 +52,7 @@ export class Application {
   readonly #labels = new Map<string, Set<SessionObject>>();
   readonly #tokens = new Map<number, TokenView>();
   #info: ServiceInfo | null = null;
+  #recipient: KeyRef | null = null;
 
   constructor(door: ServiceDoor, instance: InstanceHeader) {
     this.#door = door;
@@ -74,6 +75,12 @@ export class Application {
   async info(): Promise<ServiceInfo> {
     this.#info ??= (await this.ask('info', null, {})).answer;
     return this.#info;
+  }
+
+  /** The key pair that keys from the service are sealed to: made when it is first needed, gone with the application. */
+  recipient(): KeyRef {
+    this.#recipient ??= core.generateHpkeKey();
+    return this.#recipient;
   }
 
   // --- sessions and login ---------------------------------------------------------------------------------------------
@@ -223,5 +230,7 @@ export class Application {
     this.closeAllSessions();
     this.#releaseObjects(() => true);
     this.#tokens.clear();
+    if (this.#recipient !== null) core.release(this.#recipient);
+    this.#recipient = null;
   }
 }

@@ -7,13 +7,25 @@ import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
 
 /** What a call does to its object, where one cause has several names. */
-type Purpose = 'object' | 'key' | 'encrypt' | 'decrypt' | 'sign' | 'verify' | 'create' | 'wrapping' | 'unwrapping';
+type Purpose =
+  | 'object'
+  | 'key'
+  | 'encrypt'
+  | 'decrypt'
+  | 'sign'
+  | 'verify'
+  | 'create'
+  | 'wrapping'
+  | 'unwrapping'
+  | 'derive';
 type Row = number | (Partial<Record<Purpose, number>> & { readonly otherwise: number });
 
 /** By function; the functions of chapter 5.7, and every one not listed, name an object. */
 const purposes: Partial<Record<CallName, Purpose>> = {
   C_CreateObject: 'create',
   C_GenerateKey: 'create',
+  C_GenerateKeyPair: 'create',
+
   C_EncryptInit: 'key',
   C_Encrypt: 'encrypt',
   C_EncryptUpdate: 'encrypt',
@@ -37,7 +49,7 @@ const purposes: Partial<Record<CallName, Purpose>> = {
   C_DecryptVerifyUpdate: 'decrypt',
   C_WrapKey: 'wrapping',
   C_UnwrapKey: 'unwrapping',
-  C_DeriveKey: 'key',
+  C_DeriveKey: 'derive',
 };
 
 const gone = {
@@ -61,10 +73,15 @@ const doesNotAuthenticate = {
 } as const;
 
 const serviceRows = {
-  validation: { create: CKR.TEMPLATE_INCONSISTENT, object: CKR.ATTRIBUTE_VALUE_INVALID, otherwise: CKR.ARGUMENTS_BAD },
+  validation: {
+    create: CKR.TEMPLATE_INCONSISTENT,
+    object: CKR.ATTRIBUTE_VALUE_INVALID,
+    derive: CKR.MECHANISM_PARAM_INVALID,
+    otherwise: CKR.ARGUMENTS_BAD,
+  },
   // The credential in pkcs11.toml is refused: no PIN was looked at, so none of the PIN codes tells the truth.
   unauthenticated: CKR.ACTION_PROHIBITED,
-  forbidden: CKR.ACTION_PROHIBITED,
+  forbidden: { wrapping: CKR.KEY_NOT_WRAPPABLE, otherwise: CKR.ACTION_PROHIBITED },
   'not-found': gone,
   'key-not-found': gone,
   'key-disabled': CKR.KEY_FUNCTION_NOT_PERMITTED,

@@ -27,14 +27,27 @@ const isSame = (running: KeyRef, identity: string, modulus: unknown): boolean =>
 
 export class KeyRoles {
   readonly #wrappers = new Set<string>();
+  readonly #abroad = new Set<string>();
 
   /**
-   * Remembers that a key wraps what is sensitive. False, and nothing remembered, when it may not: one of `objects`, all that
-   * there are, holds the same key and may decrypt, or one of the `decrypting` keys is the same.
+   * Remembers that the service has this key too, or can come to have it: there it may decrypt. False, and nothing remembered,
+   * when it must stay here because it has wrapped what is sensitive.
+   */
+  mayGoAbroad(attributes: ReadonlyAttributes): boolean {
+    const identity = identityOf(attributes);
+    if (identity === null) return true;
+    if (this.#wrappers.has(identity)) return false;
+    this.#abroad.add(identity);
+    return true;
+  }
+
+  /**
+   * Remembers that a key wraps what is sensitive. False, and nothing remembered, when it may not: the service has the same key,
+   * one of `objects`, all that there are, holds it and may decrypt, or one of the `decrypting` keys is the same.
    */
   mayWrap(wrapping: ReadonlyAttributes, objects: Iterable<ReadonlyAttributes>, decrypting: Iterable<KeyRef>): boolean {
     const identity = identityOf(wrapping);
-    if (identity === null) return false;
+    if (identity === null || this.#abroad.has(identity)) return false;
     if (this.#wrappers.has(identity)) return true;
     for (const object of objects) {
       if (object.get(CKA.DECRYPT) === true && identityOf(object) === identity) return false;

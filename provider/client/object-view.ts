@@ -13,7 +13,7 @@ import { CKK, CKO } from '../schema/constants.ts';
 import { CKM } from '../schema/mechanisms.ts';
 import { type AttributeValue, unavailableInformation } from '../schema/types.ts';
 import { type AttributeMap, decodeAttributes, encodeAttributes, type ReadonlyAttributes } from './attribute-blob.ts';
-import { isMaterial } from './key-forms.ts';
+import { isMaterial, publicAttributes } from './key-forms.ts';
 import { kindOf, type ObjectKind, ruleFor } from './rules.ts';
 import type { Session } from './session.ts';
 
@@ -126,8 +126,8 @@ const labelOf = (attributes: ReadonlyAttributes): string => {
   return label instanceof Uint8Array ? Buffer.from(label).toString('base64') : '';
 };
 
-/** What to ask of the service for a new token object. `length` is a secret key's in bytes; null for all else. */
-export const describeNew = (attributes: ReadonlyAttributes, length: number | null): CreateObject => {
+/** What to ask of the service for a new token object. `bits` is a key's size where it is known before the key. */
+export const describeNew = (attributes: ReadonlyAttributes, bits: number | null): CreateObject => {
   const is = (type: number): boolean => attributes.get(type) === true;
   const objectClass = classNamed(Number(attributes.get(CKA.CLASS))) ?? 'data';
   const kept = objectClass === 'secret-key' || objectClass === 'private-key';
@@ -135,7 +135,7 @@ export const describeNew = (attributes: ReadonlyAttributes, length: number | nul
     class: objectClass,
     label: labelOf(attributes),
     algorithm: objectClass === 'data' || objectClass === 'certificate' ? null : algorithmOf(attributes),
-    bits: length === null ? null : length * 8,
+    bits,
     usages: usagesOf(attributes),
     sensitive: is(CKA.SENSITIVE),
     extractable: kept ? is(CKA.EXTRACTABLE) : true,
@@ -152,7 +152,8 @@ const algorithms: ReadonlyMap<unknown, KeyAlgorithm> = new Map([
   [CKK.EC, 'ec'],
   [CKK.EC_EDWARDS, 'ed25519'],
 ]);
-const algorithmOf = (attributes: ReadonlyAttributes): KeyAlgorithm =>
+/** What the service calls a key of this type. */
+export const algorithmOf = (attributes: ReadonlyAttributes): KeyAlgorithm =>
   algorithms.get(attributes.get(CKA.KEY_TYPE)) ?? 'generic';
 
 const keyTypes = {
@@ -209,6 +210,12 @@ export const viewOf = (object: TokenObject): TokenView => {
     setIfHas(CKA.EXTRACTABLE, object.extractable);
     for (const [usage, type] of usageRows) setIfHas(type, object.usages.includes(usage));
     if (object.bits !== null) setIfHas(CKA.VALUE_LEN, object.bits / 8);
+    if (object.publicKey !== null && kind !== 'secret') {
+      // What the agent's own attributes say was compared with the key when it was made.
+      for (const [type, value] of publicAttributes(Buffer.from(object.publicKey, 'base64'), kind)) {
+        if (!attributes.has(type)) set(type, value);
+      }
+    }
     if (object.checkValue !== null) set(CKA.CHECK_VALUE, Buffer.from(object.checkValue, 'base64'));
   }
   return { where: 'token', handle: object.handle, attributes, object };

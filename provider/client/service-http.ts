@@ -22,7 +22,15 @@ import {
 } from './service.ts';
 
 /** Routes that make something: never sent twice. */
-const once: ReadonlySet<RouteName> = new Set(['generateKey', 'createObject', 'updateObject', 'destroyObject']);
+const once: ReadonlySet<RouteName> = new Set([
+  'generateKey',
+  'generateKeyPair',
+  'createObject',
+  'updateObject',
+  'destroyObject',
+  'unwrap',
+  'derive',
+]);
 /** Connections to one service. A database has many processes, but each call is short. */
 const maxConnections = 32;
 
@@ -144,8 +152,17 @@ const parseJson = (body: Buffer): Record<string, unknown> | null => {
   }
 };
 
-/** Routes that answer with a token object. */
-const answersObject: ReadonlySet<RouteName> = new Set(['generateKey', 'createObject', 'getObject', 'updateObject']);
+/** The token objects in an answer's head, whatever is in their place; null where the route may answer without one. */
+const objectsIn: Partial<Record<RouteName, (head: Record<string, unknown>) => unknown>> = {
+  generateKey: (head) => [head],
+  createObject: (head) => [head],
+  getObject: (head) => [head],
+  updateObject: (head) => [head],
+  findObjects: ({ objects }) => objects,
+  generateKeyPair: ({ privateKey, publicKey }) => (publicKey === null ? [privateKey] : [privateKey, publicKey]),
+  unwrap: ({ object }) => (object === null ? [] : [object]),
+  derive: ({ object }) => (object === null ? [] : [object]),
+};
 
 const parseAnswer = <R extends RouteName>(
   route: R,
@@ -164,7 +181,7 @@ const parseAnswer = <R extends RouteName>(
   }
   const { head, raw } = unpacked;
   if (!isRecord(head)) throw wrong('head');
-  const objects = answersObject.has(route) ? [head] : route === 'findObjects' ? head.objects : [];
+  const objects = objectsIn[route]?.(head) ?? [];
   if (!Array.isArray(objects) || !objects.every(isTokenObject)) throw wrong('object');
   return { answer: head as unknown as Answer<R>, raw };
 };
@@ -178,4 +195,5 @@ const isTokenObject = (value: unknown): boolean =>
   (value.handle as number) > 0 &&
   (value.handle as number) < 2 ** 31 &&
   ['id', 'class', 'label', 'attributes', 'createdAt', 'state'].every((name) => typeof value[name] === 'string') &&
+  (value.publicKey === null || typeof value.publicKey === 'string') &&
   Array.isArray(value.usages);

@@ -17,7 +17,7 @@ describe.runIf(client !== undefined)('p11-kit-client.so against the agent', () =
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'dke-p11-kit-'));
-    service = await startService(folder);
+    service = await startService();
     // A foreign peer names no configuration: the agent takes its own.
     agent = await startAgent(folder, { environment: { DKE_PKCS11_CONF: writeConfig(folder, service) } });
     process.env.P11_KIT_SERVER_ADDRESS = `unix:path=${agent.socket}`;

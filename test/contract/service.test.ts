@@ -1,18 +1,15 @@
-// The service as the agent needs it: one suite for every way to it, so that what the unit tests run against is the thing that
-// a database runs against.
+// The service as the agent needs it (server/fronts/contract/tde.ts), over the way that the agent takes.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { core } from '../../addon/core.ts';
 import { loadConfig, parseConfig } from '../../provider/client/config.ts';
 import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 import type { CreateObject } from '../../server/fronts/contract/tde.ts';
-import { openMemoryService } from '../support/memory-service.ts';
-import { type ServiceProcess, startService, writeConfig } from '../support/pkcs11-host.ts';
+import { startService, writeConfig } from '../support/pkcs11-host.ts';
 
 const instance = { host: 'db1', pid: 1, process: 'ora_gen0', library: '1.0', agent: '1.0', osUser: 'oracle' };
 const caller = (requestId: string = crypto.randomUUID()) => ({ requestId, instance });
@@ -37,34 +34,22 @@ interface Opened {
   readonly close: () => Promise<void>;
 }
 
-const ways: readonly (readonly [string, () => Promise<Opened>])[] = [
-  [
-    'in memory',
-    async () => {
-      core.initialize({ allowUnlocked: true });
-      const door = openMemoryService();
-      return { door, close: () => door.close() };
+/** The real server, reached as the agent reaches it. */
+const open = async (): Promise<Opened> => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-contract-'));
+  const service = await startService();
+  const door = openHttpService(loadConfig(writeConfig(folder, service), process.getuid?.() ?? 0));
+  return {
+    door,
+    async close() {
+      await door.close();
+      await service.stop();
+      rmSync(folder, { recursive: true });
     },
-  ],
-  [
-    'over HTTPS',
-    async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'dke-contract-'));
-      const service: ServiceProcess = await startService(folder);
-      const door = openHttpService(loadConfig(writeConfig(folder, service), process.getuid?.() ?? 0));
-      return {
-        door,
-        async close() {
-          await door.close();
-          await service.stop();
-          rmSync(folder, { recursive: true });
-        },
-      };
-    },
-  ],
-];
+  };
+};
 
-describe.each(ways)('the service %s', (_name, open) => {
+describe('the service', () => {
   let opened: Opened;
   beforeAll(async () => {
     opened = await open();

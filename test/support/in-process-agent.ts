@@ -1,5 +1,5 @@
-// The agent's functions called directly, without socket, threads or HTTP: for unit tests of what they mean. The wire has its
-// own tests, and the conformance tests go through all of it.
+// The agent's functions called directly, without socket, threads or HTTP, on the real service in the same process: for unit
+// tests of what they mean. The wire has its own tests, and the conformance tests go through all of it.
 import { core } from '../../addon/core.ts';
 import { Connection } from '../../provider/client/connection.ts';
 import { handlers } from '../../provider/client/dispatch.ts';
@@ -7,10 +7,10 @@ import { returnValueFor } from '../../provider/client/errors.ts';
 import type { CallName, Input, Output } from '../../provider/schema/calls.ts';
 import { CKR, returnValueName } from '../../provider/schema/return-values.ts';
 import { LengthOnly, type OutBuffer } from '../../provider/schema/types.ts';
-import { type MemoryService, openMemoryService } from './memory-service.ts';
+import { type InProcessService, openInProcessService } from './in-process-service.ts';
 
 export interface InProcessAgent {
-  readonly service: MemoryService;
+  readonly service: InProcessService;
   readonly connection: Connection;
   readonly lines: string[];
   /** Answers the function's output, or throws an `RvError` with the name of the return value. */
@@ -31,7 +31,7 @@ export class RvError extends Error {
 
 export const startInProcess = async (options: { login?: boolean } = {}): Promise<InProcessAgent> => {
   core.initialize({ allowUnlocked: true });
-  const service = openMemoryService();
+  const service = await openInProcessService();
   const lines: string[] = [];
   const connection = new Connection(1, { pid: 4242, uid: 1000, gid: 1000 }, 'own', {
     open: async () => ({ id: 1, door: service }),

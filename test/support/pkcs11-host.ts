@@ -1,15 +1,13 @@
 // A database's view for conformance tests: the built library in the test's own process, the agent and the service each in a
 // process of theirs. One test file is one process, because C_Initialize is once per process.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import pkcs11js from 'pkcs11js';
 import { returnValueName } from '../../provider/schema/return-values.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
-import { testGuid } from './memory-server.ts';
+import { type ConsoleApi, createGroup, openConsoleApi, registerApplication } from './console-api.ts';
+import { startServerProcess } from './server-process.ts';
 
 export const library = resolve(import.meta.dirname, '../../build/provider/1.0/libdke_pkcs11.so');
 
@@ -17,38 +15,25 @@ export interface ServiceProcess {
   readonly serverUrl: string;
   readonly accessToken: string;
   readonly caFile: string;
+  /** The group that the application is of: what is registered in it sees the same keys. */
+  readonly groupId: string;
+  readonly api: ConsoleApi;
   stop(): Promise<void>;
 }
 
-/** The service for one test file. */
-export const startService = async (folder: string): Promise<ServiceProcess> => {
-  const child: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'memory-server.ts'), folder], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
-  child.unref();
-  (child.stdout as Socket | null)?.unref();
-  (child.stdin as Socket | null)?.unref();
-  // Closing the input of a child that has gone is no fault of a test.
-  child.stdin?.on('error', () => undefined);
-  const [line] = (await Promise.race([
-    once(child.stdout ?? child, 'data'),
-    once(child, 'exit').then(() => {
-      throw new Error('the service ended before it listened');
-    }),
-  ])) as [Buffer];
-  const { port } = JSON.parse(line.toString()) as { port: number };
+/** A server for one test file, with one application, called `conformance`. */
+export const startService = async (): Promise<ServiceProcess> => {
+  const server = await startServerProcess();
+  const api = openConsoleApi(server, server.adminToken);
+  const groupId = await createGroup(api, 'conformance');
+  const { config } = await registerApplication(api, 'conformance', groupId);
   return {
-    serverUrl: `https://127.0.0.1:${port}/tde/v1/${testGuid}/conformance`,
-    accessToken: testGuid,
-    caFile: join(folder, 'ca.pem'),
-    async stop() {
-      const gone = once(child, 'exit');
-      child.stdin?.end();
-      await gone;
-      process.off('exit', kill);
-    },
+    serverUrl: config.server_url,
+    accessToken: config.access_token,
+    caFile: server.caFile,
+    groupId,
+    api,
+    stop: () => server.remove(),
   };
 };
 
@@ -80,7 +65,7 @@ export const startHost = async (
   options: { readonly login?: boolean; readonly config?: string } = {},
 ): Promise<Pkcs11Host> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-host-'));
-  const service = await startService(folder);
+  const service = await startService();
   const config = writeConfig(folder, service, options.config);
   const agent = await startAgent(folder, { environment: { DKE_PKCS11_CONF: config } });
   process.env.DKE_PKCS11_CONF = config;

@@ -4,10 +4,10 @@ import type { Direction } from '../../../addon/core.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import type { Mechanism } from '../../schema/types.ts';
-import { keyTypeInconsistent, mechanismInvalid } from '../errors.ts';
+import { mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
-import { LocalCipher, LocalOaep, ServiceCipher } from '../operations/cipher.ts';
+import { LocalCipher, LocalOaep, ServiceCipher, ServiceOaep } from '../operations/cipher.ts';
 import { localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
 import { type MechanismRow, mechanismFor } from '../operations/mechanisms.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
@@ -27,8 +27,12 @@ const init = (session: Session, direction: Direction, mechanism: Mechanism | nul
     if (local !== undefined) {
       return begin(session, direction, new LocalOaep(local.key.share(), direction, parameters, local.private));
     }
-    // What was encrypted to a private key of the token, the service would have to decrypt: it has none.
-    if (direction === 'decrypt') throw keyTypeInconsistent();
+    if (direction === 'decrypt') {
+      const { application } = session;
+      return tokenKey(application, key, row, direction).then((view) =>
+        begin(session, direction, new ServiceOaep(application, view, parameters)),
+      );
+    }
     const found = tokenPublicKey(session.application, key, row, direction);
     return found.then(({ key, private: isPrivate }) =>
       begin(session, direction, new LocalOaep(key, direction, parameters, isPrivate)),

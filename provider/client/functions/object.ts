@@ -40,9 +40,12 @@ const attributesOf = (
   const asked = queries.filter(({ type }) => isValue(view, type));
   if (asked.length === 0 || !isReadable(view)) return answer(view, queries, noValues);
   if (kindOfView(view) === 'private') {
-    if (view.where === 'token' || view.key === null) return answer(view, queries, noValues);
-    const pkcs8 = wipeAfterReply(core.exportPrivateKey(view.key.ref));
-    return answer(view, queries, privateMaterial(pkcs8));
+    const withMaterial = (pkcs8: Uint8Array) =>
+      answer(view, queries, privateMaterial(Buffer.from(pkcs8.buffer, pkcs8.byteOffset, pkcs8.length)));
+    if (view.where === 'token')
+      return readValue(application, view).then((pkcs8) => withMaterial(wipeAfterReply(pkcs8)));
+    if (view.key === null) return answer(view, queries, noValues);
+    return withMaterial(wipeAfterReply(core.exportPrivateKey(view.key.ref)));
   }
   const length = valueLength(view);
   if (length !== null && asked.every(({ capacity }) => capacity === null || capacity < length)) {

@@ -2,10 +2,10 @@
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import type { Mechanism } from '../../schema/types.ts';
-import { keyTypeInconsistent, mechanismInvalid } from '../errors.ts';
+import { mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
-import { type LocalKey, localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
+import { bringPublicKey, type LocalKey, localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
 import { LocalSign, LocalVerify, ServiceSign, ServiceVerify } from '../operations/mac.ts';
 import {
   type MacRow,
@@ -15,7 +15,7 @@ import {
   type SignatureRow,
 } from '../operations/mechanisms.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
-import { LocalSignature, LocalVerification } from '../operations/signature.ts';
+import { LocalSignature, LocalVerification, ServiceSignature } from '../operations/signature.ts';
 import type { Later, Session } from '../session.ts';
 
 type Purpose = 'sign' | 'verify';
@@ -30,8 +30,7 @@ const init = (session: Session, purpose: Purpose, mechanism: Mechanism | null, k
   if (signature !== undefined) {
     if (local !== undefined)
       return beginSignature(session, purpose, signature, mechanism, { ...local, key: local.key.share() });
-    // What a private key of the token signs, the service would have to sign: it has none.
-    if (purpose === 'sign') return session.application.tokenObject(key, 'key', false).then(refuseTokenKey);
+    if (purpose === 'sign') return beginOnToken(session, row, signature, mechanism, key);
     const found = tokenPublicKey(session.application, key, row, purpose);
     return found.then((brought) => beginSignature(session, purpose, signature, mechanism, brought));
   }
@@ -42,8 +41,25 @@ const init = (session: Session, purpose: Purpose, mechanism: Mechanism | null, k
   else begin(session, 'verify', new LocalVerify(mac, length, local.key.ref, local.private));
 };
 
-const refuseTokenKey = (): never => {
-  throw keyTypeInconsistent();
+/** With a private key of the token: what is signed is hashed here, and travels to the service. */
+const beginOnToken = async (
+  session: Session,
+  row: MechanismRow,
+  signature: SignatureRow,
+  mechanism: Mechanism,
+  handle: number,
+): Promise<void> => {
+  const { application } = session;
+  const view = await tokenKey(application, handle, row, 'sign');
+  const { key } = bringPublicKey(view);
+  let operation: ServiceSignature;
+  try {
+    operation = new ServiceSignature(application, signature, mechanism, view, key);
+  } catch (error) {
+    key.release();
+    throw error;
+  }
+  begin(session, 'sign', operation);
 };
 
 /** `local.key` is the operation's from here on. */

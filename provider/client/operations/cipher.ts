@@ -9,13 +9,15 @@ import {
   type OaepParameters,
   type OperationRef,
 } from '../../../addon/core.ts';
-import type { CipherHead } from '../../../server/fronts/contract/tde.ts';
+import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import { dataTooLong, operationMissing } from '../errors.ts';
-import type { SharedKey } from '../object-view.ts';
+import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { CipherOperation } from '../session.ts';
+import { cipherHead, oaepHead } from './heads.ts';
+import { publicHalf } from './keys.ts';
 import { type CipherRow, digestLengths } from './mechanisms.ts';
 import { ownCopy, Parts, wipeAfterReply } from './parts.ts';
 
@@ -120,6 +122,10 @@ export class LocalCipher implements CipherOperation {
   }
 }
 
+/** RFC 8017, section 7.1: two digests and two bytes of the modulus are padding. */
+const mostInOaep = (modulusBytes: number, { digest }: OaepParameters): number =>
+  modulusBytes - 2 * digestLengths[digest] - 2;
+
 /** RSA-OAEP (mechanisms 2.1.8), in one piece. The key is this operation's: it is released with it. */
 export class LocalOaep implements CipherOperation {
   readonly private: boolean;
@@ -143,8 +149,7 @@ export class LocalOaep implements CipherOperation {
   }
 
   whole(input: Uint8Array, out: OutBuffer): BytesOutput {
-    // RFC 8017, section 7.1: two digests and two bytes of the modulus are padding.
-    const most = this.#length - 2 * digestLengths[this.#parameters.digest] - 2;
+    const most = mostInOaep(this.#length, this.#parameters);
     if (this.#direction === 'encrypt') {
       if (input.length > most) throw wrongLength('encrypt');
       if (!fits(out, this.#length)) return new LengthOnly(this.#length);
@@ -171,27 +176,45 @@ export class LocalOaep implements CipherOperation {
   }
 }
 
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+/** RSA-OAEP decryption with a private key of the token, by the service. */
+export class ServiceOaep implements CipherOperation {
+  readonly private: boolean;
+  readonly started = false;
+  readonly #application: Application;
+  readonly #handle: number;
+  readonly #parameters: OaepParameters;
+  /** Bytes of the modulus. */
+  readonly #length: number;
 
-const headOf = (parameters: CipherParameters): CipherHead => {
-  switch (parameters.algorithm) {
-    case 'aes-ecb':
-      return { mode: 'ecb' };
-    case 'aes-cbc':
-      return { mode: 'cbc', iv: base64(parameters.iv) };
-    case 'aes-cbc-pad':
-      return { mode: 'cbc-pad', iv: base64(parameters.iv) };
-    case 'aes-ctr':
-      return { mode: 'ctr', iv: base64(parameters.iv), counterBits: parameters.counterBits ?? 128 };
-    case 'aes-gcm':
-      return {
-        mode: 'gcm',
-        iv: base64(parameters.iv),
-        aad: base64(parameters.aad ?? new Uint8Array(0)),
-        tagLength: parameters.tagLength,
-      };
+  constructor(application: Application, view: TokenView, parameters: OaepParameters) {
+    this.#application = application;
+    this.#handle = view.handle;
+    this.#parameters = parameters;
+    this.#length = Math.ceil(publicHalf(view, ({ bits }) => bits) / 8);
+    this.private = isTrue(view, CKA.PRIVATE);
   }
-};
+
+  whole(input: Uint8Array, out: OutBuffer): BytesOutput | Promise<BytesOutput> {
+    if (input.length !== this.#length) throw wrongLength('decrypt');
+    if (out.capacity === null) return new LengthOnly(mostInOaep(this.#length, this.#parameters));
+    return this.#run(ownCopy(input), out.capacity);
+  }
+
+  async #run(input: Uint8Array<ArrayBuffer>, capacity: number): Promise<BytesOutput> {
+    const { raw } = await this.#application.ask('decrypt', this.#handle, oaepHead(this.#parameters), input);
+    if (raw.length <= capacity) return wipeAfterReply(raw);
+    core.wipe(raw);
+    return new LengthOnly(raw.length);
+  }
+
+  update(): never {
+    throw operationMissing();
+  }
+  final(): never {
+    throw operationMissing();
+  }
+  cancel(): void {}
+}
 
 /** With a key that never leaves the service: parts are collected, and the message travels in one call. */
 export class ServiceCipher implements CipherOperation {
@@ -249,7 +272,7 @@ export class ServiceCipher implements CipherOperation {
   }
 
   async #run(input: Uint8Array<ArrayBuffer>, capacity: number | null): Promise<BytesOutput> {
-    const head = headOf(this.#parameters);
+    const head = cipherHead(this.#parameters);
     const { raw } = await this.#application.ask(this.#direction, this.#handle, head, input);
     return this.#fetch(raw, capacity);
   }

@@ -1,23 +1,25 @@
-// Keys from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) with session keys, in the
-// addon.
+// Keys from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) in the addon from keys of the
+// session, by the service from keys of the token.
 import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
 import { CKA } from '../../schema/attributes.ts';
-import { CKF, CKK } from '../../schema/constants.ts';
+import { CKF } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError, type Mechanism } from '../../schema/types.ts';
-import { keyTypeInconsistent, mechanismInvalid, parameterInvalid } from '../errors.ts';
-import { SharedKey } from '../object-view.ts';
+import { mechanismInvalid, parameterInvalid } from '../errors.ts';
+import { type ObjectView, SharedKey, type TokenView } from '../object-view.ts';
 import { fitsKeyType } from '../rules.ts';
 import type { Later, Session } from '../session.ts';
-import { newObject, prescribed } from '../template.ts';
-import { localKey } from './keys.ts';
+import { type NewObject, newObject, prescribed } from '../template.ts';
+import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
+import { deriveHead } from './heads.ts';
+import { localKey, publicHalf, tokenKeyOnce } from './keys.ts';
 import { type DeriveParameters, digestLengths, mechanismFor } from './mechanisms.ts';
-import { checkMayMake, keepMadeKey } from './objects.ts';
+import { checkMayMake, keepMadeKey, secretKind } from './objects.ts';
 
-/** Bytes that come of it when the template does not say how many; null when only the template can say. */
-const naturalLength = (base: KeyRef, parameters: DeriveParameters): number | null => {
+/** Bytes that come of it when the template does not say how many; null when only the template can say. `bits`: of the base. */
+const naturalLength = (bits: number, parameters: DeriveParameters): number | null => {
   if (parameters.way === 'hkdf') return parameters.steps === 'extract' ? digestLengths[parameters.digest] : null;
-  return parameters.kdf === null ? Math.ceil(core.describe(base).bits / 8) : digestLengths[parameters.kdf];
+  return parameters.kdf === null ? Math.ceil(bits / 8) : digestLengths[parameters.kdf];
 };
 
 const derive = (base: KeyRef, parameters: DeriveParameters, kind: 'aes' | 'generic', bytes: number): KeyRef => {
@@ -49,31 +51,53 @@ export const deriveKey = (
   if (parameters === undefined) throw mechanismInvalid();
   const base = localKey(application, baseHandle, row, 'derive');
   if (base === undefined) {
-    return application.tokenObject(baseHandle, 'key', false).then(() => {
-      throw keyTypeInconsistent();
-    });
+    return tokenKeyOnce(application, baseHandle, row, 'derive', 'key').then((view) =>
+      deriveOnToken(session, view, parameters, template),
+    );
   }
-  const { attributes: ofBase } = base.view;
-  const whole = prescribed(template, ofBase.get(CKA.DERIVE_TEMPLATE));
-  const made = newObject(whole, { how: 'derive', base: ofBase }, application.loggedIn);
-  const { kind, attributes, length, checkValue } = made;
-  checkMayMake(session, attributes);
-  if (kind !== 'secret' || checkValue !== null) {
-    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'what is derived is a secret key');
-  }
-  const bytes = length ?? naturalLength(base.key.ref, parameters);
-  if (bytes === null) throw new CryptokiError(CKR.TEMPLATE_INCOMPLETE, 'CKA_VALUE_LEN is missing');
-  checkLength(base.key.ref, parameters, Number(attributes.get(CKA.KEY_TYPE)), bytes);
-  const aes = attributes.get(CKA.KEY_TYPE) === CKK.AES;
-  return keepMadeKey(
-    session,
-    attributes,
-    new SharedKey(derive(base.key.ref, parameters, aes ? 'aes' : 'generic', bytes)),
-  );
+  const { made, bytes } = newDerived(session, base.view, core.describe(base.key.ref).bits, parameters, template);
+  const key = new SharedKey(derive(base.key.ref, parameters, secretKind(made.attributes), bytes));
+  return keepMadeKey(session, made.attributes, key);
 };
 
-const checkLength = (base: KeyRef, parameters: DeriveParameters, keyType: number, bytes: number): void => {
-  const natural = naturalLength(base, parameters);
+/** What is to be made, and of how many bytes. `bits` is the base key's size. */
+const newDerived = (
+  session: Session,
+  base: ObjectView,
+  bits: number,
+  parameters: DeriveParameters,
+  template: readonly Attribute[],
+): { readonly made: NewObject; readonly bytes: number } => {
+  const whole = prescribed(template, base.attributes.get(CKA.DERIVE_TEMPLATE));
+  const made = newObject(whole, { how: 'derive', base: base.attributes }, session.application.loggedIn);
+  checkMayMake(session, made.attributes);
+  if (made.kind !== 'secret' || made.checkValue !== null) {
+    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'what is derived is a secret key');
+  }
+  const bytes = made.length ?? naturalLength(bits, parameters);
+  if (bytes === null) throw new CryptokiError(CKR.TEMPLATE_INCOMPLETE, 'CKA_VALUE_LEN is missing');
+  checkLength(bits, parameters, Number(made.attributes.get(CKA.KEY_TYPE)), bytes);
+  return { made, bytes };
+};
+
+/** From a key of the token: the service derives. */
+const deriveOnToken = async (
+  session: Session,
+  base: TokenView,
+  parameters: DeriveParameters,
+  template: readonly Attribute[],
+): Promise<number> => {
+  const { application } = session;
+  const bits = parameters.way === 'hkdf' ? 0 : publicHalf(base, (description) => description.bits);
+  const { made, bytes } = newDerived(session, base, bits, parameters, template);
+  const into = destinationOf(application, made, bytes * 8);
+  const { answer, raw } = await application.ask('derive', base.handle, { mechanism: deriveHead(parameters), into });
+  if (into.on === 'token') return keepOnToken(application, answer.object);
+  return keepFromAbroad(session, made.attributes, openSealedKey(application, base.handle, made, raw));
+};
+
+const checkLength = (bits: number, parameters: DeriveParameters, keyType: number, bytes: number): void => {
+  const natural = naturalLength(bits, parameters);
   const gives =
     parameters.way === 'hkdf'
       ? parameters.steps === 'extract'

@@ -1,4 +1,5 @@
-// Pairs of keys (PKCS#11 2.40, section 5.14; mechanisms 2.1 and 2.3) as session objects, made in the addon.
+// Pairs of keys (PKCS#11 2.40, section 5.14; mechanisms 2.1 and 2.3): made in the addon when the private half is a session
+// object, and by the service when it is one of the token. The public half may be either.
 import { core, type KeyRef } from '../../../addon/core.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKK, CKO } from '../../schema/constants.ts';
@@ -6,10 +7,11 @@ import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError } from '../../schema/types.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { curveOf, sameNumber } from '../key-forms.ts';
-import { SharedKey } from '../object-view.ts';
+import { describeNew, SharedKey } from '../object-view.ts';
 import type { Later, Session } from '../session.ts';
 import { type NewObject, newObject } from '../template.ts';
-import { checkMayMake, keepInSession } from './objects.ts';
+import { bringPublicKey } from './keys.ts';
+import { checkMayMake, keepInSession, sendPublicKey } from './objects.ts';
 
 export interface Pair {
   readonly publicKey: number;
@@ -20,12 +22,11 @@ export interface Pair {
 const exponent = Buffer.of(1, 0, 1);
 const [fewestBits, mostBits] = [2048, 4096];
 
-/** A promise where finding the key takes long. */
-const generate = (keyType: number, attributes: ReadonlyAttributes): Later<KeyRef> => {
-  if (keyType !== CKK.RSA) {
-    const curve = curveOf(keyType, attributes);
-    return curve === 'ed25519' ? core.generateEd25519() : core.generateEc(curve);
-  }
+const curveBits = { p256: 256, p384: 384, p521: 521, ed25519: 256 } as const;
+
+/** The size that the public half's template asks for: that of the modulus, or of the curve. */
+const sizeOf = (keyType: number, attributes: ReadonlyAttributes): number => {
+  if (keyType !== CKK.RSA) return curveBits[curveOf(keyType, attributes)];
   const wanted = attributes.get(CKA.PUBLIC_EXPONENT);
   if (wanted !== undefined && !sameNumber(wanted, exponent)) {
     throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_PUBLIC_EXPONENT is 65537 here');
@@ -34,8 +35,18 @@ const generate = (keyType: number, attributes: ReadonlyAttributes): Later<KeyRef
   if (!Number.isInteger(bits) || bits < fewestBits || bits > mostBits) {
     throw new CryptokiError(CKR.KEY_SIZE_RANGE, `CKA_MODULUS_BITS is ${fewestBits} to ${mostBits} here`);
   }
-  return core.generateRsaLater(bits);
+  return bits;
 };
+
+/** A promise where finding the key takes long. */
+const generate = (keyType: number, attributes: ReadonlyAttributes): Later<KeyRef> => {
+  const bits = sizeOf(keyType, attributes);
+  if (keyType === CKK.RSA) return core.generateRsaLater(bits);
+  const curve = curveOf(keyType, attributes);
+  return curve === 'ed25519' ? core.generateEd25519() : core.generateEc(curve);
+};
+
+const isOnToken = ({ attributes }: NewObject): boolean => attributes.get(CKA.TOKEN) === true;
 
 /** C_GenerateKeyPair. */
 export const generatePair = (
@@ -49,19 +60,41 @@ export const generatePair = (
   const origin = { how: 'generate', mechanism, keyType } as const;
   const publicHalf = newObject(publicTemplate, { ...origin, objectClass: CKO.PUBLIC_KEY }, loggedIn);
   const privateHalf = newObject(privateTemplate, { ...origin, objectClass: CKO.PRIVATE_KEY }, loggedIn);
-  for (const { attributes } of [publicHalf, privateHalf]) {
-    checkMayMake(session, attributes);
-    if (attributes.get(CKA.TOKEN) === true) {
-      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'pairs of keys are session objects here');
-    }
-  }
+  for (const { attributes } of [publicHalf, privateHalf]) checkMayMake(session, attributes);
+  if (isOnToken(privateHalf)) return generateOnToken(session, keyType, publicHalf, privateHalf);
   const made = generate(keyType, publicHalf.attributes);
   if (made instanceof Promise) return made.then((key) => keepPair(session, key, publicHalf, privateHalf));
   return keepPair(session, made, publicHalf, privateHalf);
 };
 
+/** The service makes the pair. A public half for the session is brought here. */
+const generateOnToken = async (
+  session: Session,
+  keyType: number,
+  publicHalf: NewObject,
+  privateHalf: NewObject,
+): Promise<Pair> => {
+  const { application } = session;
+  const bits = sizeOf(keyType, publicHalf.attributes);
+  const { answer } = await application.ask('generateKeyPair', null, {
+    privateKey: describeNew(privateHalf.attributes, bits),
+    publicKey: isOnToken(publicHalf) ? describeNew(publicHalf.attributes, bits) : null,
+  });
+  const privateKey = application.remember(answer.privateKey);
+  if (answer.publicKey !== null) {
+    return { publicKey: application.remember(answer.publicKey).handle, privateKey: privateKey.handle };
+  }
+  try {
+    const publicKey = keepInSession(session, publicHalf.attributes, bringPublicKey(privateKey).key);
+    return { publicKey, privateKey: privateKey.handle };
+  } catch (error) {
+    await application.ask('destroyObject', privateKey.handle, {});
+    throw error;
+  }
+};
+
 /** Both halves or neither. */
-const keepPair = (session: Session, made: KeyRef, publicHalf: NewObject, privateHalf: NewObject): Pair => {
+const keepPair = (session: Session, made: KeyRef, publicHalf: NewObject, privateHalf: NewObject): Later<Pair> => {
   const { application } = session;
   const key = new SharedKey(made);
   const open = openHalf(key);
@@ -72,12 +105,16 @@ const keepPair = (session: Session, made: KeyRef, publicHalf: NewObject, private
     open.release();
     throw error;
   }
-  try {
-    return { publicKey: keepInSession(session, publicHalf.attributes, open), privateKey };
-  } catch (error) {
+  const undo = (error: unknown): never => {
     const half = application.sessionObject(privateKey, 'object');
     if (half !== undefined) application.removeObject(half);
     throw error;
+  };
+  try {
+    if (!isOnToken(publicHalf)) return { publicKey: keepInSession(session, publicHalf.attributes, open), privateKey };
+    return sendPublicKey(session, publicHalf.attributes, open).then((publicKey) => ({ publicKey, privateKey }), undo);
+  } catch (error) {
+    return undo(error);
   }
 };
 

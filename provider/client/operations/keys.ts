@@ -1,7 +1,7 @@
 // From a key handle in an Init to a key that may be used: its class and type, its permission and the mechanisms that it allows
 // (PKCS#11 2.40, sections 4.7 and 5.8.1). What only the service knows now, whether the key is disabled or destroyed, it is
 // asked at every Init.
-import { core } from '../../../addon/core.ts';
+import { core, type KeyDescription, type KeyRef } from '../../../addon/core.ts';
 import type { KeyUsage } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -90,6 +90,36 @@ export const tokenKey = async (
   return view;
 };
 
+/** A token key for one request, in which the service looks whether it may be used so. */
+export const tokenKeyOnce = async (
+  application: Application,
+  handle: number,
+  row: MechanismRow,
+  usage: KeyUsage,
+  named: Named,
+): Promise<TokenView> => {
+  const view = await application.tokenObject(handle, named, true);
+  checkKey(view, row, usage, named);
+  if (!isTrue(view, usageAttribute(usage))) throw keyNotPermitted();
+  return view;
+};
+
+/** What the core says of the public half of a token's pair. */
+export const publicHalf = <T>(view: TokenView, say: (description: KeyDescription) => T): T => {
+  const key = importPublicHalf(view);
+  try {
+    return say(core.describe(key));
+  } finally {
+    core.release(key);
+  }
+};
+
+const importPublicHalf = (view: TokenView): KeyRef => {
+  const spki = view.attributes.get(CKA.PUBLIC_KEY_INFO);
+  if (!(spki instanceof Uint8Array)) throw new CryptokiError(CKR.KEY_HANDLE_INVALID, 'the public key has no value');
+  return core.importPublicKey(spki);
+};
+
 /** A public key of the token, brought here: what anybody may do needs no service. The receiver releases it. */
 export const tokenPublicKey = async (
   application: Application,
@@ -97,10 +127,12 @@ export const tokenPublicKey = async (
   row: MechanismRow,
   usage: KeyUsage,
 ): Promise<LocalKey> => {
-  const view = await application.tokenObject(handle, 'key', true);
-  checkKey(view, row, usage);
-  if (!isTrue(view, usageAttribute(usage))) throw keyNotPermitted();
-  const spki = view.attributes.get(CKA.PUBLIC_KEY_INFO);
-  if (!(spki instanceof Uint8Array)) throw new CryptokiError(CKR.KEY_HANDLE_INVALID, 'the public key has no value');
-  return { key: new SharedKey(core.importPublicKey(spki)), private: isTrue(view, CKA.PRIVATE), view };
+  return bringPublicKey(await tokenKeyOnce(application, handle, row, usage, 'key'));
 };
+
+/** A public key of the token as a local one, for who has checked that it may be used so. The receiver releases it. */
+export const bringPublicKey = (view: TokenView): LocalKey => ({
+  key: new SharedKey(importPublicHalf(view)),
+  private: isTrue(view, CKA.PRIVATE),
+  view,
+});

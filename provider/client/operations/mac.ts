@@ -6,6 +6,7 @@ import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import type { SummaryOperation, VerifyOperation } from '../session.ts';
+import { macHead } from './heads.ts';
 import type { MacRow } from './mechanisms.ts';
 import { ownCopy, Parts } from './parts.ts';
 
@@ -106,9 +107,7 @@ class ServiceMac {
     this.length = length;
     this.handle = handle;
     this.private = isPrivate;
-    const { parameters } = row;
-    this.head =
-      parameters.algorithm === 'hmac' ? { algorithm: 'hmac', digest: parameters.digest } : { algorithm: 'cmac' };
+    this.head = macHead(row.parameters);
   }
 
   update(input: Uint8Array): void {

@@ -101,7 +101,7 @@ export const generateObject = (
 
 const generateOnToken = async (session: Session, attributes: AttributeMap, length: number): Promise<number> => {
   const { application } = session;
-  const { answer } = await application.ask('generateKey', null, describeNew(attributes, length));
+  const { answer } = await application.ask('generateKey', null, describeNew(attributes, length * 8));
   return application.remember(answer).handle;
 };
 
@@ -171,16 +171,9 @@ const createOnToken = (session: Session, made: NewObject): Promise<number> => {
   const { kind, attributes, value, length, checkValue } = made;
   switch (kind) {
     case 'private':
-      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'a private key that was made elsewhere is a session object');
-    case 'public': {
-      const key = importPublic(attributes);
-      try {
-        describeKey(attributes, key.ref);
-        return sendToToken(session, attributes, null, ownCopy(core.exportPublicKey(key.ref)));
-      } finally {
-        key.release();
-      }
-    }
+      return sendPrivateKey(session, attributes, importPrivate(made));
+    case 'public':
+      return sendPublicKey(session, attributes, importPublic(attributes));
     case 'certificate':
       keepValue(made);
       attributes.delete(CKA.VALUE);
@@ -203,26 +196,65 @@ const sendToToken = async (
   value: Uint8Array<ArrayBuffer>,
 ): Promise<number> => {
   const { application } = session;
-  const { answer } = await application.ask('createObject', null, describeNew(attributes, length), value);
+  const bits = length === null ? null : length * 8;
+  const { answer } = await application.ask('createObject', null, describeNew(attributes, bits), value);
   return application.remember(answer).handle;
 };
 
-/**
- * Puts a key that was unwrapped or derived where its template wants it. On the token only what its owner could read and create
- * again: a sensitive key stays in the addon.
- */
-export const keepMadeKey = (session: Session, attributes: AttributeMap, key: SharedKey): Later<number> => {
-  if (attributes.get(CKA.TOKEN) !== true) return keepInSession(session, attributes, key);
+/** A public key for the token; the local one is released. */
+export const sendPublicKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
   try {
-    const readable = attributes.get(CKA.EXTRACTABLE) === true && attributes.get(CKA.SENSITIVE) === false;
-    if (!readable || kindOf(attributes.get(CKA.CLASS)) !== 'secret') throw actionProhibited();
-    const value = core.exportSecret(key.ref);
-    const own = ownCopy(value);
-    core.wipe(value);
-    return sendToToken(session, attributes, own.length, own);
+    describeKey(attributes, key.ref);
+    return sendToToken(session, attributes, null, ownCopy(core.exportPublicKey(key.ref)));
   } finally {
     key.release();
   }
+};
+
+/** The same for a private key. */
+const sendPrivateKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
+  try {
+    describeKey(attributes, key.ref);
+    return sendToToken(session, attributes, null, secretCopy(core.exportPrivateKey(key.ref)));
+  } finally {
+    key.release();
+  }
+};
+
+/** A copy to be given away; what was copied is wiped. */
+const secretCopy = (value: Uint8Array): Uint8Array<ArrayBuffer> => {
+  try {
+    return ownCopy(value);
+  } finally {
+    core.wipe(value);
+  }
+};
+
+/** The value of a session key for the service, which has the key from then on. Throws when the key must stay here. */
+export const valueForService = (session: Session, { ref }: SharedKey, attributes: ReadonlyAttributes) => {
+  if (!session.application.roles.mayGoAbroad(attributes)) {
+    throw new CryptokiError(CKR.ACTION_PROHIBITED, 'a key that has wrapped sensitive keys stays in its session');
+  }
+  return secretCopy(
+    kindOf(attributes.get(CKA.CLASS)) === 'private' ? core.exportPrivateKey(ref) : core.exportSecret(ref),
+  );
+};
+
+/** Puts a key that was unwrapped or derived here where its template wants it; on the token it is in the service's custody. */
+export const keepMadeKey = (session: Session, attributes: AttributeMap, key: SharedKey): Later<number> => {
+  if (attributes.get(CKA.TOKEN) !== true) return keepInSession(session, attributes, key);
+  try {
+    describeKey(attributes, key.ref);
+    return sendKey(session, attributes, key);
+  } finally {
+    key.release();
+  }
+};
+
+const sendKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
+  const value = valueForService(session, key, attributes);
+  const length = kindOf(attributes.get(CKA.CLASS)) === 'secret' ? value.length : null;
+  return sendToToken(session, attributes, length, value);
 };
 
 /** C_CopyObject. */
@@ -231,14 +263,11 @@ export const copyObject = (session: Session, handle: number, template: readonly 
   if (source === undefined) return copyFromToken(session, handle, template);
   const attributes = copiedAttributes(session, source, template);
   if (attributes.get(CKA.TOKEN) === true) {
-    // Only what its owner could read and create again goes to the service: a sensitive key stays in the addon.
-    const kind = kindOfView(source);
-    if (!isReadable(source) || kind === 'private') throw actionProhibited();
-    const value = readSessionValue(source);
-    const own = ownCopy(value);
-    if (isSecretValue(source)) core.wipe(value);
+    // What is secret comes into the service's custody: a way in, never out.
+    if (source.key !== null && isSecretValue(source)) return sendKey(session, attributes, source.key);
+    const own = ownCopy(readSessionValue(source));
     attributes.delete(CKA.VALUE);
-    return sendToToken(session, attributes, kind === 'secret' ? own.length : null, own);
+    return sendToToken(session, attributes, null, own);
   }
   return keepInSession(session, attributes, source.key?.share() ?? null);
 };
@@ -252,23 +281,35 @@ const copiedAttributes = (session: Session, source: ObjectView, template: readon
 };
 
 const copyFromToken = async (session: Session, handle: number, template: readonly Attribute[]): Promise<number> => {
-  const source = await session.application.tokenObject(handle, 'object', true);
+  const { application } = session;
+  const source = await application.tokenObject(handle, 'object', true);
   const attributes = copiedAttributes(session, source, template);
   // A key in the service's custody does not leave it, unless its owner could read it anyway.
   const kind = kindOfView(source);
-  if (!isReadable(source) || kind === 'private') throw actionProhibited();
-  const value = await readValue(session.application, source);
+  if (!isReadable(source)) throw actionProhibited();
+  const value = await readValue(application, source);
   if (attributes.get(CKA.TOKEN) === true) {
     return sendToToken(session, attributes, kind === 'secret' ? value.length : null, ownCopy(value));
   }
   if (kind === 'public') return keepInSession(session, attributes, importPublic(attributes));
-  if (kind !== 'secret') {
+  if (kind !== 'secret' && kind !== 'private') {
     attributes.set(CKA.VALUE, value);
     return keepInSession(session, attributes, null);
   }
-  const key = importSecret(attributes, value);
-  core.wipe(value);
+  const key = importValue(source, value);
+  // The service has it too.
+  application.roles.mayGoAbroad(attributes);
   return keepInSession(session, attributes, key);
+};
+
+/** A key of the token that may be read, as a local one; the value that was read is wiped. */
+export const importValue = ({ attributes }: TokenView, value: Uint8Array): SharedKey => {
+  try {
+    if (kindOf(attributes.get(CKA.CLASS)) === 'private') return new SharedKey(core.importPrivateKey(value));
+    return importSecret(attributes, value);
+  } finally {
+    core.wipe(value);
+  }
 };
 
 /** C_SetAttributeValue. */

@@ -1,4 +1,5 @@
-// Signatures with the keys of a pair (PKCS#11 2.40, sections 5.11 and 5.12; mechanisms 2.1 and 2.3), in the addon. What a
+// Signatures with the keys of a pair (PKCS#11 2.40, sections 5.11 and 5.12; mechanisms 2.1 and 2.3): in the addon with
+// a key of the session and with every public key, by the service with a private key of the token. What a
 // mechanism hashes is hashed part by part; what it signs as it is comes in one piece.
 import {
   core,
@@ -7,12 +8,16 @@ import {
   type OperationRef,
   type SignatureParameters,
 } from '../../../addon/core.ts';
+import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type Mechanism, type OutBuffer } from '../../schema/types.ts';
+import type { Application } from '../application.ts';
 import { operationMissing, parameterInvalid } from '../errors.ts';
-import type { SharedKey } from '../object-view.ts';
+import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { SummaryOperation, VerifyOperation } from '../session.ts';
+import { signatureHead } from './heads.ts';
 import { digestLengths, type SignatureRow } from './mechanisms.ts';
+import { ownCopy } from './parts.ts';
 
 const longestInput = 128;
 /** RFC 8017, section 9.2: the padding of PKCS#1 takes this much of the modulus at least. */
@@ -80,11 +85,20 @@ class Message {
     return input.subarray(0, prefix.length + digestLengths[digest]);
   }
 
+  protected fits({ capacity }: OutBuffer): boolean {
+    return capacity !== null && capacity >= this.length;
+  }
+
   cancel(): void {
     if (this.#running !== null) core.operationCancel(this.#running);
     this.key.release();
   }
 }
+
+/** SHA-1 is only checked. */
+const checkMaySign = (parameters: SignatureParameters): void => {
+  if (parameters.algorithm === 'rsa-pss' && parameters.digest === 'sha1') throw parameterInvalid();
+};
 
 const checkData = (parameters: SignatureParameters, keyBytes: number, length: number): void => {
   const fits =
@@ -99,20 +113,41 @@ const checkData = (parameters: SignatureParameters, keyBytes: number, length: nu
 export class LocalSignature extends Message implements SummaryOperation {
   constructor(row: SignatureRow, mechanism: Mechanism, key: SharedKey, isPrivate: boolean) {
     super(row, mechanism, key, isPrivate);
-    if (this.parameters.algorithm === 'rsa-pss' && this.parameters.digest === 'sha1') throw parameterInvalid();
+    checkMaySign(this.parameters);
   }
 
   whole(input: Uint8Array, out: OutBuffer): BytesOutput {
-    return this.#fits(out) ? this.#sign(this.ofWhole(input)) : new LengthOnly(this.length);
+    return this.fits(out) ? this.#sign(this.ofWhole(input)) : new LengthOnly(this.length);
   }
   final(out: OutBuffer): BytesOutput {
-    return this.#fits(out) ? this.#sign(this.ofParts()) : new LengthOnly(this.length);
-  }
-  #fits({ capacity }: OutBuffer): boolean {
-    return capacity !== null && capacity >= this.length;
+    return this.fits(out) ? this.#sign(this.ofParts()) : new LengthOnly(this.length);
   }
   #sign(message: Uint8Array): Buffer {
     return core.sign(this.key.ref, this.parameters, message);
+  }
+}
+
+/** A signature by a private key of the token: hashed here, signed by the service. `key` is the pair's public half. */
+export class ServiceSignature extends Message implements SummaryOperation {
+  readonly #application: Application;
+  readonly #handle: number;
+
+  constructor(application: Application, row: SignatureRow, mechanism: Mechanism, view: TokenView, key: SharedKey) {
+    super(row, mechanism, key, isTrue(view, CKA.PRIVATE));
+    checkMaySign(this.parameters);
+    this.#application = application;
+    this.#handle = view.handle;
+  }
+
+  whole(input: Uint8Array, out: OutBuffer): BytesOutput | Promise<BytesOutput> {
+    return this.fits(out) ? this.#sign(this.ofWhole(input)) : new LengthOnly(this.length);
+  }
+  final(out: OutBuffer): BytesOutput | Promise<BytesOutput> {
+    return this.fits(out) ? this.#sign(this.ofParts()) : new LengthOnly(this.length);
+  }
+  async #sign(message: Uint8Array): Promise<BytesOutput> {
+    const head = signatureHead(this.parameters);
+    return (await this.#application.ask('sign', this.#handle, head, ownCopy(message))).raw;
   }
 }
 

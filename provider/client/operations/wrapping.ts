@@ -1,5 +1,5 @@
-// Keys under keys (PKCS#11 2.40, section 5.14): C_WrapKey and C_UnwrapKey with session keys, in the addon. A private key
-// travels as its PKCS#8. What may not be wrapped by what, beyond the standard: key-roles.ts.
+// Keys under keys (PKCS#11 2.40, section 5.14): C_WrapKey and C_UnwrapKey, in the addon with keys of the session, by the service
+// with keys of the token. A private key travels as its PKCS#8. What may not be wrapped by what, beyond the standard: key-roles.ts.
 import { CoreError, type CoreErrorCode, core, type KeyRef, type UnwrappedKind } from '../../../addon/core.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
@@ -14,13 +14,24 @@ import {
 } from '../../schema/types.ts';
 import { keyNotPermitted, mechanismInvalid } from '../errors.ts';
 import { keyTypeOf } from '../key-forms.ts';
-import { isReadable, isTrue, kindOfView, type ObjectView, SharedKey } from '../object-view.ts';
+import {
+  isReadable,
+  isTrue,
+  kindOfView,
+  type ObjectView,
+  type SessionObject,
+  SharedKey,
+  type TokenView,
+} from '../object-view.ts';
 import { fitsKeyType } from '../rules.ts';
 import type { Later, Session } from '../session.ts';
-import { matchesTemplate, newObject, prescribed } from '../template.ts';
-import { localKey } from './keys.ts';
-import { mechanismFor, type WrapParameters } from './mechanisms.ts';
-import { checkMayMake, keepMadeKey, secretKind } from './objects.ts';
+import { matchesTemplate, type NewObject, newObject, prescribed } from '../template.ts';
+import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
+import { wrapHead } from './heads.ts';
+import { bringPublicKey, type LocalKey, localKey, tokenKeyOnce } from './keys.ts';
+import { isAsymmetric, type MechanismRow, mechanismFor, type WrapParameters } from './mechanisms.ts';
+import { checkMayMake, importValue, keepMadeKey, secretKind, valueForService } from './objects.ts';
+import { ownCopy } from './parts.ts';
 import { readValue } from './value.ts';
 
 const notWrappable = (why: string): CryptokiError => new CryptokiError(CKR.KEY_NOT_WRAPPABLE, why);
@@ -49,43 +60,80 @@ export const wrapKey = (
   const parameters = row.wrap?.(mechanism.parameter);
   if (parameters === undefined) throw mechanismInvalid();
   const wrapping = localKey(application, wrappingHandle, row, 'wrap', 'wrapping');
-  if (wrapping === undefined) return application.tokenObject(wrappingHandle, 'wrapping', false).then(refuseToken);
+  if (wrapping === undefined) return wrapOnToken(session, row, parameters, wrappingHandle, handle, out);
 
-  const put = (key: KeyRef): BytesOutput => {
-    const wrapped = wrapUnder(wrapping.key.ref, parameters, key);
-    return out.capacity !== null && wrapped.length <= out.capacity ? wrapped : new LengthOnly(wrapped.length);
-  };
   const object = application.sessionObject(handle, 'key');
-  if (object !== undefined) {
-    checkWrappable(session, wrapping.view, parameters, object);
-    if (object.key === null) throw notWrappable('the object holds no key');
-    return put(object.key.ref);
-  }
-  return application.tokenObject(handle, 'key', true).then(async (token) => {
-    checkWrappable(session, wrapping.view, parameters, token);
-    // What the service keeps from its own caller does not come here to be wrapped.
-    if (!isReadable(token) || kindOfView(token) !== 'secret') throw notWrappable('the service keeps the key');
-    const value = await readValue(application, token);
-    const key = core.importSecret(secretKind(token.attributes), value);
-    core.wipe(value);
-    try {
-      return put(key);
-    } finally {
-      core.release(key);
-    }
-  });
+  if (object === undefined) return wrapReadable(session, wrapping, parameters, handle, out);
+  checkMayWrap(session, wrapping.view, parameters, object);
+  return put(wrapUnder(wrapping.key.ref, parameters, keyOf(object).ref), out);
 };
 
-/** A token key's wrapping would be the service's to do, and it does none. */
-const refuseToken = (): never => {
-  throw new CryptokiError(
-    CKR.KEY_FUNCTION_NOT_PERMITTED,
-    'keys of the token neither wrap nor unwrap: a session key does',
-  );
+const put = (wrapped: Uint8Array, { capacity }: OutBuffer): BytesOutput =>
+  capacity !== null && wrapped.length <= capacity ? wrapped : new LengthOnly(wrapped.length);
+
+const keyOf = ({ key }: SessionObject): SharedKey => {
+  if (key === null) throw notWrappable('the object holds no key');
+  return key;
 };
 
-const checkWrappable = (session: Session, wrapping: ObjectView, { way }: WrapParameters, object: ObjectView): void => {
+/** A key of the token under one of the session: only what its owner could read anyway comes here to be wrapped. */
+const wrapReadable = async (
+  session: Session,
+  wrapping: LocalKey,
+  parameters: WrapParameters,
+  handle: number,
+  out: OutBuffer,
+): Promise<BytesOutput> => {
   const { application } = session;
+  const token = await application.tokenObject(handle, 'key', true);
+  checkMayWrap(session, wrapping.view, parameters, token);
+  if (!isReadable(token)) throw notWrappable('a key of the token is wrapped under a key of the token');
+  const key = importValue(token, await readValue(application, token));
+  try {
+    return put(wrapUnder(wrapping.key.ref, parameters, key.ref), out);
+  } finally {
+    key.release();
+  }
+};
+
+/** Under a key of the token: the service wraps. Only what is not sensitive is wrapped here, under a public key. */
+const wrapOnToken = async (
+  session: Session,
+  row: MechanismRow,
+  parameters: WrapParameters,
+  wrappingHandle: number,
+  handle: number,
+  out: OutBuffer,
+): Promise<BytesOutput> => {
+  const { application } = session;
+  const wrapping = await tokenKeyOnce(application, wrappingHandle, row, 'wrap', 'wrapping');
+  const key = await application.object(handle, 'key', true);
+  checkWrappable(wrapping, parameters, key);
+  if (key.where === 'token') {
+    const source = { from: 'token', handle } as const;
+    const head = { mechanism: wrapHead(parameters), key: source };
+    return put((await application.ask('wrap', wrappingHandle, head)).raw, out);
+  }
+  if (isAsymmetric(row) && !isTrue(key, CKA.SENSITIVE)) {
+    const { key: open } = bringPublicKey(wrapping);
+    try {
+      return put(wrapUnder(open.ref, parameters, keyOf(key).ref), out);
+    } finally {
+      open.release();
+    }
+  }
+  const source = {
+    from: 'session',
+    class: kindOfView(key) === 'private' ? 'private-key' : 'secret-key',
+    sensitive: isTrue(key, CKA.SENSITIVE),
+  } as const;
+  const head = { mechanism: wrapHead(parameters), key: source };
+  const value = valueForService(session, keyOf(key), key.attributes);
+  return put((await application.ask('wrap', wrappingHandle, head, value)).raw, out);
+};
+
+/** What the standard asks of a key that is to be wrapped, and that a sensitive one is never wrapped so that changes pass. */
+const checkWrappable = (wrapping: ObjectView, { way }: WrapParameters, object: ObjectView): void => {
   const kind = kindOfView(object);
   if (kind !== 'secret' && kind !== 'private') throw notWrappable('only secret and private keys are wrapped');
   if (!isTrue(object, CKA.EXTRACTABLE)) {
@@ -97,11 +145,16 @@ const checkWrappable = (session: Session, wrapping: ObjectView, { way }: WrapPar
   if (!matchesTemplate(object.attributes, wrapping.attributes.get(CKA.WRAP_TEMPLATE))) {
     throw notWrappable('the key is not one that CKA_WRAP_TEMPLATE of the wrapping key allows');
   }
-  if (!isTrue(object, CKA.SENSITIVE)) return;
-  if (way === 'cipher')
+  if (isTrue(object, CKA.SENSITIVE) && way === 'cipher')
     throw notWrappable('a sensitive key is wrapped with AES key wrap or OAEP, which notice changes');
-  const { roles } = application;
-  if (!roles.mayWrap(wrapping.attributes, application.allAttributes(), application.decrypting())) {
+};
+
+/** The same for a wrapping key of the session, which must not come to decrypt what it wraps. */
+const checkMayWrap = (session: Session, wrapping: ObjectView, parameters: WrapParameters, object: ObjectView): void => {
+  checkWrappable(wrapping, parameters, object);
+  if (!isTrue(object, CKA.SENSITIVE)) return;
+  const { application } = session;
+  if (!application.roles.mayWrap(wrapping.attributes, application.allAttributes(), application.decrypting())) {
     throw notWrappable('a key that may decrypt wraps no sensitive key');
   }
 };
@@ -150,27 +203,40 @@ export const unwrapKey = (
   const parameters = row.wrap?.(mechanism.parameter);
   if (parameters === undefined) throw mechanismInvalid();
   const unwrapping = localKey(application, unwrappingHandle, row, 'unwrap', 'unwrapping');
-  if (unwrapping === undefined) return application.tokenObject(unwrappingHandle, 'unwrapping', false).then(refuseToken);
-
-  const whole = prescribed(template, unwrapping.view.attributes.get(CKA.UNWRAP_TEMPLATE));
-  const { kind, attributes, length, checkValue } = newObject(whole, { how: 'unwrap' }, application.loggedIn);
-  checkMayMake(session, attributes);
-  if (kind !== 'secret' && kind !== 'private') {
-    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'what is unwrapped is a secret or a private key');
+  if (unwrapping === undefined) {
+    return tokenKeyOnce(application, unwrappingHandle, row, 'unwrap', 'unwrapping').then((view) =>
+      unwrapOnToken(session, view, parameters, wrapped, template),
+    );
   }
+  const made = newUnwrapped(session, unwrapping.view, template);
   if (application.roles.hasWrapped(unwrapping.view.attributes)) {
     // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012): what key wrap made included.
     if (parameters.way === 'cipher') throw keyNotPermitted();
-    if (attributes.get(CKA.SENSITIVE) === false) {
+    if (made.attributes.get(CKA.SENSITIVE) === false) {
       throw new CryptokiError(
         CKR.TEMPLATE_INCONSISTENT,
         'a key that has wrapped sensitive keys unwraps sensitive ones',
       );
     }
   }
-
-  const wanted = kind === 'private' ? 'private' : secretKind(attributes);
+  const wanted = made.kind === 'private' ? 'private' : secretKind(made.attributes);
   const key = new SharedKey(openWrapped(unwrapping.key.ref, parameters, wrapped, wanted));
+  checkUnwrapped(made, key);
+  return keepMadeKey(session, made.attributes, key);
+};
+
+const newUnwrapped = (session: Session, unwrapping: ObjectView, template: readonly Attribute[]): NewObject => {
+  const whole = prescribed(template, unwrapping.attributes.get(CKA.UNWRAP_TEMPLATE));
+  const made = newObject(whole, { how: 'unwrap' }, session.application.loggedIn);
+  checkMayMake(session, made.attributes);
+  if (made.kind !== 'secret' && made.kind !== 'private') {
+    throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'what is unwrapped is a secret or a private key');
+  }
+  return made;
+};
+
+/** Whether the key is the one that the template speaks of. It is released when it is not. */
+const checkUnwrapped = ({ kind, attributes, length, checkValue }: NewObject, key: SharedKey): void => {
   const keyType = Number(attributes.get(CKA.KEY_TYPE));
   try {
     if (kind === 'private') {
@@ -189,5 +255,23 @@ export const unwrapKey = (
     key.release();
     throw error;
   }
-  return keepMadeKey(session, attributes, key);
+};
+
+/** With a key of the token: the service unwraps. */
+const unwrapOnToken = async (
+  session: Session,
+  unwrapping: TokenView,
+  parameters: WrapParameters,
+  wrapped: Uint8Array,
+  template: readonly Attribute[],
+): Promise<number> => {
+  const { application } = session;
+  const made = newUnwrapped(session, unwrapping, template);
+  const into = destinationOf(application, made, made.length === null ? null : made.length * 8);
+  const head = { mechanism: wrapHead(parameters), into };
+  const { answer, raw } = await application.ask('unwrap', unwrapping.handle, head, ownCopy(wrapped));
+  if (into.on === 'token') return keepOnToken(application, answer.object);
+  const key = openSealedKey(application, unwrapping.handle, made, raw);
+  checkUnwrapped(made, key);
+  return keepFromAbroad(session, made.attributes, key);
 };

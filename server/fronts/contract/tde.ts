@@ -191,7 +191,10 @@ export interface TdeRoutes {
   createObject: { head: CreateObject; answer: TokenObject };
   findObjects: { head: FindHead; answer: { readonly objects: readonly TokenObject[]; readonly more: boolean } };
   getObject: { head: Record<string, never>; answer: TokenObject };
-  /** Raw answer bytes: the value of a data object, certificate or public key; of a secret key only if extractable and not sensitive. */
+  /**
+   * Raw answer bytes: the value of a data object or certificate, SubjectPublicKeyInfo of a public key; only if extractable and not
+   * sensitive the value of a secret key and the PKCS#8 of a private one.
+   */
   readValue: { head: Record<string, never>; answer: Record<string, never> };
   updateObject: {
     head: { readonly label?: string; readonly attributes?: string; readonly usages?: readonly KeyUsage[] };

@@ -278,13 +278,13 @@ describe('token keys as the service sees them', () => {
   test('a key destroyed elsewhere is noticed at the next Init, and by what runs', async () => {
     const { agent, session, key } = await start(true);
     await agent.call('C_EncryptInit', { session, mechanism, key });
-    agent.service.setState('mek', 'destroyed');
+    await agent.service.setState('mek', 'destroyed');
     await expect(encrypt(agent, session, plain, 64)).rejects.toMatchObject({ rv: 'CKR_KEY_HANDLE_INVALID' });
     expect(await agent.rv('C_EncryptInit', { session, mechanism, key })).toBe('CKR_KEY_HANDLE_INVALID');
   });
   test('a disabled key is not permitted', async () => {
     const { agent, session, key } = await start(true);
-    agent.service.setState('mek', 'disabled');
+    await agent.service.setState('mek', 'disabled');
     expect(await agent.rv('C_DecryptInit', { session, mechanism, key })).toBe('CKR_KEY_FUNCTION_NOT_PERMITTED');
   });
   test('an outage is a device error, and over when it is over', async () => {

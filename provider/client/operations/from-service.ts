@@ -1,0 +1,69 @@
+// Keys that the service unwraps or derives with a key of the token. One for the token stays with the service. One for the session
+// comes here sealed to a key pair that this application's own memory alone has (HPKE, RFC 9180), and is opened in the addon.
+import { core, type KeyRef } from '../../../addon/core.ts';
+import { type Destination, sealedKeyInfo, type TokenObject } from '../../../server/fronts/contract/tde.ts';
+import { CKA } from '../../schema/attributes.ts';
+import { CKR } from '../../schema/return-values.ts';
+import { CryptokiError } from '../../schema/types.ts';
+import type { Application } from '../application.ts';
+import type { AttributeMap } from '../attribute-blob.ts';
+import { keyNotPermitted } from '../errors.ts';
+import { algorithmOf, describeNew, SharedKey } from '../object-view.ts';
+import type { Session } from '../session.ts';
+import type { NewObject } from '../template.ts';
+import { base64 } from './heads.ts';
+import { keepInSession, secretKind } from './objects.ts';
+
+/** Where the service is to put a key; `bits` is its size where that is known before the key. */
+export const destinationOf = (application: Application, made: NewObject, bits: number | null): Destination => {
+  const { attributes, kind } = made;
+  if (attributes.get(CKA.TOKEN) === true) {
+    if (made.checkValue !== null) {
+      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'CKA_CHECK_VALUE of a key of the token is computed');
+    }
+    return { on: 'token', object: describeNew(attributes, bits) };
+  }
+  return {
+    on: 'session',
+    recipient: base64(core.hpkePublicKey(application.recipient())),
+    class: kind === 'private' ? 'private-key' : 'secret-key',
+    algorithm: algorithmOf(attributes),
+    bits,
+    sensitive: attributes.get(CKA.SENSITIVE) === true,
+    extractable: attributes.get(CKA.EXTRACTABLE) === true,
+  };
+};
+
+const info = Buffer.from(sealedKeyInfo);
+
+/** The key that came for the session: `maker` is the handle of the key that unwrapped or derived it. */
+export const openSealedKey = (
+  application: Application,
+  maker: number,
+  { kind, attributes }: NewObject,
+  sealed: Uint8Array,
+): SharedKey => {
+  const bound = Buffer.alloc(4);
+  bound.writeUInt32BE(maker);
+  const wanted = kind === 'private' ? 'private' : secretKind(attributes);
+  const key: KeyRef = core.hpkeOpenKey(application.recipient(), info, bound, sealed, wanted);
+  return new SharedKey(key);
+};
+
+/** The handle of the object that the service made on the token. */
+export const keepOnToken = (application: Application, object: TokenObject | null): number => {
+  if (object === null) throw new CryptokiError(CKR.DEVICE_ERROR, 'the service made a key and did not say which');
+  return application.remember(object).handle;
+};
+
+/** Puts a key that came from the service into its session. The service could decrypt with it: here it wraps nothing sensitive. */
+export const keepFromAbroad = (session: Session, attributes: AttributeMap, key: SharedKey): number => {
+  const { application } = session;
+  const handle = keepInSession(session, attributes, key);
+  const object = application.sessionObject(handle, 'object');
+  if (object !== undefined && !application.roles.mayGoAbroad(object.attributes)) {
+    application.removeObject(object);
+    throw keyNotPermitted();
+  }
+  return handle;
+};

@@ -1,0 +1,76 @@
+// The service as the agent's unit tests have it: the real one, in this process and without a listener, behind the agent's door.
+// One service serves a test file; each door is an application with a group of its own. What an outage is like, a test says here.
+import { afterAll } from 'vitest';
+import type { Answer, Caller, RouteName, ServiceDoor, ServiceRequest } from '../../provider/client/service.ts';
+import { ServiceCallError } from '../../provider/client/service.ts';
+import type { ServiceErrorCode } from '../../server/base/errors.ts';
+import { administrator, callTde, type OpenedService, openTestService, registerCaller } from './open-service.ts';
+
+export interface InProcessService extends ServiceDoor {
+  /** Requests so far, by route. */
+  readonly asked: ReadonlyMap<RouteName, number>;
+  /** What an operator does in the console with the key of this label. */
+  setState(label: string, state: 'disabled' | 'destroyed'): Promise<void>;
+  /** From now on every call fails so; null ends it. */
+  failWith(code: ServiceErrorCode | null): void;
+  /** Holds every answer back until the returned function is called. */
+  hold(): () => void;
+}
+
+let opened: Promise<OpenedService> | undefined;
+
+afterAll(async () => {
+  await (await opened)?.remove();
+});
+
+const none = new Uint8Array(0);
+let applications = 0;
+
+export const openInProcessService = async (): Promise<InProcessService> => {
+  opened ??= openTestService();
+  const { service, operations } = await opened;
+  applications += 1;
+  const { caller, accessGuid } = await registerCaller({ operations }, `application-${applications}`);
+  const asked = new Map<RouteName, number>();
+  let failure: ServiceErrorCode | null = null;
+  let held: Promise<void> = Promise.resolve();
+
+  return {
+    asked,
+    async call<R extends RouteName>({ route, handle, head, raw }: ServiceRequest<R>, { requestId }: Caller) {
+      asked.set(route, (asked.get(route) ?? 0) + 1);
+      await held;
+      try {
+        if (failure !== null) throw new ServiceCallError(failure, 'refused', requestId);
+        const place = handle === null ? {} : { handle };
+        const { appId } = caller;
+        const answer = await callTde(service, accessGuid, route, head, { appId, raw: raw ?? none, ...place });
+        if (answer.status !== 200) {
+          const { code, title } = answer.head as { code: ServiceErrorCode; title: string };
+          throw new ServiceCallError(code, title, requestId);
+        }
+        return { answer: answer.head as Answer<R>, raw: answer.raw };
+      } finally {
+        raw?.fill(0);
+      }
+    },
+    close: async () => undefined,
+    async setState(label, state) {
+      const { items } = await operations.masterKeys.list(administrator, caller.application.id, { limit: 100 });
+      const found = items.find(({ name }) => name === label);
+      if (found === undefined) throw new Error(`no key is called ${label}`);
+      if (state === 'disabled') await operations.keys.disable(administrator, found.id);
+      else await operations.masterKeys.destroy(administrator, caller.application.id, found.id);
+    },
+    failWith(code) {
+      failure = code;
+    },
+    hold() {
+      let release = (): void => undefined;
+      held = new Promise((resolve) => {
+        release = resolve;
+      });
+      return () => release();
+    },
+  };
+};
