@@ -51,7 +51,7 @@ import { softDeleteKey } from './operations/soft-delete-key.ts';
 import { switchApplication } from './operations/switch-application.ts';
 import { switchKey } from './operations/switch-key.ts';
 import { authenticateApplication } from './operations/tde/authenticate-application.ts';
-import { createTokenObject, generateTokenKey } from './operations/tde/create-token-object.ts';
+import { createTokenObject, generateTokenKey, generateTokenKeyPair } from './operations/tde/create-token-object.ts';
 import { destroyTokenObject } from './operations/tde/destroy-token-object.ts';
 import { readTokenObjects } from './operations/tde/read-token-object.ts';
 import { updateTokenObject } from './operations/tde/update-token-object.ts';
@@ -142,6 +142,7 @@ export const createOperations = (ports: Ports): Operations => ({
     ...tokenKeyUses(ports),
     authenticate: authenticateApplication(ports),
     generateKey: generateTokenKey(ports),
+    generateKeyPair: generateTokenKeyPair(ports),
     createObject: createTokenObject(ports),
     updateObject: updateTokenObject(ports),
     destroyObject: destroyTokenObject(ports),

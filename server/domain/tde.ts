@@ -83,6 +83,8 @@ export interface TokenObject {
   readonly private: boolean;
   /** Base64, or null. */
   readonly checkValue: string | null;
+  /** Base64 of the SubjectPublicKeyInfo of either half of a pair; null for all else. */
+  readonly publicKey: string | null;
   /** Base64 of the agent's own encoding of every other attribute. */
   readonly attributes: string;
   readonly createdAt: number;

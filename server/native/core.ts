@@ -25,6 +25,14 @@ const names = [
   'sealRecord',
   'openRecord',
   'peekRecord',
+  'generateRsaLater',
+  'generateEc',
+  'generateEd25519',
+  'importPublicKey',
+  'exportPrivateKey',
+  'exportPublicKey',
+  'sign',
+  'oaepDecrypt',
   'generateSecretAccessKey',
 ] as const satisfies readonly (keyof CryptoCore)[];
 
@@ -35,7 +43,11 @@ const translated = (): CryptoCore => {
     const call = raw[name] as Function;
     const guarded: Function = (...input) => {
       try {
-        return call(...input);
+        const answer = call(...input);
+        if (!(answer instanceof Promise)) return answer;
+        return answer.catch((error: unknown) => {
+          throw translateCoreError(error);
+        });
       } catch (error) {
         throw translateCoreError(error);
       }

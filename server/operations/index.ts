@@ -273,6 +273,11 @@ export interface TdeOperations {
   }): Promise<TdeCaller>;
   info(caller: TdeCaller): Promise<TdeServiceInfo>;
   generateKey(caller: TdeCaller, input: NewTokenObject): Promise<VisibleObject>;
+  /** Both halves in one transaction, or neither. Without `publicKey` only the private half is kept. */
+  generateKeyPair(
+    caller: TdeCaller,
+    input: { readonly privateKey: NewTokenObject; readonly publicKey: NewTokenObject | null },
+  ): Promise<{ readonly privateKey: VisibleObject; readonly publicKey: VisibleObject | null }>;
   /** `value` stays the caller's: it wipes it. */
   createObject(caller: TdeCaller, input: NewTokenObject, value: Uint8Array): Promise<VisibleObject>;
   findObjects(
@@ -301,7 +306,16 @@ export interface TdeOperations {
   /** The caller wipes input and answer. */
   encrypt(caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array): Promise<Buffer>;
   decrypt(caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array): Promise<Buffer>;
+  /** RSA-OAEP with a private key. The caller wipes the answer. */
+  decryptOaep(caller: TdeCaller, handle: number, parameters: OaepParameters, input: Uint8Array): Promise<Buffer>;
   sign(caller: TdeCaller, handle: number, parameters: MacParameters, input: Uint8Array): Promise<Buffer>;
+  /** A signature by a private key, over what is hashed already. */
+  signWithPrivateKey(
+    caller: TdeCaller,
+    handle: number,
+    parameters: SignatureParameters,
+    input: Uint8Array,
+  ): Promise<Buffer>;
   /** A wrong signature throws 'invalid-ciphertext'. */
   verify(
     caller: TdeCaller,

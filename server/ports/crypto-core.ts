@@ -10,8 +10,10 @@ export type {
   KeyRef,
   MacParameters,
   MemoryStatus,
+  OaepParameters,
   RecordContext,
   RootFile,
+  SignatureParameters,
 } from '../../addon/core.ts';
 
 export type CryptoCore = Pick<
@@ -35,5 +37,13 @@ export type CryptoCore = Pick<
   | 'sealRecord'
   | 'openRecord'
   | 'peekRecord'
+  | 'generateRsaLater'
+  | 'generateEc'
+  | 'generateEd25519'
+  | 'importPublicKey'
+  | 'exportPrivateKey'
+  | 'exportPublicKey'
+  | 'sign'
+  | 'oaepDecrypt'
   | 'generateSecretAccessKey'
 >;

@@ -168,6 +168,7 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .addColumn('local', 'integer', (c) => c.notNull())
       .addColumn('private', 'integer', (c) => c.notNull())
       .addColumn('check_value', 'text')
+      .addColumn('public_key', 'text')
       .addColumn('attributes', 'text', (c) => c.notNull())
       .addColumn('created_at', long, (c) => c.notNull())
       .addColumn('destroyed_at', long)

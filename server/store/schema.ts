@@ -100,6 +100,7 @@ export interface Schema {
     local: number;
     private: number;
     check_value: string | null;
+    public_key: string | null;
     attributes: string;
     created_at: number;
     destroyed_at: number | null;

@@ -57,7 +57,7 @@ export const signatureHead = (parameters: SignatureParameters): SignatureHead =>
     case 'ecdsa':
       return { algorithm: 'ecdsa' };
     case 'ed25519':
-      return { algorithm: 'ed25519', prehashed: false, context: null };
+      return { algorithm: 'ed25519' };
   }
 };
 

@@ -107,7 +107,7 @@ export type MacHead = { readonly algorithm: 'hmac'; readonly digest: DigestName 
 
 /**
  * Signatures by a private key. The raw bytes are what is signed as it stands: for `rsa-pkcs1` the DigestInfo (or whatever
- * is to be padded), for `rsa-pss` and `ecdsa` the digest, for `ed25519` the message (its digest when `prehashed`). The answer is the
+ * is to be padded), for `rsa-pss` and `ecdsa` the digest, for `ed25519` the message. The answer is the
  * signature: of `ecdsa` both numbers at the curve's length, r first.
  */
 export type SignatureHead =
@@ -119,7 +119,7 @@ export type SignatureHead =
       readonly saltLength: number;
     }
   | { readonly algorithm: 'ecdsa' }
-  | { readonly algorithm: 'ed25519'; readonly prehashed: boolean; readonly context: string | null };
+  | { readonly algorithm: 'ed25519' };
 
 /** How a key is wrapped: AES key wrap (RFC 3394; `padded`: RFC 5649), under a cipher, or with OAEP. A private key travels as its PKCS#8. */
 export type WrapHead =

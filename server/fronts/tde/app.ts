@@ -18,7 +18,15 @@ import {
 } from '../contract/tde.ts';
 import { readBody } from './body.ts';
 import { asServiceError, toProblem } from './errors.ts';
-import { type Heads, parseHead, parseInstance, toCipherParameters, toMacParameters } from './heads.ts';
+import {
+  type Heads,
+  parseHead,
+  parseInstance,
+  toCipherParameters,
+  toMacParameters,
+  toOaepParameters,
+  toSignatureParameters,
+} from './heads.ts';
 
 export interface TdeFrontOptions {
   readonly operations: Operations;
@@ -46,6 +54,7 @@ const toTokenObject = (object: VisibleObject): TokenObject => ({
   local: object.local,
   private: object.private,
   checkValue: object.checkValue,
+  publicKey: object.publicKey,
   attributes: object.attributes,
   createdAt: toRfc3339(object.createdAt),
   state: object.state === 'destroyed' ? 'soft-deleted' : object.state,
@@ -75,6 +84,15 @@ const splitSignature = (raw: Buffer): { readonly signature: Buffer; readonly dat
 const createHandlers = (tde: Operations['tde']): Handlers => ({
   info: async ({ caller }) => ({ head: await tde.info(caller) }),
   generateKey: async ({ caller, head }) => ({ head: toTokenObject(await tde.generateKey(caller, head)) }),
+  generateKeyPair: async ({ caller, head }) => {
+    const { privateKey, publicKey } = await tde.generateKeyPair(caller, head);
+    return {
+      head: {
+        privateKey: toTokenObject(privateKey),
+        publicKey: publicKey === null ? null : toTokenObject(publicKey),
+      },
+    };
+  },
   createObject: async ({ caller, head, raw }) => ({ head: toTokenObject(await tde.createObject(caller, head, raw)) }),
   findObjects: async ({ caller, head }) => {
     const { objects, more } = await tde.findObjects(caller, head);
@@ -99,11 +117,17 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
   }),
   decrypt: async ({ caller, handle, head, raw }) => ({
     head: {},
-    raw: await tde.decrypt(caller, handle, toCipherParameters(head), raw),
+    raw:
+      head.mode === 'oaep'
+        ? await tde.decryptOaep(caller, handle, toOaepParameters(head), raw)
+        : await tde.decrypt(caller, handle, toCipherParameters(head), raw),
   }),
   sign: async ({ caller, handle, head, raw }) => ({
     head: {},
-    raw: await tde.sign(caller, handle, toMacParameters(head), raw),
+    raw:
+      head.algorithm === 'hmac' || head.algorithm === 'cmac'
+        ? await tde.sign(caller, handle, toMacParameters(head), raw)
+        : await tde.signWithPrivateKey(caller, handle, toSignatureParameters(head), raw),
   }),
   verify: async ({ caller, handle, head, raw }) => {
     const { signature, data } = splitSignature(raw);

@@ -3,14 +3,17 @@
 
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
-import type { CipherParameters, MacParameters } from '../../ports/crypto-core.ts';
+import type { CipherParameters, MacParameters, OaepParameters, SignatureParameters } from '../../ports/crypto-core.ts';
 import type {
   CipherHead,
   CreateObject,
+  DigestName,
   FindHead,
   InstanceHeader,
   KeyUsage,
   MacHead,
+  OaepHead,
+  SignatureHead,
   TdeRoutes,
 } from '../contract/tde.ts';
 
@@ -64,10 +67,31 @@ const cipherHead = z.discriminatedUnion('mode', [
   }),
 ]) satisfies z.ZodType<CipherHead>;
 
+const digest = z.enum(['sha1', 'sha224', 'sha256', 'sha384', 'sha512']) satisfies z.ZodType<DigestName>;
+
+const oaepHead = z.strictObject({
+  mode: z.literal('oaep'),
+  digest,
+  mgfDigest: digest,
+  label: base64(64 * 1024),
+}) satisfies z.ZodType<OaepHead>;
+
 const macHead = z.discriminatedUnion('algorithm', [
-  z.strictObject({ algorithm: z.literal('hmac'), digest: z.enum(['sha1', 'sha224', 'sha256', 'sha384', 'sha512']) }),
+  z.strictObject({ algorithm: z.literal('hmac'), digest }),
   z.strictObject({ algorithm: z.literal('cmac') }),
 ]) satisfies z.ZodType<MacHead>;
+
+const signatureHead = z.discriminatedUnion('algorithm', [
+  z.strictObject({ algorithm: z.literal('rsa-pkcs1') }),
+  z.strictObject({
+    algorithm: z.literal('rsa-pss'),
+    digest,
+    mgfDigest: digest,
+    saltLength: z.int().min(0).max(512),
+  }),
+  z.strictObject({ algorithm: z.literal('ecdsa') }),
+  z.strictObject({ algorithm: z.literal('ed25519') }),
+]) satisfies z.ZodType<SignatureHead>;
 
 const instanceHeader = z.object({
   host: z.string().max(1024),
@@ -81,6 +105,7 @@ const instanceHeader = z.object({
 export const heads = {
   info: empty,
   generateKey: createObject,
+  generateKeyPair: z.strictObject({ privateKey: createObject, publicKey: createObject.nullable() }),
   createObject,
   findObjects: findHead,
   getObject: empty,
@@ -93,8 +118,8 @@ export const heads = {
   destroyObject: empty,
   checkUse: z.strictObject({ usage }) satisfies z.ZodType<{ readonly usage: KeyUsage }>,
   encrypt: cipherHead,
-  decrypt: cipherHead,
-  sign: macHead,
+  decrypt: z.union([cipherHead, oaepHead]),
+  sign: z.union([macHead, signatureHead]),
   verify: macHead,
 } as const satisfies Record<keyof TdeRoutes, z.ZodType>;
 
@@ -149,3 +174,21 @@ export const toCipherParameters = (head: CipherHead): CipherParameters => {
 
 export const toMacParameters = (head: MacHead): MacParameters =>
   head.algorithm === 'hmac' ? { algorithm: 'hmac', digest: head.digest } : { algorithm: 'aes-cmac' };
+
+export const toOaepParameters = ({ digest, mgfDigest, label }: OaepHead): OaepParameters => ({
+  digest,
+  mgfDigest,
+  label: decode(label),
+});
+
+/** For input that is hashed already. */
+export const toSignatureParameters = (head: SignatureHead): SignatureParameters => {
+  switch (head.algorithm) {
+    case 'rsa-pss':
+      return { ...head, prehashed: true };
+    case 'ecdsa':
+      return { algorithm: 'ecdsa', encoding: 'p1363' };
+    default:
+      return head;
+  }
+};

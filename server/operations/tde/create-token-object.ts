@@ -7,7 +7,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import type { Key } from '../../domain/key.ts';
 import type { ObjectClass, TdeGroup } from '../../domain/tde.ts';
-import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { KeyDescription, KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
 import { findGroup } from '../find.ts';
@@ -79,104 +79,148 @@ const requireOpenVault = async (tx: Repositories, group: TdeGroup): Promise<void
 };
 
 const objectOf = (
-  caller: TdeCaller,
+  { application }: TdeCaller,
   input: NewTokenObject,
-  made: Pick<StoredObject, 'handle' | 'id' | 'local' | 'checkValue' | 'createdAt' | 'content' | 'bits'>,
+  made: Pick<StoredObject, 'handle' | 'id' | 'local' | 'checkValue' | 'publicKey' | 'createdAt' | 'content' | 'bits'>,
 ): StoredObject => ({
-  handle: made.handle,
-  id: made.id,
-  tenantId: caller.application.tenantId,
-  groupId: caller.application.groupId,
-  applicationId: caller.application.id,
+  ...made,
+  tenantId: application.tenantId,
+  groupId: application.groupId,
+  applicationId: application.id,
   class: input.class,
   label: input.label,
   algorithm: input.algorithm,
-  bits: made.bits,
   usages: input.usages,
   sensitive: input.sensitive,
   extractable: input.extractable,
   modifiable: input.modifiable,
   destroyable: input.destroyable,
-  local: made.local,
   private: input.private,
-  checkValue: made.checkValue,
   attributes: input.attributes,
-  createdAt: made.createdAt,
-  content: made.content,
   destroyedAt: null,
   state: 'active',
   integrity: 'ok',
 });
 
+/** How a key came to be, for the audit log. */
+type KeyOrigin = 'generated' | 'imported';
+
+/** Writes a key that is open in the addon, its copies and its audit record. The vault and the label have been checked. */
+const insertKey = async (
+  { core, ring, clock }: CreatePorts,
+  tx: Repositories,
+  caller: TdeCaller,
+  group: TdeGroup,
+  input: NewTokenObject,
+  reference: KeyRef,
+  origin: KeyOrigin,
+): Promise<StoredObject> => {
+  const { bits } = core.describe(reference);
+  const isPrivate = input.class === 'private-key';
+  const now = clock.now();
+  const made = objectOf(caller, input, {
+    handle: await tx.objects.nextHandle(),
+    id: newId(now),
+    local: origin === 'generated',
+    checkValue: isPrivate ? null : toBase64(core.checkValue(reference)),
+    publicKey: isPrivate ? toBase64(core.exportPublicKey(reference)) : null,
+    createdAt: now,
+    content: null,
+    bits,
+  });
+  const key: Key = {
+    id: made.id,
+    tenantId: made.tenantId,
+    vaultId: group.vaultId,
+    name: nameFromLabel(input.label),
+    kind: 'master',
+    algorithm: input.algorithm ?? 'generic',
+    bits,
+    usages: input.usages,
+    state: 'active',
+    disabledAt: null,
+    currentVersion: 1,
+    createdAt: now,
+    deletedAt: null,
+    reimportedAt: null,
+    destroyedAt: null,
+    unrecoverableAt: null,
+    applicationId: made.applicationId,
+    integrity: 'ok',
+  };
+  await tx.keys.insert(key);
+  await tx.keys.insertVersion({ keyId: key.id, version: 1, createdAt: now });
+  await tx.records.put(ring.seal(recordPlace(key, 1, 'vault-copy'), reference));
+  await tx.records.put(ring.seal(recordPlace(key, 1, 'sealed-copy'), reference));
+  await tx.objects.insert(made);
+  await tx.audit.append({
+    kind: 'key.created',
+    actor: caller.actor,
+    tenantId: key.tenantId,
+    subject: { kind: 'key', id: key.id },
+    details: {
+      name: key.name,
+      kind: key.kind,
+      vaultId: key.vaultId,
+      algorithm: key.algorithm,
+      bits: key.bits,
+      usages: key.usages,
+      origin,
+      label: made.label,
+      applicationId: made.applicationId,
+      ...instanceDetails(caller),
+    },
+  });
+  return made;
+};
+
+/** Writes an object whose value is no secret key. `contentKey` is its own; `publicKey` is the value of a public key. */
+const insertValue = async (
+  { core, ring, clock }: CreatePorts,
+  tx: Repositories,
+  caller: TdeCaller,
+  input: NewTokenObject,
+  contentKey: KeyRef,
+  value: Uint8Array,
+  made: Pick<StoredObject, 'local' | 'publicKey' | 'bits'>,
+): Promise<StoredObject> => {
+  const now = clock.now();
+  const id = newId(now);
+  const sealed = sealContent({ core, ring }, { tenantId: caller.application.tenantId, id }, contentKey, value);
+  const object = objectOf(caller, input, {
+    ...made,
+    handle: await tx.objects.nextHandle(),
+    id,
+    checkValue: null,
+    createdAt: now,
+    content: sealed.content,
+  });
+  await tx.objects.insert(object);
+  await tx.records.put(sealed.record);
+  await tx.audit.append({
+    kind: 'object.created',
+    actor: caller.actor,
+    tenantId: object.tenantId,
+    subject: { kind: 'object', id },
+    details: { class: object.class, label: object.label, handle: object.handle, ...instanceDetails(caller) },
+  });
+  return object;
+};
+
 /** Stores a key that is open in the addon. The caller releases the reference. */
 const storeKey = async (
-  { store, core, ring, directory, clock }: CreatePorts,
+  ports: CreatePorts,
   caller: TdeCaller,
   input: NewTokenObject,
   reference: KeyRef,
-  local: boolean,
+  origin: KeyOrigin,
 ): Promise<StoredObject> => {
-  const { application } = caller;
-  const description = core.describe(reference);
-  const checkValue = toBase64(core.checkValue(reference));
+  const { store, directory } = ports;
   const object = await store.write(async (tx) => {
-    const group = await findGroup(tx, application.groupId);
+    const group = await findGroup(tx, caller.application.groupId);
     await requireOpenVault(tx, group);
     await requireFreeLabel(tx, { ...input, groupId: group.id });
-    const now = clock.now();
-    const made = objectOf(caller, input, {
-      handle: await tx.objects.nextHandle(),
-      id: newId(now),
-      local,
-      checkValue,
-      createdAt: now,
-      content: null,
-      bits: description.bits,
-    });
-    const key: Key = {
-      id: made.id,
-      tenantId: made.tenantId,
-      vaultId: group.vaultId,
-      name: nameFromLabel(input.label),
-      kind: 'master',
-      algorithm: input.algorithm ?? 'generic',
-      bits: description.bits,
-      usages: input.usages,
-      state: 'active',
-      disabledAt: null,
-      currentVersion: 1,
-      createdAt: now,
-      deletedAt: null,
-      reimportedAt: null,
-      destroyedAt: null,
-      unrecoverableAt: null,
-      applicationId: application.id,
-      integrity: 'ok',
-    };
-    await tx.keys.insert(key);
-    await tx.keys.insertVersion({ keyId: key.id, version: 1, createdAt: now });
-    await tx.records.put(ring.seal(recordPlace(key, 1, 'vault-copy'), reference));
-    await tx.records.put(ring.seal(recordPlace(key, 1, 'sealed-copy'), reference));
-    await tx.objects.insert(made);
-    await tx.audit.append({
-      kind: 'key.created',
-      actor: caller.actor,
-      tenantId: key.tenantId,
-      subject: { kind: 'key', id: key.id },
-      details: {
-        name: key.name,
-        kind: key.kind,
-        vaultId: key.vaultId,
-        algorithm: key.algorithm,
-        bits: key.bits,
-        usages: key.usages,
-        origin: local ? 'generated' : 'imported',
-        label: made.label,
-        applicationId: application.id,
-        ...instanceDetails(caller),
-      },
-    });
-    return made;
+    return insertKey(ports, tx, caller, group, input, reference, origin);
   });
   await directory.renew({ objects: [object.handle] });
   return object;
@@ -205,64 +249,136 @@ export const generateTokenKey =
     };
     const reference = make();
     try {
-      return show(caller, await storeKey(ports, caller, input, reference, true));
+      return show(caller, await storeKey(ports, caller, input, reference, 'generated'));
     } finally {
       core.release(reference);
     }
   };
 
+const [fewestModulusBits, mostModulusBits] = [2048, 4096];
+const curves: ReadonlyMap<number | null, 'p256' | 'p384' | 'p521'> = new Map([
+  [256, 'p256'],
+  [384, 'p384'],
+  [521, 'p521'],
+]);
+
+/** A promise where finding the key takes long. */
+const generatePair = ({ core }: CreatePorts, { algorithm, bits }: NewTokenObject): KeyRef | Promise<KeyRef> => {
+  if (algorithm === 'rsa') {
+    if (bits === null || bits < fewestModulusBits || bits > mostModulusBits)
+      throw new ServiceError('unsupported', `an RSA key has ${fewestModulusBits} to ${mostModulusBits} bits`);
+    return core.generateRsaLater(bits);
+  }
+  if (algorithm === 'ed25519') return core.generateEd25519();
+  const curve = curves.get(bits);
+  if (algorithm !== 'ec' || curve === undefined)
+    throw new ServiceError(
+      'unsupported',
+      'the service makes pairs of RSA, of the curves P-256, P-384 and P-521, and Ed25519',
+    );
+  return core.generateEc(curve);
+};
+
+export const generateTokenKeyPair =
+  (ports: CreatePorts): TdeOperations['generateKeyPair'] =>
+  async (caller, { privateKey, publicKey }) => {
+    checkTexts(privateKey);
+    if (privateKey.class !== 'private-key')
+      throw new ServiceError('validation', 'privateKey is of the class private-key');
+    if (publicKey !== null) {
+      checkTexts(publicKey);
+      if (publicKey.class !== 'public-key' || publicKey.algorithm !== privateKey.algorithm)
+        throw new ServiceError('validation', 'publicKey is of the class public-key and of the same algorithm');
+    }
+    const { store, core, directory } = ports;
+    const reference = await generatePair(ports, privateKey);
+    const contentKey = core.generateAes(256);
+    try {
+      const { bits } = core.describe(reference);
+      const open = core.exportPublicKey(reference);
+      const made = await store.write(async (tx) => {
+        const group = await findGroup(tx, caller.application.groupId);
+        await requireOpenVault(tx, group);
+        for (const half of [privateKey, publicKey])
+          if (half !== null) await requireFreeLabel(tx, { ...half, groupId: group.id });
+        return {
+          privateKey: await insertKey(ports, tx, caller, group, privateKey, reference, 'generated'),
+          publicKey:
+            publicKey === null
+              ? null
+              : await insertValue(ports, tx, caller, publicKey, contentKey, open, {
+                  local: true,
+                  publicKey: toBase64(open),
+                  bits,
+                }),
+        };
+      });
+      const objects = [made.privateKey, made.publicKey].flatMap((each) => (each === null ? [] : [each.handle]));
+      await directory.renew({ objects });
+      return {
+        privateKey: show(caller, made.privateKey),
+        publicKey: made.publicKey === null ? null : show(caller, made.publicKey),
+      };
+    } finally {
+      core.release(contentKey);
+      core.release(reference);
+    }
+  };
+
+/** Of which algorithm a key of a pair is, by the addon's word for it. */
+const algorithms: Readonly<Partial<Record<KeyDescription['kind'], NewTokenObject['algorithm']>>> = {
+  'rsa-private': 'rsa',
+  'rsa-public': 'rsa',
+  'ec-private': 'ec',
+  'ec-public': 'ec',
+  'ed25519-private': 'ed25519',
+  'ed25519-public': 'ed25519',
+};
+
+/** Opens the value of a secret or private key, or of a public one. The caller releases it. */
+const importValue = ({ core }: CreatePorts, input: NewTokenObject, value: Uint8Array): KeyRef => {
+  if (input.class === 'secret-key') {
+    const { algorithm } = input;
+    if (algorithm !== 'aes' && algorithm !== 'generic')
+      throw new ServiceError('unsupported', 'a secret key is an aes or a generic key');
+    const bits = value.length * 8;
+    if (value.length === 0 || bits > mostGenericBits || (input.bits !== null && input.bits !== bits))
+      throw new ServiceError('validation', 'the length of the value does not fit');
+    if (algorithm === 'aes' && bits !== 128 && bits !== 192 && bits !== 256)
+      throw new ServiceError('validation', 'an AES key has 128, 192 or 256 bits');
+    return core.importSecret(algorithm, value);
+  }
+  const reference = input.class === 'private-key' ? core.importPrivateKey(value) : core.importPublicKey(value);
+  const { kind } = core.describe(reference);
+  if (algorithms[kind] === input.algorithm) return reference;
+  core.release(reference);
+  throw new ServiceError('validation', 'the value is a key of another algorithm');
+};
+
 export const createTokenObject =
   (ports: CreatePorts): TdeOperations['createObject'] =>
   async (caller, input, value) => {
     checkTexts(input);
-    const { store, core, ring, directory, clock } = ports;
-    if (input.class === 'private-key')
-      throw new ServiceError('unsupported', 'private keys are not kept as token objects', {
-        hint: 'create it as a session object',
-      });
-    if (input.class === 'secret-key') {
-      const { algorithm } = input;
-      if (algorithm !== 'aes' && algorithm !== 'generic')
-        throw new ServiceError('unsupported', 'the service imports aes and generic keys');
-      const bits = value.length * 8;
-      if (value.length === 0 || bits > mostGenericBits || (input.bits !== null && input.bits !== bits))
-        throw new ServiceError('validation', 'the length of the value does not fit');
-      if (algorithm === 'aes' && bits !== 128 && bits !== 192 && bits !== 256)
-        throw new ServiceError('validation', 'an AES key has 128, 192 or 256 bits');
-      const reference = core.importSecret(algorithm, value);
+    const { store, core, directory } = ports;
+    if (input.class === 'secret-key' || input.class === 'private-key') {
+      const reference = importValue(ports, input, value);
       try {
-        return show(caller, await storeKey(ports, caller, input, reference, false));
+        return show(caller, await storeKey(ports, caller, input, reference, 'imported'));
       } finally {
         core.release(reference);
       }
     }
+    let open: Pick<StoredObject, 'publicKey' | 'bits'> = { publicKey: null, bits: input.bits };
+    if (input.class === 'public-key') {
+      const reference = importValue(ports, input, value);
+      open = { publicKey: toBase64(core.exportPublicKey(reference)), bits: core.describe(reference).bits };
+      core.release(reference);
+    }
     const contentKey = core.generateAes(256);
     try {
       const object = await store.write(async (tx) => {
-        const { application } = caller;
-        await requireFreeLabel(tx, { ...input, groupId: application.groupId });
-        const now = clock.now();
-        const id = newId(now);
-        const sealed = sealContent({ core, ring }, { tenantId: application.tenantId, id }, contentKey, value);
-        const made = objectOf(caller, input, {
-          handle: await tx.objects.nextHandle(),
-          id,
-          local: false,
-          checkValue: null,
-          createdAt: now,
-          content: sealed.content,
-          bits: input.bits,
-        });
-        await tx.objects.insert(made);
-        await tx.records.put(sealed.record);
-        await tx.audit.append({
-          kind: 'object.created',
-          actor: caller.actor,
-          tenantId: made.tenantId,
-          subject: { kind: 'object', id },
-          details: { class: made.class, label: made.label, handle: made.handle, ...instanceDetails(caller) },
-        });
-        return made;
+        await requireFreeLabel(tx, { ...input, groupId: caller.application.groupId });
+        return insertValue(ports, tx, caller, input, contentKey, value, { ...open, local: false });
       });
       await directory.renew({ objects: [object.handle] });
       return show(caller, object);

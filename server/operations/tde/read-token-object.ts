@@ -49,7 +49,9 @@ export const readTokenObjects = (
         throw new ServiceError('forbidden', 'the value is for the owning application only');
       const record = await store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
       if (record === undefined) throw new ServiceError('key-destroyed', 'the object is destroyed');
-      const answer = await directory.withObjectKey(handle, (reference) => core.exportSecret(reference));
+      const answer = await directory.withObjectKey(handle, (reference) =>
+        object.class === 'private-key' ? core.exportPrivateKey(reference) : core.exportSecret(reference),
+      );
       if (answer === undefined) throw new ServiceError('key-destroyed', 'the object is destroyed');
       return answer.value;
     },

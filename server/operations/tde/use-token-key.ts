@@ -64,7 +64,7 @@ const reimportVaultCopy = async (
 const admit = async (ports: UsePorts, caller: TdeCaller, handle: number, usage: KeyUsage): Promise<LoadedObject> => {
   const loaded = await findVisible(ports, caller, handle, usage);
   const { key, vault, object } = loaded;
-  if (key === undefined) throw new ServiceError('key-usage', 'the object is not a secret key');
+  if (key === undefined) throw new ServiceError('key-usage', 'the object has no key that the service keeps');
   if (!object.usages.includes(usage)) throw new ServiceError('key-usage', `the key is not for ${usage}`);
   const refusal = refusalOfUse(key);
   if (refusal !== null) {
@@ -81,7 +81,10 @@ const admit = async (ports: UsePorts, caller: TdeCaller, handle: number, usage: 
 
 export const tokenKeyUses = (
   ports: UsePorts,
-): Pick<TdeOperations, 'checkUse' | 'encrypt' | 'decrypt' | 'sign' | 'verify'> => {
+): Pick<
+  TdeOperations,
+  'checkUse' | 'encrypt' | 'decrypt' | 'decryptOaep' | 'sign' | 'signWithPrivateKey' | 'verify'
+> => {
   const { core, directory, usage } = ports;
 
   const withKey = async <T>(
@@ -122,6 +125,16 @@ export const tokenKeyUses = (
     },
     encrypt: cipher('encrypt'),
     decrypt: cipher('decrypt'),
+    decryptOaep: (caller, handle, parameters, input) =>
+      withKey(caller, handle, 'decrypt', (reference, { object }) => {
+        if (object.algorithm !== 'rsa') throw new ServiceError('key-usage', 'the key is not an RSA key');
+        return core.oaepDecrypt(reference, parameters, input);
+      }),
+    signWithPrivateKey: (caller, handle, parameters, input) =>
+      withKey(caller, handle, 'sign', (reference, { object }) => {
+        if (object.class !== 'private-key') throw new ServiceError('key-usage', 'the key is not a private key');
+        return core.sign(reference, parameters, input);
+      }),
     sign: (caller, handle, parameters, input) =>
       withKey(caller, handle, 'sign', (reference) => {
         const out = Buffer.alloc(parameters.algorithm === 'hmac' ? macLength[parameters.digest] : 16);
