@@ -53,9 +53,11 @@ import { switchKey } from './operations/switch-key.ts';
 import { authenticateApplication } from './operations/tde/authenticate-application.ts';
 import { createTokenObject, generateTokenKey, generateTokenKeyPair } from './operations/tde/create-token-object.ts';
 import { destroyTokenObject } from './operations/tde/destroy-token-object.ts';
+import { deriveTokenKey, unwrapTokenKey } from './operations/tde/make-token-key.ts';
 import { readTokenObjects } from './operations/tde/read-token-object.ts';
 import { updateTokenObject } from './operations/tde/update-token-object.ts';
 import { tokenKeyUses } from './operations/tde/use-token-key.ts';
+import { wrapTokenKey } from './operations/tde/wrap-token-key.ts';
 import { createUsageLog } from './operations/usage-log.ts';
 import { RootKeyError } from './ports/key-ring.ts';
 import type { Log } from './ports/log.ts';
@@ -144,6 +146,9 @@ export const createOperations = (ports: Ports): Operations => ({
     generateKey: generateTokenKey(ports),
     generateKeyPair: generateTokenKeyPair(ports),
     createObject: createTokenObject(ports),
+    wrap: wrapTokenKey(ports),
+    unwrap: unwrapTokenKey(ports),
+    derive: deriveTokenKey(ports),
     updateObject: updateTokenObject(ports),
     destroyObject: destroyTokenObject(ports),
   },

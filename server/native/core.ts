@@ -33,6 +33,15 @@ const names = [
   'exportPublicKey',
   'sign',
   'oaepDecrypt',
+  'wrapKey',
+  'wrapKeyCipher',
+  'wrapKeyOaep',
+  'unwrapKey',
+  'unwrapKeyCipher',
+  'unwrapKeyOaep',
+  'ecdh',
+  'hkdf',
+  'hpkeSealKey',
   'generateSecretAccessKey',
 ] as const satisfies readonly (keyof CryptoCore)[];
 

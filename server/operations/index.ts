@@ -5,12 +5,18 @@
 // after every in-memory view in this process has been renewed. Errors are `ServiceError`. Times are milliseconds since
 // the epoch. Identifiers are compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
 
-import type { CipherParameters, MacParameters } from '../../addon/core.ts';
+import type {
+  CipherParameters,
+  Digest,
+  MacParameters,
+  OaepParameters,
+  SignatureParameters,
+} from '../../addon/core.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential } from '../domain/endpoint.ts';
-import type { Key, KeyUsage, KeyVersion } from '../domain/key.ts';
+import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type {
@@ -262,6 +268,51 @@ export interface VisibleObject extends TokenObject {
   readonly owned: boolean;
 }
 
+export type WrapMechanism =
+  | { readonly way: 'key-wrap'; readonly padded: boolean }
+  | { readonly way: 'cipher'; readonly cipher: CipherParameters }
+  | { readonly way: 'oaep'; readonly oaep: OaepParameters };
+
+export type DeriveMechanism =
+  | { readonly way: 'ecdh'; readonly point: Uint8Array; readonly kdf: Digest | null; readonly shared: Uint8Array }
+  | {
+      readonly way: 'hkdf';
+      readonly digest: Digest;
+      readonly steps: 'both' | 'extract' | 'expand';
+      readonly salt: Uint8Array;
+      readonly info: Uint8Array;
+    };
+
+/** A key of the token, or the value of one that the agent has (the caller wipes it). */
+export type KeyToWrap =
+  | { readonly from: 'token'; readonly handle: number }
+  | {
+      readonly from: 'session';
+      readonly class: 'secret-key' | 'private-key';
+      readonly sensitive: boolean;
+      readonly value: Uint8Array;
+    };
+
+/** Where a key goes that comes of another. `recipient` is an X25519 public key, `info` what is bound to the sealed key. */
+export type KeyDestination =
+  | { readonly on: 'token'; readonly object: NewTokenObject }
+  | {
+      readonly on: 'session';
+      readonly recipient: Uint8Array;
+      readonly info: Uint8Array;
+      readonly class: 'secret-key' | 'private-key';
+      readonly algorithm: KeyAlgorithm;
+      readonly bits: number | null;
+      readonly sensitive: boolean;
+      readonly extractable: boolean;
+    };
+
+/** One of the two is there. */
+export interface MadeKey {
+  readonly object: VisibleObject | null;
+  readonly sealed: Buffer | null;
+}
+
 export interface TdeOperations {
   /** Throws 'unauthenticated' (unknown, removed, or of a disabled application) in one message. Counts the instance's use. */
   authenticate(input: {
@@ -324,6 +375,17 @@ export interface TdeOperations {
     input: Uint8Array,
     signature: Uint8Array,
   ): Promise<void>;
+  /** 'forbidden' where the key, or this wrapping key, is none for it. */
+  wrap(caller: TdeCaller, handle: number, mechanism: WrapMechanism, key: KeyToWrap): Promise<Buffer>;
+  /** 'invalid-ciphertext' for whatever is wrong with the wrapped key. */
+  unwrap(
+    caller: TdeCaller,
+    handle: number,
+    mechanism: WrapMechanism,
+    wrapped: Uint8Array,
+    into: KeyDestination,
+  ): Promise<MadeKey>;
+  derive(caller: TdeCaller, handle: number, mechanism: DeriveMechanism, into: KeyDestination): Promise<MadeKey>;
 }
 
 export interface Operations {

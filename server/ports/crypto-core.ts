@@ -14,6 +14,7 @@ export type {
   RecordContext,
   RootFile,
   SignatureParameters,
+  UnwrappedKind,
 } from '../../addon/core.ts';
 
 export type CryptoCore = Pick<
@@ -45,5 +46,14 @@ export type CryptoCore = Pick<
   | 'exportPublicKey'
   | 'sign'
   | 'oaepDecrypt'
+  | 'wrapKey'
+  | 'wrapKeyCipher'
+  | 'wrapKeyOaep'
+  | 'unwrapKey'
+  | 'unwrapKeyCipher'
+  | 'unwrapKeyOaep'
+  | 'ecdh'
+  | 'hkdf'
+  | 'hpkeSealKey'
   | 'generateSecretAccessKey'
 >;

@@ -166,6 +166,7 @@ export interface Repositories {
         readonly groupId: string;
         readonly label?: string | undefined;
         readonly class?: ObjectClass | undefined;
+        readonly publicKey?: string | undefined;
         readonly after: number;
       },
       limit: number,

@@ -169,6 +169,7 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .addColumn('private', 'integer', (c) => c.notNull())
       .addColumn('check_value', 'text')
       .addColumn('public_key', 'text')
+      .addColumn('wrapped_sensitive', 'integer', (c) => c.notNull())
       .addColumn('attributes', 'text', (c) => c.notNull())
       .addColumn('created_at', long, (c) => c.notNull())
       .addColumn('destroyed_at', long)
@@ -180,6 +181,11 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .createIndex('tde_objects_by_label')
       .on('tde_objects')
       .columns(['group_id', 'label', 'handle'])
+      .execute();
+    await create
+      .createIndex('tde_objects_by_public_key')
+      .on('tde_objects')
+      .columns(['group_id', 'public_key', 'handle'])
       .execute();
     await create.createIndex('tde_objects_by_group').on('tde_objects').columns(['group_id', 'handle']).execute();
     await create

@@ -463,7 +463,7 @@ export const createRepositories = (
         const row = await objectQuery().where('tde_objects.id', '=', id).executeTakeFirst();
         return row && loadObject(row);
       },
-      find: async ({ groupId, label, class: objectClass, after }, limit) => {
+      find: async ({ groupId, label, class: objectClass, publicKey, after }, limit) => {
         let query = objectQuery()
           .where('tde_objects.group_id', '=', groupId)
           .where('tde_objects.destroyed_at', 'is', null)
@@ -472,6 +472,7 @@ export const createRepositories = (
           .limit(limit);
         if (label !== undefined) query = query.where('tde_objects.label', '=', label);
         if (objectClass !== undefined) query = query.where('tde_objects.class', '=', objectClass);
+        if (publicKey !== undefined) query = query.where('tde_objects.public_key', '=', publicKey);
         return (await query.execute()).map(loadObject);
       },
       keyLabelExists: async (groupId, label, classes, exceptHandle) => {

@@ -101,6 +101,7 @@ export interface Schema {
     private: number;
     check_value: string | null;
     public_key: string | null;
+    wrapped_sensitive: number;
     attributes: string;
     created_at: number;
     destroyed_at: number | null;

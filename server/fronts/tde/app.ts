@@ -4,7 +4,7 @@
 import { type Context, Hono } from 'hono';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
-import type { Operations, TdeCaller, VisibleObject } from '../../operations/index.ts';
+import type { MadeKey, Operations, TdeCaller, VisibleObject } from '../../operations/index.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Log } from '../../ports/log.ts';
 import {
@@ -23,9 +23,12 @@ import {
   parseHead,
   parseInstance,
   toCipherParameters,
+  toDeriveMechanism,
+  toDestination,
   toMacParameters,
   toOaepParameters,
   toSignatureParameters,
+  toWrapMechanism,
 } from './heads.ts';
 
 export interface TdeFrontOptions {
@@ -134,7 +137,25 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
     await tde.verify(caller, handle, toMacParameters(head), data, signature);
     return { head: {} };
   },
+  wrap: async ({ caller, handle, head: { mechanism, key }, raw }) => ({
+    head: {},
+    raw: await tde.wrap(
+      caller,
+      handle,
+      toWrapMechanism(mechanism),
+      key.from === 'token' ? key : { ...key, value: raw },
+    ),
+  }),
+  unwrap: async ({ caller, handle, head: { mechanism, into }, raw }) =>
+    made(await tde.unwrap(caller, handle, toWrapMechanism(mechanism), raw, toDestination(into))),
+  derive: async ({ caller, handle, head: { mechanism, into } }) =>
+    made(await tde.derive(caller, handle, toDeriveMechanism(mechanism), toDestination(into))),
 });
+
+const made = ({ object, sealed }: MadeKey): Reply<'unwrap'> & Reply<'derive'> => {
+  const head = { object: object === null ? null : toTokenObject(object) };
+  return sealed === null ? { head } : { head, raw: sealed };
+};
 
 const requestIdPattern = /^[A-Za-z0-9._:-]{1,128}$/;
 

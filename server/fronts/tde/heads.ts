@@ -3,18 +3,24 @@
 
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
+import type { DeriveMechanism, KeyDestination, WrapMechanism } from '../../operations/index.ts';
 import type { CipherParameters, MacParameters, OaepParameters, SignatureParameters } from '../../ports/crypto-core.ts';
-import type {
-  CipherHead,
-  CreateObject,
-  DigestName,
-  FindHead,
-  InstanceHeader,
-  KeyUsage,
-  MacHead,
-  OaepHead,
-  SignatureHead,
-  TdeRoutes,
+import {
+  type CipherHead,
+  type CreateObject,
+  type DeriveHead,
+  type Destination,
+  type DigestName,
+  type FindHead,
+  type InstanceHeader,
+  type KeyUsage,
+  type MacHead,
+  type OaepHead,
+  type SignatureHead,
+  sealedKeyInfo,
+  type TdeRoutes,
+  type WrapHead,
+  type WrappedKey,
 } from '../contract/tde.ts';
 
 const base64 = (most: number) =>
@@ -93,6 +99,50 @@ const signatureHead = z.discriminatedUnion('algorithm', [
   z.strictObject({ algorithm: z.literal('ed25519') }),
 ]) satisfies z.ZodType<SignatureHead>;
 
+const wrapHead = z.discriminatedUnion('way', [
+  z.strictObject({ way: z.literal('key-wrap'), padded: z.boolean() }),
+  z.strictObject({ way: z.literal('cipher'), cipher: cipherHead }),
+  z.strictObject({ way: z.literal('oaep'), oaep: oaepHead }),
+]) satisfies z.ZodType<WrapHead>;
+
+const deriveHead = z.discriminatedUnion('way', [
+  z.strictObject({
+    way: z.literal('ecdh'),
+    point: base64(1024),
+    kdf: digest.nullable(),
+    shared: base64(64 * 1024),
+  }),
+  z.strictObject({
+    way: z.literal('hkdf'),
+    digest,
+    steps: z.enum(['both', 'extract', 'expand']),
+    salt: base64(64 * 1024),
+    info: base64(64 * 1024),
+  }),
+]) satisfies z.ZodType<DeriveHead>;
+
+const destination = z.discriminatedUnion('on', [
+  z.strictObject({ on: z.literal('token'), object: createObject }),
+  z.strictObject({
+    on: z.literal('session'),
+    recipient: base64(32),
+    class: z.enum(['secret-key', 'private-key']),
+    algorithm,
+    bits: z.int().min(1).max(65_536).nullable(),
+    sensitive: z.boolean(),
+    extractable: z.boolean(),
+  }),
+]) satisfies z.ZodType<Destination>;
+
+const wrappedKey = z.discriminatedUnion('from', [
+  z.strictObject({ from: z.literal('token'), handle: z.int().min(1).max(0x7fffffff) }),
+  z.strictObject({
+    from: z.literal('session'),
+    class: z.enum(['secret-key', 'private-key']),
+    sensitive: z.boolean(),
+  }),
+]) satisfies z.ZodType<WrappedKey>;
+
 const instanceHeader = z.object({
   host: z.string().max(1024),
   pid: z.int().min(0),
@@ -121,6 +171,9 @@ export const heads = {
   decrypt: z.union([cipherHead, oaepHead]),
   sign: z.union([macHead, signatureHead]),
   verify: macHead,
+  wrap: z.strictObject({ mechanism: wrapHead, key: wrappedKey }),
+  unwrap: z.strictObject({ mechanism: wrapHead, into: destination }),
+  derive: z.strictObject({ mechanism: deriveHead, into: destination }),
 } as const satisfies Record<keyof TdeRoutes, z.ZodType>;
 
 export type Heads = { readonly [R in keyof TdeRoutes]: z.infer<(typeof heads)[R]> };
@@ -192,3 +245,22 @@ export const toSignatureParameters = (head: SignatureHead): SignatureParameters 
       return head;
   }
 };
+
+export const toWrapMechanism = (head: WrapHead): WrapMechanism => {
+  switch (head.way) {
+    case 'key-wrap':
+      return head;
+    case 'cipher':
+      return { way: 'cipher', cipher: toCipherParameters(head.cipher) };
+    case 'oaep':
+      return { way: 'oaep', oaep: toOaepParameters(head.oaep) };
+  }
+};
+
+export const toDeriveMechanism = (head: DeriveHead): DeriveMechanism =>
+  head.way === 'ecdh'
+    ? { ...head, point: decode(head.point), shared: decode(head.shared) }
+    : { ...head, salt: decode(head.salt), info: decode(head.info) };
+
+export const toDestination = (into: Destination): KeyDestination =>
+  into.on === 'token' ? into : { ...into, recipient: decode(into.recipient), info: Buffer.from(sealedKeyInfo) };

@@ -16,13 +16,13 @@ import { recordPlace } from '../key-records.ts';
 import { sealContent } from './object-content.ts';
 import { instanceDetails, show } from './visibility.ts';
 
-type CreatePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'clock'>;
+export type CreatePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'clock'>;
 
 const mostLabelBytes = 1024;
 const mostAttributeBytes = 64 * 1024;
 const mostGenericBits = 4096 * 8;
 
-const checkTexts = ({ label, attributes }: NewTokenObject): void => {
+export const checkTexts = ({ label, attributes }: NewTokenObject): void => {
   const labelBytes = parseBase64(label);
   if (labelBytes === null || labelBytes.length > mostLabelBytes)
     throw new ServiceError('validation', `label is Base64 of at most ${mostLabelBytes} bytes`);
@@ -97,13 +97,14 @@ const objectOf = (
   destroyable: input.destroyable,
   private: input.private,
   attributes: input.attributes,
+  wrappedSensitive: false,
   destroyedAt: null,
   state: 'active',
   integrity: 'ok',
 });
 
 /** How a key came to be, for the audit log. */
-type KeyOrigin = 'generated' | 'imported';
+export type KeyOrigin = 'generated' | 'imported' | 'unwrapped' | 'derived';
 
 /** Writes a key that is open in the addon, its copies and its audit record. The vault and the label have been checked. */
 const insertKey = async (
@@ -208,7 +209,7 @@ const insertValue = async (
 };
 
 /** Stores a key that is open in the addon. The caller releases the reference. */
-const storeKey = async (
+export const storeKey = async (
   ports: CreatePorts,
   caller: TdeCaller,
   input: NewTokenObject,
@@ -326,7 +327,7 @@ export const generateTokenKeyPair =
   };
 
 /** Of which algorithm a key of a pair is, by the addon's word for it. */
-const algorithms: Readonly<Partial<Record<KeyDescription['kind'], NewTokenObject['algorithm']>>> = {
+export const pairAlgorithms: Readonly<Partial<Record<KeyDescription['kind'], NewTokenObject['algorithm']>>> = {
   'rsa-private': 'rsa',
   'rsa-public': 'rsa',
   'ec-private': 'ec',
@@ -350,7 +351,7 @@ const importValue = ({ core }: CreatePorts, input: NewTokenObject, value: Uint8A
   }
   const reference = input.class === 'private-key' ? core.importPrivateKey(value) : core.importPublicKey(value);
   const { kind } = core.describe(reference);
-  if (algorithms[kind] === input.algorithm) return reference;
+  if (pairAlgorithms[kind] === input.algorithm) return reference;
   core.release(reference);
   throw new ServiceError('validation', 'the value is a key of another algorithm');
 };

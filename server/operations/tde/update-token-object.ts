@@ -30,6 +30,8 @@ export const updateTokenObject =
         attributes: change.attributes ?? before.attributes,
         usages: change.usages ?? before.usages,
       };
+      if (before.wrappedSensitive && next.usages.includes('decrypt'))
+        throw new ServiceError('forbidden', 'a key that has wrapped sensitive keys does not decrypt');
       if (next.label !== before.label && !(await isFreeLabel(tx, next, handle)))
         throw new ServiceError('label-exists', 'a key of the group has this label');
       await tx.objects.update(next);

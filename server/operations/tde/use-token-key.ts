@@ -13,7 +13,7 @@ import type { TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
 import { findVisible, instanceDetails, recordDenial } from './visibility.ts';
 
-type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
+export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
 
 const refusals = {
   'key-disabled': 'the key is disabled',
@@ -61,11 +61,17 @@ const reimportVaultCopy = async (
 };
 
 /** The object, checked for a use now. Throws what refuses it. */
-const admit = async (ports: UsePorts, caller: TdeCaller, handle: number, usage: KeyUsage): Promise<LoadedObject> => {
+export const admit = async (
+  ports: UsePorts,
+  caller: TdeCaller,
+  handle: number,
+  usage: KeyUsage,
+): Promise<LoadedObject> => {
   const loaded = await findVisible(ports, caller, handle, usage);
   const { key, vault, object } = loaded;
   if (key === undefined) throw new ServiceError('key-usage', 'the object has no key that the service keeps');
   if (!object.usages.includes(usage)) throw new ServiceError('key-usage', `the key is not for ${usage}`);
+  if (usage === 'decrypt' && object.wrappedSensitive) throw neverDecrypts();
   const refusal = refusalOfUse(key);
   if (refusal !== null) {
     await recordDenial(ports, caller, object, usage, refusal);
@@ -79,36 +85,49 @@ const admit = async (ports: UsePorts, caller: TdeCaller, handle: number, usage: 
   return loaded;
 };
 
+/** Runs `use` with the key of an object, counts it, and answers what it answers. */
+export const withTokenKey = async <T>(
+  ports: UsePorts,
+  caller: TdeCaller,
+  handle: number,
+  operation: KeyUsage,
+  use: (reference: KeyRef, loaded: LoadedObject) => T,
+): Promise<T> => {
+  const { directory, usage } = ports;
+  const { object } = await admit(ports, caller, handle, operation);
+  try {
+    const answer = await directory.withObjectKey(handle, (reference, loaded) => {
+      // The state may have changed while the key was being opened.
+      const refusal = loaded.key === undefined ? 'key-not-found' : refusalOfUse(loaded.key);
+      if (refusal !== null) throw new ServiceError(refusal, refusals[refusal]);
+      if (operation === 'decrypt' && loaded.object.wrappedSensitive) throw neverDecrypts();
+      return use(reference, loaded);
+    });
+    if (answer === undefined) throw new ServiceError('key-destroyed', refusals['key-destroyed']);
+    usage.used(caller.application, object.id, operation, true);
+    return answer.value;
+  } catch (error) {
+    usage.used(caller.application, object.id, operation, false);
+    throw error;
+  }
+};
+
+const neverDecrypts = (): ServiceError =>
+  new ServiceError('key-usage', 'a key that has wrapped sensitive keys does not decrypt');
+
 export const tokenKeyUses = (
   ports: UsePorts,
 ): Pick<
   TdeOperations,
   'checkUse' | 'encrypt' | 'decrypt' | 'decryptOaep' | 'sign' | 'signWithPrivateKey' | 'verify'
 > => {
-  const { core, directory, usage } = ports;
-
-  const withKey = async <T>(
+  const { core } = ports;
+  const withKey = <T>(
     caller: TdeCaller,
     handle: number,
     operation: KeyUsage,
     use: (reference: KeyRef, loaded: LoadedObject) => T,
-  ): Promise<T> => {
-    const { object } = await admit(ports, caller, handle, operation);
-    try {
-      const answer = await directory.withObjectKey(handle, (reference, loaded) => {
-        // The state may have changed while the key was being opened.
-        const refusal = loaded.key === undefined ? 'key-not-found' : refusalOfUse(loaded.key);
-        if (refusal !== null) throw new ServiceError(refusal, refusals[refusal]);
-        return use(reference, loaded);
-      });
-      if (answer === undefined) throw new ServiceError('key-destroyed', refusals['key-destroyed']);
-      usage.used(caller.application, object.id, operation, true);
-      return answer.value;
-    } catch (error) {
-      usage.used(caller.application, object.id, operation, false);
-      throw error;
-    }
-  };
+  ): Promise<T> => withTokenKey(ports, caller, handle, operation, use);
 
   const cipher =
     (direction: Direction) => (caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array) =>

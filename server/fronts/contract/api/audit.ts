@@ -21,6 +21,8 @@ const kinds = {
   'key.reimported': 0,
   'key.destroyed': 0,
   'key.unrecoverable': 0,
+  'key.wrapped': 0,
+  'key.handed-out': 0,
   'key.denied': 0,
   'row.tampered': 0,
   'erasure.started': 0,

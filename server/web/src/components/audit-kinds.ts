@@ -18,6 +18,8 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'key.reimported': 'Key imported again',
   'key.destroyed': 'Key destroyed',
   'key.unrecoverable': 'Key unrecoverable',
+  'key.wrapped': 'Key wrapped',
+  'key.handed-out': 'Key handed out, sealed',
   'key.denied': 'Key use denied',
   'row.tampered': 'Stored row tampered with',
   'erasure.started': 'Erasure turn started',

@@ -1,0 +1,151 @@
+// Keys that come of a key of the token: unwrapped (PKCS#11 C_UnwrapKey) or derived (C_DeriveKey). They stay on the token, or go to the
+// agent that asked, sealed to its ephemeral key (HPKE, RFC 9180), and the audit log says so.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
+import type { DeriveMechanism, KeyDestination, MadeKey, TdeCaller, TdeOperations, WrapMechanism } from '../index.ts';
+import { type CreatePorts, checkTexts, pairAlgorithms, storeKey } from './create-token-object.ts';
+import { type UsePorts, withTokenKey } from './use-token-key.ts';
+import { instanceDetails, show } from './visibility.ts';
+
+type MakePorts = UsePorts & CreatePorts;
+
+const wantedOf = (into: KeyDestination) => (into.on === 'token' ? into.object : into);
+
+const kindOf = (into: KeyDestination): UnwrappedKind => {
+  const wanted = wantedOf(into);
+  if (wanted.class === 'private-key') return 'private';
+  if (wanted.class !== 'secret-key') throw new ServiceError('validation', 'a secret or a private key is made');
+  if (wanted.algorithm !== 'aes' && wanted.algorithm !== 'generic')
+    throw new ServiceError('validation', 'a secret key is an aes or a generic key');
+  return wanted.algorithm;
+};
+
+/** Puts an open key where it is to go, and releases it. `maker` is the handle of the key that it comes of. */
+const deliver = async (
+  ports: MakePorts,
+  caller: TdeCaller,
+  maker: { readonly handle: number; readonly id: string; readonly tenantId: string },
+  origin: 'unwrapped' | 'derived',
+  mechanism: string,
+  into: KeyDestination,
+  reference: KeyRef,
+): Promise<MadeKey> => {
+  const { core, store } = ports;
+  try {
+    const { kind, bits } = core.describe(reference);
+    const wanted = wantedOf(into);
+    if (wanted.class === 'private-key' && pairAlgorithms[kind] !== wanted.algorithm)
+      throw new ServiceError('invalid-ciphertext', 'the key is of another algorithm');
+    if (wanted.bits !== null && wanted.bits !== bits)
+      throw new ServiceError('validation', 'the key is not as long as it was said to be');
+    if (into.on === 'token') {
+      return { object: show(caller, await storeKey(ports, caller, into.object, reference, origin)), sealed: null };
+    }
+    const sealed = core.hpkeSealKey(into.recipient, into.info, handleBytes(maker.handle), reference);
+    await store.write((tx) =>
+      tx.audit.append({
+        kind: 'key.handed-out',
+        actor: caller.actor,
+        tenantId: maker.tenantId,
+        subject: { kind: 'key', id: maker.id },
+        details: {
+          applicationId: caller.application.id,
+          ...instanceDetails(caller),
+          operation: origin,
+          mechanism,
+          class: wanted.class,
+          algorithm: wanted.algorithm,
+          bits,
+        },
+      }),
+    );
+    return { object: null, sealed };
+  } finally {
+    core.release(reference);
+  }
+};
+
+/** Bound to a sealed key: which key it comes of. */
+const handleBytes = (handle: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(handle);
+  return bytes;
+};
+
+const open = (
+  { core }: MakePorts,
+  unwrapping: KeyRef,
+  mechanism: WrapMechanism,
+  wrapped: Uint8Array,
+  kind: UnwrappedKind,
+): KeyRef => {
+  switch (mechanism.way) {
+    case 'key-wrap':
+      return core.unwrapKey(unwrapping, wrapped, mechanism.padded, kind);
+    case 'cipher':
+      return core.unwrapKeyCipher(unwrapping, mechanism.cipher, wrapped, kind);
+    case 'oaep':
+      return core.unwrapKeyOaep(unwrapping, mechanism.oaep, wrapped, kind);
+  }
+};
+
+/** Whatever is wrong with a wrapped key has one name. */
+const opening = <T>(work: () => T): T => {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof ServiceError && (error.code === 'validation' || error.code === 'unsupported'))
+      throw new ServiceError('invalid-ciphertext', 'the wrapped key does not open', { cause: error });
+    throw error;
+  }
+};
+
+export const unwrapTokenKey =
+  (ports: MakePorts): TdeOperations['unwrap'] =>
+  async (caller, handle, mechanism, wrapped, into) => {
+    if (into.on === 'token') checkTexts(into.object);
+    const kind = kindOf(into);
+    const { maker, reference } = await withTokenKey(ports, caller, handle, 'unwrap', (unwrapping, { object }) => {
+      if (object.algorithm !== (mechanism.way === 'oaep' ? 'rsa' : 'aes'))
+        throw new ServiceError('key-usage', 'the key is of another type than the mechanism');
+      if (object.wrappedSensitive) {
+        // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012).
+        if (mechanism.way === 'cipher') throw new ServiceError('key-usage', 'the key has wrapped sensitive keys');
+        if (!wantedOf(into).sensitive)
+          throw new ServiceError('validation', 'a key that has wrapped sensitive keys unwraps sensitive ones');
+      }
+      return { maker: object, reference: opening(() => open(ports, unwrapping, mechanism, wrapped, kind)) };
+    });
+    return deliver(ports, caller, maker, 'unwrapped', mechanism.way, into, reference);
+  };
+
+const derive = (
+  { core }: MakePorts,
+  base: KeyRef,
+  mechanism: DeriveMechanism,
+  kind: 'aes' | 'generic',
+  bytes: number,
+): KeyRef => {
+  if (mechanism.way === 'hkdf') {
+    const { digest, salt, info, steps } = mechanism;
+    return core.hkdf(base, digest, salt, info, kind, bytes, steps);
+  }
+  const { point, kdf, shared } = mechanism;
+  return core.ecdh(base, point, { kind, bytes, ...(kdf === null ? {} : { kdf, sharedInfo: shared }) });
+};
+
+export const deriveTokenKey =
+  (ports: MakePorts): TdeOperations['derive'] =>
+  async (caller, handle, mechanism, into) => {
+    if (into.on === 'token') checkTexts(into.object);
+    const kind = kindOf(into);
+    const { bits } = wantedOf(into);
+    if (kind !== 'aes' && kind !== 'generic') throw new ServiceError('validation', 'what is derived is a secret key');
+    if (bits === null || bits % 8 !== 0) throw new ServiceError('validation', 'bits is missing');
+    const { maker, reference } = await withTokenKey(ports, caller, handle, 'derive', (base, { object }) => ({
+      maker: object,
+      reference: derive(ports, base, mechanism, kind, bits / 8),
+    }));
+    return deliver(ports, caller, maker, 'derived', mechanism.way, into, reference);
+  };
