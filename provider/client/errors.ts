@@ -76,6 +76,7 @@ const serviceRows = {
   validation: {
     create: CKR.TEMPLATE_INCONSISTENT,
     object: CKR.ATTRIBUTE_VALUE_INVALID,
+    unwrapping: CKR.TEMPLATE_INCONSISTENT,
     derive: CKR.MECHANISM_PARAM_INVALID,
     otherwise: CKR.ARGUMENTS_BAD,
   },

@@ -5,13 +5,7 @@
 // after every in-memory view in this process has been renewed. Errors are `ServiceError`. Times are milliseconds since
 // the epoch. Identifiers are compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
 
-import type {
-  CipherParameters,
-  Digest,
-  MacParameters,
-  OaepParameters,
-  SignatureParameters,
-} from '../../addon/core.ts';
+import type { CipherParameters, Digest, MacParameters, OaepParameters, SignatureParameters } from '../../addon/core.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';

@@ -1,4 +1,5 @@
 // The service as the agent needs it (server/fronts/contract/tde.ts), over the way that the agent takes.
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -111,10 +112,12 @@ describe('the service', () => {
       bits: null,
       usages: ['verify'] as const,
     });
+    const spki = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'der', type: 'spki' });
     await ask('generateKey', null, masterKey('secret'));
-    expect(await codeOf(ask('createObject', null, publicKey('secret'), 'spki'))).toBe('label-exists');
+    expect(await codeOf(ask('createObject', null, publicKey('secret'), spki))).toBe('label-exists');
+    expect(await codeOf(ask('createObject', null, publicKey('no key'), 'spki'))).toBe('validation');
     for (let i = 0; i < 2; i++) {
-      expect(await codeOf(ask('createObject', null, publicKey(''), 'spki'))).toBe('none');
+      expect(await codeOf(ask('createObject', null, publicKey(''), spki))).toBe('none');
       expect(await codeOf(ask('generateKey', null, masterKey('')))).toBe('none');
     }
   });

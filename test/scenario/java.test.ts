@@ -59,7 +59,7 @@ describe.runIf(installed)('SunPKCS11', () => {
     'SHA512withECDSA',
     'RSA private key of others',
     'ECDH',
-    'KeyStore keeps no sensitive key of a session',
+    'KeyStore takes a sensitive key of a session into custody',
     'KeyStore',
   ])('%s', (step) => {
     expect(lines.filter((line) => line.startsWith(`${step} ok`) || line.startsWith(`${step} failed`))).toEqual([

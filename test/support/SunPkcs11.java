@@ -5,7 +5,6 @@ import java.security.KeyFactory;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.KeyStore;
-import java.security.KeyStoreException;
 import java.security.MessageDigest;
 import java.security.Provider;
 import java.security.SecureRandom;
@@ -189,16 +188,21 @@ public class SunPkcs11 {
       agreement.doPhase(theirs.getPublic(), true);
       check(agreement.generateSecret("TlsPremasterSecret") != null);
     });
-    step("KeyStore keeps no sensitive key of a session", () -> {
+    step("KeyStore takes a sensitive key of a session into custody", () -> {
       KeyGenerator generator = KeyGenerator.getInstance("AES", provider);
       generator.init(256);
-      try {
-        store.setKeyEntry("made here", generator.generateKey(), null, null);
-      } catch (KeyStoreException refused) {
-        check(refused.getCause().getCause().getMessage().equals("CKR_ACTION_PROHIBITED"));
-        return;
-      }
-      check(false);
+      SecretKey made = generator.generateKey();
+      check(made.getEncoded() == null);
+      store.setKeyEntry("made here", made, null, null);
+      Cipher cipher = Cipher.getInstance("AES/CBC/NoPadding", provider);
+      cipher.init(Cipher.ENCRYPT_MODE, made, new IvParameterSpec(iv));
+      byte[] plain = Arrays.copyOf(data, 992);
+      byte[] encrypted = cipher.doFinal(plain);
+      KeyStore again = KeyStore.getInstance("PKCS11", provider);
+      again.load(null, pin);
+      cipher.init(Cipher.DECRYPT_MODE, again.getKey("made here", null), new IvParameterSpec(iv));
+      check(Arrays.equals(cipher.doFinal(encrypted), plain));
+      again.deleteEntry("made here");
     });
     step("KeyStore", () -> {
       // A fresh one: a key that was used before is the provider's session key already, and it stores nothing then.

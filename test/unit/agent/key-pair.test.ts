@@ -373,7 +373,6 @@ test.each<[string, Row[], Row[], string]>([
   ['of 1024 bits', [[CKA.MODULUS_BITS, 1024]], [], 'CKR_KEY_SIZE_RANGE'],
   ['whose private half asks for a PIN', [], [[CKA.ALWAYS_AUTHENTICATE, true]], 'CKR_ATTRIBUTE_VALUE_INVALID'],
   ['whose private half names another type', [], [[CKA.KEY_TYPE, CKK.EC]], 'CKR_TEMPLATE_INCONSISTENT'],
-  ['on the token', [], [[CKA.TOKEN, true]], 'CKR_TEMPLATE_INCONSISTENT'],
 ])('no pair is made %s', async (_what, publicRows, privateRows, rv) => {
   const { agent, session } = await start();
   const before = core.memoryStatus().keys;
