@@ -14,15 +14,7 @@ import {
 } from '../../schema/types.ts';
 import { keyNotPermitted, mechanismInvalid } from '../errors.ts';
 import { keyTypeOf } from '../key-forms.ts';
-import {
-  isReadable,
-  isTrue,
-  kindOfView,
-  type ObjectView,
-  type SessionObject,
-  SharedKey,
-  type TokenView,
-} from '../object-view.ts';
+import { isReadable, isTrue, kindOfView, type ObjectView, type SessionObject, SharedKey } from '../object-view.ts';
 import { fitsKeyType } from '../rules.ts';
 import type { Later, Session } from '../session.ts';
 import { matchesTemplate, type NewObject, newObject, prescribed } from '../template.ts';
@@ -203,11 +195,8 @@ export const unwrapKey = (
   const parameters = row.wrap?.(mechanism.parameter);
   if (parameters === undefined) throw mechanismInvalid();
   const unwrapping = localKey(application, unwrappingHandle, row, 'unwrap', 'unwrapping');
-  if (unwrapping === undefined) {
-    return tokenKeyOnce(application, unwrappingHandle, row, 'unwrap', 'unwrapping').then((view) =>
-      unwrapOnToken(session, view, parameters, wrapped, template),
-    );
-  }
+  if (unwrapping === undefined)
+    return unwrapOnToken(session, row, parameters, unwrappingHandle, ownCopy(wrapped), template);
   const made = newUnwrapped(session, unwrapping.view, template);
   if (application.roles.hasWrapped(unwrapping.view.attributes)) {
     // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012): what key wrap made included.
@@ -257,19 +246,21 @@ const checkUnwrapped = ({ kind, attributes, length, checkValue }: NewObject, key
   }
 };
 
-/** With a key of the token: the service unwraps. */
+/** With a key of the token: the service unwraps. `wrapped` is a copy: the caller's bytes do not last until the key is found. */
 const unwrapOnToken = async (
   session: Session,
-  unwrapping: TokenView,
+  row: MechanismRow,
   parameters: WrapParameters,
-  wrapped: Uint8Array,
+  unwrappingHandle: number,
+  wrapped: Uint8Array<ArrayBuffer>,
   template: readonly Attribute[],
 ): Promise<number> => {
   const { application } = session;
+  const unwrapping = await tokenKeyOnce(application, unwrappingHandle, row, 'unwrap', 'unwrapping');
   const made = newUnwrapped(session, unwrapping, template);
   const into = destinationOf(application, made, made.length === null ? null : made.length * 8);
   const head = { mechanism: wrapHead(parameters), into };
-  const { answer, raw } = await application.ask('unwrap', unwrapping.handle, head, ownCopy(wrapped));
+  const { answer, raw } = await application.ask('unwrap', unwrapping.handle, head, wrapped);
   if (into.on === 'token') return keepOnToken(application, answer.object);
   const key = openSealedKey(application, unwrapping.handle, made, raw);
   checkUnwrapped(made, key);
