@@ -215,7 +215,7 @@ const keyLength = (keyType: number, { value, valueLength }: Taken, origin: Origi
     return null;
   }
   if (!fitsKeyType(keyType, valueLength)) {
-    throw refuse(CKR.KEY_SIZE_RANGE, CKA.VALUE_LEN, 'is not a size of this type of key');
+    throw refuse(CKR.ATTRIBUTE_VALUE_INVALID, CKA.VALUE_LEN, 'is not a size of this type of key');
   }
   return valueLength;
 };

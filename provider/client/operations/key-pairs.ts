@@ -33,7 +33,7 @@ const sizeOf = (keyType: number, attributes: ReadonlyAttributes): number => {
   }
   const bits = Number(attributes.get(CKA.MODULUS_BITS));
   if (!Number.isInteger(bits) || bits < fewestBits || bits > mostBits) {
-    throw new CryptokiError(CKR.KEY_SIZE_RANGE, `CKA_MODULUS_BITS is ${fewestBits} to ${mostBits} here`);
+    throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, `CKA_MODULUS_BITS is ${fewestBits} to ${mostBits} here`);
   }
   return bits;
 };
