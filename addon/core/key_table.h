@@ -63,8 +63,7 @@ struct Key {
 
   // Contexts that carry this key's schedule, so that a further message only sets its IV. Indexed by mode and direction.
   EvpCipherCtxPtr contexts[5][2];
-  // By digest for HMAC; the last one is CMAC's.
-  EvpMacCtxPtr macs[kDigestCount + 1];
+  EvpMacCtxPtr macs[6];
 };
 using KeyPtr = std::shared_ptr<Key>;
 

@@ -204,11 +204,6 @@ CK_RV C_CloseAllSessions(CK_SLOT_ID slot) {
   return call_end(&call);
 }
 
-/** Who is logged in already may be so by a C_Login that was carried out after its deadline. */
-static void note_login(CK_RV rv, CK_USER_TYPE user) {
-  if (user != CKU_CONTEXT_SPECIFIC && (rv == CKR_OK || rv == CKR_USER_ALREADY_LOGGED_IN)) sessions_login(user);
-}
-
 CK_RV C_Login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin, CK_ULONG pin_length) {
   struct call call;
 
@@ -216,8 +211,7 @@ CK_RV C_Login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin,
     call_put_session(&call, session);
     call_put_ulong(&call, user);
     call_put_bytes(&call, pin, pin_length);
-    call_run(&call);
-    note_login(call.rv, user);
+    if (call_run(&call) && user != CKU_CONTEXT_SPECIFIC) sessions_login(user);
   }
   return call_end(&call);
 }
@@ -231,8 +225,7 @@ CK_RV C_LoginUser(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR 
     call_put_ulong(&call, user);
     call_put_bytes(&call, pin, pin_length);
     call_put_bytes(&call, name, name_length);
-    call_run(&call);
-    note_login(call.rv, user);
+    if (call_run(&call) && user != CKU_CONTEXT_SPECIFIC) sessions_login(user);
   }
   return call_end(&call);
 }
@@ -242,8 +235,7 @@ CK_RV C_Logout(CK_SESSION_HANDLE session) {
 
   if (call_begin(&call, &call_rows[ROW_C_Logout])) {
     call_put_session(&call, session);
-    call_run(&call);
-    if (call.rv == CKR_OK || call.rv == CKR_USER_NOT_LOGGED_IN) sessions_logout();
+    if (call_run(&call)) sessions_logout();
   }
   return call_end(&call);
 }

@@ -7,6 +7,7 @@ import { exitCodes } from '../../server/cli/exit-codes.ts';
 import { problemRows } from '../../server/fronts/api/errors.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
+import { differencesPage } from '../support/differences-page.ts';
 import { functionTable, mechanismTable } from '../support/pkcs11-page.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -39,6 +40,10 @@ describe('docs/pkcs11.md', () => {
   test('lists every mechanism with what it does', () => {
     expect(page).toContain(`\n\n${mechanismTable()}\n\n`);
   });
+});
+
+test('docs/differences.md has every difference from the standard (node test/support/differences-page.ts)', () => {
+  expect(readFileSync(join(root, 'docs/differences.md'), 'utf8')).toBe(differencesPage());
 });
 
 test('docs/command.md lists every exit code', () => {

@@ -1,0 +1,34 @@
+// What the standard says, looked at on our library and on SoftHSM2 with the same calls: test/conformance/reference has the rules,
+// and in differences.ts, with its reason, whatever a token does otherwise.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTokens, type Token, tokenNames } from '../support/token.ts';
+import { installed } from '../support/tools.ts';
+import { type Bench, openBench } from './reference/bench.ts';
+import { expectedOn, idleDifferences } from './reference/differences.ts';
+import { lookAt, rules } from './reference/rules.ts';
+
+test('a rule has a name of its own', () => {
+  const names = rules.map(({ name }) => name);
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});
+test('every difference is one', () => {
+  expect(idleDifferences()).toEqual([]);
+});
+
+const present = { DKE: true, SoftHSM2: installed('softhsm2', 'softhsm2-util') } as const;
+
+describe.each(tokenNames.filter((name) => present[name]))('%s', (name) => {
+  let token: Token;
+  let bench: Bench;
+  beforeAll(async () => {
+    token = await startTokens[name]('reference');
+    bench = openBench(token);
+  });
+  afterAll(async () => {
+    bench.end();
+    await token.end();
+  });
+  test.each(rules.map((rule) => [rule.name, rule] as const))('%s', async (_, rule) => {
+    expect(await lookAt(rule, bench)).toEqual(expectedOn(name, rule));
+  });
+});

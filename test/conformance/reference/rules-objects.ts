@@ -1,0 +1,533 @@
+// Objects of every class with every attribute, found, copied, changed and destroyed: PKCS#11 2.40, chapter 4 and section 5.7.
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import type { AttributeName } from '../../../provider/schema/attributes.ts';
+import { CKC, CKK, CKO } from '../../../provider/schema/constants.ts';
+import { type Bench, p256, type Rule, rvOf, type Seen, template, type Wanted } from './bench.ts';
+
+const nowhere = Buffer.from('efbeadde00000000', 'hex');
+const base64 = (text: string | undefined): Buffer => Buffer.from(text ?? '', 'base64url');
+
+const rsaKey = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const ecKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+export const rsaParts = (key: KeyObject) => {
+  const { n, e, d, p, q, dp, dq, qi } = key.export({ format: 'jwk' });
+  return {
+    public: { MODULUS: base64(n), PUBLIC_EXPONENT: base64(e) },
+    private: {
+      MODULUS: base64(n),
+      PUBLIC_EXPONENT: base64(e),
+      PRIVATE_EXPONENT: base64(d),
+      PRIME_1: base64(p),
+      PRIME_2: base64(q),
+      EXPONENT_1: base64(dp),
+      EXPONENT_2: base64(dq),
+      COEFFICIENT: base64(qi),
+    },
+  } satisfies Record<string, Wanted>;
+};
+const ecParts = (key: KeyObject) => {
+  const { x, y, d } = key.export({ format: 'jwk' });
+  const point = Buffer.concat([Buffer.of(4, 0x41, 4), base64(x), base64(y)]);
+  return {
+    public: { EC_PARAMS: p256, EC_POINT: point },
+    private: { EC_PARAMS: p256, VALUE: base64(d) },
+  } satisfies Record<string, Wanted>;
+};
+/** A private key of others with all its numbers. */
+export const importedRsa = createPrivateKey(rsaKey.privateKey.export({ format: 'pem', type: 'pkcs8' }));
+export const rsaPrivate: Wanted = { CLASS: CKO.PRIVATE_KEY, KEY_TYPE: CKK.RSA, ...rsaParts(importedRsa).private };
+export const rsaPublic: Wanted = { CLASS: CKO.PUBLIC_KEY, KEY_TYPE: CKK.RSA, ...rsaParts(importedRsa).public };
+export const importedEc = ecKey.privateKey;
+export const ecPrivate: Wanted = { CLASS: CKO.PRIVATE_KEY, KEY_TYPE: CKK.EC, ...ecParts(importedEc).private };
+export const ecPublic: Wanted = { CLASS: CKO.PUBLIC_KEY, KEY_TYPE: CKK.EC, ...ecParts(importedEc).public };
+
+const aesValue = Buffer.from('2b7e151628aed2a6abf7158809cf4f3c', 'hex');
+const subject = Buffer.from('300d310b300906035504061302444b', 'hex');
+const certificate = Buffer.from('3003020105', 'hex');
+
+/** How an object of each kind is made, with nothing but what the standard asks for. */
+const least: Readonly<Record<string, Wanted>> = {
+  'a data object': { CLASS: CKO.DATA, VALUE: Buffer.from('data') },
+  'an X.509 certificate': { CLASS: CKO.CERTIFICATE, CERTIFICATE_TYPE: CKC.X_509, SUBJECT: subject, VALUE: certificate },
+  'an RSA public key': rsaPublic,
+  'an RSA private key': rsaPrivate,
+  'an EC public key': ecPublic,
+  'an EC private key': ecPrivate,
+  'an AES key': { CLASS: CKO.SECRET_KEY, KEY_TYPE: CKK.AES, VALUE: aesValue },
+  'a generic secret': { CLASS: CKO.SECRET_KEY, KEY_TYPE: CKK.GENERIC_SECRET, VALUE: aesValue },
+};
+
+const hexOf = (value: unknown): string => (value as Buffer).toString('hex');
+const storage: Partial<Record<AttributeName, Seen>> = {
+  TOKEN: false,
+  MODIFIABLE: true,
+  COPYABLE: true,
+  DESTROYABLE: true,
+  LABEL: '',
+};
+/** Without CKA_START_DATE and CKA_END_DATE: pkcs11js reads no empty date. */
+const keyAttributes: Partial<Record<AttributeName, Seen>> = {
+  ...storage,
+  ID: '',
+  LOCAL: false,
+  KEY_GEN_MECHANISM: 'unavailable',
+};
+const secretAttributes: Partial<Record<AttributeName, Seen>> = {
+  ...keyAttributes,
+  PRIVATE: true,
+  ALWAYS_SENSITIVE: false,
+  NEVER_EXTRACTABLE: false,
+  SENSITIVE: true,
+  WRAP_WITH_TRUSTED: false,
+};
+
+/** What such an object then says, where the standard has a default, or the value follows. */
+const attributesOf: Readonly<Record<string, Partial<Record<AttributeName, Seen>>>> = {
+  'a data object': { ...storage, CLASS: CKO.DATA, APPLICATION: '', OBJECT_ID: '', VALUE: hexOf(Buffer.from('data')) },
+  'an X.509 certificate': {
+    ...storage,
+    CLASS: CKO.CERTIFICATE,
+    CERTIFICATE_TYPE: CKC.X_509,
+    SUBJECT: hexOf(subject),
+    VALUE: hexOf(certificate),
+    TRUSTED: false,
+    CERTIFICATE_CATEGORY: 0,
+    ID: '',
+    ISSUER: '',
+    SERIAL_NUMBER: '',
+    URL: '',
+    HASH_OF_SUBJECT_PUBLIC_KEY: '',
+    HASH_OF_ISSUER_PUBLIC_KEY: '',
+    JAVA_MIDP_SECURITY_DOMAIN: 0,
+  },
+  'an RSA public key': {
+    ...keyAttributes,
+    CLASS: CKO.PUBLIC_KEY,
+    KEY_TYPE: CKK.RSA,
+    SUBJECT: '',
+    MODULUS: hexOf(rsaPublic.MODULUS),
+    MODULUS_BITS: 2048,
+    PUBLIC_EXPONENT: '010001',
+    TRUSTED: false,
+    ENCRYPT: true,
+    VERIFY: true,
+    WRAP: true,
+  },
+  'an RSA private key': {
+    ...secretAttributes,
+    CLASS: CKO.PRIVATE_KEY,
+    KEY_TYPE: CKK.RSA,
+    SUBJECT: '',
+    MODULUS: hexOf(rsaPublic.MODULUS),
+    PUBLIC_EXPONENT: '010001',
+    PRIVATE_EXPONENT: 'CKR_ATTRIBUTE_SENSITIVE',
+    PRIME_1: 'CKR_ATTRIBUTE_SENSITIVE',
+    PRIME_2: 'CKR_ATTRIBUTE_SENSITIVE',
+    EXPONENT_1: 'CKR_ATTRIBUTE_SENSITIVE',
+    EXPONENT_2: 'CKR_ATTRIBUTE_SENSITIVE',
+    COEFFICIENT: 'CKR_ATTRIBUTE_SENSITIVE',
+    ALWAYS_AUTHENTICATE: false,
+    SIGN: true,
+    DECRYPT: true,
+    UNWRAP: true,
+  },
+  'an EC public key': {
+    ...keyAttributes,
+    CLASS: CKO.PUBLIC_KEY,
+    KEY_TYPE: CKK.EC,
+    EC_PARAMS: hexOf(p256),
+    EC_POINT: hexOf(ecPublic.EC_POINT),
+    VERIFY: true,
+  },
+  'an EC private key': {
+    ...secretAttributes,
+    CLASS: CKO.PRIVATE_KEY,
+    KEY_TYPE: CKK.EC,
+    EC_PARAMS: hexOf(p256),
+    VALUE: 'CKR_ATTRIBUTE_SENSITIVE',
+    SIGN: true,
+  },
+  'an AES key': {
+    ...secretAttributes,
+    CLASS: CKO.SECRET_KEY,
+    KEY_TYPE: CKK.AES,
+    VALUE: 'CKR_ATTRIBUTE_SENSITIVE',
+    VALUE_LEN: 16,
+    CHECK_VALUE: '7df76b',
+    TRUSTED: false,
+    ENCRYPT: true,
+    DECRYPT: true,
+    WRAP: true,
+    UNWRAP: true,
+    SIGN: true,
+    VERIFY: true,
+  },
+  'a generic secret': {
+    ...secretAttributes,
+    CLASS: CKO.SECRET_KEY,
+    KEY_TYPE: CKK.GENERIC_SECRET,
+    VALUE: 'CKR_ATTRIBUTE_SENSITIVE',
+    VALUE_LEN: 16,
+    SIGN: true,
+    VERIFY: true,
+  },
+};
+
+const attributeRules: readonly Rule[] = Object.entries(attributesOf).flatMap(([kind, row]) => {
+  return (Object.entries(row) as [AttributeName, Seen][]).map(
+    ([name, expected]): Rule => ({
+      name: `${kind}: CKA_${name}`,
+      section: '4',
+      expected,
+      look: (on) => on.read(on.create(least[kind] ?? {}), name),
+    }),
+  );
+});
+
+/** A template that cannot be, and what it is called. */
+const refused: readonly (readonly [string, Wanted, string])[] = [
+  ['nothing', {}, 'CKR_TEMPLATE_INCOMPLETE'],
+  ['no class', { VALUE: Buffer.of(1) }, 'CKR_TEMPLATE_INCOMPLETE'],
+  ['a key without a type', { CLASS: CKO.SECRET_KEY, VALUE: aesValue }, 'CKR_TEMPLATE_INCOMPLETE'],
+  ['an AES key without a value', { CLASS: CKO.SECRET_KEY, KEY_TYPE: CKK.AES }, 'CKR_TEMPLATE_INCOMPLETE'],
+  [
+    'an AES key of 15 bytes',
+    { CLASS: CKO.SECRET_KEY, KEY_TYPE: CKK.AES, VALUE: aesValue.subarray(1) },
+    'CKR_ATTRIBUTE_VALUE_INVALID',
+  ],
+  ['a class that nobody has', { CLASS: 0x7fff_0000, VALUE: Buffer.of(1) }, 'CKR_ATTRIBUTE_VALUE_INVALID'],
+  [
+    'a key of a type that nobody has',
+    { CLASS: CKO.SECRET_KEY, KEY_TYPE: 0x7fff_0000, VALUE: aesValue },
+    'CKR_ATTRIBUTE_VALUE_INVALID',
+  ],
+  [
+    'an attribute that is no such object’s',
+    { CLASS: CKO.DATA, VALUE: Buffer.of(1), MODULUS: Buffer.of(1) },
+    'CKR_TEMPLATE_INCONSISTENT',
+  ],
+  ['a key that says it is local', { ...least['an AES key'], LOCAL: true }, 'CKR_ATTRIBUTE_READ_ONLY'],
+  [
+    'a key that says it was always sensitive',
+    { ...least['an AES key'], ALWAYS_SENSITIVE: true },
+    'CKR_ATTRIBUTE_READ_ONLY',
+  ],
+  [
+    'a key that says it was never extractable',
+    { ...least['an AES key'], NEVER_EXTRACTABLE: true },
+    'CKR_ATTRIBUTE_READ_ONLY',
+  ],
+  ['a boolean of two bytes', { ...least['an AES key'], ENCRYPT: Buffer.of(1, 1) }, 'CKR_ATTRIBUTE_VALUE_INVALID'],
+  ['a class of one byte', { CLASS: Buffer.of(4), KEY_TYPE: CKK.AES, VALUE: aesValue }, 'CKR_ATTRIBUTE_VALUE_INVALID'],
+  ['a trusted key, by the user', { ...least['an AES key'], TRUSTED: true }, 'CKR_ATTRIBUTE_READ_ONLY'],
+  [
+    'an RSA public key without an exponent',
+    { CLASS: CKO.PUBLIC_KEY, KEY_TYPE: CKK.RSA, MODULUS: rsaPublic.MODULUS },
+    'CKR_TEMPLATE_INCOMPLETE',
+  ],
+  [
+    'an EC public key without a point',
+    { CLASS: CKO.PUBLIC_KEY, KEY_TYPE: CKK.EC, EC_PARAMS: p256 },
+    'CKR_TEMPLATE_INCOMPLETE',
+  ],
+  [
+    'a certificate without a subject',
+    { CLASS: CKO.CERTIFICATE, CERTIFICATE_TYPE: CKC.X_509, VALUE: certificate },
+    'CKR_TEMPLATE_INCOMPLETE',
+  ],
+];
+
+const note = (on: Bench, wanted: Wanted = {}): Buffer =>
+  on.create({ CLASS: CKO.DATA, VALUE: Buffer.from('note'), PRIVATE: false, ...wanted });
+const key = (on: Bench, wanted: Wanted = {}): Buffer =>
+  on.aes(aesValue, { SENSITIVE: true, EXTRACTABLE: false, ...wanted });
+
+/** C_SetAttributeValue and C_CopyObject on a key, and what each says. */
+const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = [
+  ['the label', {}, { LABEL: 'new' }, 'CKR_OK', 'CKR_OK'],
+  ['the id', {}, { ID: Buffer.of(9) }, 'CKR_OK', 'CKR_OK'],
+  ['a use, off', {}, { ENCRYPT: false }, 'CKR_OK', 'CKR_OK'],
+  ['sensitive, to true', { SENSITIVE: false }, { SENSITIVE: true }, 'CKR_OK', 'CKR_OK'],
+  ['sensitive, to false', {}, { SENSITIVE: false }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
+  ['extractable, to false', { EXTRACTABLE: true }, { EXTRACTABLE: false }, 'CKR_OK', 'CKR_OK'],
+  ['extractable, to true', {}, { EXTRACTABLE: true }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
+  ['the class', {}, { CLASS: CKO.DATA }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
+  ['the key type', {}, { KEY_TYPE: CKK.GENERIC_SECRET }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
+  ['the value', {}, { VALUE: Buffer.alloc(16) }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
+  ['local', {}, { LOCAL: true }, 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
+  ['an attribute that is no key’s', {}, { APPLICATION: 'x' }, 'CKR_TEMPLATE_INCONSISTENT', 'CKR_TEMPLATE_INCONSISTENT'],
+  ['the label of what is not modifiable', { MODIFIABLE: false }, { LABEL: 'new' }, 'CKR_ACTION_PROHIBITED', 'CKR_OK'],
+  ['the label of what is not copyable', { COPYABLE: false }, { LABEL: 'new' }, 'CKR_OK', 'CKR_ACTION_PROHIBITED'],
+];
+
+export const objectRules: readonly Rule[] = [
+  ...attributeRules,
+  ...refused.map(
+    ([what, wanted, expected]): Rule => ({
+      name: `C_CreateObject: ${what}`,
+      section: '4.1',
+      expected,
+      look: ({ create }) => rvOf(() => create(wanted)),
+    }),
+  ),
+  ...changed.flatMap(([what, own, wanted, set, copied]): Rule[] => [
+    {
+      name: `C_SetAttributeValue: ${what}`,
+      section: '5.7',
+      expected: set,
+      look: (on) => rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, key(on, own), template(wanted))),
+    },
+    {
+      name: `C_CopyObject: ${what}`,
+      section: '5.7',
+      expected: copied,
+      look: (on) => rvOf(() => on.pkcs11.C_CopyObject(on.session, key(on, own), template(wanted))),
+    },
+  ]),
+  {
+    name: 'a copy is like its source but for what the template changes',
+    section: '5.7',
+    expected: { label: hexOf(Buffer.from('copy')), sensitive: true, length: 16, local: false },
+    look: (on) => {
+      const copy = on.pkcs11.C_CopyObject(on.session, key(on), template({ LABEL: 'copy' }));
+      return {
+        label: on.read(copy, 'LABEL'),
+        sensitive: on.read(copy, 'SENSITIVE'),
+        length: on.read(copy, 'VALUE_LEN'),
+        local: on.read(copy, 'LOCAL'),
+      };
+    },
+  },
+  {
+    name: 'a change is seen at once',
+    section: '5.7',
+    expected: hexOf(Buffer.from('second')),
+    look: (on) => {
+      const object = note(on, { LABEL: 'first' });
+      on.pkcs11.C_SetAttributeValue(on.session, object, template({ LABEL: 'second' }));
+      return on.read(object, 'LABEL');
+    },
+  },
+  {
+    name: 'a value that may be read is read',
+    section: '5.7',
+    expected: hexOf(aesValue),
+    look: (on) => on.read(on.aes(aesValue), 'VALUE'),
+  },
+  {
+    name: 'a value that is not sensitive, yet not extractable',
+    section: '4.10',
+    expected: 'CKR_ATTRIBUTE_SENSITIVE',
+    look: (on) => on.read(on.aes(aesValue, { EXTRACTABLE: false }), 'VALUE'),
+  },
+  {
+    name: 'C_GetAttributeValue of an attribute that is no such object’s',
+    section: '5.7',
+    expected: 'CKR_ATTRIBUTE_TYPE_INVALID',
+    look: (on) => on.read(note(on), 'MODULUS'),
+  },
+  {
+    name: 'C_GetAttributeValue of no object',
+    section: '5.7',
+    expected: 'CKR_OBJECT_HANDLE_INVALID',
+    look: (on) => on.read(nowhere, 'LABEL'),
+  },
+  {
+    name: 'C_GetObjectSize of an object',
+    section: '5.7',
+    expected: 'CKR_OK',
+    look: (on) => rvOf(() => on.pkcs11.C_GetObjectSize(on.session, note(on))),
+  },
+  {
+    name: 'C_GetObjectSize of no object',
+    section: '5.7',
+    expected: 'CKR_OBJECT_HANDLE_INVALID',
+    look: (on) => rvOf(() => on.pkcs11.C_GetObjectSize(on.session, nowhere)),
+  },
+  {
+    name: 'C_DestroyObject twice',
+    section: '5.7',
+    expected: ['CKR_OK', 'CKR_OBJECT_HANDLE_INVALID'],
+    look: (on) => {
+      const object = note(on);
+      return [0, 1].map(() => rvOf(() => on.pkcs11.C_DestroyObject(on.session, object)));
+    },
+  },
+  {
+    name: 'C_DestroyObject of what is not destroyable',
+    section: '5.7',
+    expected: 'CKR_ACTION_PROHIBITED',
+    look: (on) => {
+      const object = note(on, { DESTROYABLE: false });
+      return rvOf(() => on.pkcs11.C_DestroyObject(on.session, object));
+    },
+  },
+  {
+    name: 'a read-only session makes session objects',
+    section: '5.7',
+    expected: 'CKR_OK',
+    look: (on) => {
+      const session = on.open(false);
+      const rv = rvOf(() => on.create({ CLASS: CKO.DATA, VALUE: Buffer.of(1) }, session));
+      on.pkcs11.C_CloseSession(session);
+      return rv;
+    },
+  },
+  {
+    name: 'a read-only session makes no object of the token',
+    section: '5.7',
+    expected: 'CKR_SESSION_READ_ONLY',
+    look: (on) => {
+      const session = on.open(false);
+      const rv = rvOf(() => on.create({ CLASS: CKO.DATA, VALUE: Buffer.of(1), TOKEN: true }, session));
+      on.pkcs11.C_CloseSession(session);
+      return rv;
+    },
+  },
+  {
+    name: 'a read-only session destroys no object of the token',
+    section: '5.7',
+    expected: ['CKR_SESSION_READ_ONLY', 'CKR_OK'],
+    look: (on) => {
+      const object = note(on, { TOKEN: true, LABEL: 'read-only' });
+      const session = on.open(false);
+      const rv = rvOf(() => on.pkcs11.C_DestroyObject(session, object));
+      on.pkcs11.C_CloseSession(session);
+      return [rv, rvOf(() => on.pkcs11.C_DestroyObject(on.session, object))];
+    },
+  },
+  {
+    name: 'another session of the application sees a session object, until its session is closed',
+    section: '5.6',
+    expected: [1, 0],
+    look: (on) => {
+      const session = on.open();
+      on.create({ CLASS: CKO.DATA, VALUE: Buffer.of(1), LABEL: 'of another session' }, session);
+      const during = on.find({ LABEL: 'of another session' }).length;
+      on.pkcs11.C_CloseSession(session);
+      return [during, on.find({ LABEL: 'of another session' }).length];
+    },
+  },
+  {
+    name: 'C_FindObjects finds by every attribute that is given, and by all of them',
+    section: '5.7',
+    expected: { label: 3, id: 2, both: 1, class: 1, none: 0 },
+    look: (on) => {
+      key(on, { LABEL: 'find me', ID: Buffer.from('one') });
+      key(on, { LABEL: 'find me', ID: Buffer.from('two') });
+      note(on, { LABEL: 'find me' });
+      key(on, { LABEL: 'other', ID: Buffer.from('one') });
+      return {
+        label: on.find({ LABEL: 'find me' }).length,
+        id: on.find({ ID: Buffer.from('one') }).length,
+        both: on.find({ LABEL: 'find me', ID: Buffer.from('one') }).length,
+        class: on.find({ LABEL: 'find me', CLASS: CKO.DATA }).length,
+        none: on.find({ LABEL: 'find' }).length,
+      };
+    },
+  },
+  {
+    name: 'C_FindObjects gives each object once, however many are asked for at a time',
+    section: '5.7',
+    expected: { counts: [4, 4, 2, 0], different: 10 },
+    look: (on) => {
+      for (let each = 0; each < 10; each++) note(on, { LABEL: 'ten' });
+      on.pkcs11.C_FindObjectsInit(on.session, template({ LABEL: 'ten' }));
+      const batches = [0, 1, 2, 3].map(() => on.pkcs11.C_FindObjects(on.session, 4));
+      on.pkcs11.C_FindObjectsFinal(on.session);
+      return {
+        counts: batches.map((batch) => batch.length),
+        different: new Set(batches.flat().map((handle) => handle.toString('hex'))).size,
+      };
+    },
+  },
+  {
+    name: 'a search knows what was there when it began',
+    section: '5.7',
+    expected: 'CKR_OK',
+    look: (on) => {
+      const object = note(on, { LABEL: 'goes meanwhile' });
+      on.pkcs11.C_FindObjectsInit(on.session, template({ LABEL: 'goes meanwhile' }));
+      on.pkcs11.C_DestroyObject(on.session, object);
+      const rv = rvOf(() => on.pkcs11.C_FindObjects(on.session, 5));
+      on.pkcs11.C_FindObjectsFinal(on.session);
+      return rv;
+    },
+  },
+  {
+    name: 'C_FindObjects without C_FindObjectsInit',
+    section: '5.7',
+    expected: ['CKR_OPERATION_NOT_INITIALIZED', 'CKR_OPERATION_NOT_INITIALIZED'],
+    look: ({ pkcs11, session }) => [
+      rvOf(() => pkcs11.C_FindObjects(session, 1)),
+      rvOf(() => pkcs11.C_FindObjectsFinal(session)),
+    ],
+  },
+  {
+    name: 'C_FindObjectsInit twice',
+    section: '5.7',
+    expected: ['CKR_OK', 'CKR_OPERATION_ACTIVE', 'CKR_OK'],
+    look: ({ pkcs11, session }) => [
+      rvOf(() => pkcs11.C_FindObjectsInit(session, [])),
+      rvOf(() => pkcs11.C_FindObjectsInit(session, [])),
+      rvOf(() => pkcs11.C_FindObjectsFinal(session)),
+    ],
+  },
+  {
+    name: 'a data object of the token keeps its attributes and takes new ones',
+    section: '4.5',
+    expected: {
+      value: hexOf(Buffer.from('kept')),
+      application: hexOf(Buffer.from('app')),
+      label: hexOf(Buffer.from('new')),
+    },
+    look: (on) => {
+      const wanted = { TOKEN: true, LABEL: 'old', APPLICATION: 'app', VALUE: Buffer.from('kept') };
+      const object = note(on, wanted);
+      on.pkcs11.C_SetAttributeValue(on.session, object, template({ LABEL: 'new' }));
+      const seen = {
+        value: on.read(object, 'VALUE'),
+        application: on.read(object, 'APPLICATION'),
+        label: on.read(object, 'LABEL'),
+      };
+      on.pkcs11.C_DestroyObject(on.session, object);
+      return seen;
+    },
+  },
+  {
+    name: 'the value of a data object is not changed',
+    section: '4.5',
+    expected: 'CKR_ATTRIBUTE_READ_ONLY',
+    look: (on) => {
+      const object = note(on, { TOKEN: true });
+      const rv = rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, object, template({ VALUE: Buffer.from('new') })));
+      on.pkcs11.C_DestroyObject(on.session, object);
+      return rv;
+    },
+  },
+  {
+    name: 'two keys of the token with one label',
+    section: '4.4',
+    expected: ['CKR_OK', 'CKR_OK'],
+    look: (on) => {
+      const wanted = { TOKEN: true, LABEL: 'twin' };
+      const made: Buffer[] = [];
+      const seen = [0, 1].map(() => rvOf(() => made.push(on.generate(wanted))));
+      for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
+      return seen;
+    },
+  },
+  {
+    name: 'a sensitive key of a session is copied to the token',
+    section: '5.7',
+    expected: 'CKR_OK',
+    look: (on) =>
+      rvOf(() => on.pkcs11.C_CopyObject(on.session, key(on), template({ TOKEN: true, LABEL: 'copied up' }))),
+  },
+  {
+    name: 'an object of the token is left for the end',
+    section: '4.4',
+    expected: 'CKR_OK',
+    look: (on) => rvOf(() => note(on, { TOKEN: true, LABEL: 'outlives C_Finalize' })),
+  },
+];
