@@ -1,0 +1,56 @@
+// Sixty-four threads of one process at everything at once, through the real library, agent and service: every answer is the
+// caller's own. The same once more under the thread sanitizer, library and host both.
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createGroup, registerApplication } from '../support/console-api.ts';
+import { startHostProcess, type ThreadsReport, writeAnswers } from '../support/host-process.ts';
+import { type Site, startSite } from '../support/site.ts';
+
+const threads = 64;
+const root = resolve(import.meta.dirname, '../..');
+
+let site: Site;
+let config: string;
+let answers: string;
+let token: number;
+
+beforeAll(async () => {
+  site = await startSite();
+  const application = await registerApplication(site.api, 'erp', await createGroup(site.api, 'finance'));
+  // Under a sanitizer, on a loaded machine, a call may take its time.
+  config = site.config('pkcs11', application, 'call_timeout_ms = 30000\n');
+  const database = site.database(config);
+  expect((await database.call('open', { pin: '' })).rv).toBe('CKR_OK');
+  const value = randomBytes(32);
+  token = (await database.call('import', { label: 'MASTER', value: value.toString('hex') })).handle ?? 0;
+  answers = writeAnswers(site.folder, value);
+});
+afterAll(() => site.end());
+
+const host = (tsan: boolean) => ({ config, socket: site.socket, logDirectory: site.logDirectory, tsan });
+
+const check = (report: ThreadsReport, rounds: number): void => {
+  expect(report.firstWrong).toBe('');
+  expect(report.wrong).toBe(0);
+  expect(new Set(Object.values(report.calls).flatMap((answer) => Object.keys(answer)))).toEqual(new Set(['CKR_OK']));
+  expect(report.whole).toBe(rounds);
+  expect(report.rounds).toBe(rounds * threads);
+  expect(report.sessionsLeft).toBe(0);
+};
+
+describe(`${threads} threads`, () => {
+  test('get their own answers', { timeout: 120_000 }, async () => {
+    check(await startHostProcess('threads', host(false), answers, threads, 40, token).finish(), 40);
+  });
+
+  test('get their own answers without a data race', { timeout: 180_000 }, async () => {
+    // Built on demand: nobody else needs it.
+    execFileSync('cmake', ['--build', 'build', '--target', 'host-tsan'], { cwd: root, stdio: 'pipe' });
+    const started = startHostProcess('threads', host(true), answers, threads, 6, token);
+    const report = await started.finish();
+    expect(started.complaints()).toBe('');
+    check(report, 6);
+  });
+});
