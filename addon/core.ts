@@ -45,7 +45,18 @@ export class CoreError extends Error {
   }
 }
 
-export type Digest = 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512';
+export type Digest =
+  | 'sha1'
+  | 'sha224'
+  | 'sha256'
+  | 'sha384'
+  | 'sha512'
+  | 'sha512-224'
+  | 'sha512-256'
+  | 'sha3-224'
+  | 'sha3-256'
+  | 'sha3-384'
+  | 'sha3-512';
 export type Curve = 'p256' | 'p384' | 'p521';
 export type KeyKind =
   | 'aes'

@@ -12,7 +12,14 @@ constexpr DigestRow kDigests[] = {
     {Digest::kSha256, "sha256", "SHA2-256", 32},
     {Digest::kSha384, "sha384", "SHA2-384", 48},
     {Digest::kSha512, "sha512", "SHA2-512", 64},
+    {Digest::kSha512_224, "sha512-224", "SHA2-512/224", 28},
+    {Digest::kSha512_256, "sha512-256", "SHA2-512/256", 32},
+    {Digest::kSha3_224, "sha3-224", "SHA3-224", 28},
+    {Digest::kSha3_256, "sha3-256", "SHA3-256", 32},
+    {Digest::kSha3_384, "sha3-384", "SHA3-384", 48},
+    {Digest::kSha3_512, "sha3-512", "SHA3-512", 64},
 };
+static_assert(std::size(kDigests) == kDigestCount);
 
 constexpr CurveRow kCurves[] = {
     {Curve::kP256, "p256", "prime256v1", 256, 32},

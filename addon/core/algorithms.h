@@ -9,7 +9,20 @@
 
 namespace dke {
 
-enum class Digest : uint8_t { kSha1, kSha224, kSha256, kSha384, kSha512 };
+enum class Digest : uint8_t {
+  kSha1,
+  kSha224,
+  kSha256,
+  kSha384,
+  kSha512,
+  kSha512_224,
+  kSha512_256,
+  kSha3_224,
+  kSha3_256,
+  kSha3_384,
+  kSha3_512,
+};
+constexpr size_t kDigestCount = 11;
 enum class Curve : uint8_t { kP256, kP384, kP521 };
 enum class CipherMode : uint8_t { kEcb, kCbc, kCbcPad, kCtr, kGcm };
 enum class Direction : uint8_t { kEncrypt, kDecrypt };

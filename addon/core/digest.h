@@ -1,4 +1,4 @@
-// SHA-1 and SHA-2 (FIPS 180-4): whole messages and in pieces. SHA-1 serves old digests and HMAC only.
+// SHA-1 and SHA-2 (FIPS 180-4), SHA-3 (FIPS 202): whole messages and in pieces. SHA-1 serves old digests and HMAC only.
 #pragma once
 
 #include "key_table.h"

@@ -63,7 +63,8 @@ struct Key {
 
   // Contexts that carry this key's schedule, so that a further message only sets its IV. Indexed by mode and direction.
   EvpCipherCtxPtr contexts[5][2];
-  EvpMacCtxPtr macs[6];
+  // By digest for HMAC; the last one is CMAC's.
+  EvpMacCtxPtr macs[kDigestCount + 1];
 };
 using KeyPtr = std::shared_ptr<Key>;
 

@@ -44,7 +44,7 @@ Result<size_t> MacMessage(KeyRef ref, const MacParameters& parameters, const uin
   KeyUse key(ref);
   DKE_RETURN_IF_ERROR(CheckKey(key, parameters));
   if (output_length < MacLength(parameters)) return BufferTooSmall();
-  EvpMacCtxPtr& cached = key->macs[parameters.cmac ? 5 : static_cast<size_t>(parameters.digest)];
+  EvpMacCtxPtr& cached = key->macs[parameters.cmac ? kDigestCount : static_cast<size_t>(parameters.digest)];
   if (cached == nullptr) {
     Result<EvpMacCtxPtr> keyed = Keyed(*key, parameters);
     if (!keyed.ok()) return keyed.status();

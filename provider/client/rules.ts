@@ -261,6 +261,12 @@ const secretTypes: ReadonlyMap<number, (bytes: number) => boolean> = new Map([
     CKK.SHA256_HMAC,
     CKK.SHA384_HMAC,
     CKK.SHA512_HMAC,
+    CKK.SHA512_224_HMAC,
+    CKK.SHA512_256_HMAC,
+    CKK.SHA3_224_HMAC,
+    CKK.SHA3_256_HMAC,
+    CKK.SHA3_384_HMAC,
+    CKK.SHA3_512_HMAC,
   ].map((type) => [type, (bytes: number) => bytes >= 1 && bytes <= maxGenericBytes] as const),
 ]);
 const pairTypes: ReadonlySet<number> = new Set([CKK.RSA, CKK.EC, CKK.EC_EDWARDS]);

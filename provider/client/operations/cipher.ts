@@ -9,6 +9,7 @@ import {
   type OaepParameters,
   type OperationRef,
 } from '../../../addon/core.ts';
+import { digestLengths } from '../../../server/base/digests.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
@@ -18,7 +19,7 @@ import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { CipherOperation } from '../session.ts';
 import { cipherHead, oaepHead } from './heads.ts';
 import { publicHalf } from './keys.ts';
-import { type CipherRow, digestLengths } from './mechanisms.ts';
+import type { CipherRow } from './mechanisms.ts';
 import { ownCopy, Parts, wipeAfterReply } from './parts.ts';
 
 const wrongLength = (direction: Direction): CryptokiError =>

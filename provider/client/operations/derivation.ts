@@ -1,6 +1,7 @@
 // Keys from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) in the addon from keys of the
 // session, by the service from keys of the token.
 import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
+import { digestLengths } from '../../../server/base/digests.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -13,7 +14,7 @@ import { type NewObject, newObject, prescribed } from '../template.ts';
 import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
 import { deriveHead } from './heads.ts';
 import { localKey, publicHalf, tokenKeyOnce } from './keys.ts';
-import { type DeriveParameters, digestLengths, mechanismFor } from './mechanisms.ts';
+import { type DeriveParameters, mechanismFor } from './mechanisms.ts';
 import { checkMayMake, keepMadeKey, secretKind } from './objects.ts';
 
 /** Bytes that come of it when the template does not say how many; null when only the template can say. `bits`: of the base. */

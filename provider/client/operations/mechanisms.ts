@@ -1,6 +1,6 @@
 // The mechanisms that this token carries: one row each, with what C_GetMechanismInfo says of it, which keys it takes, and
 // how its parameter becomes the core's. PKCS#11 mechanisms 2.40: 2.1 RSA, 2.3 elliptic curves (Edwards curves: 3.0), 2.7 generic
-// secrets, 2.8 AES, 2.9 to 2.11 AES modes and MACs, 2.17 to 2.21 digests and HMAC.
+// secrets, 2.8 AES, 2.9 to 2.11 AES modes and MACs, 2.17 to 2.21 digests and HMAC (SHA-3: 3.0).
 //
 // Not carried, on purpose: RSA encryption with PKCS#1 v1.5 padding and raw RSA (padding oracles), MD5, DES. SHA-1 signatures
 // are verified, and not made.
@@ -11,6 +11,7 @@ import type {
   OaepParameters,
   SignatureParameters,
 } from '../../../addon/core.ts';
+import { digestLengths } from '../../../server/base/digests.ts';
 import { CKD, CKF, CKG, CKK, HKDF_SALT } from '../../schema/constants.ts';
 import { CKM } from '../../schema/mechanisms.ts';
 import type { Mechanism, MechanismParameter } from '../../schema/types.ts';
@@ -112,6 +113,8 @@ const galois = (parameter: MechanismParameter | null): CipherParameters => {
 };
 
 const wrapFlags = CKF.WRAP | CKF.UNWRAP;
+/** Secrets for HMAC and HKDF, in bytes. */
+const secretSizes = { minKeySize: 1, maxKeySize: 512 };
 const aesSizes = { minKeySize: 16, maxKeySize: 32, keyTypes: [CKK.AES] };
 const aesCipher = (
   type: number,
@@ -143,13 +146,205 @@ const keyWrap = (type: number, padded: boolean): MechanismRow => ({
   },
 });
 
-export const digestLengths = {
-  sha1: 20,
-  sha224: 28,
-  sha256: 32,
-  sha384: 48,
-  sha512: 64,
-} as const satisfies Record<Digest, number>;
+/** What the standard has for one digest: the mechanisms and types that its rows are made of. */
+interface DigestFamily {
+  readonly name: Digest;
+  readonly digest: number;
+  readonly hmac: number;
+  readonly hmacGeneral: number;
+  readonly keyGen: number;
+  readonly keyType: number;
+  /** Null where the standard has no signatures over it, nor mask and key derivation functions with it. */
+  readonly signatures: {
+    readonly pkcs1: number;
+    readonly pss: number;
+    readonly ecdsa: number;
+    readonly mask: number;
+    readonly kdf: number;
+    /** RFC 8017, section 9.2, note 1: the DigestInfo up to the digest. */
+    readonly info: string;
+  } | null;
+}
+
+const families: readonly DigestFamily[] = [
+  {
+    name: 'sha1',
+    digest: CKM.SHA_1,
+    hmac: CKM.SHA_1_HMAC,
+    hmacGeneral: CKM.SHA_1_HMAC_GENERAL,
+    keyGen: CKM.SHA_1_KEY_GEN,
+    keyType: CKK.SHA_1_HMAC,
+    signatures: {
+      pkcs1: CKM.SHA1_RSA_PKCS,
+      pss: CKM.SHA1_RSA_PKCS_PSS,
+      ecdsa: CKM.ECDSA_SHA1,
+      mask: CKG.MGF1_SHA1,
+      kdf: CKD.SHA1_KDF,
+      info: '3021300906052b0e03021a05000414',
+    },
+  },
+  {
+    name: 'sha224',
+    digest: CKM.SHA224,
+    hmac: CKM.SHA224_HMAC,
+    hmacGeneral: CKM.SHA224_HMAC_GENERAL,
+    keyGen: CKM.SHA224_KEY_GEN,
+    keyType: CKK.SHA224_HMAC,
+    signatures: {
+      pkcs1: CKM.SHA224_RSA_PKCS,
+      pss: CKM.SHA224_RSA_PKCS_PSS,
+      ecdsa: CKM.ECDSA_SHA224,
+      mask: CKG.MGF1_SHA224,
+      kdf: CKD.SHA224_KDF,
+      info: '302d300d06096086480165030402040500041c',
+    },
+  },
+  {
+    name: 'sha256',
+    digest: CKM.SHA256,
+    hmac: CKM.SHA256_HMAC,
+    hmacGeneral: CKM.SHA256_HMAC_GENERAL,
+    keyGen: CKM.SHA256_KEY_GEN,
+    keyType: CKK.SHA256_HMAC,
+    signatures: {
+      pkcs1: CKM.SHA256_RSA_PKCS,
+      pss: CKM.SHA256_RSA_PKCS_PSS,
+      ecdsa: CKM.ECDSA_SHA256,
+      mask: CKG.MGF1_SHA256,
+      kdf: CKD.SHA256_KDF,
+      info: '3031300d060960864801650304020105000420',
+    },
+  },
+  {
+    name: 'sha384',
+    digest: CKM.SHA384,
+    hmac: CKM.SHA384_HMAC,
+    hmacGeneral: CKM.SHA384_HMAC_GENERAL,
+    keyGen: CKM.SHA384_KEY_GEN,
+    keyType: CKK.SHA384_HMAC,
+    signatures: {
+      pkcs1: CKM.SHA384_RSA_PKCS,
+      pss: CKM.SHA384_RSA_PKCS_PSS,
+      ecdsa: CKM.ECDSA_SHA384,
+      mask: CKG.MGF1_SHA384,
+      kdf: CKD.SHA384_KDF,
+      info: '3041300d060960864801650304020205000430',
+    },
+  },
+  {
+    name: 'sha512',
+    digest: CKM.SHA512,
+    hmac: CKM.SHA512_HMAC,
+    hmacGeneral: CKM.SHA512_HMAC_GENERAL,
+    keyGen: CKM.SHA512_KEY_GEN,
+    keyType: CKK.SHA512_HMAC,
+    signatures: {
+      pkcs1: CKM.SHA512_RSA_PKCS,
+      pss: CKM.SHA512_RSA_PKCS_PSS,
+      ecdsa: CKM.ECDSA_SHA512,
+      mask: CKG.MGF1_SHA512,
+      kdf: CKD.SHA512_KDF,
+      info: '3051300d060960864801650304020305000440',
+    },
+  },
+  {
+    name: 'sha512-224',
+    digest: CKM.SHA512_224,
+    hmac: CKM.SHA512_224_HMAC,
+    hmacGeneral: CKM.SHA512_224_HMAC_GENERAL,
+    keyGen: CKM.SHA512_224_KEY_GEN,
+    keyType: CKK.SHA512_224_HMAC,
+    signatures: null,
+  },
+  {
+    name: 'sha512-256',
+    digest: CKM.SHA512_256,
+    hmac: CKM.SHA512_256_HMAC,
+    hmacGeneral: CKM.SHA512_256_HMAC_GENERAL,
+    keyGen: CKM.SHA512_256_KEY_GEN,
+    keyType: CKK.SHA512_256_HMAC,
+    signatures: null,
+  },
+  {
+    name: 'sha3-224',
+    digest: CKM.SHA3_224,
+    hmac: CKM.SHA3_224_HMAC,
+    hmacGeneral: CKM.SHA3_224_HMAC_GENERAL,
+    keyGen: CKM.SHA3_224_KEY_GEN,
+    keyType: CKK.SHA3_224_HMAC,
+    signatures: {
+      pkcs1: CKM.SHA3_224_RSA_PKCS,
+      pss: CKM.SHA3_224_RSA_PKCS_PSS,
+      ecdsa: CKM.ECDSA_SHA3_224,
+      mask: CKG.MGF1_SHA3_224,
+      kdf: CKD.SHA3_224_KDF,
+      info: '302d300d06096086480165030402070500041c',
+    },
+  },
+  {
+    name: 'sha3-256',
+    digest: CKM.SHA3_256,
+    hmac: CKM.SHA3_256_HMAC,
+    hmacGeneral: CKM.SHA3_256_HMAC_GENERAL,
+    keyGen: CKM.SHA3_256_KEY_GEN,
+    keyType: CKK.SHA3_256_HMAC,
+    signatures: {
+      pkcs1: CKM.SHA3_256_RSA_PKCS,
+      pss: CKM.SHA3_256_RSA_PKCS_PSS,
+      ecdsa: CKM.ECDSA_SHA3_256,
+      mask: CKG.MGF1_SHA3_256,
+      kdf: CKD.SHA3_256_KDF,
+      info: '3031300d060960864801650304020805000420',
+    },
+  },
+  {
+    name: 'sha3-384',
+    digest: CKM.SHA3_384,
+    hmac: CKM.SHA3_384_HMAC,
+    hmacGeneral: CKM.SHA3_384_HMAC_GENERAL,
+    keyGen: CKM.SHA3_384_KEY_GEN,
+    keyType: CKK.SHA3_384_HMAC,
+    signatures: {
+      pkcs1: CKM.SHA3_384_RSA_PKCS,
+      pss: CKM.SHA3_384_RSA_PKCS_PSS,
+      ecdsa: CKM.ECDSA_SHA3_384,
+      mask: CKG.MGF1_SHA3_384,
+      kdf: CKD.SHA3_384_KDF,
+      info: '3041300d060960864801650304020905000430',
+    },
+  },
+  {
+    name: 'sha3-512',
+    digest: CKM.SHA3_512,
+    hmac: CKM.SHA3_512_HMAC,
+    hmacGeneral: CKM.SHA3_512_HMAC_GENERAL,
+    keyGen: CKM.SHA3_512_KEY_GEN,
+    keyType: CKK.SHA3_512_HMAC,
+    signatures: {
+      pkcs1: CKM.SHA3_512_RSA_PKCS,
+      pss: CKM.SHA3_512_RSA_PKCS_PSS,
+      ecdsa: CKM.ECDSA_SHA3_512,
+      mask: CKG.MGF1_SHA3_512,
+      kdf: CKD.SHA3_512_KDF,
+      info: '3051300d060960864801650304020a05000440',
+    },
+  },
+];
+const digestOf = (select: (family: DigestFamily) => number | undefined): ReadonlyMap<number, Digest> =>
+  new Map(
+    families.flatMap((family) => {
+      const number = select(family);
+      return number === undefined ? [] : [[number, family.name] as const];
+    }),
+  );
+const digestByMechanism = digestOf(({ digest }) => digest);
+const digestByMask = digestOf(({ signatures }) => signatures?.mask);
+/** CKD_NULL, and the KDFs of X9.63 by digest. */
+const digestByKdf: ReadonlyMap<number, Digest | null> = new Map<number, Digest | null>([
+  [CKD.NULL, null],
+  ...digestOf(({ signatures }) => signatures?.kdf),
+]);
+
 const digest = (type: number, name: Digest): MechanismRow => ({
   type,
   minKeySize: 0,
@@ -158,13 +353,19 @@ const digest = (type: number, name: Digest): MechanismRow => ({
   keyTypes: [],
   digest: { name, length: digestLengths[name] },
 });
-const hmac = (type: number, name: Digest, keyType: number, general: boolean): MechanismRow => ({
-  type,
-  minKeySize: 1,
-  maxKeySize: 512,
+const hmac = ({ name, keyType, ...types }: DigestFamily, general: boolean): MechanismRow => ({
+  type: general ? types.hmacGeneral : types.hmac,
+  ...secretSizes,
   flags: CKF.SIGN | CKF.VERIFY,
   keyTypes: [CKK.GENERIC_SECRET, keyType],
   mac: { parameters: { algorithm: 'hmac', digest: name }, length: digestLengths[name], general },
+});
+const secretKeyGen = (type: number, keyType: number): MechanismRow => ({
+  type,
+  ...secretSizes,
+  flags: CKF.GENERATE,
+  keyTypes: [],
+  generates: keyType,
 });
 const cmac = (type: number, general: boolean): MechanismRow => ({
   type,
@@ -175,30 +376,7 @@ const cmac = (type: number, general: boolean): MechanismRow => ({
   mac: { parameters: { algorithm: 'aes-cmac' }, length: 16, general },
 });
 
-const digestByMechanism: ReadonlyMap<number, Digest> = new Map([
-  [CKM.SHA_1, 'sha1'],
-  [CKM.SHA224, 'sha224'],
-  [CKM.SHA256, 'sha256'],
-  [CKM.SHA384, 'sha384'],
-  [CKM.SHA512, 'sha512'],
-]);
-const digestByMask: ReadonlyMap<number, Digest> = new Map([
-  [CKG.MGF1_SHA1, 'sha1'],
-  [CKG.MGF1_SHA224, 'sha224'],
-  [CKG.MGF1_SHA256, 'sha256'],
-  [CKG.MGF1_SHA384, 'sha384'],
-  [CKG.MGF1_SHA512, 'sha512'],
-]);
-
 const noBytes = new Uint8Array(0);
-/** RFC 8017, section 9.2, note 1: the DigestInfo up to the digest. */
-const digestInfo: Readonly<Record<Digest, Uint8Array>> = {
-  sha1: Buffer.from('3021300906052b0e03021a05000414', 'hex'),
-  sha224: Buffer.from('302d300d06096086480165030402040500041c', 'hex'),
-  sha256: Buffer.from('3031300d060960864801650304020105000420', 'hex'),
-  sha384: Buffer.from('3041300d060960864801650304020205000430', 'hex'),
-  sha512: Buffer.from('3051300d060960864801650304020305000440', 'hex'),
-};
 
 /** A signature over a SHA-1 digest is only checked: to make one is to help whoever can make collisions. */
 const signatureFlags = (name: Digest | null): number => (name === 'sha1' ? CKF.VERIFY : CKF.SIGN | CKF.VERIFY);
@@ -208,13 +386,13 @@ const ecSizes = { minKeySize: 256, maxKeySize: 521, keyTypes: [CKK.EC] };
 const edwardsSizes = { minKeySize: 256, maxKeySize: 256, keyTypes: [CKK.EC_EDWARDS] };
 const curveFlags = CKF.EC_F_P | CKF.EC_NAMEDCURVE | CKF.EC_UNCOMPRESS;
 
-const pkcs1 = (type: number, name: Digest | null): MechanismRow => ({
+const pkcs1 = (type: number, name: Digest | null, info = ''): MechanismRow => ({
   type,
   ...rsaSizes,
   flags: signatureFlags(name),
   signature: {
     digest: name,
-    prefix: name === null ? noBytes : digestInfo[name],
+    prefix: Buffer.from(info, 'hex'),
     parameters: (parameter) => {
       none(parameter);
       return { algorithm: 'rsa-pkcs1' };
@@ -278,15 +456,6 @@ const oaep = (parameter: MechanismParameter | null): OaepParameters => {
   return { digest: hash, mgfDigest, label };
 };
 
-/** CKD_NULL, and the KDFs of X9.63 by digest. */
-const digestByKdf: ReadonlyMap<number, Digest | null> = new Map([
-  [CKD.NULL, null],
-  [CKD.SHA1_KDF, 'sha1'],
-  [CKD.SHA224_KDF, 'sha224'],
-  [CKD.SHA256_KDF, 'sha256'],
-  [CKD.SHA384_KDF, 'sha384'],
-  [CKD.SHA512_KDF, 'sha512'],
-]);
 const ecdh: DeriveRow = (parameter) => {
   if (parameter?.kind !== 'ecdh1') throw parameterInvalid();
   const kdf = digestByKdf.get(parameter.kdf);
@@ -306,6 +475,12 @@ const hkdf: DeriveRow = (parameter) => {
   return { way: 'hkdf', digest, steps, salt: extract && saltGiven ? salt : noBytes, info: expand ? info : noBytes };
 };
 
+/** The rows of one sort of signature, digest by digest. */
+const signed = (
+  make: (family: NonNullable<DigestFamily['signatures']> & Pick<DigestFamily, 'name'>) => MechanismRow,
+): MechanismRow[] =>
+  families.flatMap(({ name, signatures }) => (signatures === null ? [] : [make({ name, ...signatures })]));
+
 export const mechanismRows: readonly MechanismRow[] = [
   {
     type: CKM.RSA_PKCS_KEY_PAIR_GEN,
@@ -316,11 +491,7 @@ export const mechanismRows: readonly MechanismRow[] = [
     generatesPair: CKK.RSA,
   },
   pkcs1(CKM.RSA_PKCS, null),
-  pkcs1(CKM.SHA1_RSA_PKCS, 'sha1'),
-  pkcs1(CKM.SHA224_RSA_PKCS, 'sha224'),
-  pkcs1(CKM.SHA256_RSA_PKCS, 'sha256'),
-  pkcs1(CKM.SHA384_RSA_PKCS, 'sha384'),
-  pkcs1(CKM.SHA512_RSA_PKCS, 'sha512'),
+  ...signed(({ name, pkcs1: type, info }) => pkcs1(type, name, info)),
   {
     type: CKM.RSA_PKCS_OAEP,
     ...rsaSizes,
@@ -329,11 +500,7 @@ export const mechanismRows: readonly MechanismRow[] = [
     wrap: (parameter) => ({ way: 'oaep', oaep: oaep(parameter) }),
   },
   pss(CKM.RSA_PKCS_PSS, null),
-  pss(CKM.SHA1_RSA_PKCS_PSS, 'sha1'),
-  pss(CKM.SHA224_RSA_PKCS_PSS, 'sha224'),
-  pss(CKM.SHA256_RSA_PKCS_PSS, 'sha256'),
-  pss(CKM.SHA384_RSA_PKCS_PSS, 'sha384'),
-  pss(CKM.SHA512_RSA_PKCS_PSS, 'sha512'),
+  ...signed(({ name, pss: type }) => pss(type, name)),
   {
     type: CKM.EC_KEY_PAIR_GEN,
     minKeySize: 256,
@@ -351,11 +518,7 @@ export const mechanismRows: readonly MechanismRow[] = [
     generatesPair: CKK.EC_EDWARDS,
   },
   ecdsa(CKM.ECDSA, null),
-  ecdsa(CKM.ECDSA_SHA1, 'sha1'),
-  ecdsa(CKM.ECDSA_SHA224, 'sha224'),
-  ecdsa(CKM.ECDSA_SHA256, 'sha256'),
-  ecdsa(CKM.ECDSA_SHA384, 'sha384'),
-  ecdsa(CKM.ECDSA_SHA512, 'sha512'),
+  ...signed(({ name, ecdsa: type }) => ecdsa(type, name)),
   {
     type: CKM.EDDSA,
     ...edwardsSizes,
@@ -365,8 +528,7 @@ export const mechanismRows: readonly MechanismRow[] = [
   { type: CKM.ECDH1_DERIVE, ...ecSizes, flags: CKF.DERIVE | curveFlags, derive: ecdh },
   {
     type: CKM.HKDF_DERIVE,
-    minKeySize: 1,
-    maxKeySize: 512,
+    ...secretSizes,
     flags: CKF.DERIVE,
     keyTypes: [CKK.GENERIC_SECRET, CKK.HKDF],
     derive: hkdf,
@@ -395,21 +557,10 @@ export const mechanismRows: readonly MechanismRow[] = [
     keyTypes: [],
     generates: CKK.GENERIC_SECRET,
   },
-  digest(CKM.SHA_1, 'sha1'),
-  digest(CKM.SHA224, 'sha224'),
-  digest(CKM.SHA256, 'sha256'),
-  digest(CKM.SHA384, 'sha384'),
-  digest(CKM.SHA512, 'sha512'),
-  hmac(CKM.SHA_1_HMAC, 'sha1', CKK.SHA_1_HMAC, false),
-  hmac(CKM.SHA_1_HMAC_GENERAL, 'sha1', CKK.SHA_1_HMAC, true),
-  hmac(CKM.SHA224_HMAC, 'sha224', CKK.SHA224_HMAC, false),
-  hmac(CKM.SHA224_HMAC_GENERAL, 'sha224', CKK.SHA224_HMAC, true),
-  hmac(CKM.SHA256_HMAC, 'sha256', CKK.SHA256_HMAC, false),
-  hmac(CKM.SHA256_HMAC_GENERAL, 'sha256', CKK.SHA256_HMAC, true),
-  hmac(CKM.SHA384_HMAC, 'sha384', CKK.SHA384_HMAC, false),
-  hmac(CKM.SHA384_HMAC_GENERAL, 'sha384', CKK.SHA384_HMAC, true),
-  hmac(CKM.SHA512_HMAC, 'sha512', CKK.SHA512_HMAC, false),
-  hmac(CKM.SHA512_HMAC_GENERAL, 'sha512', CKK.SHA512_HMAC, true),
+  ...families.map(({ name, digest: type }) => digest(type, name)),
+  ...families.flatMap((family) => [hmac(family, false), hmac(family, true)]),
+  ...families.map(({ keyGen, keyType }) => secretKeyGen(keyGen, keyType)),
+  secretKeyGen(CKM.HKDF_KEY_GEN, CKK.HKDF),
 ];
 
 const byType = new Map(mechanismRows.map((row) => [row.type, row]));

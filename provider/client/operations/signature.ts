@@ -8,6 +8,7 @@ import {
   type OperationRef,
   type SignatureParameters,
 } from '../../../addon/core.ts';
+import { digestLengths } from '../../../server/base/digests.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type Mechanism, type OutBuffer } from '../../schema/types.ts';
@@ -16,7 +17,7 @@ import { operationMissing, parameterInvalid } from '../errors.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { SummaryOperation, VerifyOperation } from '../session.ts';
 import { signatureHead } from './heads.ts';
-import { digestLengths, type SignatureRow } from './mechanisms.ts';
+import type { SignatureRow } from './mechanisms.ts';
 import { ownCopy } from './parts.ts';
 
 const longestInput = 128;

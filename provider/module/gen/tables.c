@@ -147,6 +147,10 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
     case 0x00000040UL /* CKM_SHA256_RSA_PKCS */:
     case 0x00000041UL /* CKM_SHA384_RSA_PKCS */:
     case 0x00000042UL /* CKM_SHA512_RSA_PKCS */:
+    case 0x00000066UL /* CKM_SHA3_224_RSA_PKCS */:
+    case 0x00000060UL /* CKM_SHA3_256_RSA_PKCS */:
+    case 0x00000061UL /* CKM_SHA3_384_RSA_PKCS */:
+    case 0x00000062UL /* CKM_SHA3_512_RSA_PKCS */:
     case 0x00001040UL /* CKM_EC_KEY_PAIR_GEN */:
     case 0x00001055UL /* CKM_EC_EDWARDS_KEY_PAIR_GEN */:
     case 0x00001056UL /* CKM_EC_MONTGOMERY_KEY_PAIR_GEN */:
@@ -156,6 +160,10 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
     case 0x00001044UL /* CKM_ECDSA_SHA256 */:
     case 0x00001045UL /* CKM_ECDSA_SHA384 */:
     case 0x00001046UL /* CKM_ECDSA_SHA512 */:
+    case 0x00001047UL /* CKM_ECDSA_SHA3_224 */:
+    case 0x00001048UL /* CKM_ECDSA_SHA3_256 */:
+    case 0x00001049UL /* CKM_ECDSA_SHA3_384 */:
+    case 0x0000104aUL /* CKM_ECDSA_SHA3_512 */:
     case 0x00000210UL /* CKM_MD5 */:
     case 0x00000220UL /* CKM_SHA_1 */:
     case 0x00000255UL /* CKM_SHA224 */:
@@ -164,6 +172,7 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
     case 0x00000270UL /* CKM_SHA512 */:
     case 0x00000048UL /* CKM_SHA512_224 */:
     case 0x0000004cUL /* CKM_SHA512_256 */:
+    case 0x000002b5UL /* CKM_SHA3_224 */:
     case 0x000002b0UL /* CKM_SHA3_256 */:
     case 0x000002c0UL /* CKM_SHA3_384 */:
     case 0x000002d0UL /* CKM_SHA3_512 */:
@@ -175,6 +184,21 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
     case 0x00000271UL /* CKM_SHA512_HMAC */:
     case 0x00000049UL /* CKM_SHA512_224_HMAC */:
     case 0x0000004dUL /* CKM_SHA512_256_HMAC */:
+    case 0x000002b6UL /* CKM_SHA3_224_HMAC */:
+    case 0x000002b1UL /* CKM_SHA3_256_HMAC */:
+    case 0x000002c1UL /* CKM_SHA3_384_HMAC */:
+    case 0x000002d1UL /* CKM_SHA3_512_HMAC */:
+    case 0x00004003UL /* CKM_SHA_1_KEY_GEN */:
+    case 0x00004004UL /* CKM_SHA224_KEY_GEN */:
+    case 0x00004005UL /* CKM_SHA256_KEY_GEN */:
+    case 0x00004006UL /* CKM_SHA384_KEY_GEN */:
+    case 0x00004007UL /* CKM_SHA512_KEY_GEN */:
+    case 0x00004008UL /* CKM_SHA512_224_KEY_GEN */:
+    case 0x00004009UL /* CKM_SHA512_256_KEY_GEN */:
+    case 0x000002b8UL /* CKM_SHA3_224_KEY_GEN */:
+    case 0x000002b3UL /* CKM_SHA3_256_KEY_GEN */:
+    case 0x000002c3UL /* CKM_SHA3_384_KEY_GEN */:
+    case 0x000002d3UL /* CKM_SHA3_512_KEY_GEN */:
     case 0x00001080UL /* CKM_AES_KEY_GEN */:
     case 0x00001081UL /* CKM_AES_ECB */:
     case 0x00001083UL /* CKM_AES_MAC */:
@@ -183,6 +207,7 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
     case 0x00000132UL /* CKM_DES3_ECB */:
     case 0x00000138UL /* CKM_DES3_CMAC */:
     case 0x00000020UL /* CKM_DH_PKCS_KEY_PAIR_GEN */:
+    case 0x0000402cUL /* CKM_HKDF_KEY_GEN */:
       return FORM_NONE;
     case 0x00000009UL /* CKM_RSA_PKCS_OAEP */:
       return FORM_OAEP;
@@ -192,6 +217,10 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
     case 0x00000043UL /* CKM_SHA256_RSA_PKCS_PSS */:
     case 0x00000044UL /* CKM_SHA384_RSA_PKCS_PSS */:
     case 0x00000045UL /* CKM_SHA512_RSA_PKCS_PSS */:
+    case 0x00000067UL /* CKM_SHA3_224_RSA_PKCS_PSS */:
+    case 0x00000063UL /* CKM_SHA3_256_RSA_PKCS_PSS */:
+    case 0x00000064UL /* CKM_SHA3_384_RSA_PKCS_PSS */:
+    case 0x00000065UL /* CKM_SHA3_512_RSA_PKCS_PSS */:
       return FORM_PSS;
     case 0x00001050UL /* CKM_ECDH1_DERIVE */:
     case 0x00001051UL /* CKM_ECDH1_COFACTOR_DERIVE */:
@@ -203,6 +232,10 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
     case 0x00000272UL /* CKM_SHA512_HMAC_GENERAL */:
     case 0x0000004aUL /* CKM_SHA512_224_HMAC_GENERAL */:
     case 0x0000004eUL /* CKM_SHA512_256_HMAC_GENERAL */:
+    case 0x000002b7UL /* CKM_SHA3_224_HMAC_GENERAL */:
+    case 0x000002b2UL /* CKM_SHA3_256_HMAC_GENERAL */:
+    case 0x000002c2UL /* CKM_SHA3_384_HMAC_GENERAL */:
+    case 0x000002d2UL /* CKM_SHA3_512_HMAC_GENERAL */:
     case 0x00001084UL /* CKM_AES_MAC_GENERAL */:
     case 0x0000108bUL /* CKM_AES_CMAC_GENERAL */:
     case 0x00000137UL /* CKM_DES3_CMAC_GENERAL */:

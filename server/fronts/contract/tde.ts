@@ -8,6 +8,8 @@
 // bytes to the end. Data and key bytes travel in the raw part only, so that they never become a JavaScript string.
 // Errors are RFC 9457 problem documents with `code` (ServiceErrorCode) and `requestId`.
 
+import type { DigestName } from '../../base/digests.ts';
+
 export const envelopeType = 'application/vnd.dke.envelope';
 /** Largest body either side accepts, in bytes. */
 export const maxEnvelope = 1 << 20;
@@ -83,9 +85,6 @@ export type CreateObject = Pick<
   | 'private'
   | 'attributes'
 >;
-
-/** The names of the core's digests. */
-export type DigestName = 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512';
 
 /** A cipher of AES. Byte values are Base64, `tagLength` is in bytes. */
 export type CipherHead =

@@ -2,6 +2,7 @@
 // members are refused: a misspelt one must not be silently without effect.
 
 import { z } from 'zod';
+import { digestNames } from '../../base/digests.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { DeriveMechanism, KeyDestination, WrapMechanism } from '../../operations/index.ts';
 import type { CipherParameters, MacParameters, OaepParameters, SignatureParameters } from '../../ports/crypto-core.ts';
@@ -10,7 +11,6 @@ import {
   type CreateObject,
   type DeriveHead,
   type Destination,
-  type DigestName,
   type FindHead,
   type InstanceHeader,
   type KeyUsage,
@@ -73,7 +73,7 @@ const cipherHead = z.discriminatedUnion('mode', [
   }),
 ]) satisfies z.ZodType<CipherHead>;
 
-const digest = z.enum(['sha1', 'sha224', 'sha256', 'sha384', 'sha512']) satisfies z.ZodType<DigestName>;
+const digest = z.enum(digestNames);
 
 const oaepHead = z.strictObject({
   mode: z.literal('oaep'),

@@ -3,6 +3,7 @@
 // Refusals name the reason that the database's administrator needs. One request costs no store access when the key is in
 // the directory's cache.
 
+import { digestLengths } from '../../base/digests.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Key, KeyUsage } from '../../domain/key.ts';
 import { refusalOfUse } from '../../domain/lifecycle.ts';
@@ -20,8 +21,6 @@ const refusals = {
   'key-not-found': 'no such key',
   'key-destroyed': 'the key is destroyed',
 } as const;
-
-const macLength = { sha1: 20, sha224: 28, sha256: 32, sha384: 48, sha512: 64 } as const;
 
 /** Puts the vault copy back from the sealed copy, once for each deletion. */
 const reimportVaultCopy = async (
@@ -156,12 +155,12 @@ export const tokenKeyUses = (
       }),
     sign: (caller, handle, parameters, input) =>
       withKey(caller, handle, 'sign', (reference) => {
-        const out = Buffer.alloc(parameters.algorithm === 'hmac' ? macLength[parameters.digest] : 16);
+        const out = Buffer.alloc(parameters.algorithm === 'hmac' ? digestLengths[parameters.digest] : 16);
         return out.subarray(0, core.mac(reference, parameters, input, out));
       }),
     verify: async (caller, handle, parameters, input, signature) => {
       const sound = await withKey(caller, handle, 'verify', (reference) => {
-        const out = Buffer.alloc(parameters.algorithm === 'hmac' ? macLength[parameters.digest] : 16);
+        const out = Buffer.alloc(parameters.algorithm === 'hmac' ? digestLengths[parameters.digest] : 16);
         const expected = out.subarray(0, core.mac(reference, parameters, input, out));
         return signature.length === expected.length && core.timingSafeEqual(expected, signature);
       });

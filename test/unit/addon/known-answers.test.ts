@@ -1,10 +1,19 @@
 // Known answers from the standards themselves, so that the tests mean something without the folder of vectors: AES in ECB, CBC
 // and CTR (SP 800-38A, appendix F), GCM (the test cases of its specification, which SP 800-38D keeps), CMAC (SP 800-38B,
-// appendix D), key wrap (RFC 3394 section 4, RFC 5649 section 6), SHA-1 and SHA-2 (FIPS 180-4 examples), HMAC (RFC 4231),
-// HKDF (RFC 5869).
+// appendix D), key wrap (RFC 3394 section 4, RFC 5649 section 6), SHA-1 and SHA-2 (FIPS 180-4 examples), SHA-3 (FIPS 202
+// examples), HMAC (RFC 4231; NIST's examples for SHA-3), HKDF (RFC 5869).
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, Digest } from '../../../addon/core.ts';
-import { aesKey, core, genericKey, runCipher, runDigest, runMac, withKey } from '../../support/core-keys.ts';
+import {
+  aesKey,
+  core,
+  digestLength,
+  genericKey,
+  runCipher,
+  runDigest,
+  runMac,
+  withKey,
+} from '../../support/core-keys.ts';
 import { hex } from '../../support/vectors.ts';
 
 const blocks = hex(
@@ -232,6 +241,42 @@ describe('SHA-1 and SHA-2, FIPS 180-4', () => {
   test.each(rows)('%s', (digest, abc, two) => {
     expect(runDigest(digest, Buffer.from('abc')).toString('hex')).toBe(abc);
     expect(runDigest(digest, longer).toString('hex')).toBe(two);
+  });
+});
+
+describe('SHA-512/224, SHA-512/256 and SHA-3 of abc', () => {
+  const rows: readonly (readonly [Digest, string])[] = [
+    ['sha512-224', '4634270f707b6a54daae7530460842e20e37ed265ceee9a43e8924aa'],
+    ['sha512-256', '53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23'],
+    ['sha3-224', 'e642824c3f8cf24ad09234ee7d3c766fc9a3a5168d0c94ad73b46fdf'],
+    ['sha3-256', '3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532'],
+    ['sha3-384', 'ec01498288516fc926459f58e2c6ad8df9b473cb0fc08c2596da7cf0e49be4b298d88cea927ac7f539f1edf228376d25'],
+    [
+      'sha3-512',
+      'b751850b1a57168a5693cd924b6b096e08f621827444f70d884f5d0240d2712e10e116e9192af3c91a7ec57647e3934057340b4cf408d5a56592f8274eec53f0',
+    ],
+  ];
+  test.each(rows)('%s', (digest, abc) => {
+    expect(runDigest(digest, Buffer.from('abc')).toString('hex')).toBe(abc);
+  });
+});
+
+describe('HMAC with SHA-3, the key as long as the digest', () => {
+  const rows: readonly (readonly [Digest, string])[] = [
+    ['sha3-224', '332cfd59347fdb8e576e77260be4aba2d6dc53117b3bfb52c6d18c04'],
+    ['sha3-256', '4fe8e202c4f058e8dddc23d8c34e467343e23555e24fc2f025d598f558f67205'],
+    ['sha3-384', 'd588a3c51f3f2d906e8298c1199aa8ff6296218127f6b38a90b6afe2c5617725bc99987f79b22a557b6520db710b7f42'],
+    [
+      'sha3-512',
+      '4efd629d6c71bf86162658f29943b1c308ce27cdfa6db0d9c3ce81763f9cbce5f7ebe9868031db1a8f8eb7b6b95e5c5e3f657a8996c86a2f6527e307f0213196',
+    ],
+  ];
+  test.each(rows)('%s', (digest, mac) => {
+    const value = Buffer.from(Array.from({ length: digestLength(digest) }, (_, at) => at));
+    withKey(genericKey(value), (key) => {
+      const message = Buffer.from('Sample message for keylen<blocklen');
+      expect(runMac(key, { algorithm: 'hmac', digest }, message).toString('hex')).toBe(mac);
+    });
   });
 });
 

@@ -20,7 +20,16 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Curve, Digest, KeyRef, SignatureParameters } from '../../../addon/core.ts';
 import { core, runDigest, withKey } from '../../support/core-keys.ts';
 
-const signing: readonly Digest[] = ['sha224', 'sha256', 'sha384', 'sha512'];
+const signing: readonly Digest[] = [
+  'sha224',
+  'sha256',
+  'sha384',
+  'sha512',
+  'sha3-224',
+  'sha3-256',
+  'sha3-384',
+  'sha3-512',
+];
 const message = Buffer.from('what is signed');
 const codeOf = (act: () => unknown): string => {
   try {

@@ -116,6 +116,10 @@ describe('RSA', async () => {
     ['SHA256_RSA_PKCS', CKM.SHA256_RSA_PKCS, 'sha256'],
     ['SHA384_RSA_PKCS', CKM.SHA384_RSA_PKCS, 'sha384'],
     ['SHA512_RSA_PKCS', CKM.SHA512_RSA_PKCS, 'sha512'],
+    ['SHA3_224_RSA_PKCS', CKM.SHA3_224_RSA_PKCS, 'sha3-224'],
+    ['SHA3_256_RSA_PKCS', CKM.SHA3_256_RSA_PKCS, 'sha3-256'],
+    ['SHA3_384_RSA_PKCS', CKM.SHA3_384_RSA_PKCS, 'sha3-384'],
+    ['SHA3_512_RSA_PKCS', CKM.SHA3_512_RSA_PKCS, 'sha3-512'],
   ])('%s signs what others verify, whole and in parts alike', async (_name, type, hash) => {
     const signature = await sign(agent, session, mech(type), privateKey, data);
     expect(nodeVerify(hash, data, node, signature)).toBe(true);
@@ -138,11 +142,17 @@ describe('RSA', async () => {
     await agent.call('C_SignInit', { session, mechanism: mech(CKM.RSA_PKCS), key: privateKey });
     expect(await agent.rv('C_SignUpdate', { session, part: data })).toBe('CKR_OPERATION_NOT_INITIALIZED');
   });
-  test('PSS follows its parameters', async () => {
-    const mechanism = mech(CKM.SHA256_RSA_PKCS_PSS, pssOf(CKM.SHA256, CKG.MGF1_SHA256, 20));
+  test.each([
+    ['sha256', CKM.SHA256_RSA_PKCS_PSS, CKM.SHA256, CKG.MGF1_SHA256],
+    ['sha3-224', CKM.SHA3_224_RSA_PKCS_PSS, CKM.SHA3_224, CKG.MGF1_SHA3_224],
+    ['sha3-256', CKM.SHA3_256_RSA_PKCS_PSS, CKM.SHA3_256, CKG.MGF1_SHA3_256],
+    ['sha3-384', CKM.SHA3_384_RSA_PKCS_PSS, CKM.SHA3_384, CKG.MGF1_SHA3_384],
+    ['sha3-512', CKM.SHA3_512_RSA_PKCS_PSS, CKM.SHA3_512, CKG.MGF1_SHA3_512],
+  ] as const)('PSS with %s follows its parameters', async (digest, type, hash, mask) => {
+    const mechanism = mech(type, pssOf(hash, mask, 20));
     const signature = await signInParts(agent, session, mechanism, privateKey, data);
     const options = { key: node, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 20 };
-    expect(nodeVerify('sha256', data, options, signature)).toBe(true);
+    expect(nodeVerify(digest, data, options, signature)).toBe(true);
     expect(await verify(agent, session, mechanism, publicKey, data, signature)).toBe('CKR_OK');
   });
   test.each<[string, number, MechanismParameter | null]>([
@@ -212,6 +222,10 @@ describe('elliptic curves', () => {
     ['P-256', p256, CKM.ECDSA_SHA256, 'sha256', 64],
     ['P-384', p384, CKM.ECDSA_SHA384, 'sha384', 96],
     ['P-521', p521, CKM.ECDSA_SHA512, 'sha512', 132],
+    ['P-256', p256, CKM.ECDSA_SHA3_224, 'sha3-224', 64],
+    ['P-256', p256, CKM.ECDSA_SHA3_256, 'sha3-256', 64],
+    ['P-384', p384, CKM.ECDSA_SHA3_384, 'sha3-384', 96],
+    ['P-521', p521, CKM.ECDSA_SHA3_512, 'sha3-512', 132],
   ] as const)('%s signs what others verify', async (_name, parameters, type, hash, length) => {
     const { agent, session } = await start();
     const { publicKey, privateKey } = await generate(agent, session, CKM.EC_KEY_PAIR_GEN, [

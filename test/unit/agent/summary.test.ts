@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import type { Mechanism } from '../../../provider/schema/types.ts';
+import type { AttributeAnswers, Mechanism } from '../../../provider/schema/types.ts';
 import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
 import { CKK, CKO } from '../../support/names.ts';
 import { template } from '../../support/template.ts';
@@ -18,6 +18,12 @@ describe('digests', () => {
     ['sha256', CKM.SHA256],
     ['sha384', CKM.SHA384],
     ['sha512', CKM.SHA512],
+    ['sha512-224', CKM.SHA512_224],
+    ['sha512-256', CKM.SHA512_256],
+    ['sha3-224', CKM.SHA3_224],
+    ['sha3-256', CKM.SHA3_256],
+    ['sha3-384', CKM.SHA3_384],
+    ['sha3-512', CKM.SHA3_512],
   ] as const)('%s, whole and in parts', async (name, type) => {
     const agent = await startInProcess();
     const session = await agent.open();
@@ -87,6 +93,28 @@ describe.each([
     expect(await agent.rv('C_VerifyFinal', { session, signature: expected })).toBe('CKR_OPERATION_NOT_INITIALIZED');
   });
 
+  test.each([
+    ['sha1', CKM.SHA_1_HMAC, CKK.SHA_1_HMAC],
+    ['sha224', CKM.SHA224_HMAC, CKK.SHA224_HMAC],
+    ['sha384', CKM.SHA384_HMAC, CKK.SHA384_HMAC],
+    ['sha512', CKM.SHA512_HMAC, CKK.SHA512_HMAC],
+    ['sha512-224', CKM.SHA512_224_HMAC, CKK.SHA512_224_HMAC],
+    ['sha512-256', CKM.SHA512_256_HMAC, CKK.SHA512_256_HMAC],
+    ['sha3-224', CKM.SHA3_224_HMAC, CKK.SHA3_224_HMAC],
+    ['sha3-256', CKM.SHA3_256_HMAC, CKK.SHA3_256_HMAC],
+    ['sha3-384', CKM.SHA3_384_HMAC, CKK.SHA3_384_HMAC],
+    ['sha3-512', CKM.SHA3_512_HMAC, CKK.SHA3_512_HMAC],
+  ] as const)('HMAC with %s agrees with Node, under a key of its own type', async (name, type, keyType) => {
+    const { agent, session, key } = await start(keyType, Buffer.from('Jefe'));
+    const expected = createHmac(name, 'Jefe').update(data).digest();
+    await agent.call('C_SignInit', { session, mechanism: plain(type), key });
+    expect(await sign(agent, session, expected.length)).toEqual(expected);
+    await agent.call('C_VerifyInit', { session, mechanism: plain(type), key });
+    expect(await agent.rv('C_Verify', { session, data, signature: expected })).toBe('CKR_OK');
+    const other = plain(type === CKM.SHA384_HMAC ? CKM.SHA512_HMAC : CKM.SHA384_HMAC);
+    expect(await agent.rv('C_SignInit', { session, mechanism: other, key })).toBe('CKR_KEY_TYPE_INCONSISTENT');
+  });
+
   test('a general MAC is as long as asked', async () => {
     const { agent, session, key } = await start(CKK.GENERIC_SECRET, Buffer.from('Jefe'));
     const general = (value: number): Mechanism => ({
@@ -110,6 +138,47 @@ describe.each([
     expect(await agent.rv('C_SignInit', { session, mechanism: plain(CKM.SHA256_HMAC), key })).toBe(
       'CKR_KEY_TYPE_INCONSISTENT',
     );
+  });
+});
+
+describe.each([
+  ['session', false],
+  ['token', true],
+] as const)('keys for HMAC and HKDF made in the %s', (_where, token) => {
+  test.each([
+    ['SHA_1_KEY_GEN', CKM.SHA_1_KEY_GEN, CKK.SHA_1_HMAC, CKM.SHA_1_HMAC],
+    ['SHA224_KEY_GEN', CKM.SHA224_KEY_GEN, CKK.SHA224_HMAC, CKM.SHA224_HMAC],
+    ['SHA256_KEY_GEN', CKM.SHA256_KEY_GEN, CKK.SHA256_HMAC, CKM.SHA256_HMAC],
+    ['SHA384_KEY_GEN', CKM.SHA384_KEY_GEN, CKK.SHA384_HMAC, CKM.SHA384_HMAC],
+    ['SHA512_KEY_GEN', CKM.SHA512_KEY_GEN, CKK.SHA512_HMAC, CKM.SHA512_HMAC],
+    ['SHA512_224_KEY_GEN', CKM.SHA512_224_KEY_GEN, CKK.SHA512_224_HMAC, CKM.SHA512_224_HMAC],
+    ['SHA512_256_KEY_GEN', CKM.SHA512_256_KEY_GEN, CKK.SHA512_256_HMAC, CKM.SHA512_256_HMAC],
+    ['SHA3_224_KEY_GEN', CKM.SHA3_224_KEY_GEN, CKK.SHA3_224_HMAC, CKM.SHA3_224_HMAC],
+    ['SHA3_256_KEY_GEN', CKM.SHA3_256_KEY_GEN, CKK.SHA3_256_HMAC, CKM.SHA3_256_HMAC],
+    ['SHA3_384_KEY_GEN', CKM.SHA3_384_KEY_GEN, CKK.SHA3_384_HMAC, CKM.SHA3_384_HMAC],
+    ['SHA3_512_KEY_GEN', CKM.SHA3_512_KEY_GEN, CKK.SHA3_512_HMAC, CKM.SHA3_512_HMAC],
+    ['HKDF_KEY_GEN', CKM.HKDF_KEY_GEN, CKK.HKDF, null],
+  ] as const)('%s makes a key of its type', async (_name, type, keyType, mac) => {
+    const agent = await startInProcess();
+    const session = await agent.open();
+    const key = (await agent.call('C_GenerateKey', {
+      session,
+      mechanism: plain(type),
+      template: template([CKA.VALUE_LEN, 24], [CKA.TOKEN, token]),
+    })) as number;
+    const query = [CKA.KEY_TYPE, CKA.VALUE_LEN, CKA.KEY_GEN_MECHANISM, CKA.LOCAL].map((each) => ({
+      type: each,
+      capacity: 64,
+    }));
+    const { values } = (await agent.call('C_GetAttributeValue', {
+      session,
+      object: key,
+      template: query,
+    })) as AttributeAnswers;
+    expect(values).toEqual([keyType, 24, type, true]);
+    if (mac !== null) expect(await agent.rv('C_SignInit', { session, mechanism: plain(mac), key })).toBe('CKR_OK');
+    const wrong = { session, mechanism: plain(type), template: template([CKA.VALUE_LEN, 513], [CKA.TOKEN, token]) };
+    expect(await agent.rv('C_GenerateKey', wrong)).toBe('CKR_ATTRIBUTE_VALUE_INVALID');
   });
 });
 
