@@ -77,13 +77,24 @@ export interface KeyDescription {
   readonly curve?: Curve;
 }
 
-/** How a cipher runs. `iv` is 16 bytes for cbc/ctr (the initial counter block), 1 to 256 bytes for gcm (tagLength 12 to 16 bytes). */
+/**
+ * How a cipher runs. `iv` is 16 bytes for cbc/ctr (the initial counter block), 1 to 256 bytes for gcm (tagLength 12 to 16
+ * bytes), 7 to 13 for ccm (tagLength 8 to 16, even; `dataLength` is the message without its tag, and other lengths are
+ * refused).
+ */
 export type CipherParameters =
   | { readonly algorithm: 'aes-ecb' }
   | { readonly algorithm: 'aes-cbc'; readonly iv: Uint8Array }
   | { readonly algorithm: 'aes-cbc-pad'; readonly iv: Uint8Array }
   | { readonly algorithm: 'aes-ctr'; readonly iv: Uint8Array; readonly counterBits?: number }
-  | { readonly algorithm: 'aes-gcm'; readonly iv: Uint8Array; readonly aad?: Uint8Array; readonly tagLength: number };
+  | { readonly algorithm: 'aes-gcm'; readonly iv: Uint8Array; readonly aad?: Uint8Array; readonly tagLength: number }
+  | {
+      readonly algorithm: 'aes-ccm';
+      readonly iv: Uint8Array;
+      readonly aad?: Uint8Array;
+      readonly tagLength: number;
+      readonly dataLength: number;
+    };
 export type Direction = 'encrypt' | 'decrypt';
 
 export type MacParameters =
@@ -302,7 +313,7 @@ export interface Core {
 
   // --- multi-part ---------------------------------------------------------------------------------------------------
   cipherBegin(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;
-  /** Upper bound of what the next `cipherUpdate`/`cipherFinal` may write. GCM decryption holds everything back until final. */
+  /** Upper bound of what the next `cipherUpdate`/`cipherFinal` may write. GCM decryption, and CCM, hold everything back until final. */
   cipherUpdateLength(operation: OperationRef, inputLength: number): number;
   cipherUpdate(operation: OperationRef, input: Uint8Array, out: Uint8Array): number;
   /** Runs the whole message of an operation that has not been updated yet. Consumes it, except on buffer-too-small. */

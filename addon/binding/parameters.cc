@@ -20,8 +20,12 @@ CipherParameters ReadCipher(const Arguments& arguments, size_t index) {
   if (row->mode == CipherMode::kCtr) {
     if (napi_value bits = arguments.Member(object, "counterBits")) parameters.counter_bits = static_cast<int>(arguments.IntegerOf(bits, 1, 128));
   }
-  if (row->mode == CipherMode::kGcm) {
-    parameters.tag_length = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "tagLength"), 12, 16));
+  if (row->mode == CipherMode::kCcm) {
+    parameters.data_length = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "dataLength"), 0, int64_t{1} << 30));
+  }
+  if (row->mode == CipherMode::kGcm || row->mode == CipherMode::kCcm) {
+    const int64_t shortest = row->mode == CipherMode::kGcm ? 12 : 8;
+    parameters.tag_length = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "tagLength"), shortest, 16));
     if (napi_value aad = arguments.Member(object, "aad")) {
       const Bytes bytes = arguments.BytesOf(aad);
       parameters.aad = bytes.data;

@@ -35,7 +35,9 @@ constexpr CipherRow kCiphers[] = {
     // SP 800-38D allows longer IVs; 256 bytes is what PKCS#11 allows and what libcrypto's context can hold is less: see
     // block_cipher.cc.
     {CipherMode::kGcm, "aes-gcm", 1, 256, false, false, "GCM"},
+    {CipherMode::kCcm, "aes-ccm", 7, 13, false, false, "CCM"},
 };
+static_assert(std::size(kCiphers) == kCipherModeCount);
 
 constexpr KeyKindRow kKeyKinds[] = {
     {KeyKind::kAes, "aes", true, false},

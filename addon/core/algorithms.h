@@ -24,7 +24,8 @@ enum class Digest : uint8_t {
 };
 constexpr size_t kDigestCount = 11;
 enum class Curve : uint8_t { kP256, kP384, kP521 };
-enum class CipherMode : uint8_t { kEcb, kCbc, kCbcPad, kCtr, kGcm };
+enum class CipherMode : uint8_t { kEcb, kCbc, kCbcPad, kCtr, kGcm, kCcm };
+constexpr size_t kCipherModeCount = 6;
 enum class Direction : uint8_t { kEncrypt, kDecrypt };
 
 // The byte values are written into key records (FORMAT.md): never reuse one.

@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace dke {
@@ -36,6 +37,52 @@ Status Arm(EVP_CIPHER_CTX* context, const Key& key, Direction direction, const C
   if (EVP_CipherInit_ex(context, cipher, nullptr, secret, iv, encrypting) != 1) return CryptoFailure("cipher set-up");
   if (fresh) EVP_CIPHER_CTX_set_padding(context, row.padded ? 1 : 0);
   return {};
+}
+
+bool Authenticates(CipherMode mode) { return mode == CipherMode::kGcm || mode == CipherMode::kCcm; }
+
+// Bytes that a message of CCM may have: its length has 15 - n bytes beside a nonce of n (SP 800-38C, A.1).
+size_t LongestCcm(size_t nonce_length) {
+  const size_t bytes = 15 - nonce_length;
+  return bytes >= 4 ? kMaxMessage : (size_t{1} << 8 * bytes) - 1;
+}
+
+// CCM wants everything before the first byte: the lengths of tag and nonce before the key (libcrypto works them into what it
+// prepares with the key), the tag to be checked before that, the length of the message before the additional data.
+Result<size_t> RunCcm(EVP_CIPHER_CTX* context, const Key& key, Direction direction, const CipherParameters& parameters, const uint8_t* input,
+                      uint8_t* output, bool fresh) {
+  const int encrypting = Encrypting(direction);
+  const size_t body = parameters.data_length;
+  const EVP_CIPHER* cipher = fresh ? AesCipher(Row(CipherMode::kCcm), key.secret.size()) : nullptr;
+  uint8_t tag[16];
+  if (direction == Direction::kDecrypt) memcpy(tag, input + body, parameters.tag_length);
+  int written = 0;
+  const uint8_t nothing = 0;
+  if (EVP_CipherInit_ex(context, cipher, nullptr, nullptr, nullptr, encrypting) != 1 ||
+      EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(parameters.iv_length), nullptr) != 1 ||
+      EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, static_cast<int>(parameters.tag_length),
+                          direction == Direction::kDecrypt ? tag : nullptr) != 1 ||
+      EVP_CipherInit_ex(context, nullptr, nullptr, key.secret.data(), parameters.iv, encrypting) != 1 ||
+      EVP_CipherUpdate(context, nullptr, &written, nullptr, static_cast<int>(body)) != 1) {
+    return CryptoFailure("CCM");
+  }
+  if (parameters.aad_length != 0 &&
+      EVP_CipherUpdate(context, nullptr, &written, parameters.aad, static_cast<int>(parameters.aad_length)) != 1) {
+    return CryptoFailure("CCM additional data");
+  }
+  // The one call that does the work, for an empty message too: it checks the tag, or makes it. Neither pointer may be null.
+  uint8_t none;
+  if (EVP_CipherUpdate(context, body == 0 ? &none : output, &written, body == 0 ? &nothing : input, static_cast<int>(body)) != 1) {
+    if (direction == Direction::kEncrypt) return CryptoFailure("CCM");
+    (void)CryptoFailure("");
+    Wipe(output, body);
+    return AuthenticationFailed();
+  }
+  if (direction == Direction::kDecrypt) return body;
+  if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, static_cast<int>(parameters.tag_length), output + body) != 1) {
+    return CryptoFailure("CCM tag");
+  }
+  return body + parameters.tag_length;
 }
 
 bool FitsBlocks(Direction direction, const CipherRow& row, size_t length) {
@@ -99,8 +146,12 @@ Status CheckMessage(Direction direction, const CipherParameters& parameters, siz
   const CipherRow& row = Row(parameters.mode);
   if (input_length > kMaxMessage) return DataLength("the input is longer than 2^30 bytes");
   if (!FitsBlocks(direction, row, input_length)) return DataLength("the input is not a multiple of 16 bytes");
-  if (parameters.mode == CipherMode::kGcm && direction == Direction::kDecrypt && input_length < parameters.tag_length) {
+  if (Authenticates(parameters.mode) && direction == Direction::kDecrypt && input_length < parameters.tag_length) {
     return DataLength("the input is shorter than its tag");
+  }
+  if (parameters.mode == CipherMode::kCcm &&
+      input_length != parameters.data_length + (direction == Direction::kDecrypt ? parameters.tag_length : 0)) {
+    return DataLength("the message is not as long as it was said to be");
   }
   if (parameters.mode == CipherMode::kCtr && CounterRunsOver(parameters, input_length)) {
     return DataLength("the counter would run over");
@@ -132,6 +183,11 @@ Result<size_t> MessageWith(Key& key, Direction direction, const CipherParameters
   const bool fresh = cached == nullptr;
   if (fresh) cached.reset(EVP_CIPHER_CTX_new());
   if (cached == nullptr) return CryptoFailure("cipher context");
+  if (parameters.mode == CipherMode::kCcm) {
+    Result<size_t> done = RunCcm(cached.get(), key, direction, parameters, input, output, fresh);
+    if (!done.ok()) cached.reset();
+    return done;
+  }
   Status armed = Arm(cached.get(), key, direction, parameters, fresh);
   if (!armed.ok()) {
     cached.reset();
@@ -146,11 +202,32 @@ Result<size_t> MessageWith(Key& key, Direction direction, const CipherParameters
 
 }  // namespace
 
+Status HeldBytes::Append(const uint8_t* input, size_t length) {
+  if (size_ + length > capacity_) {
+    const size_t capacity = std::max({size_ + length, 2 * capacity_, size_t{1024}});
+    std::unique_ptr<uint8_t, CryptoFree> larger(static_cast<uint8_t*>(OPENSSL_malloc(capacity)));
+    if (larger == nullptr) return CryptoFailure("memory");
+    if (size_ != 0) memcpy(larger.get(), bytes_.get(), size_);
+    bytes_ = std::move(larger);
+    capacity_ = capacity;
+  }
+  if (length != 0) memcpy(bytes_.get() + size_, input, length);
+  size_ += length;
+  return {};
+}
+
 Status CheckCipherParameters(const CipherParameters& parameters) {
   const CipherRow& row = Row(parameters.mode);
   if (parameters.iv_length < row.iv_min || parameters.iv_length > row.iv_max) return BadArgument("the IV has the wrong length");
   if (parameters.mode == CipherMode::kGcm && (parameters.tag_length < 12 || parameters.tag_length > 16)) {
     return BadArgument("a GCM tag has 12 to 16 bytes");
+  }
+  if (parameters.mode == CipherMode::kCcm) {
+    // SP 800-38C allows 4 and 6 bytes too, where somebody has looked at how many forgeries can be tried (appendix B.2).
+    if (parameters.tag_length < 8 || parameters.tag_length > 16 || parameters.tag_length % 2 != 0) {
+      return BadArgument("a CCM tag has 8, 10, 12, 14 or 16 bytes");
+    }
+    if (parameters.data_length > LongestCcm(parameters.iv_length)) return BadArgument("the message is longer than CCM takes with this nonce");
   }
   if (parameters.counter_bits < 1 || parameters.counter_bits > 128) return BadArgument("a counter has 1 to 128 bits");
   if (parameters.aad_length > kMaxMessage) return DataLength("the additional data are longer than 2^30 bytes");
@@ -162,6 +239,7 @@ size_t CipherLength(Direction direction, const CipherParameters& parameters, siz
     case CipherMode::kCbcPad:
       return direction == Direction::kEncrypt ? input_length + kBlock - input_length % kBlock : input_length;
     case CipherMode::kGcm:
+    case CipherMode::kCcm:
       if (direction == Direction::kEncrypt) return input_length + parameters.tag_length;
       return input_length < parameters.tag_length ? 0 : input_length - parameters.tag_length;
     default:
@@ -196,12 +274,23 @@ Result<std::unique_ptr<CipherOperation>> CipherOperation::Begin(KeyRef ref, Dire
   return operation;
 }
 
+bool CipherOperation::HoldsBack() const {
+  return parameters_.mode == CipherMode::kCcm || (parameters_.mode == CipherMode::kGcm && direction_ == Direction::kDecrypt);
+}
+
+// Of a mode that holds everything back nothing is begun before the end: only the start is noted.
 Status CipherOperation::Start() {
+  if (HoldsBack()) {
+    started_ = true;
+    return {};
+  }
   KeyUse key(key_);
   if (!key) return BadKey();
   context_.reset(EVP_CIPHER_CTX_new());
   if (context_ == nullptr) return CryptoFailure("cipher context");
-  return Arm(context_.get(), *key, direction_, parameters_, true);
+  DKE_RETURN_IF_ERROR(Arm(context_.get(), *key, direction_, parameters_, true));
+  started_ = true;
+  return {};
 }
 
 // A released key's schedule does not outlive the moment in which its end is noticed.
@@ -224,7 +313,7 @@ Result<size_t> CipherOperation::OneShot(const uint8_t* input, size_t input_lengt
 
 size_t CipherOperation::UpdateLength(size_t input_length) const {
   const CipherRow& row = Row(parameters_.mode);
-  if (parameters_.mode == CipherMode::kGcm && direction_ == Direction::kDecrypt) return 0;
+  if (HoldsBack()) return 0;
   if (!row.whole_blocks) return input_length;
   const size_t pending = total_ % kBlock;
   size_t length = (pending + input_length) / kBlock * kBlock;
@@ -239,10 +328,8 @@ size_t CipherOperation::UpdateLength(size_t input_length) const {
 
 size_t CipherOperation::FinalLength() const {
   const CipherRow& row = Row(parameters_.mode);
-  if (parameters_.mode == CipherMode::kGcm) {
-    if (direction_ == Direction::kEncrypt) return parameters_.tag_length;
-    return held_.size() < parameters_.tag_length ? 0 : held_.size() - parameters_.tag_length;
-  }
+  if (HoldsBack()) return CipherLength(direction_, parameters_, held_.size());
+  if (parameters_.mode == CipherMode::kGcm) return parameters_.tag_length;
   if (row.padded) return kBlock;
   return 0;
 }
@@ -254,10 +341,14 @@ Result<size_t> CipherOperation::Update(const uint8_t* input, size_t input_length
   if (parameters_.mode == CipherMode::kCtr && CounterRunsOver(parameters_, total_ + input_length)) {
     return DataLength("the counter would run over");
   }
+  if (parameters_.mode == CipherMode::kCcm &&
+      total_ + input_length > parameters_.data_length + (direction_ == Direction::kDecrypt ? parameters_.tag_length : 0)) {
+    return DataLength("the message is longer than it was said to be");
+  }
   DKE_RETURN_IF_ERROR(CheckKey());
   if (!started()) DKE_RETURN_IF_ERROR(Start());
-  if (parameters_.mode == CipherMode::kGcm && direction_ == Direction::kDecrypt) {
-    held_.insert(held_.end(), input, input + input_length);
+  if (HoldsBack()) {
+    DKE_RETURN_IF_ERROR(held_.Append(input, input_length));
     total_ += input_length;
     return size_t{0};
   }
@@ -272,16 +363,11 @@ Result<size_t> CipherOperation::Update(const uint8_t* input, size_t input_length
 
 Result<size_t> CipherOperation::Final(uint8_t* output, size_t output_length) {
   const CipherRow& row = Row(parameters_.mode);
-  const bool gcm = parameters_.mode == CipherMode::kGcm;
+  if (HoldsBack()) return FinalHeld(output, output_length);
   DKE_RETURN_IF_ERROR(CheckKey());
   if (!started()) DKE_RETURN_IF_ERROR(Start());
   if (row.whole_blocks && !(row.padded && direction_ == Direction::kEncrypt)) {
     if (total_ % kBlock != 0 || (row.padded && total_ == 0)) return DataLength("the input is not a multiple of 16 bytes");
-  }
-  if (gcm && direction_ == Direction::kDecrypt) {
-    if (held_.size() < parameters_.tag_length) return DataLength("the input is shorter than its tag");
-    if (output_length < FinalLength()) return BufferTooSmall();
-    return RunMessage(context_.get(), direction_, parameters_, held_.data(), held_.size(), output);
   }
   if (row.padded && direction_ == Direction::kDecrypt) return FinalPadded(output, output_length);
   if (output_length < FinalLength()) return BufferTooSmall();
@@ -291,13 +377,20 @@ Result<size_t> CipherOperation::Final(uint8_t* output, size_t output_length) {
   size_t length = static_cast<size_t>(written);
   if (length != 0) memcpy(output, last, length);
   Wipe(last, sizeof last);
-  if (gcm) {
+  if (parameters_.mode == CipherMode::kGcm) {
     if (EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(parameters_.tag_length), output + length) != 1) {
       return CryptoFailure("GCM tag");
     }
     length += parameters_.tag_length;
   }
   return length;
+}
+
+// The collected message at once.
+Result<size_t> CipherOperation::FinalHeld(uint8_t* output, size_t output_length) {
+  KeyUse key(key_);
+  if (!key) return BadKey();
+  return MessageWith(*key, direction_, parameters_, held_.data(), held_.size(), output, output_length);
 }
 
 // The length of a padded message's last piece is known only when the context has given it away: it is kept until the caller

@@ -62,7 +62,7 @@ struct Key {
   std::mutex mutex;
 
   // Contexts that carry this key's schedule, so that a further message only sets its IV. Indexed by mode and direction.
-  EvpCipherCtxPtr contexts[5][2];
+  EvpCipherCtxPtr contexts[kCipherModeCount][2];
   // By digest for HMAC; the last one is CMAC's.
   EvpMacCtxPtr macs[kDigestCount + 1];
 };

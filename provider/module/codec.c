@@ -121,6 +121,16 @@ struct hkdf_params {
   CK_ULONG ulInfoLen;
 };
 
+/** CK_CCM_PARAMS. */
+struct ccm_params {
+  CK_ULONG ulDataLen;
+  CK_BYTE_PTR pNonce;
+  CK_ULONG ulNonceLen;
+  CK_BYTE_PTR pAAD;
+  CK_ULONG ulAADLen;
+  CK_ULONG ulMACLen;
+};
+
 static CK_RV put_inner(struct buffer *buffer, const void *bytes, CK_ULONG length) {
   if ((bytes == NULL && length != 0) || length > BUFFER_MAX) return CKR_MECHANISM_PARAM_INVALID;
   buffer_put_array(buffer, bytes, length);
@@ -154,6 +164,7 @@ static enum parameter_form form_of(const CK_MECHANISM *mechanism) {
     case FORM_OAEP: fits = length == sizeof(CK_RSA_PKCS_OAEP_PARAMS); break;
     case FORM_ECDH1: fits = length == sizeof(CK_ECDH1_DERIVE_PARAMS); break;
     case FORM_HKDF: fits = length == sizeof(struct hkdf_params); break;
+    case FORM_CCM: fits = length == sizeof(struct ccm_params); break;
   }
   return fits ? form : FORM_BYTES;
 }
@@ -224,9 +235,22 @@ static CK_RV put_parameter(struct buffer *buffer, const CK_MECHANISM *mechanism,
       buffer_put_u64(buffer, hkdf.hSaltKey);
       return put_inner(buffer, hkdf.pInfo, hkdf.ulInfoLen);
     }
+    case FORM_CCM: {
+      struct ccm_params ccm;
+      memcpy(&ccm, parameter, sizeof ccm);
+      buffer_put_u64(buffer, ccm.ulDataLen);
+      rv = put_inner(buffer, ccm.pNonce, ccm.ulNonceLen);
+      if (rv != CKR_OK) return rv;
+      rv = put_inner(buffer, ccm.pAAD, ccm.ulAADLen);
+      buffer_put_u64(buffer, ccm.ulMACLen);
+      return rv;
+    }
   }
   return CKR_MECHANISM_PARAM_INVALID;
 }
+
+/** Whether p11-kit has no form for it. */
+static bool is_own_form(enum parameter_form form) { return form == FORM_HKDF || form == FORM_CCM; }
 
 CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given, enum dialect dialect) {
   CK_MECHANISM mechanism;
@@ -250,7 +274,7 @@ CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given, enum di
       buffer_put_u8(buffer, form);
       break;
     case DIALECT_P11KIT_26:
-      if (own == FORM_HKDF) return CKR_MECHANISM_INVALID;
+      if (is_own_form(own)) return CKR_MECHANISM_INVALID;
       if (own == FORM_NONE) return form == FORM_NONE ? CKR_OK : CKR_MECHANISM_PARAM_INVALID;
       if (form != FORM_NONE && form != own) return CKR_MECHANISM_PARAM_INVALID;
       buffer_put_u8(buffer, form != FORM_NONE);

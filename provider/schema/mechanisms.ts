@@ -105,6 +105,7 @@ export const mechanisms = {
   AES_CBC_PAD: row(0x00001085, 'bytes'),
   AES_CTR: row(0x00001086, 'ctr'),
   AES_GCM: row(0x00001087, 'gcm'),
+  AES_CCM: row(0x00001088, 'ccm'),
   AES_CTS: row(0x00001089, 'bytes'),
   AES_OFB: row(0x00002104, 'bytes'),
   AES_CFB8: row(0x00002106, 'bytes'),

@@ -60,6 +60,14 @@ export type MechanismParameter =
       readonly aad: Uint8Array;
       readonly tagBits: number;
     }
+  /** CK_CCM_PARAMS: `dataLength` is the message's without its MAC, both in bytes. */
+  | {
+      readonly kind: 'ccm';
+      readonly dataLength: number;
+      readonly nonce: Uint8Array;
+      readonly aad: Uint8Array;
+      readonly macLength: number;
+    }
   /** CK_RSA_PKCS_PSS_PARAMS: `hash` a CKM_, `mgf` a CKG_, `saltLength` in bytes. */
   | { readonly kind: 'pss'; readonly hash: number; readonly mgf: number; readonly saltLength: number }
   /** CK_RSA_PKCS_OAEP_PARAMS. */

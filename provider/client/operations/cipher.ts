@@ -33,6 +33,7 @@ const resultLength = (direction: Direction, parameters: CipherParameters, length
     case 'aes-cbc-pad':
       return direction === 'encrypt' ? length - (length % 16) + 16 : length;
     case 'aes-gcm':
+    case 'aes-ccm':
       return direction === 'encrypt' ? length + parameters.tagLength : length - parameters.tagLength;
     default:
       return length;
@@ -44,7 +45,11 @@ const checkLength = (row: CipherRow, direction: Direction, parameters: CipherPar
   if (length % unit !== 0) throw wrongLength(direction);
   if (direction === 'decrypt') {
     if (parameters.algorithm === 'aes-cbc-pad' && length === 0) throw wrongLength(direction);
-    if (parameters.algorithm === 'aes-gcm' && length < parameters.tagLength) throw wrongLength(direction);
+    if ('tagLength' in parameters && length < parameters.tagLength) throw wrongLength(direction);
+  }
+  if (parameters.algorithm === 'aes-ccm') {
+    const { dataLength, tagLength } = parameters;
+    if (length !== dataLength + (direction === 'encrypt' ? 0 : tagLength)) throw wrongLength(direction);
   }
 };
 

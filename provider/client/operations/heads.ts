@@ -32,6 +32,14 @@ export const cipherHead = (parameters: CipherParameters): CipherHead => {
         aad: base64(parameters.aad ?? noBytes),
         tagLength: parameters.tagLength,
       };
+    case 'aes-ccm':
+      return {
+        mode: 'ccm',
+        iv: base64(parameters.iv),
+        aad: base64(parameters.aad ?? noBytes),
+        tagLength: parameters.tagLength,
+        dataLength: parameters.dataLength,
+      };
   }
 };
 

@@ -112,6 +112,18 @@ const galois = (parameter: MechanismParameter | null): CipherParameters => {
   return { algorithm: 'aes-gcm', iv, aad, tagLength: tagBits / 8 };
 };
 
+/** The most that CCM's length field holds beside a nonce (SP 800-38C, A.1), and that the core takes. */
+const mostInCcm = (nonceLength: number): number => Math.min(256 ** (15 - nonceLength) - 1, 2 ** 30);
+const counterWithMac = (parameter: MechanismParameter | null): CipherParameters => {
+  if (parameter?.kind !== 'ccm') throw parameterInvalid();
+  const { nonce, aad, macLength, dataLength } = parameter;
+  if (nonce.length < 7 || nonce.length > 13) throw parameterInvalid();
+  // MACs of 4 and 6 bytes forge too easily (SP 800-38C, B.2).
+  if (macLength % 2 !== 0 || macLength < 8 || macLength > 16) throw parameterInvalid();
+  if (dataLength < 0 || dataLength > mostInCcm(nonce.length)) throw parameterInvalid();
+  return { algorithm: 'aes-ccm', iv: nonce, aad, tagLength: macLength, dataLength };
+};
+
 const wrapFlags = CKF.WRAP | CKF.UNWRAP;
 /** Secrets for HMAC and HKDF, in bytes. */
 const secretSizes = { minKeySize: 1, maxKeySize: 512 };
@@ -541,8 +553,9 @@ export const mechanismRows: readonly MechanismRow[] = [
   wrapping(aesCipher(CKM.AES_CBC, 16, 16, (parameter) => ({ algorithm: 'aes-cbc', iv: iv16(parameter) }))),
   wrapping(aesCipher(CKM.AES_CBC_PAD, 1, 16, (parameter) => ({ algorithm: 'aes-cbc-pad', iv: iv16(parameter) }))),
   aesCipher(CKM.AES_CTR, 1, 1, counter),
-  // Not for keys: its stream is that of AES_CTR, so whoever may encrypt could open what it wrapped.
+  // Not for keys: their stream is that of AES_CTR, so whoever may encrypt could open what they wrapped.
   aesCipher(CKM.AES_GCM, 1, 1, galois),
+  aesCipher(CKM.AES_CCM, 1, 1, counterWithMac),
   keyWrap(CKM.AES_KEY_WRAP, false),
   // 2.40 means RFC 5649 by this number, 3.0 by the other.
   keyWrap(CKM.AES_KEY_WRAP_PAD, true),

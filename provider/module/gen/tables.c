@@ -244,6 +244,8 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
       return FORM_CTR;
     case 0x00001087UL /* CKM_AES_GCM */:
       return FORM_GCM;
+    case 0x00001088UL /* CKM_AES_CCM */:
+      return FORM_CCM;
     case 0x0000402aUL /* CKM_HKDF_DERIVE */:
       return FORM_HKDF;
     default:

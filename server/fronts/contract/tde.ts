@@ -86,13 +86,20 @@ export type CreateObject = Pick<
   | 'attributes'
 >;
 
-/** A cipher of AES. Byte values are Base64, `tagLength` is in bytes. */
+/** A cipher of AES. Byte values are Base64, lengths are in bytes. `dataLength` is the message's, without its tag. */
 export type CipherHead =
   | { readonly mode: 'ecb' }
   | { readonly mode: 'cbc'; readonly iv: string }
   | { readonly mode: 'cbc-pad'; readonly iv: string }
   | { readonly mode: 'ctr'; readonly iv: string; readonly counterBits: number }
-  | { readonly mode: 'gcm'; readonly iv: string; readonly aad: string; readonly tagLength: number };
+  | { readonly mode: 'gcm'; readonly iv: string; readonly aad: string; readonly tagLength: number }
+  | {
+      readonly mode: 'ccm';
+      readonly iv: string;
+      readonly aad: string;
+      readonly tagLength: number;
+      readonly dataLength: number;
+    };
 
 /** RSA-OAEP (RFC 8017). `label` is Base64. */
 export interface OaepHead {

@@ -15,6 +15,7 @@ import {
   type InstanceHeader,
   type KeyUsage,
   type MacHead,
+  maxEnvelope,
   type OaepHead,
   type SignatureHead,
   sealedKeyInfo,
@@ -70,6 +71,13 @@ const cipherHead = z.discriminatedUnion('mode', [
     iv: base64(256),
     aad: base64(64 * 1024),
     tagLength: z.int().min(4).max(16),
+  }),
+  z.strictObject({
+    mode: z.literal('ccm'),
+    iv: base64(13),
+    aad: base64(64 * 1024),
+    tagLength: z.int().min(4).max(16),
+    dataLength: z.int().min(0).max(maxEnvelope),
   }),
 ]) satisfies z.ZodType<CipherHead>;
 
@@ -222,6 +230,10 @@ export const toCipherParameters = (head: CipherHead): CipherParameters => {
       return { algorithm: 'aes-ctr', iv: decode(head.iv), counterBits: head.counterBits };
     case 'gcm':
       return { algorithm: 'aes-gcm', iv: decode(head.iv), aad: decode(head.aad), tagLength: head.tagLength };
+    case 'ccm': {
+      const { tagLength, dataLength } = head;
+      return { algorithm: 'aes-ccm', iv: decode(head.iv), aad: decode(head.aad), tagLength, dataLength };
+    }
   }
 };
 

@@ -146,6 +146,22 @@ static void hkdf_parameters_travel_to_ours_alone(void **state) {
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
 }
 
+static void ccm_parameters_travel_to_ours_alone(void **state) {
+  CK_BYTE nonce[2] = {5, 6};
+  CK_BYTE aad[1] = {7};
+  struct { CK_ULONG data; CK_BYTE_PTR nonce; CK_ULONG nonce_length; CK_BYTE_PTR aad; CK_ULONG aad_length, mac; }
+      ccm = {3, nonce, sizeof nonce, aad, sizeof aad, 16};
+  CK_MECHANISM mechanism = {CKM_AES_CCM, &ccm, sizeof ccm};
+  (void)state;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0x10, 0x88, FORM_CCM, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 2, 5, 6, 0, 0, 0, 1, 7, 0, 0, 0, 0, 0, 0, 0, 16);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_INVALID);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_26), CKR_MECHANISM_INVALID);
+  buffer_reset(&buffer);
+  ccm.aad = NULL;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
+}
+
 static void mechanisms_speak_p11_kit(void **state) {
   CK_BYTE iv[16] = {9};
   CK_MECHANISM plain = {CKM_SHA256, NULL, 0};
@@ -237,6 +253,7 @@ int main(void) {
       TEST(a_parameter_of_the_wrong_length_travels_flat_and_to_ours_alone),
       TEST(inner_pointers_are_checked),
       TEST(hkdf_parameters_travel_to_ours_alone),
+      TEST(ccm_parameters_travel_to_ours_alone),
       TEST(mechanisms_speak_p11_kit),
       TEST(answers_fill_what_fits_and_tell_the_rest),
       TEST(answers_to_another_question_are_refused),

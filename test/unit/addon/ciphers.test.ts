@@ -438,3 +438,86 @@ describe('arguments of the wrong shape', () => {
     expect(codeOf(() => core.digestFinal(operation, Buffer.alloc(64)))).toBe('bad-argument');
   });
 });
+
+describe('aes-ccm', () => {
+  const ccm = (dataLength: number, nonce = 12, tagLength = 16, data: Buffer = aad) =>
+    ({ algorithm: 'aes-ccm', iv: iv.subarray(0, nonce), aad: data, tagLength, dataLength }) as const;
+
+  test(`agrees with Node for every nonce, tag and length, whole and in pieces (seed ${seed})`, () => {
+    fc.assert(
+      fc.property(
+        key(),
+        fc.uint8Array({ maxLength: 300 }),
+        fc.uint8Array({ maxLength: 40 }),
+        fc.integer({ min: 7, max: 13 }),
+        fc.constantFrom(8, 10, 12, 14, 16),
+        fc.array(fc.nat(400), { maxLength: 6 }),
+        (value, given, data, nonce, tagLength, places) => {
+          const plain = Buffer.from(given);
+          const parameters = ccm(plain.length, nonce, tagLength, Buffer.from(data));
+          const name = `aes-${value.length * 8}-ccm` as 'aes-128-ccm';
+          const node = createCipheriv(name, value, parameters.iv, { authTagLength: tagLength });
+          node.setAAD(data, { plaintextLength: plain.length });
+          const body = node.update(plain);
+          node.final();
+          const sealed = Buffer.concat([body, node.getAuthTag()]);
+          withKey(aesKey(value), (ref) => {
+            expect(runCipher(ref, 'encrypt', parameters, plain)).toEqual(sealed);
+            expect(runCipher(ref, 'decrypt', parameters, sealed)).toEqual(plain);
+            expect(inPieces(ref, 'encrypt', parameters, cut(plain, places))).toEqual(sealed);
+            expect(inPieces(ref, 'decrypt', parameters, cut(sealed, places))).toEqual(plain);
+          });
+        },
+      ),
+      { seed, numRuns: 150 },
+    );
+    expect(core.memoryStatus().operations).toBe(0);
+  });
+
+  test('nothing comes out of a message that was changed, however short it is', () => {
+    withKey(core.generateAes(256), (ref) => {
+      for (const length of [0, 1, 33]) {
+        const sealed = runCipher(ref, 'encrypt', ccm(length), Buffer.alloc(length, 5));
+        for (let at = 0; at < sealed.length; at++) {
+          const changed = Buffer.from(sealed);
+          changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+          const out = Buffer.alloc(length, 0xee);
+          expect(codeOf(() => core.cipher(ref, 'decrypt', ccm(length), changed, out))).toBe('authentication-failed');
+          expect(out.every((byte) => byte === 0 || byte === 0xee)).toBe(true);
+          expect(codeOf(() => inPieces(ref, 'decrypt', ccm(length), [changed]))).toBe('authentication-failed');
+        }
+      }
+    });
+  });
+
+  test('takes no other length than it was told', () => {
+    withKey(core.generateAes(128), (ref) => {
+      const out = Buffer.alloc(64);
+      for (const length of [0, 15, 17]) {
+        const input = Buffer.alloc(length);
+        expect(codeOf(() => core.cipher(ref, 'encrypt', ccm(16), input, out))).toBe('data-length');
+        expect(codeOf(() => core.cipher(ref, 'decrypt', ccm(16), Buffer.alloc(length + 16), out))).toBe('data-length');
+        const operation = core.cipherBegin(ref, 'encrypt', ccm(16));
+        // Too much is seen at once, too little at the end.
+        if (length > 16) expect(codeOf(() => core.cipherUpdate(operation, input, out))).toBe('data-length');
+        else {
+          core.cipherUpdate(operation, input, out);
+          expect(codeOf(() => core.cipherFinal(operation, out))).toBe('data-length');
+        }
+        core.operationCancel(operation);
+      }
+    });
+    expect(core.memoryStatus().operations).toBe(0);
+  });
+
+  test('says what is wrong with nonce, tag and length', () => {
+    withKey(core.generateAes(128), (ref) => {
+      const run = (parameters: CipherParameters): string =>
+        codeOf(() => core.cipher(ref, 'encrypt', parameters, Buffer.alloc(16), Buffer.alloc(64)));
+      for (const nonce of [6, 14]) expect(run(ccm(16, nonce))).toBe('bad-argument');
+      for (const tag of [4, 6, 7, 9, 17]) expect(run(ccm(16, 12, tag))).toBe('bad-argument');
+      expect(run(ccm(1 << 16, 13))).toBe('bad-argument');
+      expect(run(ccm((1 << 16) - 1, 13))).toBe('data-length');
+    });
+  });
+});

@@ -1,5 +1,6 @@
 // Known answers from the standards themselves, so that the tests mean something without the folder of vectors: AES in ECB, CBC
-// and CTR (SP 800-38A, appendix F), GCM (the test cases of its specification, which SP 800-38D keeps), CMAC (SP 800-38B,
+// and CTR (SP 800-38A, appendix F), CCM (SP 800-38C, appendix C; RFC 3610, section 8), GCM (the test cases
+// of its specification, which SP 800-38D keeps), CMAC (SP 800-38B,
 // appendix D), key wrap (RFC 3394 section 4, RFC 5649 section 6), SHA-1 and SHA-2 (FIPS 180-4 examples), SHA-3 (FIPS 202
 // examples), HMAC (RFC 4231; NIST's examples for SHA-3), HKDF (RFC 5869).
 import { describe, expect, test } from 'vitest';
@@ -135,6 +136,45 @@ describe('AES-GCM, SP 800-38D', () => {
         expect(runCipher(key, 'encrypt', parameters, message).toString('hex')).toBe(sealed);
         expect(runCipher(key, 'decrypt', parameters, hex(sealed))).toEqual(message);
       }
+    });
+  });
+});
+
+describe('AES-CCM', () => {
+  const counting = (from: number, length: number): Buffer => Buffer.from(Array.from({ length }, (_, at) => from + at));
+  test.each([
+    [
+      'SP 800-38C, example 3',
+      counting(0x40, 16),
+      counting(0x10, 12),
+      counting(0, 20),
+      counting(0x20, 24),
+      8,
+      'e3b201a9f5b71a7a9b1ceaeccd97e70b6176aad9a4428aa5484392fbc1b09951',
+    ],
+    [
+      'SP 800-38C, example 4',
+      counting(0x40, 16),
+      counting(0x10, 13),
+      counting(0, 65_536),
+      counting(0x20, 32),
+      14,
+      '69915dad1e84c6376a68c2967e4dab615ae0fd1faec44cc484828529463ccf72b4ac6bec93e8598e7f0dadbcea5b',
+    ],
+    [
+      'RFC 3610, packet vector 1',
+      counting(0xc0, 16),
+      hex('00000003020100a0a1a2a3a4a5'),
+      counting(0, 8),
+      counting(8, 23),
+      8,
+      '588c979a61c663d2f066d0c2c0f989806d5f6b61dac38417e8d12cfdf926e0',
+    ],
+  ] as const)('%s', (_, value, iv, aad, message, tagLength, sealed) => {
+    withKey(aesKey(value), (key) => {
+      const parameters = { algorithm: 'aes-ccm', iv, aad, tagLength, dataLength: message.length } as const;
+      expect(runCipher(key, 'encrypt', parameters, message).toString('hex')).toBe(sealed);
+      expect(runCipher(key, 'decrypt', parameters, hex(sealed))).toEqual(message);
     });
   });
 });

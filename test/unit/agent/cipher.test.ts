@@ -48,6 +48,22 @@ const gcm: Mechanism = {
   parameter: { kind: 'gcm', iv: hex('cafebabefacedbaddecaf888'), ivBits: 96, aad: Buffer.from('aad'), tagBits: 128 },
 };
 
+/** RFC 3610, packet vector 1. */
+const ccmKey = hex('c0c1c2c3c4c5c6c7c8c9cacbcccdcecf');
+const ccmData = hex('08090a0b0c0d0e0f101112131415161718191a1b1c1d1e');
+const ccmSealed = hex('588c979a61c663d2f066d0c2c0f989806d5f6b61dac38417e8d12cfdf926e0');
+const ccm = (change: Partial<Extract<MechanismParameter, { kind: 'ccm' }>> = {}): Mechanism => ({
+  type: CKM.AES_CCM,
+  parameter: {
+    kind: 'ccm',
+    dataLength: ccmData.length,
+    nonce: hex('00000003020100a0a1a2a3a4a5'),
+    aad: hex('0001020304050607'),
+    macLength: 8,
+    ...change,
+  },
+});
+
 const start = async (token: boolean) => {
   const agent = await startInProcess();
   const session = await agent.open();
@@ -132,6 +148,78 @@ describe.each([
       await agent.call('C_DecryptInit', { session, mechanism, key });
       expect(await inParts(agent, session, 'decrypt', sealed, 7)).toEqual(data);
     }
+  });
+
+  describe('AES_CCM', () => {
+    const startCcm = async () => {
+      const { agent, session } = await start(token);
+      const key = (await agent.call('C_CreateObject', {
+        session,
+        template: template(
+          [CKA.CLASS, CKO.SECRET_KEY],
+          [CKA.KEY_TYPE, CKK.AES],
+          [CKA.VALUE, ccmKey],
+          [CKA.TOKEN, token],
+        ),
+      })) as number;
+      return { agent, session, key };
+    };
+
+    test('gives the published result, whole and in parts, and lengths before it', async () => {
+      const { agent, session, key } = await startCcm();
+      await agent.call('C_EncryptInit', { session, mechanism: ccm(), key });
+      expect(await encrypt(agent, session, ccmData, null)).toBe(ccmSealed.length);
+      expect(await encrypt(agent, session, ccmData, ccmSealed.length - 1)).toBe(ccmSealed.length);
+      expect(await encrypt(agent, session, ccmData, ccmSealed.length)).toEqual(ccmSealed);
+      await agent.call('C_DecryptInit', { session, mechanism: ccm(), key });
+      expect(await decrypt(agent, session, ccmSealed, ccmData.length)).toEqual(ccmData);
+      for (const size of [1, 16, 31]) {
+        await agent.call('C_EncryptInit', { session, mechanism: ccm(), key });
+        expect(await inParts(agent, session, 'encrypt', ccmData, size)).toEqual(ccmSealed);
+        await agent.call('C_DecryptInit', { session, mechanism: ccm(), key });
+        expect(await inParts(agent, session, 'decrypt', ccmSealed, size)).toEqual(ccmData);
+      }
+    });
+
+    test('refuses another length than announced, and what was changed', async () => {
+      const { agent, session, key } = await startCcm();
+      const rvOf = async (work: () => Promise<unknown>): Promise<string> => {
+        try {
+          await work();
+        } catch (error) {
+          return (error as { rv: string }).rv;
+        }
+        return 'CKR_OK';
+      };
+      const less = ccmData.subarray(1);
+      await agent.call('C_EncryptInit', { session, mechanism: ccm(), key });
+      expect(await rvOf(() => encrypt(agent, session, less, 64))).toBe('CKR_DATA_LEN_RANGE');
+      await agent.call('C_EncryptInit', { session, mechanism: ccm(), key });
+      expect(await rvOf(() => inParts(agent, session, 'encrypt', less, 7))).toBe('CKR_DATA_LEN_RANGE');
+      await agent.call('C_DecryptInit', { session, mechanism: ccm(), key });
+      expect(await rvOf(() => decrypt(agent, session, ccmData, 64))).toBe('CKR_ENCRYPTED_DATA_LEN_RANGE');
+      const changed = Buffer.from(ccmSealed);
+      changed.writeUInt8(changed.readUInt8(30) ^ 1, 30);
+      await agent.call('C_DecryptInit', { session, mechanism: ccm(), key });
+      expect(await rvOf(() => decrypt(agent, session, changed, 64))).toBe('CKR_ENCRYPTED_DATA_INVALID');
+      await agent.call('C_DecryptInit', { session, mechanism: ccm(), key });
+      expect(await rvOf(() => inParts(agent, session, 'decrypt', changed, 9))).toBe('CKR_ENCRYPTED_DATA_INVALID');
+    });
+
+    test.each([
+      ['no parameter', null],
+      ['a short nonce', ccm({ nonce: Buffer.alloc(6) }).parameter],
+      ['a long nonce', ccm({ nonce: Buffer.alloc(14) }).parameter],
+      ['an odd MAC', ccm({ macLength: 9 }).parameter],
+      ['a MAC that forges too easily', ccm({ macLength: 6 }).parameter],
+      ['a long MAC', ccm({ macLength: 18 }).parameter],
+      ['more data than the nonce leaves a counter for', ccm({ dataLength: 65_536 }).parameter],
+      ['a length of all ones', ccm({ dataLength: -1 }).parameter],
+    ])('refuses %s', async (_name, parameter) => {
+      const { agent, session, key } = await startCcm();
+      const mechanism = { type: CKM.AES_CCM, parameter };
+      expect(await agent.rv('C_EncryptInit', { session, mechanism, key })).toBe('CKR_MECHANISM_PARAM_INVALID');
+    });
   });
 
   test('a length query and a buffer that is too small keep the operation; the result ends it', async () => {

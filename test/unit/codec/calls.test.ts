@@ -161,7 +161,18 @@ describe('a mechanism', () => {
         info: Uint8Array.of(6),
       },
     });
-    expect(await dispatch([...u32(CKM.AES_GCM), 9], 'own')).toEqual(refusal(CKR.DEVICE_ERROR));
+    const ccm = [...u64(3), ...array([1, 2]), ...array([4]), ...u64(16)];
+    expect(await dispatch([...u32(CKM.AES_CCM), 9, ...ccm], 'own')).toEqual({
+      type: CKM.AES_CCM,
+      parameter: {
+        kind: 'ccm',
+        dataLength: 3,
+        nonce: Uint8Array.of(1, 2),
+        aad: Uint8Array.of(4),
+        macLength: 16,
+      },
+    });
+    expect(await dispatch([...u32(CKM.AES_GCM), 99], 'own')).toEqual(refusal(CKR.DEVICE_ERROR));
   });
 
   test('has a null array in p11-kit 0.24 where it has no parameter, and structures for PSS and OAEP alone', async () => {
