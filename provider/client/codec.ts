@@ -44,7 +44,19 @@ export const handshake = Buffer.from('PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1'
 /** Templates nest at most this deep, as in p11-kit. */
 const maxDepth = 8;
 /** The forms of parameters in our own dialect, by number on the wire. */
-const parameterForms = ['none', 'bytes', 'ulong', 'ctr', 'gcm', 'pss', 'oaep', 'ecdh1', 'hkdf', 'ccm'] as const;
+const parameterForms = [
+  'none',
+  'bytes',
+  'ulong',
+  'ctr',
+  'gcm',
+  'pss',
+  'oaep',
+  'ecdh1',
+  'hkdf',
+  'ccm',
+  'eddsa',
+] as const;
 const noBytes = Buffer.alloc(0);
 const twoTo32 = 0x1_0000_0000;
 const allOnes = 0xffff_ffff;
@@ -254,6 +266,8 @@ const readParameter = (reader: Reader, kind: MechanismParameterKind | 'none'): M
         saltKey: reader.ulong(),
         info: reader.copy(),
       };
+    case 'eddsa':
+      return { kind, prehash: reader.u8() !== 0, context: reader.copy() };
     case 'ccm':
       return {
         kind,

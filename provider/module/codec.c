@@ -131,6 +131,13 @@ struct ccm_params {
   CK_ULONG ulMACLen;
 };
 
+/** CK_EDDSA_PARAMS, 3.0. */
+struct eddsa_params {
+  CK_BBOOL phFlag;
+  CK_ULONG ulContextDataLen;
+  CK_BYTE_PTR pContextData;
+};
+
 static CK_RV put_inner(struct buffer *buffer, const void *bytes, CK_ULONG length) {
   if ((bytes == NULL && length != 0) || length > BUFFER_MAX) return CKR_MECHANISM_PARAM_INVALID;
   buffer_put_array(buffer, bytes, length);
@@ -165,6 +172,7 @@ static enum parameter_form form_of(const CK_MECHANISM *mechanism) {
     case FORM_ECDH1: fits = length == sizeof(CK_ECDH1_DERIVE_PARAMS); break;
     case FORM_HKDF: fits = length == sizeof(struct hkdf_params); break;
     case FORM_CCM: fits = length == sizeof(struct ccm_params); break;
+    case FORM_EDDSA: fits = length == sizeof(struct eddsa_params); break;
   }
   return fits ? form : FORM_BYTES;
 }
@@ -245,12 +253,18 @@ static CK_RV put_parameter(struct buffer *buffer, const CK_MECHANISM *mechanism,
       buffer_put_u64(buffer, ccm.ulMACLen);
       return rv;
     }
+    case FORM_EDDSA: {
+      struct eddsa_params eddsa;
+      memcpy(&eddsa, parameter, sizeof eddsa);
+      buffer_put_u8(buffer, eddsa.phFlag != CK_FALSE);
+      return put_inner(buffer, eddsa.pContextData, eddsa.ulContextDataLen);
+    }
   }
   return CKR_MECHANISM_PARAM_INVALID;
 }
 
 /** Whether p11-kit has no form for it. */
-static bool is_own_form(enum parameter_form form) { return form == FORM_HKDF || form == FORM_CCM; }
+static bool is_own_form(enum parameter_form form) { return form == FORM_HKDF || form == FORM_CCM || form == FORM_EDDSA; }
 
 CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given, enum dialect dialect) {
   CK_MECHANISM mechanism;
@@ -285,7 +299,7 @@ CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given, enum di
         if (form != own) return CKR_MECHANISM_PARAM_INVALID;
         break;
       }
-      if (own != FORM_NONE && own != FORM_BYTES) return CKR_MECHANISM_INVALID;
+      if (form != FORM_NONE && own != FORM_NONE && own != FORM_BYTES) return CKR_MECHANISM_INVALID;
       if (form != FORM_NONE && form != FORM_BYTES) return CKR_MECHANISM_PARAM_INVALID;
       if (form == FORM_NONE) buffer_put_u32(buffer, BUFFER_NULL);
       break;

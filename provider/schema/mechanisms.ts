@@ -48,6 +48,7 @@ export const mechanisms = {
   ECDSA_SHA3_256: row(0x00001048, 'none'),
   ECDSA_SHA3_384: row(0x00001049, 'none'),
   ECDSA_SHA3_512: row(0x0000104a, 'none'),
+  EDDSA: row(0x00001057, 'eddsa'),
   ECDH1_DERIVE: row(0x00001050, 'ecdh1'),
   ECDH1_COFACTOR_DERIVE: row(0x00001051, 'ecdh1'),
   // digests
@@ -131,8 +132,6 @@ export const mechanisms = {
   DH_PKCS_DERIVE: row(0x00000021, 'bytes'),
   HKDF_DERIVE: row(0x0000402a, 'hkdf'),
   HKDF_KEY_GEN: row(0x0000402c, 'none'),
-  // without a form of their own
-  EDDSA: row(0x00001057, 'bytes'),
 } as const satisfies Record<string, { type: number; parameter: MechanismParameterKind | 'none' }>;
 
 export type MechanismName = keyof typeof mechanisms;

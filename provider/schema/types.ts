@@ -78,6 +78,8 @@ export type MechanismParameter =
       readonly source: number;
       readonly label: Uint8Array;
     }
+  /** CK_EDDSA_PARAMS. */
+  | { readonly kind: 'eddsa'; readonly prehash: boolean; readonly context: Uint8Array }
   /** CK_ECDH1_DERIVE_PARAMS. */
   | { readonly kind: 'ecdh1'; readonly kdf: number; readonly shared: Uint8Array; readonly publicData: Uint8Array }
   /** CK_HKDF_PARAMS: `hash` a CKM_, `saltType` a CKF_HKDF_SALT_. */

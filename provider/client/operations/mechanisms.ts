@@ -447,13 +447,13 @@ const ecdsa = (type: number, name: Digest | null): MechanismRow => ({
   },
 });
 
-/** CK_EDDSA_PARAMS is optional, and its members have no form on the wire: taken for what it says when all of it is zero. */
+/**
+ * Pure Ed25519 (RFC 8032, section 5.1): without CK_EDDSA_PARAMS, or with those that ask for nothing else. Ed25519ph and
+ * Ed25519ctx are other signatures, which this token does not make.
+ */
 const pureEdwards = (parameter: MechanismParameter | null): SignatureParameters => {
-  if (parameter?.kind === 'bytes' && parameter.bytes.length === 24) {
-    // CK_BBOOL phFlag; CK_ULONG ulContextDataLen; CK_BYTE_PTR pContextData
-    if (parameter.bytes[0] !== 0 || parameter.bytes.subarray(8, 16).some((byte) => byte !== 0))
-      throw parameterInvalid();
-  } else none(parameter);
+  if (parameter?.kind !== 'eddsa') none(parameter);
+  else if (parameter.prehash || parameter.context.length > 0) throw parameterInvalid();
   return { algorithm: 'ed25519' };
 };
 

@@ -222,6 +222,8 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
     case 0x00000064UL /* CKM_SHA3_384_RSA_PKCS_PSS */:
     case 0x00000065UL /* CKM_SHA3_512_RSA_PKCS_PSS */:
       return FORM_PSS;
+    case 0x00001057UL /* CKM_EDDSA */:
+      return FORM_EDDSA;
     case 0x00001050UL /* CKM_ECDH1_DERIVE */:
     case 0x00001051UL /* CKM_ECDH1_COFACTOR_DERIVE */:
       return FORM_ECDH1;

@@ -162,6 +162,28 @@ static void ccm_parameters_travel_to_ours_alone(void **state) {
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
 }
 
+static void eddsa_parameters_travel_to_ours_and_their_absence_to_all(void **state) {
+  CK_BYTE context[2] = {5, 6};
+  struct { CK_BBOOL prehash; CK_ULONG length; CK_BYTE_PTR context; } eddsa = {CK_TRUE, sizeof context, context};
+  CK_MECHANISM mechanism = {0x1057, &eddsa, sizeof eddsa};
+  (void)state;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0x10, 0x57, FORM_EDDSA, 1, 0, 0, 0, 2, 5, 6);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_INVALID);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_26), CKR_MECHANISM_INVALID);
+  buffer_reset(&buffer);
+  eddsa.context = NULL;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
+  buffer_reset(&buffer);
+  mechanism.pParameter = NULL;
+  mechanism.ulParameterLen = 0;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0x10, 0x57, FORM_NONE);
+  buffer_reset(&buffer);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_OK);
+  assert_buffer(0, 0, 0x10, 0x57, 0xff, 0xff, 0xff, 0xff);
+}
+
 static void mechanisms_speak_p11_kit(void **state) {
   CK_BYTE iv[16] = {9};
   CK_MECHANISM plain = {CKM_SHA256, NULL, 0};
@@ -254,6 +276,7 @@ int main(void) {
       TEST(inner_pointers_are_checked),
       TEST(hkdf_parameters_travel_to_ours_alone),
       TEST(ccm_parameters_travel_to_ours_alone),
+      TEST(eddsa_parameters_travel_to_ours_and_their_absence_to_all),
       TEST(mechanisms_speak_p11_kit),
       TEST(answers_fill_what_fits_and_tell_the_rest),
       TEST(answers_to_another_question_are_refused),

@@ -252,6 +252,23 @@ describe('elliptic curves', () => {
     expect(nodeVerify(null, data, node, signature)).toBe(true);
     expect(await verify(agent, session, mech(CKM.EDDSA), publicKey, data, signature)).toBe('CKR_OK');
   });
+  test('EDDSA is pure Ed25519, with parameters that ask for nothing else or without', async () => {
+    const { agent, session } = await start();
+    const { privateKey } = await generate(agent, session, CKM.EC_EDWARDS_KEY_PAIR_GEN, [[CKA.EC_PARAMS, edwards]]);
+    const nothing = new Uint8Array(0);
+    const pure = mech(CKM.EDDSA, { kind: 'eddsa', prehash: false, context: nothing });
+    expect(await sign(agent, session, pure, privateKey, data)).toEqual(
+      await sign(agent, session, mech(CKM.EDDSA), privateKey, data),
+    );
+    for (const parameter of [
+      { kind: 'eddsa', prehash: true, context: nothing },
+      { kind: 'eddsa', prehash: false, context: Uint8Array.of(1) },
+      { kind: 'bytes', bytes: new Uint8Array(24) },
+    ] as const) {
+      const mechanism = mech(CKM.EDDSA, parameter);
+      expect(await agent.rv('C_SignInit', { session, mechanism, key: privateKey })).toBe('CKR_MECHANISM_PARAM_INVALID');
+    }
+  });
   test('other curves are refused', async () => {
     const { agent, session } = await start();
     const secp256k1 = Buffer.from('06052b8104000a', 'hex');

@@ -172,6 +172,10 @@ describe('a mechanism', () => {
         macLength: 16,
       },
     });
+    expect(await dispatch([...u32(CKM.EDDSA), 10, 0, ...array([7])], 'own')).toEqual({
+      type: CKM.EDDSA,
+      parameter: { kind: 'eddsa', prehash: false, context: Uint8Array.of(7) },
+    });
     expect(await dispatch([...u32(CKM.AES_GCM), 99], 'own')).toEqual(refusal(CKR.DEVICE_ERROR));
   });
 
