@@ -15,7 +15,7 @@
 #include "settings.h"
 #include "transport.h"
 
-enum { CALL_FINALIZE = 2, CALL_GET_ATTRIBUTE_VALUE = 24, CALL_GENERATE_RANDOM = 64 };
+enum { CALL_FINALIZE = 2, CALL_OPEN_SESSION = 10, CALL_CLOSE_SESSION = 11, CALL_GET_ATTRIBUTE_VALUE = 24, CALL_GENERATE_RANDOM = 64 };
 
 /** C_Initialize to C_Finalize, in the process that `owner` names. A forked child has another pid, so it has none of it. */
 static struct {
@@ -215,7 +215,7 @@ static enum outcome resume(CK_SESSION_HANDLE session, uint32_t epoch, int64_t de
   buffer_open(&reply);
   buffer_put_raw(&request, header, sizeof header);
   while (outcome == EXCHANGED && sessions_take_due(session, &request)) {
-    outcome = transport_exchange(&request, NULL, &reply, epoch, deadline);
+    outcome = transport_exchange(&request, NULL, &reply, epoch, deadline, false);
     buffer_reset(&request);
     buffer_put_raw(&request, header, sizeof header);
   }
@@ -232,7 +232,8 @@ static enum outcome attempt(struct call *call, struct buffer *ahead, uint32_t ep
   if (!transport_is_open()) return UNSENT;
   if (sessions_any_due() && call->row->in_session) outcome = resume(call->session, epoch, deadline);
   if (outcome == LOST) outcome = UNSENT; /* an Init can be repeated */
-  if (outcome == EXCHANGED) outcome = transport_exchange(&call->request, ahead, &call->reply, epoch, deadline);
+  if (outcome == EXCHANGED)
+    outcome = transport_exchange(&call->request, ahead, &call->reply, epoch, deadline, call->row->code == CALL_OPEN_SESSION);
   if (outcome == UNSENDABLE && ahead->length > 0) sessions_all_due();
   return outcome;
 }
@@ -329,6 +330,39 @@ static bool exchange(struct call *call) {
   return call->rv == CKR_OK;
 }
 
+/**
+ * Closes sessions that were opened after their caller was told that there was no answer: nobody knows their handles. Whatever
+ * the agent answers after such an answer shows that it has come, so this follows each call.
+ */
+static void close_strays(void) {
+  static const unsigned char header[TRANSPORT_HEADER];
+  const uint32_t epoch = transport_epoch();
+  struct buffer request;
+  struct buffer reply;
+
+  buffer_open(&request);
+  buffer_open(&reply);
+  while (transport_take_late(&reply, epoch)) {
+    const uint32_t code = buffer_get_u32(&reply);
+    CK_SESSION_HANDLE stray;
+    size_t length;
+
+    buffer_get_array(&reply, &length);
+    stray = buffer_get_u64(&reply);
+    if (reply.failed || code != CALL_OPEN_SESSION) continue; /* it was refused */
+    buffer_reset(&request);
+    buffer_put_raw(&request, header, sizeof header);
+    buffer_put_u32(&request, CALL_CLOSE_SESSION);
+    buffer_put_array(&request, "u", 1);
+    buffer_put_u64(&request, stray);
+    /* On that connection alone: on the next one the handle is another session's. */
+    transport_exchange(&request, NULL, &reply, epoch, call_deadline(), false);
+    log_line("a session that was opened too late has been closed");
+  }
+  buffer_close(&request);
+  buffer_close(&reply);
+}
+
 /** C_SessionCancel of one operation. What it answers does not matter: the Init that follows shows it. */
 static void cancel(CK_SESSION_HANDLE session, int operation) {
   /* In the order of the rows' numbers; 0x40 is CKF_FIND_OBJECTS of 3.0. */
@@ -352,6 +386,7 @@ bool call_run(struct call *call) {
   if (hold_back(call)) return true;
   call->age = sessions_age();
   done = exchange(call);
+  if (call->row->code != CALL_FINALIZE) close_strays();
   if (call->rv != CKR_OPERATION_ACTIVE || starts < 0 || !call->answered || !sessions_take_doubt(call->session, starts))
     return done;
   /* What is active is an earlier Init, carried out after its caller was told that there was no answer. */

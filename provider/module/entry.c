@@ -204,6 +204,11 @@ CK_RV C_CloseAllSessions(CK_SLOT_ID slot) {
   return call_end(&call);
 }
 
+/** Who is logged in already may be so by a C_Login that was carried out after its deadline. */
+static void note_login(CK_RV rv, CK_USER_TYPE user) {
+  if (user != CKU_CONTEXT_SPECIFIC && (rv == CKR_OK || rv == CKR_USER_ALREADY_LOGGED_IN)) sessions_login(user);
+}
+
 CK_RV C_Login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin, CK_ULONG pin_length) {
   struct call call;
 
@@ -211,7 +216,8 @@ CK_RV C_Login(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR pin,
     call_put_session(&call, session);
     call_put_ulong(&call, user);
     call_put_bytes(&call, pin, pin_length);
-    if (call_run(&call) && user != CKU_CONTEXT_SPECIFIC) sessions_login(user);
+    call_run(&call);
+    note_login(call.rv, user);
   }
   return call_end(&call);
 }
@@ -225,7 +231,8 @@ CK_RV C_LoginUser(CK_SESSION_HANDLE session, CK_USER_TYPE user, CK_UTF8CHAR_PTR 
     call_put_ulong(&call, user);
     call_put_bytes(&call, pin, pin_length);
     call_put_bytes(&call, name, name_length);
-    if (call_run(&call) && user != CKU_CONTEXT_SPECIFIC) sessions_login(user);
+    call_run(&call);
+    note_login(call.rv, user);
   }
   return call_end(&call);
 }
@@ -235,7 +242,8 @@ CK_RV C_Logout(CK_SESSION_HANDLE session) {
 
   if (call_begin(&call, &call_rows[ROW_C_Logout])) {
     call_put_session(&call, session);
-    if (call_run(&call)) sessions_logout();
+    call_run(&call);
+    if (call.rv == CKR_OK || call.rv == CKR_USER_NOT_LOGGED_IN) sessions_logout();
   }
   return call_end(&call);
 }

@@ -28,6 +28,15 @@ struct pending {
   uint32_t code;
   _Atomic uint32_t state;
   struct buffer *reply;
+  bool keep_late;
+};
+
+/** A call that has given up, and whose reply is wanted all the same. */
+struct late {
+  struct late *next;
+  uint32_t code;
+  bool answered;
+  struct buffer reply;
 };
 
 static struct {
@@ -42,6 +51,8 @@ static struct {
   struct pending *first;
   struct pending *last;
   bool led;
+  struct late *late;
+  atomic_uint late_replies; /* of those on the list, how many have come */
   /* The leader's alone: bytes received and not yet handed out. Passed on with the office. */
   unsigned char *input;
   size_t input_capacity;
@@ -83,8 +94,29 @@ static void pass_on(void) {
   if (wire.led) settle(wire.first, LEADING);
 }
 
+/** Without memory the reply is dropped when it comes, like any other. */
+static void expect_late(uint32_t code) {
+  struct late *late = calloc(1, sizeof *late);
+
+  if (late == NULL) return;
+  buffer_open(&late->reply);
+  late->code = code;
+  late->next = wire.late;
+  wire.late = late;
+}
+
+static void forget_late(void) {
+  while (wire.late != NULL) {
+    struct late *late = wire.late;
+    wire.late = late->next;
+    buffer_close(&late->reply);
+    free(late);
+  }
+  wire.late_replies = 0;
+}
+
 /** Takes a call off the list that has not been answered. False when it has been meanwhile. */
-static bool withdraw(struct pending *call) {
+static bool withdraw(struct pending *call, bool sent) {
   uint32_t state;
 
   pthread_mutex_lock(&wire.lock);
@@ -92,6 +124,7 @@ static bool withdraw(struct pending *call) {
   if (state == WAITING || state == LEADING) {
     unlink_call(call);
     if (state == LEADING) pass_on();
+    if (sent && call->keep_late) expect_late(call->code);
   }
   pthread_mutex_unlock(&wire.lock);
   return state == WAITING || state == LEADING;
@@ -121,6 +154,7 @@ static void lose(uint32_t epoch) {
       settle(call, GONE);
     }
     wire.led = false;
+    forget_late();
   }
   pthread_mutex_unlock(&wire.lock);
   pthread_mutex_unlock(&wire.write_lock);
@@ -176,6 +210,8 @@ void transport_forget(void) {
   wire.fd = -1;
   wire.first = wire.last = NULL;
   wire.led = false;
+  wire.late = NULL;
+  wire.late_replies = 0;
   wire.input = NULL;
   wire.input_capacity = wire.input_from = wire.input_to = 0;
 }
@@ -249,6 +285,39 @@ static bool make_room(size_t length) {
   return true;
 }
 
+/** A reply that nobody waits for any more. */
+static void keep_late(uint32_t code, const unsigned char *body, size_t length) {
+  struct late *late = wire.late;
+
+  while (late != NULL && (late->code != code || late->answered)) late = late->next;
+  if (late == NULL) return;
+  buffer_put_raw(&late->reply, body, length);
+  late->answered = true;
+  wire.late_replies++;
+}
+
+bool transport_take_late(struct buffer *reply, uint32_t epoch) {
+  struct late **at;
+  struct late *late;
+
+  if (atomic_load_explicit(&wire.late_replies, memory_order_acquire) == 0) return false;
+  pthread_mutex_lock(&wire.lock);
+  at = &wire.late;
+  while (*at != NULL && !(*at)->answered) at = &(*at)->next;
+  late = wire.epoch == epoch ? *at : NULL;
+  if (late != NULL) {
+    *at = late->next;
+    wire.late_replies--;
+  }
+  pthread_mutex_unlock(&wire.lock);
+  if (late == NULL) return false;
+  buffer_reset(reply);
+  buffer_put_raw(reply, late->reply.data, late->reply.length);
+  buffer_close(&late->reply);
+  free(late);
+  return true;
+}
+
 /** Hands out every whole frame. False when the peer breaks the protocol. `own` tells whether the leader's was among them. */
 static bool hand_out(struct pending *leader, bool *own) {
   for (;;) {
@@ -271,8 +340,9 @@ static bool hand_out(struct pending *leader, bool *own) {
 
     pthread_mutex_lock(&wire.lock);
     for (call = wire.first; call != NULL && call->code != code; call = call->next) continue;
-    /* Nobody waits for a reply whose call has given up. */
-    if (call != NULL) {
+    if (call == NULL) {
+      keep_late(code, header + TRANSPORT_HEADER + options, body);
+    } else {
       unlink_call(call);
       buffer_reset(call->reply);
       buffer_put_raw(call->reply, header + TRANSPORT_HEADER + options, body);
@@ -315,7 +385,7 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
     } else {
       struct pollfd poller = {.fd = fd, .events = POLLIN};
       int left = process_until(deadline);
-      if (left == 0) return withdraw(leader) ? UNANSWERED : EXCHANGED;
+      if (left == 0) return withdraw(leader, true) ? UNANSWERED : EXCHANGED;
       poll(&poller, 1, left);
     }
   }
@@ -339,7 +409,7 @@ static enum outcome await(struct pending *call, uint32_t epoch, int64_t deadline
       sched_yield();
     } else {
       process_wait(&call->state, WAITING, deadline);
-      if (process_until(deadline) == 0 && withdraw(call)) return UNANSWERED;
+      if (process_until(deadline) == 0 && withdraw(call, true)) return UNANSWERED;
     }
   }
 }
@@ -351,8 +421,8 @@ static uint32_t next_code(void) {
 }
 
 enum outcome transport_exchange(struct buffer *request, struct buffer *ahead, struct buffer *reply, uint32_t epoch,
-                                int64_t deadline) {
-  struct pending call = {.reply = reply, .state = WAITING};
+                                int64_t deadline, bool keep_late) {
+  struct pending call = {.reply = reply, .state = WAITING, .keep_late = keep_late};
   enum outcome outcome;
   enum sent sent;
 
@@ -373,7 +443,7 @@ enum outcome transport_exchange(struct buffer *request, struct buffer *ahead, st
 
   write_header(request, call.code);
   sent = send_request(request, ahead, epoch, deadline);
-  if (sent == NOT_SENT && withdraw(&call)) return UNSENDABLE;
+  if (sent == NOT_SENT && withdraw(&call, false)) return UNSENDABLE;
   if (sent == BROKEN) cut(epoch);
   outcome = await(&call, epoch, deadline);
   return outcome == LOST && sent != SENT ? UNSENT : outcome;

@@ -33,9 +33,13 @@ bool transport_is_open(void);
 /**
  * Sends a request, whose first TRANSPORT_HEADER bytes are filled in here, and waits for the reply's body.
  * `ahead`: whole frames but for their call codes, to leave in the same piece before it; nobody waits for their replies.
- * NULL for none. `epoch`: the connection it is meant for.
+ * NULL for none. `epoch`: the connection it is meant for. `keep_late`: a reply that comes after the deadline is for
+ * transport_take_late.
  */
-enum outcome transport_exchange(struct buffer *request, struct buffer *ahead, struct buffer *reply, uint32_t epoch, int64_t deadline);
+enum outcome transport_exchange(struct buffer *request, struct buffer *ahead, struct buffer *reply, uint32_t epoch,
+                                int64_t deadline, bool keep_late);
+/** Takes one late reply of this connection, in place of what is in `reply`. False when none has come: cheap. */
+bool transport_take_late(struct buffer *reply, uint32_t epoch);
 /** The same on a connection that nobody else uses yet. */
 enum outcome transport_exchange_alone(int fd, struct buffer *request, struct buffer *reply, int64_t deadline);
 /** Ends the connection and lets every waiting call return. */

@@ -190,6 +190,50 @@ static void an_init_that_was_carried_out_too_late_is_ended_by_the_next_one(void 
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OPERATION_ACTIVE);
 }
 
+static void a_session_that_was_opened_too_late_is_closed(void **state) {
+  CK_SESSION_HANDLE session = 0;
+  CK_BYTE random[4];
+  (void)state;
+
+  peer.late = 10;
+  assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &session), CKR_DEVICE_ERROR);
+  assert_int_equal(session, 0);
+  assert_int_equal(C_GenerateRandom(1, random, sizeof random), CKR_OK);
+  assert_string_equal(peer.events, "1 10 64 11 ");
+  assert_int_equal(peer.closed, 17);
+  /* Once: and those that are opened in time stay. */
+  session = open_session();
+  assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_OK);
+  assert_string_equal(peer.events, "1 10 64 11 10 64 ");
+}
+
+static void a_session_that_was_opened_too_late_goes_with_its_agent(void **state) {
+  CK_SESSION_HANDLE session = 0;
+  CK_BYTE random[4];
+  (void)state;
+
+  peer.late = 10;
+  assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &session), CKR_DEVICE_ERROR);
+  peer.drop = 64;
+  assert_int_equal(C_GenerateRandom(1, random, sizeof random), CKR_OK);
+  assert_string_equal(peer.events, "1 10 64 1 64 ");
+}
+
+static void a_login_that_was_carried_out_too_late_is_known_by_the_next_one(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_BYTE random[4];
+  (void)state;
+
+  peer.silent = 18;
+  assert_int_equal(C_Login(session, CKU_USER, NULL, 0), CKR_DEVICE_ERROR);
+  peer.silent = 0;
+  peer.logged_in = 1;
+  assert_int_equal(C_Login(session, CKU_USER, NULL, 0), CKR_USER_ALREADY_LOGGED_IN);
+  peer.drop = 64;
+  assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_OK);
+  assert_non_null(strstr(peer.hello, "\"login\":1"));
+}
+
 static void a_lost_agent_is_found_again_with_sessions_login_and_init(void **state) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
@@ -342,6 +386,9 @@ int main(void) {
       WITH(misaligned_pointers_are_written_bytewise),
       WITH(an_unanswered_call_ends_with_the_deadline_and_the_next_one_works),
       WITH(an_init_that_was_carried_out_too_late_is_ended_by_the_next_one),
+      WITH(a_session_that_was_opened_too_late_is_closed),
+      WITH(a_session_that_was_opened_too_late_goes_with_its_agent),
+      WITH(a_login_that_was_carried_out_too_late_is_known_by_the_next_one),
       WITH(a_lost_agent_is_found_again_with_sessions_login_and_init),
       WITH(an_operation_that_has_ended_is_not_started_again),
       WITH(a_call_that_creates_is_not_sent_twice),

@@ -31,6 +31,9 @@ struct peer {
   atomic_int calls;        /* answered so far, without C_Initialize */
   atomic_int received;     /* messages, C_Initialize among them */
   atomic_int silent;       /* call id to leave unanswered */
+  atomic_int late;         /* call id to answer once, just before the next message is answered */
+  atomic_long closed;      /* the session that C_CloseSession named last */
+  atomic_int logged_in;    /* C_Login answers CKR_USER_ALREADY_LOGGED_IN */
   atomic_int active;       /* C_EncryptInit answers CKR_OPERATION_ACTIVE until C_SessionCancel comes */
   atomic_int drop;         /* call id at which to close the connection, once */
   atomic_int drop_late;    /* the same, after having counted it as carried out */
@@ -133,7 +136,15 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       if (peer->active) peer_error(reply, CKR_OPERATION_ACTIVE);
       else peer_open_reply(reply, call, "");
       break;
-    case 2: case 11: case 12: case 18: case 19: case 33:
+    case 18:
+      if (peer->logged_in) peer_error(reply, CKR_USER_ALREADY_LOGGED_IN);
+      else peer_open_reply(reply, call, "");
+      break;
+    case 11:
+      peer->closed = (long)buffer_get_u64(request);
+      peer_open_reply(reply, call, "");
+      break;
+    case 2: case 12: case 19: case 33:
       peer_open_reply(reply, call, "");
       break;
     default:
@@ -156,12 +167,15 @@ static void *peer_serve(void *data) {
   const int fd = connection->fd;
   unsigned char header[12];
   unsigned char version;
+  uint32_t kept_code = 0;
   struct buffer request;
   struct buffer reply;
+  struct buffer kept;
 
   free(connection);
   buffer_open(&request);
   buffer_open(&reply);
+  buffer_open(&kept);
   if (!peer_read(fd, &version, 1)) goto end;
   if (peer->version >= 0) version = (unsigned char)peer->version;
   else if (version != 0) goto end;
@@ -195,11 +209,21 @@ static void *peer_serve(void *data) {
     if ((int)call == peer->silent) continue;
     peer_answer(peer, &request, call, &reply);
     if (call != 1) peer->calls++;
+    if ((int)call == peer->late) {
+      peer->late = 0;
+      kept_code = buffer_peek_u32(header);
+      buffer_put_raw(&kept, reply.data, reply.length);
+      continue;
+    }
+    if (kept_code != 0) peer_write(fd, kept_code, &kept);
+    kept_code = 0;
+    buffer_reset(&kept);
     peer_write(fd, buffer_peek_u32(header), &reply);
   }
 end:
   buffer_close(&request);
   buffer_close(&reply);
+  buffer_close(&kept);
   close(fd);
   return NULL;
 }
