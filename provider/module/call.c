@@ -56,6 +56,18 @@ static void take_over(void) {
   }
 }
 
+/* A child that never calls us must not keep the parent's connection: while it lives the agent would hold on to the sessions and
+ * keys of a parent that is gone. Takes no lock, waits for nothing. A child made by vfork or posix_spawn does not come here. */
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, transport_forget); }
+
+/* dlclose without C_Finalize; and exit, perhaps in the middle of a call, so no lock is taken. The few bytes that the library
+ * remembers stay where they are. */
+__attribute__((destructor)) static void be_gone(void) {
+  if (call_ready() != CKR_OK) return;
+  library.ready = false;
+  transport_drop();
+}
+
 CK_RV call_initialize(void) {
   CK_RV rv = CKR_CRYPTOKI_ALREADY_INITIALIZED;
 

@@ -215,6 +215,8 @@ static int start_agent(const char *path) {
     if (fd >= 0 || (errno != ENOENT && errno != ECONNREFUSED) || process_until(deadline) == 0) break;
     process_sleep(10000);
   }
+  /* Not by closing alone: a child that the host has forked meanwhile has the descriptor, too, and would keep the lock. */
+  flock(lock, LOCK_UN);
   close(lock);
   return fd;
 }

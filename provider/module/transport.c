@@ -50,7 +50,7 @@ static struct {
   uint32_t last_code;
   struct pending *first;
   struct pending *last;
-  bool led;
+  atomic_bool led;
   struct late *late;
   atomic_uint late_replies; /* of those on the list, how many have come */
   /* The leader's alone: bytes received and not yet handed out. Passed on with the office. */
@@ -195,6 +195,16 @@ void transport_close(void) {
   wire.input = NULL;
   wire.input_capacity = 0;
   pthread_mutex_unlock(&wire.lock);
+}
+
+void transport_drop(void) {
+  const int fd = wire.fd;
+
+  if (fd < 0) return;
+  shutdown(fd, SHUT_RDWR);
+  if (wire.led) return; /* the thread that reads sees the end */
+  wire.fd = -1;
+  close(fd);
 }
 
 void transport_forget(void) {

@@ -44,6 +44,8 @@ bool transport_take_late(struct buffer *reply, uint32_t epoch);
 enum outcome transport_exchange_alone(int fd, struct buffer *request, struct buffer *reply, int64_t deadline);
 /** Ends the connection and lets every waiting call return. */
 void transport_close(void);
+/** Hangs up, for a process that ends or drops the library: takes no lock and frees nothing, as a thread may be in a call. */
+void transport_drop(void);
 /** In a forked child: forgets everything of the parent's, closing the inherited descriptor but never writing to it. */
 void transport_forget(void);
 

