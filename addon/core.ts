@@ -291,11 +291,14 @@ export interface Core {
   checkValue(key: KeyRef): Buffer;
   /** Wipes the key now; running operations on it fail with bad-key from here on. Unknown references are ignored. */
   release(key: KeyRef): void;
-  /** HKDF (RFC 5869) from a secret key into a new one; `extract` alone gives as many bytes as the digest has. */
+  /**
+   * HKDF (RFC 5869) from a secret key into a new one; `extract` alone gives as many bytes as the digest has. The salt may be the
+   * value of another secret key.
+   */
   hkdf(
     key: KeyRef,
     digest: Digest,
-    salt: Uint8Array,
+    salt: Uint8Array | KeyRef,
     info: Uint8Array,
     kind: 'aes' | 'generic' | 'kek',
     bytes: number,

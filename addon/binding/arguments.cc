@@ -21,6 +21,11 @@ bool Arguments::has(size_t index) const {
   return napi_typeof(env_, values_[index], &type) == napi_ok && type != napi_undefined;
 }
 
+bool Arguments::is_number(size_t index) const {
+  napi_valuetype type;
+  return index < count_ && napi_typeof(env_, values_[index], &type) == napi_ok && type == napi_number;
+}
+
 Bytes Arguments::BytesOf(napi_value value) const {
   bool is_view = false;
   void* data = nullptr;

@@ -33,6 +33,7 @@ class Arguments {
   napi_env env() const { return env_; }
   napi_value at(size_t index) const { return index < count_ ? values_[index] : nullptr; }
   bool has(size_t index) const;
+  bool is_number(size_t index) const;
 
   Bytes ReadBytes(size_t index) const { return BytesOf(at(index)); }
   double Number(size_t index) const { return NumberOf(at(index)); }

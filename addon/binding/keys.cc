@@ -120,10 +120,25 @@ napi_value Release(const Arguments& arguments) {
   return nullptr;
 }
 
+// The value of a key that is HKDF's salt. A copy, so that two keys are never held at once.
+SecureBuffer SaltOf(const Arguments& arguments, size_t index) {
+  KeyPtr key = FindKey(arguments.Key(index));
+  if (key == nullptr) Fail(arguments.env(), BadKey());
+  if (!Row(key->description.kind).secret || key->description.kind == KeyKind::kKek) Fail(arguments.env(), WrongKeyType());
+  return arguments.Unwrap(ExportKey(key));
+}
+
 napi_value Hkdf(const Arguments& arguments) {
   const KeyRef key = arguments.Key(0);
   const Digest digest = arguments.ReadDigest(1);
-  const Bytes salt = arguments.ReadBytes(2);
+  SecureBuffer salt_value;
+  Bytes salt;
+  if (arguments.is_number(2)) {
+    salt_value = SaltOf(arguments, 2);
+    salt = {salt_value.data(), salt_value.size()};
+  } else {
+    salt = arguments.ReadBytes(2);
+  }
   const Bytes info = arguments.ReadBytes(3);
   const KeyKind kind = arguments.ReadKeyKind(4);
   const size_t bytes = static_cast<size_t>(arguments.Integer(5, 0, 4096));

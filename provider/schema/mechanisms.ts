@@ -131,6 +131,7 @@ export const mechanisms = {
   DH_PKCS_KEY_PAIR_GEN: row(0x00000020, 'none'),
   DH_PKCS_DERIVE: row(0x00000021, 'bytes'),
   HKDF_DERIVE: row(0x0000402a, 'hkdf'),
+  HKDF_DATA: row(0x0000402b, 'hkdf'),
   HKDF_KEY_GEN: row(0x0000402c, 'none'),
 } as const satisfies Record<string, { type: number; parameter: MechanismParameterKind | 'none' }>;
 

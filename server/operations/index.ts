@@ -274,6 +274,8 @@ export type DeriveMechanism =
       readonly digest: Digest;
       readonly steps: 'both' | 'extract' | 'expand';
       readonly salt: Uint8Array;
+      /** The handle of the secret key whose value is the salt. */
+      readonly saltKey?: number | undefined;
       readonly info: Uint8Array;
     };
 

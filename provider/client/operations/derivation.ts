@@ -1,21 +1,22 @@
-// Keys from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) in the addon from keys of the
-// session, by the service from keys of the token.
+// Keys, and data, from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) in the addon from keys
+// of the session, by the service from keys of the token.
 import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
 import { CKA } from '../../schema/attributes.ts';
-import { CKF } from '../../schema/constants.ts';
+import { CKF, CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError, type Mechanism } from '../../schema/types.ts';
+import type { Application } from '../application.ts';
 import { mechanismInvalid, parameterInvalid } from '../errors.ts';
 import { type ObjectView, SharedKey, type TokenView } from '../object-view.ts';
 import { fitsKeyType } from '../rules.ts';
 import type { Later, Session } from '../session.ts';
 import { type NewObject, newObject, prescribed } from '../template.ts';
-import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
-import { deriveHead } from './heads.ts';
+import { destinationOf, keepFromAbroad, keepOnToken, openSealed, openSealedKey } from './from-service.ts';
+import { base64, deriveHead } from './heads.ts';
 import { localKey, publicHalf, tokenKeyOnce } from './keys.ts';
-import { type DeriveParameters, mechanismFor } from './mechanisms.ts';
-import { checkMayMake, keepMadeKey, secretKind } from './objects.ts';
+import { type DeriveParameters, type MechanismRow, mechanismFor } from './mechanisms.ts';
+import { checkMayMake, createObject, keepMadeKey, secretKind } from './objects.ts';
 
 /** Bytes that come of it when the template does not say how many; null when only the template can say. `bits`: of the base. */
 const naturalLength = (bits: number, parameters: DeriveParameters): number | null => {
@@ -23,10 +24,16 @@ const naturalLength = (bits: number, parameters: DeriveParameters): number | nul
   return parameters.kdf === null ? Math.ceil(bits / 8) : digestLengths[parameters.kdf];
 };
 
-const derive = (base: KeyRef, parameters: DeriveParameters, kind: 'aes' | 'generic', bytes: number): KeyRef => {
+const derive = (
+  base: KeyRef,
+  parameters: DeriveParameters,
+  saltKey: KeyRef | null,
+  kind: 'aes' | 'generic',
+  bytes: number,
+): KeyRef => {
   if (parameters.way === 'hkdf') {
     const { digest, salt, info, steps } = parameters;
-    return core.hkdf(base, digest, salt, info, kind, bytes, steps);
+    return core.hkdf(base, digest, saltKey ?? salt, info, kind, bytes, steps);
   }
   const { point, kdf, shared } = parameters;
   const through = kdf === null ? {} : { kdf, sharedInfo: shared };
@@ -50,15 +57,98 @@ export const deriveKey = (
   const row = mechanismFor(mechanism, CKF.DERIVE);
   const parameters = row.derive?.(mechanism.parameter);
   if (parameters === undefined) throw mechanismInvalid();
+  const saltHandle = parameters.way === 'hkdf' ? parameters.saltKey : null;
   const base = localKey(application, baseHandle, row, 'derive');
   if (base === undefined) {
-    return tokenKeyOnce(application, baseHandle, row, 'derive', 'key').then((view) =>
-      deriveOnToken(session, view, parameters, template),
+    const onToken = row.derivesData ? dataOnToken : deriveOnToken;
+    return admitOnToken(application, baseHandle, saltHandle, row).then((view) =>
+      onToken(session, view, parameters, template),
     );
   }
+  const salt = saltHandle === null ? null : localKey(application, saltHandle, row, 'derive');
+  if (salt === undefined) throw apart();
+  const saltKey = salt?.key.ref ?? null;
+  if (row.derivesData) {
+    const { rows, bytes } = newData(base.view, parameters, template);
+    return keepData(session, rows, derive(base.key.ref, parameters, saltKey, 'generic', bytes));
+  }
   const { made, bytes } = newDerived(session, base.view, core.describe(base.key.ref).bits, parameters, template);
-  const key = new SharedKey(derive(base.key.ref, parameters, secretKind(made.attributes), bytes));
+  const key = new SharedKey(derive(base.key.ref, parameters, saltKey, secretKind(made.attributes), bytes));
   return keepMadeKey(session, made.attributes, key);
+};
+
+/** A salt would have to leave its place. */
+const apart = (): CryptokiError =>
+  new CryptokiError(CKR.MECHANISM_PARAM_INVALID, 'the salt and the base are both keys of the token, or neither is');
+
+/** A base key of the token, and its salt if that is a key. */
+const admitOnToken = async (
+  application: Application,
+  handle: number,
+  saltHandle: number | null,
+  row: MechanismRow,
+): Promise<TokenView> => {
+  const view = await tokenKeyOnce(application, handle, row, 'derive', 'key');
+  if (saltHandle !== null) {
+    if (localKey(application, saltHandle, row, 'derive') !== undefined) throw apart();
+    await tokenKeyOnce(application, saltHandle, row, 'derive', 'key');
+  }
+  return view;
+};
+
+/** Of data that is derived: the template for its object, but for the value, and how many bytes that has. */
+const newData = (
+  base: ObjectView,
+  parameters: DeriveParameters,
+  template: readonly Attribute[],
+): { readonly rows: readonly Attribute[]; readonly bytes: number } => {
+  const whole = prescribed(template, base.attributes.get(CKA.DERIVE_TEMPLATE));
+  for (const { type, value } of whole) {
+    if (type === CKA.VALUE || (type === CKA.CLASS && value !== CKO.DATA)) {
+      throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'what is derived is data, and the mechanism gives its value');
+    }
+  }
+  const length = whole.find(({ type }) => type === CKA.VALUE_LEN)?.value;
+  const bytes = length === undefined ? naturalLength(0, parameters) : length;
+  if (bytes === null) throw new CryptokiError(CKR.TEMPLATE_INCOMPLETE, 'CKA_VALUE_LEN is missing');
+  if (typeof bytes !== 'number') throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_VALUE_LEN is no length');
+  checkLength(0, parameters, CKK.GENERIC_SECRET, bytes);
+  const rows = whole.filter(({ type }) => type !== CKA.VALUE_LEN && type !== CKA.CLASS);
+  return { rows: [...rows, { type: CKA.CLASS, value: CKO.DATA, length: 8 }], bytes };
+};
+
+/** Takes the value out of the addon into an object of data. `made` is released. */
+const keepData = (session: Session, rows: readonly Attribute[], made: KeyRef): Later<number> => {
+  const value = core.exportSecret(made);
+  core.release(made);
+  try {
+    // The value is copied before anything waits.
+    return createObject(session, [...rows, { type: CKA.VALUE, value, length: value.length }]);
+  } finally {
+    core.wipe(value);
+  }
+};
+
+/** Data from a key of the token: the service derives it as a key of the session. */
+const dataOnToken = async (
+  session: Session,
+  base: TokenView,
+  parameters: DeriveParameters,
+  template: readonly Attribute[],
+): Promise<number> => {
+  const { application } = session;
+  const { rows, bytes } = newData(base, parameters, template);
+  const into = {
+    on: 'session',
+    recipient: base64(core.hpkePublicKey(application.recipient())),
+    class: 'secret-key',
+    algorithm: 'generic',
+    bits: bytes * 8,
+    sensitive: false,
+    extractable: true,
+  } as const;
+  const { raw } = await application.ask('derive', base.handle, { mechanism: deriveHead(parameters), into });
+  return keepData(session, rows, openSealed(application, base.handle, 'generic', raw));
 };
 
 /** What is to be made, and of how many bytes. `bits` is the base key's size. */

@@ -43,11 +43,20 @@ export const openSealedKey = (
   { kind, attributes }: NewObject,
   sealed: Uint8Array,
 ): SharedKey => {
+  const wanted = kind === 'private' ? 'private' : secretKind(attributes);
+  return new SharedKey(openSealed(application, maker, wanted, sealed));
+};
+
+/** The same in the addon alone. */
+export const openSealed = (
+  application: Application,
+  maker: number,
+  kind: 'private' | 'aes' | 'generic',
+  sealed: Uint8Array,
+): KeyRef => {
   const bound = Buffer.alloc(4);
   bound.writeUInt32BE(maker);
-  const wanted = kind === 'private' ? 'private' : secretKind(attributes);
-  const key: KeyRef = core.hpkeOpenKey(application.recipient(), info, bound, sealed, wanted);
-  return new SharedKey(key);
+  return core.hpkeOpenKey(application.recipient(), info, bound, sealed, kind);
 };
 
 /** The handle of the object that the service made on the token. */

@@ -85,6 +85,7 @@ export const deriveHead = (parameters: DeriveParameters): DeriveHead => {
     const { point, kdf, shared } = parameters;
     return { way: 'ecdh', point: base64(point), kdf, shared: base64(shared) };
   }
-  const { digest, steps, salt, info } = parameters;
-  return { way: 'hkdf', digest, steps, salt: base64(salt), info: base64(info) };
+  const { digest, steps, salt, saltKey, info } = parameters;
+  const head = { way: 'hkdf', digest, steps, salt: base64(salt), info: base64(info) } as const;
+  return saltKey === null ? head : { ...head, saltKey };
 };

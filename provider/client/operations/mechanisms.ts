@@ -61,6 +61,8 @@ export type DeriveParameters =
       readonly digest: Digest;
       readonly steps: 'both' | 'extract' | 'expand';
       readonly salt: Uint8Array;
+      /** The handle of the key whose value is the salt; null when there is none. */
+      readonly saltKey: number | null;
       readonly info: Uint8Array;
     };
 export type DeriveRow = (parameter: MechanismParameter | null) => DeriveParameters;
@@ -79,6 +81,8 @@ export interface MechanismRow {
   readonly oaep?: (parameter: MechanismParameter | null) => OaepParameters;
   readonly wrap?: WrapRow;
   readonly derive?: DeriveRow;
+  /** What it derives is an object of data, not a key. */
+  readonly derivesData?: true;
   /** The type of key that it makes. */
   readonly generates?: number;
   /** The type of the pair of keys that it makes. */
@@ -475,17 +479,28 @@ const ecdh: DeriveRow = (parameter) => {
   if (kdf === undefined || (kdf === null && shared.length > 0)) throw parameterInvalid();
   return { way: 'ecdh', point: pointOf(publicData), kdf, shared };
 };
+const hkdfSalts: ReadonlySet<number> = new Set(Object.values(HKDF_SALT));
 const hkdf: DeriveRow = (parameter) => {
   if (parameter?.kind !== 'hkdf') throw parameterInvalid();
-  const { extract, expand, hash, saltType, salt, info } = parameter;
+  const { extract, expand, hash, saltType, info } = parameter;
   const digest = digestByMechanism.get(hash);
   if (digest === undefined || (!extract && !expand)) throw parameterInvalid();
-  // A salt that is a key would have to leave the addon to become one.
-  const saltGiven = saltType === HKDF_SALT.DATA;
-  if (extract && !saltGiven && saltType !== HKDF_SALT.NULL) throw parameterInvalid();
   const steps = extract && expand ? 'both' : extract ? 'extract' : 'expand';
-  return { way: 'hkdf', digest, steps, salt: extract && saltGiven ? salt : noBytes, info: expand ? info : noBytes };
+  // The salt is the extraction's, the info the expansion's: what a step does not take is not looked at.
+  const given = extract ? saltType : HKDF_SALT.NULL;
+  if (!hkdfSalts.has(given)) throw parameterInvalid();
+  const salt = given === HKDF_SALT.DATA ? parameter.salt : noBytes;
+  const saltKey = given === HKDF_SALT.KEY ? parameter.saltKey : null;
+  return { way: 'hkdf', digest, steps, salt, saltKey, info: expand ? info : noBytes };
 };
+
+const hkdfRow = (type: number): MechanismRow => ({
+  type,
+  ...secretSizes,
+  flags: CKF.DERIVE,
+  keyTypes: [CKK.GENERIC_SECRET, CKK.HKDF],
+  derive: hkdf,
+});
 
 /** The rows of one sort of signature, digest by digest. */
 const signed = (
@@ -538,13 +553,10 @@ export const mechanismRows: readonly MechanismRow[] = [
     signature: { digest: null, prefix: noBytes, parameters: pureEdwards },
   },
   { type: CKM.ECDH1_DERIVE, ...ecSizes, flags: CKF.DERIVE | curveFlags, derive: ecdh },
-  {
-    type: CKM.HKDF_DERIVE,
-    ...secretSizes,
-    flags: CKF.DERIVE,
-    keyTypes: [CKK.GENERIC_SECRET, CKK.HKDF],
-    derive: hkdf,
-  },
+  // The cofactor of every curve here is 1.
+  { type: CKM.ECDH1_COFACTOR_DERIVE, ...ecSizes, flags: CKF.DERIVE | curveFlags, derive: ecdh },
+  hkdfRow(CKM.HKDF_DERIVE),
+  { ...hkdfRow(CKM.HKDF_DATA), derivesData: true },
   { type: CKM.AES_KEY_GEN, minKeySize: 16, maxKeySize: 32, flags: CKF.GENERATE, keyTypes: [], generates: CKK.AES },
   aesCipher(CKM.AES_ECB, 16, 16, (parameter) => {
     none(parameter);

@@ -249,6 +249,7 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
     case 0x00001088UL /* CKM_AES_CCM */:
       return FORM_CCM;
     case 0x0000402aUL /* CKM_HKDF_DERIVE */:
+    case 0x0000402bUL /* CKM_HKDF_DATA */:
       return FORM_HKDF;
     default:
       return FORM_BYTES;

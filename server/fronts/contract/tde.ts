@@ -133,7 +133,10 @@ export type WrapHead =
   | { readonly way: 'cipher'; readonly cipher: CipherHead }
   | { readonly way: 'oaep'; readonly oaep: OaepHead };
 
-/** Byte values are Base64. `point` is uncompressed; `kdf` is that of X9.63. HKDF: RFC 5869. */
+/**
+ * Byte values are Base64. `point` is uncompressed; `kdf` is that of X9.63. HKDF: RFC 5869; `saltKey` is the handle of a secret key
+ * of the token whose value is the salt, and that may derive.
+ */
 export type DeriveHead =
   | { readonly way: 'ecdh'; readonly point: string; readonly kdf: DigestName | null; readonly shared: string }
   | {
@@ -141,6 +144,7 @@ export type DeriveHead =
       readonly digest: DigestName;
       readonly steps: 'both' | 'extract' | 'expand';
       readonly salt: string;
+      readonly saltKey?: number | undefined;
       readonly info: string;
     };
 

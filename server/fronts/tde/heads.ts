@@ -125,6 +125,7 @@ const deriveHead = z.discriminatedUnion('way', [
     digest,
     steps: z.enum(['both', 'extract', 'expand']),
     salt: base64(64 * 1024),
+    saltKey: z.int().min(1).max(0x7fffffff).optional(),
     info: base64(64 * 1024),
   }),
 ]) satisfies z.ZodType<DeriveHead>;

@@ -4,8 +4,9 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
 import type { DeriveMechanism, KeyDestination, MadeKey, TdeCaller, TdeOperations, WrapMechanism } from '../index.ts';
+import { recordPlace } from '../key-records.ts';
 import { type CreatePorts, checkTexts, pairAlgorithms, storeKey } from './create-token-object.ts';
-import { type UsePorts, withTokenKey } from './use-token-key.ts';
+import { admit, type UsePorts, withTokenKey } from './use-token-key.ts';
 import { instanceDetails, show } from './visibility.ts';
 
 type MakePorts = UsePorts & CreatePorts;
@@ -120,16 +121,29 @@ export const unwrapTokenKey =
     return deliver(ports, caller, maker, 'unwrapped', mechanism.way, into, reference);
   };
 
+/** The key of the token that is a salt, open for the length of one call; the caller releases it. */
+const openSalt = async (ports: MakePorts, caller: TdeCaller, handle: number): Promise<KeyRef> => {
+  const { object, key } = await admit(ports, caller, handle, 'derive');
+  if (key === undefined || object.class !== 'secret-key')
+    throw new ServiceError('key-usage', 'the salt is not a secret key');
+  const record = await ports.store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
+  if (record === undefined) throw new ServiceError('key-destroyed', 'the key is destroyed');
+  ports.usage.used(caller.application, object.id, 'derive', true);
+  return ports.ring.open({ ...record, ...recordPlace(key, key.currentVersion, 'sealed-copy') });
+};
+
+/** `saltKey`: open, when the salt is a key. */
 const derive = (
   { core }: MakePorts,
   base: KeyRef,
   mechanism: DeriveMechanism,
+  saltKey: KeyRef | null,
   kind: 'aes' | 'generic',
   bytes: number,
 ): KeyRef => {
   if (mechanism.way === 'hkdf') {
     const { digest, salt, info, steps } = mechanism;
-    return core.hkdf(base, digest, salt, info, kind, bytes, steps);
+    return core.hkdf(base, digest, saltKey ?? salt, info, kind, bytes, steps);
   }
   const { point, kdf, shared } = mechanism;
   return core.ecdh(base, point, { kind, bytes, ...(kdf === null ? {} : { kdf, sharedInfo: shared }) });
@@ -143,9 +157,13 @@ export const deriveTokenKey =
     const { bits } = wantedOf(into);
     if (kind !== 'aes' && kind !== 'generic') throw new ServiceError('validation', 'what is derived is a secret key');
     if (bits === null || bits % 8 !== 0) throw new ServiceError('validation', 'bits is missing');
+    const saltHandle = mechanism.way === 'hkdf' ? mechanism.saltKey : undefined;
+    const saltKey = saltHandle === undefined ? null : await openSalt(ports, caller, saltHandle);
     const { maker, reference } = await withTokenKey(ports, caller, handle, 'derive', (base, { object }) => ({
       maker: object,
-      reference: derive(ports, base, mechanism, kind, bits / 8),
-    }));
+      reference: derive(ports, base, mechanism, saltKey, kind, bits / 8),
+    })).finally(() => {
+      if (saltKey !== null) ports.core.release(saltKey);
+    });
     return deliver(ports, caller, maker, 'derived', mechanism.way, into, reference);
   };

@@ -306,6 +306,18 @@ test('an RSA key looked for elsewhere belongs to this thread', async () => {
 });
 
 describe('HKDF', () => {
+  test('a salt that is no secret key, or none at all, is refused by name', () => {
+    withKey(genericKey(bytes(32)), (key) => {
+      const derive = (salt: KeyRef) => codeOf(() => core.hkdf(key, 'sha256', salt, bytes(1), 'generic', 32));
+      withKey(core.generateEd25519(), (salt) => expect(derive(salt)).toBe('key-type'));
+      withKey(core.generateKek(), (salt) => expect(derive(salt)).toBe('key-type'));
+      const gone = genericKey(bytes(32));
+      core.release(gone);
+      expect(derive(gone)).toBe('bad-key');
+      // Both at once are one key.
+      core.release(core.hkdf(key, 'sha256', key, bytes(1), 'generic', 32));
+    });
+  });
   test('its steps one by one are both of them', () => {
     const [secret, salt, info] = [bytes(32), bytes(16, 50), bytes(8, 90)];
     const extracted = createHmac('sha256', salt).update(secret).digest();

@@ -375,12 +375,16 @@ describe('HMAC, RFC 4231', () => {
   });
 });
 
-test('HKDF, RFC 5869, A.1', () => {
+test('HKDF, RFC 5869, A.1, the salt as bytes and as a key', () => {
   withKey(genericKey(Buffer.alloc(22, 0x0b)), (key) => {
-    const salt = hex('000102030405060708090a0b0c');
-    const derived = core.hkdf(key, 'sha256', salt, hex('f0f1f2f3f4f5f6f7f8f9'), 'generic', 42);
-    expect(withKey(derived, () => core.exportSecret(derived)).toString('hex')).toBe(
-      '3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865',
-    );
+    const bytes = hex('000102030405060708090a0b0c');
+    withKey(genericKey(bytes), (saltKey) => {
+      for (const salt of [bytes, saltKey]) {
+        const derived = core.hkdf(key, 'sha256', salt, hex('f0f1f2f3f4f5f6f7f8f9'), 'generic', 42);
+        expect(withKey(derived, () => core.exportSecret(derived)).toString('hex')).toBe(
+          '3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865',
+        );
+      }
+    });
   });
 });

@@ -476,6 +476,43 @@ describe('a base key of the token', () => {
     expect(await call.bytes(key, CKA.VALUE)).toEqual(derived);
     expect(await call.read(key, CKA.TOKEN, CKA.LOCAL)).toEqual([where.length > 0, false]);
   });
+  test('HKDF takes a salt that is a key of the token too, and no key of the session', async () => {
+    const call = await start();
+    const generic: Row[] = [
+      [CKA.CLASS, CKO.SECRET_KEY],
+      [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
+    ];
+    const derives: Row = [CKA.DERIVE, true];
+    const base = await call.create(...generic, [CKA.VALUE, secret], onToken, derives);
+    const salted = (saltKey: number) =>
+      mech(CKM.HKDF_DERIVE, { ...hkdf.parameter, saltType: HKDF_SALT.KEY, saltKey } as MechanismParameter);
+    const wanted: Row[] = [...aesRows, [CKA.VALUE_LEN, 32], ...clear];
+    const salt = await call.create(...generic, [CKA.VALUE, Buffer.from('salt')], onToken, derives);
+    const before = core.memoryStatus().keys;
+    const key = await call.derive(salted(salt), base, ...wanted);
+    expect(await call.bytes(key, CKA.VALUE)).toEqual(derived);
+    // What came of it, the key pair that it was sealed to, and the base, which the service keeps open: not the salt.
+    expect(core.memoryStatus().keys).toBeLessThanOrEqual(before + 3);
+    const here = await call.create(...generic, [CKA.VALUE, Buffer.from('salt')], derives);
+    await expect(call.derive(salted(here), base, ...wanted)).rejects.toThrow('CKR_MECHANISM_PARAM_INVALID');
+    const idle = await call.create(...generic, [CKA.VALUE, secret], onToken);
+    await expect(call.derive(salted(idle), base, ...wanted)).rejects.toThrow('CKR_KEY_FUNCTION_NOT_PERMITTED');
+  });
+  test('CKM_HKDF_DATA brings data out of a key of the token', async () => {
+    const call = await start();
+    const base = await call.create(
+      [CKA.CLASS, CKO.SECRET_KEY],
+      [CKA.KEY_TYPE, CKK.HKDF],
+      [CKA.VALUE, secret],
+      [CKA.DERIVE, true],
+      onToken,
+    );
+    const keys = core.memoryStatus().keys;
+    const made = await call.derive(mech(CKM.HKDF_DATA, hkdf.parameter), base, [CKA.VALUE_LEN, 32]);
+    expect(await call.bytes(made, CKA.VALUE)).toEqual(derived);
+    expect(await call.read(made, CKA.CLASS)).toEqual([CKO.DATA]);
+    expect(core.memoryStatus().keys).toBeLessThanOrEqual(keys + 2);
+  });
   test.each<[string, Row[]]>([
     ['into the session', []],
     ['onto the token', [onToken]],

@@ -306,6 +306,16 @@ describe('derivation', () => {
       .digest();
     expect(await host.value(through)).toEqual(expected);
   });
+  test('with and without the cofactor, which is 1, ECDH is the same', async () => {
+    const host = await start();
+    const { privateKey } = await pair(host);
+    const other = createECDH('prime256v1');
+    const publicData = other.generateKeys();
+    const parameter: MechanismParameter = { kind: 'ecdh1', kdf: CKD.NULL, shared: Buffer.alloc(0), publicData };
+    const derived = await host.derive(mech(CKM.ECDH1_COFACTOR_DERIVE, parameter), privateKey, ...generic, ...clear);
+    const plain = await host.derive(ecdh(publicData), privateKey, ...generic, ...clear);
+    expect(await host.value(derived)).toEqual(await host.value(plain));
+  });
   test('a point that is none is refused', async () => {
     const host = await start();
     const { privateKey } = await pair(host);
@@ -335,5 +345,105 @@ describe('derivation', () => {
     await expect(
       derive(mech(CKM.HKDF_DERIVE, parameter), await generate([CKA.DERIVE, true]), ...generic),
     ).rejects.toThrow('CKR_KEY_TYPE_INCONSISTENT');
+  });
+});
+
+describe('HKDF of a base in the session', () => {
+  const generic: Row[] = [
+    [CKA.CLASS, CKO.SECRET_KEY],
+    [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
+  ];
+  const hkdf = (
+    change: Partial<Extract<MechanismParameter, { kind: 'hkdf' }>> = {},
+    type: number = CKM.HKDF_DERIVE,
+  ): Mechanism =>
+    mech(type, {
+      kind: 'hkdf',
+      extract: true,
+      expand: true,
+      hash: CKM.SHA256,
+      saltType: HKDF_SALT.DATA,
+      salt: Buffer.from('salt'),
+      saltKey: 0,
+      info: Buffer.from('info'),
+      ...change,
+    });
+  const expected = (salt: string, length: number) => Buffer.from(hkdfSync('sha256', secret, salt, 'info', length));
+  const begin = async () => {
+    const call = await start();
+    const base = await call.create(...generic, [CKA.VALUE, secret], [CKA.DERIVE, true]);
+    const key = (mechanism: Mechanism, ...rows: Row[]) =>
+      call.derive(mechanism, base, ...generic, [CKA.VALUE_LEN, 42], ...clear, ...rows);
+    return { ...call, base, key };
+  };
+
+  test('takes its salt as bytes, as a key and not at all', async () => {
+    const { create, key, value } = await begin();
+    expect(await value(await key(hkdf()))).toEqual(expected('salt', 42));
+    expect(await value(await key(hkdf({ saltType: HKDF_SALT.NULL })))).toEqual(expected('', 42));
+    const saltKey = await create(...generic, [CKA.VALUE, Buffer.from('salt')], [CKA.DERIVE, true]);
+    expect(await value(await key(hkdf({ saltType: HKDF_SALT.KEY, saltKey })))).toEqual(expected('salt', 42));
+  });
+
+  test('refuses a salt that is no key, that may not derive, that is on the token, or of no type', async () => {
+    const { create, key } = await begin();
+    const withKey = (saltKey: number) => key(hkdf({ saltType: HKDF_SALT.KEY, saltKey }));
+    const idle = await create(...generic, [CKA.VALUE, secret]);
+    await expect(withKey(idle + 1)).rejects.toThrow('CKR_KEY_HANDLE_INVALID');
+    await expect(withKey(idle)).rejects.toThrow('CKR_KEY_FUNCTION_NOT_PERMITTED');
+    const aes = await create(...aesRows, [CKA.VALUE, secret], [CKA.DERIVE, true]);
+    await expect(withKey(aes)).rejects.toThrow('CKR_KEY_TYPE_INCONSISTENT');
+    const away = await create(...generic, [CKA.VALUE, secret], [CKA.DERIVE, true], [CKA.TOKEN, true]);
+    await expect(withKey(away)).rejects.toThrow('CKR_MECHANISM_PARAM_INVALID');
+    for (const wrong of [{ saltType: 0 }, { saltType: 3 }, { hash: CKM.AES_CBC }, { extract: false, expand: false }]) {
+      await expect(key(hkdf(wrong))).rejects.toThrow('CKR_MECHANISM_PARAM_INVALID');
+    }
+  });
+
+  test('does one step alone, and looks only at what that step takes', async () => {
+    const { base, derive, value, key, create } = await begin();
+    const extract = hkdf({ expand: false });
+    const middle = await derive(extract, base, ...generic, ...clear, [CKA.DERIVE, true]);
+    const last = await derive(
+      hkdf({ extract: false, saltType: 77 }),
+      middle,
+      ...generic,
+      [CKA.VALUE_LEN, 42],
+      ...clear,
+    );
+    expect(await value(last)).toEqual(expected('salt', 42));
+    await expect(key(extract)).rejects.toThrow('CKR_KEY_SIZE_RANGE');
+    expect(await create(...generic, [CKA.VALUE, await value(middle)])).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ['in the session', false],
+    ['on the token', true],
+  ])('CKM_HKDF_DATA makes an object of data, %s', async (_where, token) => {
+    const { base, derive, value, read } = await begin();
+    const mechanism = hkdf({}, CKM.HKDF_DATA);
+    const made = await derive(mechanism, base, [CKA.CLASS, CKO.DATA], [CKA.VALUE_LEN, 42], [CKA.TOKEN, token]);
+    expect(await value(made)).toEqual(expected('salt', 42));
+    expect(await read(made, CKA.CLASS, CKA.TOKEN)).toEqual([CKO.DATA, token]);
+    const digest = await derive(hkdf({ expand: false }, CKM.HKDF_DATA), base);
+    expect(await value(digest)).toHaveLength(32);
+  });
+
+  test('data is not derived as a key, nor without a length, nor against what its base prescribes', async () => {
+    const { create, base, derive } = await begin();
+    const mechanism = hkdf({}, CKM.HKDF_DATA);
+    const asKey = derive(mechanism, base, ...generic, [CKA.VALUE_LEN, 42]);
+    await expect(asKey).rejects.toThrow('CKR_TEMPLATE_INCONSISTENT');
+    const withValue = derive(mechanism, base, [CKA.VALUE_LEN, 3], [CKA.VALUE, Buffer.from('abc')]);
+    await expect(withValue).rejects.toThrow('CKR_TEMPLATE_INCONSISTENT');
+    await expect(derive(mechanism, base)).rejects.toThrow('CKR_TEMPLATE_INCOMPLETE');
+    await expect(derive(mechanism, base, [CKA.VALUE_LEN, 1 << 20])).rejects.toThrow('CKR_KEY_SIZE_RANGE');
+    const strict = await create(
+      ...generic,
+      [CKA.VALUE, secret],
+      [CKA.DERIVE, true],
+      [CKA.DERIVE_TEMPLATE, [{ type: CKA.SENSITIVE, value: true, length: 1 }]],
+    );
+    await expect(derive(mechanism, strict, [CKA.VALUE_LEN, 42])).rejects.toThrow('CKR_TEMPLATE_INCONSISTENT');
   });
 });
