@@ -16,6 +16,7 @@ import { createHealthApp } from './fronts/health.ts';
 import { serveConsole } from './fronts/shared/console-pages.ts';
 import { createTdeApp, type TdeFrontOptions } from './fronts/tde/app.ts';
 import { createXksFront, type XksFront } from './fronts/xks/app.ts';
+import type { TlsMaterial } from './listener/listener.ts';
 import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
@@ -28,6 +29,7 @@ import { createKey } from './operations/create-key.ts';
 import { createVault } from './operations/create-vault.ts';
 import { destroyMasterKey } from './operations/destroy-master-key.ts';
 import { createDirectory } from './operations/directory.ts';
+import { changeEndpointSettings } from './operations/endpoint-settings.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
 import type { Operations } from './operations/index.ts';
 import { authenticateAdmin, createToken, listTokens, revokeToken } from './operations/manage-tokens.ts';
@@ -90,12 +92,17 @@ export interface Service {
   /** Everything but the XKS proxy. */
   readonly app: Hono;
   readonly xks: XksFront;
-  readonly tls: { readonly certificate: string; readonly key: string; readonly certificatePath: string };
+  /** PEM file of the first certificate. */
+  readonly certificatePath: string;
   /** The value of the first administrator token, when this was the first start. */
   readonly adminToken: string | undefined;
   readonly requestId: () => string;
-  /** Reads the certificate and its key again. */
-  readTls(): { readonly certificate: string; readonly key: string };
+  /** Reads certificates and keys from their files, and the authorities of client certificates. */
+  readTls(): TlsMaterial;
+  /** Tells when endpoints want client certificates of other authorities than before. */
+  onClientAuthorities(tell: () => void): void;
+  /** From now on health is bad: whoever spreads requests sends them elsewhere. */
+  announceStop(): void;
   /** Writes what waits and gives everything back. */
   stop(): Promise<void>;
 }
@@ -134,6 +141,7 @@ export const createOperations = (ports: Ports): Operations => ({
     enable: changeEndpoint(ports, 'enabled'),
     disable: changeEndpoint(ports, 'disabled'),
     delete: changeEndpoint(ports, 'deleted'),
+    changeSettings: changeEndpointSettings(ports),
     addCredential: addEndpointCredential(ports),
     removeCredential: removeEndpointCredential(ports),
   },
@@ -266,7 +274,15 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       { store, ring, root, clock, log },
       { gatherMs: config.erasure.gatherMs, retryMs: 30_000 },
     );
-    const identity = { version, startedAt: clock.now(), publicUrl };
+    let stopping = false;
+    const identity = {
+      version,
+      startedAt: clock.now(),
+      asksClientCertificates: config.tls.clientCertificates,
+      stopping: () => stopping,
+      publicUrl,
+    };
+
     const ports: Ports = { store, core, root, ring, directory, clock, log, erasure, usage, identity };
     const { adminToken } = await setUp(ports)();
     await erasure.resume();
@@ -290,14 +306,20 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     app.route('/api', createApiFront({ operations, clock, log, version, ...connection }));
     app.route('/', serveConsole(pagesDirectory));
 
-    const certificatePath = config.tls?.certificate ?? join(config.dataDirectory, 'tls.crt');
-    const keyPath = config.tls?.key ?? join(config.dataDirectory, 'tls.key');
-    if (config.tls === undefined && !existsSync(certificatePath)) {
+    const certificatePath = config.tls.main?.certificate ?? join(config.dataDirectory, 'tls.crt');
+    const keyPath = config.tls.main?.key ?? join(config.dataDirectory, 'tls.key');
+    if (config.tls.main === undefined && !existsSync(certificatePath)) {
       const names = [...config.server.publicNames];
       writeFileSync(certificatePath, raw.createSelfSignedCertificate({ keyPath, names, days: 825 }), { mode: 0o644 });
       log.info('a self-signed certificate was made', { certificatePath, names });
     }
-    const readTls = () => ({ certificate: readPem(certificatePath), key: readPem(keyPath) });
+    const readTls = (): TlsMaterial => ({
+      pairs: [{ certificate: certificatePath, key: keyPath }, ...config.tls.additional].map((files) => ({
+        certificate: readPem(files.certificate),
+        key: readPem(files.key),
+      })),
+      clientAuthorities: config.tls.clientCertificates ? directory.clientAuthorities() : undefined,
+    });
 
     await store.write((tx) =>
       tx.audit.append({
@@ -319,10 +341,15 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       operations,
       app,
       xks,
-      tls: { ...readTls(), certificatePath },
+      certificatePath,
       adminToken,
       requestId,
       readTls,
+      onClientAuthorities: (tell) => directory.onClientAuthorities(tell),
+      announceStop: () => {
+        stopping = true;
+        directory.setHealthy(false);
+      },
       stop: async () => {
         await erasure.stop();
         await housekeeping.stop();

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { StartError } from './base/start-error.ts';
 
 const hostName = z.string().regex(/^[A-Za-z0-9.:-]{1,253}$/, 'a host name or an address');
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], 'an address or a network like 10.0.0.0/8');
 const seconds = (most: number) => z.int().min(1).max(most);
 
 const schema = z.strictObject({
@@ -21,12 +22,22 @@ const schema = z.strictObject({
         .string()
         .regex(/^https:\/\/[A-Za-z0-9.:[\]-]+$/, 'https://HOST or https://HOST:PORT without a path')
         .optional(),
+      drain_notice_seconds: z.int().min(0).max(600).default(0),
       drain_seconds: seconds(600).default(10),
+      trusted_proxies: z.array(network).max(100).default([]),
     })
     .prefault({}),
   data: z.strictObject({ directory: z.string().min(1).default('dke-data') }).prefault({}),
   tls: z
-    .strictObject({ certificate: z.string().min(1).optional(), key: z.string().min(1).optional() })
+    .strictObject({
+      certificate: z.string().min(1).optional(),
+      key: z.string().min(1).optional(),
+      additional: z
+        .array(z.strictObject({ certificate: z.string().min(1), key: z.string().min(1) }))
+        .max(50)
+        .default([]),
+      client_certificates: z.boolean().default(false),
+    })
     .refine((tls) => (tls.certificate === undefined) === (tls.key === undefined), 'certificate and key come together')
     .prefault({}),
   root: z.strictObject({ provider: z.enum(['file']).default('file'), path: z.string().min(1).optional() }).prefault({}),
@@ -59,6 +70,11 @@ const schema = z.strictObject({
 
 type Parsed = z.infer<typeof schema>;
 
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
 export interface Config {
   /** The file it came from; null for the embedded defaults. */
   readonly source: string | null;
@@ -67,11 +83,21 @@ export interface Config {
     readonly port: number;
     readonly publicNames: readonly string[];
     readonly publicUrl: string | undefined;
+    /** How long health is bad before the listener closes. */
+    readonly drainNoticeSeconds: number;
     readonly drainSeconds: number;
+    /** Addresses or networks whose connections begin with a PROXY protocol header. */
+    readonly trustedProxies: readonly string[];
   };
   readonly dataDirectory: string;
-  /** Undefined: a self-signed certificate, made at first start. */
-  readonly tls: { readonly certificate: string; readonly key: string } | undefined;
+  readonly tls: {
+    /** Undefined: a self-signed certificate, made at first start. */
+    readonly main: TlsFiles | undefined;
+    /** For callers that name one of their names. */
+    readonly additional: readonly TlsFiles[];
+    /** Callers are asked for a certificate, which endpoints may require. */
+    readonly clientCertificates: boolean;
+  };
   readonly root: { readonly provider: 'file'; readonly path: string };
   readonly erasure: { readonly gatherMs: number };
   readonly limits: {
@@ -95,13 +121,22 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
       port: parsed.server.port,
       publicNames: parsed.server.public_names,
       publicUrl: parsed.server.public_url,
+      drainNoticeSeconds: parsed.server.drain_notice_seconds,
       drainSeconds: parsed.server.drain_seconds,
+      trustedProxies: parsed.server.trusted_proxies,
     },
     dataDirectory,
-    tls:
-      certificate === undefined || key === undefined
-        ? undefined
-        : { certificate: resolve(folder, certificate), key: resolve(folder, key) },
+    tls: {
+      main:
+        certificate === undefined || key === undefined
+          ? undefined
+          : { certificate: resolve(folder, certificate), key: resolve(folder, key) },
+      additional: parsed.tls.additional.map((files) => ({
+        certificate: resolve(folder, files.certificate),
+        key: resolve(folder, files.key),
+      })),
+      clientCertificates: parsed.tls.client_certificates,
+    },
     root: {
       provider: parsed.root.provider,
       path: parsed.root.path === undefined ? resolve(dataDirectory, 'root.key') : resolve(folder, parsed.root.path),

@@ -1,13 +1,35 @@
 // `dke endpoint`: key store endpoints, their credentials and their request log.
 
+import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { takeMember } from '../base/secret-member.ts';
-import type { ProxyConfiguration } from '../fronts/contract/api/endpoints.ts';
+import type { AuthorizationRule, EndpointSettings, ProxyConfiguration } from '../fronts/contract/api/endpoints.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { action, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { CommandError } from './exit-codes.ts';
 import { confirm } from './output.ts';
 
 const routes = apiRoutes.endpoints;
+
+const readFile = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new CommandError('config', `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  }
+};
+
+/** The service checks what stands in them. */
+const readRules = (path: string): readonly AuthorizationRule[] => {
+  try {
+    return JSON.parse(readFile(path)) as readonly AuthorizationRule[];
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError('config', `${path} is not JSON`, {
+      hint: 'a list of rules: [{"name": "no lambda", "effect": "deny", "when": {"viaService": ["lambda.*"]}}]',
+    });
+  }
+};
 
 const addCredential = (endpoint: Command): void => {
   const noun = endpoint.command('credential').summary('SigV4 credentials');
@@ -56,6 +78,62 @@ const addCredential = (endpoint: Command): void => {
     );
 };
 
+interface SettingsOptions {
+  readonly operatorProbes?: boolean;
+  readonly rate?: string | false;
+  readonly burst?: string;
+  readonly clientCa?: string;
+  readonly clientName?: string;
+  readonly clientCertificate?: false;
+  readonly rules?: string | false;
+}
+
+/** What the options leave of the settings as they are, and what they put in. */
+const changedSettings = (before: EndpointSettings, options: SettingsOptions): EndpointSettings => {
+  const { operatorProbes = before.operatorProbes, rate, burst, clientCa, clientName, rules } = options;
+  const perSecond = rate === undefined || rate === false ? before.rate?.perSecond : Number(rate);
+  const newRate =
+    rate === false || perSecond === undefined
+      ? null
+      : { perSecond, burst: Number(burst ?? (rate === undefined ? before.rate?.burst : Math.ceil(perSecond))) };
+  const authorities = clientCa === undefined ? before.clientCertificate?.authorities : readFile(clientCa);
+  const commonName = clientName ?? before.clientCertificate?.commonName;
+  const clientCertificate =
+    options.clientCertificate === false || (authorities === undefined && commonName === undefined)
+      ? null
+      : { authorities: authorities ?? '', commonName: commonName ?? '' };
+  return {
+    operatorProbes,
+    rate: newRate,
+    clientCertificate,
+    rules: rules === undefined ? before.rules : rules === false ? [] : readRules(rules),
+  };
+};
+
+const addSettings = (endpoint: Command): void => {
+  endpoint
+    .command('set <endpoint>')
+    .description('Changes settings of an endpoint, and shows them. Those that no option names stay; they hold at once.')
+    .option('--rate <requests>', 'at most so many requests a second; more are answered 429')
+    .option('--no-rate', 'no such limit')
+    .option('--burst <requests>', 'so many at once after a pause; one second of the rate when absent')
+    .option('--client-ca <file>', 'mutual TLS: CA bundle (PEM) of the client certificates')
+    .option('--client-name <name>', 'mutual TLS: common name of the client certificate')
+    .option('--no-client-certificate', 'no mutual TLS')
+    .option('--rules <file>', 'secondary authorization: a JSON file with a list of rules')
+    .option('--no-rules', 'no rules: all that is signed is allowed')
+    .option('--operator-probes', 'answer health to probes without a signature')
+    .option('--no-operator-probes', 'want a signature of probes too')
+    .action(
+      action<SettingsOptions>(async ({ call, output, resolve }, options, name) => {
+        const path = { id: await resolve('endpoint', name) };
+        const { settings } = await call(routes.get, { path });
+        const body = changedSettings(settings, options);
+        output.record((await call(routes.changeSettings, { path, body })).settings);
+      }),
+    );
+};
+
 export const addEndpoint = (program: Command): void => {
   const noun = program.command('endpoint').summary('key store endpoints: what a cloud key service calls');
 
@@ -65,15 +143,23 @@ export const addEndpoint = (program: Command): void => {
     .requiredOption('--vault <vault>', 'id or name of the vault')
     .requiredOption('--key <key>', 'id or name of the key')
     .option('--prefix <prefix>', 'of its path below /xks/; made at random when absent')
-    .option('--operator-probes', 'answer health to probes without a signature')
+    .option('--operator-probes', 'answer health to probes without a signature (the default)')
+    .option('--no-operator-probes', 'want a signature of probes too')
     .action(
       action<{
         readonly vault: string;
         readonly key: string;
         readonly prefix?: string;
         readonly operatorProbes?: boolean;
-      }>(async ({ call, output, resolve }, { vault, key, ...options }, name) => {
-        const body = { name, vaultId: await resolve('vault', vault), keyId: await resolve('key', key), ...options };
+      }>(async ({ call, output, resolve }, { vault, key, operatorProbes, ...options }, name) => {
+        const settings = operatorProbes === undefined ? {} : { settings: { operatorProbes } };
+        const body = {
+          name,
+          vaultId: await resolve('vault', vault),
+          keyId: await resolve('key', key),
+          ...options,
+          ...settings,
+        };
         output.record(await call(routes.create, { body }));
       }),
     );
@@ -125,6 +211,7 @@ export const addEndpoint = (program: Command): void => {
         ['OPERATION', (row) => row.operation],
         ['STATUS', (row) => row.status],
         ['ERROR', (row) => row.errorName],
+        ['REASON', (row) => row.reason],
         ['MS', (row) => row.durationMs.toFixed(1)],
         ['PRINCIPAL', (row) => row.principal],
         ['KMS REQUEST', (row) => row.kmsRequestId],
@@ -132,5 +219,6 @@ export const addEndpoint = (program: Command): void => {
     }),
   );
 
+  addSettings(noun);
   addCredential(noun);
 };

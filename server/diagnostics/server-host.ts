@@ -37,7 +37,8 @@ const configOf = ({ config }: Context): Config => {
   return config;
 };
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
-const certificatePath = ({ tls, dataDirectory }: Config): string => tls?.certificate ?? join(dataDirectory, 'tls.crt');
+const certificatePath = ({ tls, dataDirectory }: Config): string =>
+  tls.main?.certificate ?? join(dataDirectory, 'tls.crt');
 
 const checkData = (context: Context): Finding => {
   const { dataDirectory } = configOf(context);
@@ -70,7 +71,7 @@ const checkCertificate = (context: Context): Finding => {
   const config = configOf(context);
   const path = certificatePath(config);
   if (!existsSync(path))
-    return config.tls === undefined ? ok('none yet: the first start makes one') : failed(`${path} is missing`);
+    return config.tls.main === undefined ? ok('none yet: the first start makes one') : failed(`${path} is missing`);
   const certificate = new X509Certificate(readFileSync(path));
   const days = Math.floor((Date.parse(certificate.validTo) - Date.now()) / day);
   const [name = 'localhost'] = config.server.publicNames;

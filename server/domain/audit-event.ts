@@ -70,6 +70,7 @@ export const auditKinds = {
   'endpoint.created': ['name', 'prefix', 'vaultId', 'keyId'],
   'endpoint.enabled': ['name'],
   'endpoint.disabled': ['name'],
+  'endpoint.settings-changed': ['name', 'operatorProbes', 'rate', 'clientCertificate', 'rules'],
   'endpoint.deleted': ['name', 'prefix'],
   'endpoint.credential-added': ['accessKeyId'],
   'endpoint.credential-removed': ['accessKeyId'],

@@ -1,5 +1,6 @@
 // Key store endpoints: what a cloud key service calls under /xks/<prefix>.
 
+import type { AuthorizationRule } from './authorization-rule.ts';
 import type { Integrity } from './vault.ts';
 
 export type EndpointState = 'enabled' | 'disabled' | 'deleted';
@@ -13,6 +14,23 @@ export interface EndpointCredential {
   readonly lastUsedAt: number | null;
 }
 
+export interface EndpointSettings {
+  /** Whether operators may ask for health without a signature. */
+  readonly operatorProbes: boolean;
+  /** What an endpoint takes at most: so many requests a second, and so many at once after a pause. Null: no limit. */
+  readonly rate: { readonly perSecond: number; readonly burst: number } | null;
+  /** Mutual TLS: who calls shows a certificate of one of these authorities (PEM) with this common name. Null: not asked for. */
+  readonly clientCertificate: { readonly authorities: string; readonly commonName: string } | null;
+  readonly rules: readonly AuthorizationRule[];
+}
+
+export const defaultSettings: EndpointSettings = {
+  operatorProbes: true,
+  rate: null,
+  clientCertificate: null,
+  rules: [],
+};
+
 export interface Endpoint {
   readonly id: string;
   readonly tenantId: string;
@@ -21,8 +39,7 @@ export interface Endpoint {
   readonly vaultId: string;
   readonly keyId: string;
   readonly state: EndpointState;
-  /** Whether operators may ask for health without a signature. */
-  readonly operatorProbes: boolean;
+  readonly settings: EndpointSettings;
   readonly createdAt: number;
   /** At most two: the old and the new one of a rotation. */
   readonly credentials: readonly EndpointCredential[];

@@ -17,7 +17,8 @@ export const checkHealth = ({
   directory,
   clock,
   log,
-}: Pick<Ports, 'store' | 'root' | 'ring' | 'directory' | 'clock' | 'log'>): Operations['health'] => {
+  identity,
+}: Pick<Ports, 'store' | 'root' | 'ring' | 'directory' | 'clock' | 'log' | 'identity'>): Operations['health'] => {
   let last: { readonly health: Health; readonly until: number } | undefined;
   let running: Promise<Health> | undefined;
 
@@ -40,8 +41,9 @@ export const checkHealth = ({
       await check('root-key', () => root.check()),
       await check('round-trip', () => ring.selfTest()),
     ];
-    const healthy = checks.every((one) => one.healthy);
-    const usable = checks.every((one) => one.healthy || one.name === 'store');
+    const staying = !identity.stopping();
+    const healthy = staying && checks.every((one) => one.healthy);
+    const usable = staying && checks.every((one) => one.healthy || one.name === 'store');
     directory.setHealthy(usable);
     const health: Health = { healthy, usable, at: clock.now(), checks };
     last = { health, until: clock.monotonic() + (healthy ? keepGoodMs : keepBadMs) };
@@ -49,7 +51,8 @@ export const checkHealth = ({
   };
 
   return () => {
-    if (last !== undefined && clock.monotonic() < last.until) return Promise.resolve(last.health);
+    if (last !== undefined && !identity.stopping() && clock.monotonic() < last.until)
+      return Promise.resolve(last.health);
     running ??= run().finally(() => {
       running = undefined;
     });

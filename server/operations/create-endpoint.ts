@@ -4,6 +4,7 @@ import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import { type Endpoint, prefixPattern } from '../domain/endpoint.ts';
 import type { Ports } from '../ports/ports.ts';
+import { checkEndpointSettings, withDefaults } from './endpoint-settings.ts';
 import { findKey, findVault } from './find.ts';
 import type { EndpointOperations } from './index.ts';
 import { checkName } from './names.ts';
@@ -14,9 +15,12 @@ export const createEndpoint =
     core,
     directory,
     clock,
-  }: Pick<Ports, 'store' | 'core' | 'directory' | 'clock'>): EndpointOperations['create'] =>
+    identity,
+  }: Pick<Ports, 'store' | 'core' | 'directory' | 'clock' | 'identity'>): EndpointOperations['create'] =>
   async (actor, input) => {
     checkName(input.name);
+    const settings = withDefaults(input.settings ?? {});
+    checkEndpointSettings(settings, identity);
     const random = Buffer.alloc(10);
     core.random(random);
     const prefix = input.prefix ?? random.toString('hex');
@@ -44,7 +48,7 @@ export const createEndpoint =
         vaultId: vault.id,
         keyId: key.id,
         state: 'enabled',
-        operatorProbes: input.operatorProbes ?? true,
+        settings,
         createdAt: now,
         credentials: [],
         integrity: 'ok',

@@ -6,6 +6,7 @@
 import { ServiceError } from '../base/errors.ts';
 import { idBytes } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
+import { denyingRule } from '../domain/authorization-rule.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
 import { largestPageSize } from '../domain/page.ts';
@@ -56,6 +57,7 @@ export const createDirectory = (
   const credentialUses = new Map<string, number>();
   const alarmed = new Set<string>();
   let dropped = 0;
+  let tellAuthorities: () => void = () => undefined;
   let healthy = true;
   /** Moves with every renewal: a load that saw it move starts again. */
   let generation = 0;
@@ -189,7 +191,8 @@ export const createDirectory = (
           prefix: endpoint.prefix,
           tenantId: endpoint.tenantId,
           enabled: endpoint.state === 'enabled',
-          operatorProbes: endpoint.operatorProbes,
+          settings: endpoint.settings,
+          denyingRule: (origin) => denyingRule(endpoint.settings.rules, origin),
           externalKeyId: endpoint.keyId,
           credentials,
         },
@@ -197,6 +200,8 @@ export const createDirectory = (
       endpoints.set(id, held);
       byPrefix.set(endpoint.prefix, held);
     }
+    const authoritiesOf = (held: HeldEndpoint | undefined) => held?.endpoint.settings.clientCertificate?.authorities;
+    if (authoritiesOf(before) !== authoritiesOf(endpoints.get(id))) tellAuthorities();
     const keyId = endpoint?.keyId ?? before?.endpoint.keyId;
     if (keyId !== undefined) await renewKey(keyId);
   };
@@ -368,6 +373,14 @@ export const createDirectory = (
       return taken;
     },
     requestLog: () => ({ queued: requests.length, dropped }),
+    clientAuthorities: () => [
+      ...new Set(
+        [...endpoints.values()].flatMap(({ endpoint: { settings } }) => settings.clientCertificate?.authorities ?? []),
+      ),
+    ],
+    onClientAuthorities: (tell) => {
+      tellAuthorities = tell;
+    },
     endpointById: (id) => endpoints.get(id)?.endpoint,
     vault: (id) => vaults.get(id),
     close: () => {

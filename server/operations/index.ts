@@ -9,7 +9,7 @@ import type { CipherParameters, Digest, MacParameters, OaepParameters, Signature
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
-import type { Endpoint, EndpointCredential } from '../domain/endpoint.ts';
+import type { Endpoint, EndpointCredential, EndpointSettings } from '../domain/endpoint.ts';
 import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
@@ -134,7 +134,8 @@ export interface EndpointOperations {
       readonly prefix?: string | undefined;
       readonly vaultId: string;
       readonly keyId: string;
-      readonly operatorProbes?: boolean | undefined;
+      /** Those that are absent have their defaults. */
+      readonly settings?: { readonly [S in keyof EndpointSettings]?: EndpointSettings[S] | undefined } | undefined;
     },
   ): Promise<Endpoint>;
   list(actor: Actor, query: PageRequest): Promise<Page<Endpoint>>;
@@ -142,6 +143,8 @@ export interface EndpointOperations {
   enable(actor: Actor, id: string): Promise<Endpoint>;
   disable(actor: Actor, id: string): Promise<Endpoint>;
   delete(actor: Actor, id: string): Promise<Endpoint>;
+  /** Replaces the settings as a whole. Rules or certificates that cannot hold: 'validation'. */
+  changeSettings(actor: Actor, id: string, settings: EndpointSettings): Promise<Endpoint>;
   /** At most two live: 'conflict'. */
   addCredential(actor: Actor, id: string): Promise<IssuedEndpointCredential>;
   removeCredential(actor: Actor, id: string, credentialId: string): Promise<Endpoint>;

@@ -49,6 +49,10 @@ export interface Directory extends XksDirectory {
   ): Promise<{ readonly value: T } | undefined>;
   vault(id: string): Vault | undefined;
   endpointById(id: string): Endpoint | undefined;
+  /** The CA bundles (PEM) of all endpoints that want a client certificate. */
+  clientAuthorities(): readonly string[];
+  /** Tells, from now on, when that has changed. */
+  onClientAuthorities(tell: () => void): void;
   setHealthy(healthy: boolean): void;
   /** Takes the queued request records, at most `limit`. */
   drainRequests(limit: number): readonly XksRequestRecord[];

@@ -1,6 +1,8 @@
 // What the XKS front asks of the service on its hot path: synchronous look-ups in an in-memory snapshot, no database.
 
 import type { KeyRef } from '../../addon/core.ts';
+import type { RequestOrigin } from '../domain/authorization-rule.ts';
+import type { EndpointSettings } from '../domain/endpoint.ts';
 
 export interface XksCredentialView {
   readonly id: string;
@@ -15,7 +17,9 @@ export interface XksEndpointView {
   readonly prefix: string;
   readonly tenantId: string;
   readonly enabled: boolean;
-  readonly operatorProbes: boolean;
+  readonly settings: EndpointSettings;
+  /** The name of the rule that denies a request of this origin; undefined when it is allowed. */
+  denyingRule(origin: RequestOrigin): string | undefined;
   /** The only external key id this endpoint answers for; case-sensitive. */
   readonly externalKeyId: string;
   readonly credentials: readonly XksCredentialView[];
@@ -48,6 +52,8 @@ export interface XksRequestRecord {
   readonly errorName: string | null;
   readonly durationMs: number;
   readonly phases: { readonly readMs: number; readonly authMs: number; readonly cryptoMs: number };
+  /** For whoever reads the log: why a signature was refused, which rule said no. The answer does not tell. */
+  readonly reason: string | null;
   readonly peer: string | null;
 }
 

@@ -197,7 +197,7 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .addColumn('vault_id', 'text', (c) => c.notNull().references('vaults.id'))
       .addColumn('key_id', 'text', (c) => c.notNull().references('keys.id'))
       .addColumn('state', 'text', (c) => c.notNull())
-      .addColumn('operator_probes', 'integer', (c) => c.notNull())
+      .addColumn('settings', 'text', (c) => c.notNull())
       .addColumn('created_at', long, (c) => c.notNull())
       .addColumn('row_mac', 'text', (c) => c.notNull())
       .execute();

@@ -5,7 +5,13 @@
 import type { Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import type { AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
-import type { Endpoint, EndpointCredential, EndpointState } from '../domain/endpoint.ts';
+import {
+  defaultSettings,
+  type Endpoint,
+  type EndpointCredential,
+  type EndpointSettings,
+  type EndpointState,
+} from '../domain/endpoint.ts';
 import type { Key, KeyAlgorithm, KeyUsage } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { ApplicationState, Instance, ObjectClass, TdeApplication, TdeGroup } from '../domain/tde.ts';
@@ -65,7 +71,7 @@ export const policyColumns = {
     'created_at',
     'destroyed_at',
   ],
-  endpoints: ['id', 'tenant_id', 'name', 'prefix', 'vault_id', 'key_id', 'state', 'operator_probes', 'created_at'],
+  endpoints: ['id', 'tenant_id', 'name', 'prefix', 'vault_id', 'key_id', 'state', 'settings', 'created_at'],
   endpoint_credentials: ['id', 'endpoint_id', 'access_key_id', 'created_at'],
   api_tokens: ['id', 'name', 'hash', 'created_at', 'expires_at', 'revoked_at'],
 } as const satisfies { readonly [T in keyof Schema]?: readonly (keyof Schema[T])[] };
@@ -308,6 +314,15 @@ export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: In
   integrity,
 });
 
+/** Settings in a tampered row may be no JSON at all; such a row is refused by its integrity, so the defaults do. */
+const parseSettings = (text: string): EndpointSettings => {
+  try {
+    return { ...defaultSettings, ...(JSON.parse(text) as EndpointSettings) };
+  } catch {
+    return defaultSettings;
+  }
+};
+
 export const endpointRow = (endpoint: Endpoint) => ({
   id: endpoint.id,
   tenant_id: endpoint.tenantId,
@@ -316,7 +331,7 @@ export const endpointRow = (endpoint: Endpoint) => ({
   vault_id: endpoint.vaultId,
   key_id: endpoint.keyId,
   state: endpoint.state,
-  operator_probes: flag(endpoint.operatorProbes),
+  settings: canonicalJson(endpoint.settings),
   created_at: endpoint.createdAt,
 });
 export const toEndpoint = (
@@ -331,7 +346,7 @@ export const toEndpoint = (
   vaultId: row.vault_id,
   keyId: row.key_id,
   state: row.state as EndpointState,
-  operatorProbes: row.operator_probes === 1,
+  settings: parseSettings(row.settings),
   createdAt: row.created_at,
   credentials,
   integrity,

@@ -117,7 +117,7 @@ export interface Schema {
     vault_id: string;
     key_id: string;
     state: string;
-    operator_probes: number;
+    settings: string;
     created_at: number;
     row_mac: string;
   };

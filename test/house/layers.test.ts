@@ -67,6 +67,8 @@ const layers: readonly Layer[] = [
   { name: 'diagnostics', path: /^server\/diagnostics\//, may: ['base', 'domain', 'ports', 'operations', 'config'] },
   // Another party, played by us: it meets the service over HTTPS only.
   { name: 'cloud', path: /^server\/cloud\//, may: ['base', 'addon'], packages: /^node:/ },
+  // Sockets, TLS and HTTP versions: it knows nothing of what is served.
+  { name: 'listener', path: /^server\/listener\//, may: ['base'], packages: /^node:/ },
   { name: 'config', path: /^server\/config\.ts$/, may: ['base'] },
   {
     name: 'compose',
@@ -84,8 +86,9 @@ const layers: readonly Layer[] = [
       'addon',
       ...fronts.map((name) => `fronts/${name}`),
     ],
+    types: ['listener'],
   },
-  { name: 'main', path: /^server\/main\.ts$/, may: ['base', 'compose', 'config', 'contract'] },
+  { name: 'main', path: /^server\/main\.ts$/, may: ['base', 'compose', 'config', 'contract', 'listener'] },
   {
     name: 'cli',
     path: /^server\/cli\//,

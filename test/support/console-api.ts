@@ -16,7 +16,7 @@ export interface ConsoleApi {
   /** One request; any status is an answer. */
   send(method: string, path: string, body?: object | string, headers?: Record<string, string>): Promise<ApiAnswer>;
   /** One request that must succeed. */
-  call<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<T>;
+  call<T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object): Promise<T>;
   audit(query: string): Promise<readonly AuditRecord[]>;
   masterKey(applicationId: string, label: string): Promise<MasterKey>;
 }

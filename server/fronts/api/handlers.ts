@@ -204,6 +204,8 @@ export const createHandlers = (operations: Operations): Handlers => {
       enable: async ({ actor, path }) => representEndpoint(await endpoints.enable(actor, path.id)),
       disable: async ({ actor, path }) => representEndpoint(await endpoints.disable(actor, path.id)),
       delete: async ({ actor, path }) => representEndpoint(await endpoints.delete(actor, path.id)),
+      changeSettings: async ({ actor, path, body }) =>
+        representEndpoint(await endpoints.changeSettings(actor, path.id, body)),
       addCredential: async ({ actor, path }) => {
         const { prefix } = await endpoints.get(actor, path.id);
         const { credential, secretAccessKey } = await endpoints.addCredential(actor, path.id);

@@ -167,7 +167,7 @@ export const representEndpoint = (endpoint: Endpoint): endpoints.Endpoint => ({
   vaultId: endpoint.vaultId,
   keyId: endpoint.keyId,
   state: endpoint.state,
-  operatorProbes: endpoint.operatorProbes,
+  settings: endpoint.settings,
   createdAt: moment(endpoint.createdAt),
   credentials: endpoint.credentials.map(representCredential),
   integrity: endpoint.integrity,
@@ -190,6 +190,7 @@ export const representRequest = (
   errorName: entry.errorName,
   durationMs: entry.durationMs,
   phases: { readMs: entry.phases.readMs, authMs: entry.phases.authMs, cryptoMs: entry.phases.cryptoMs },
+  reason: entry.reason,
   peer: entry.peer,
 });
 

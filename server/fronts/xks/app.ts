@@ -1,19 +1,23 @@
 // The XKS proxy on Node's own request and response: raw bytes, raw headers and raw path are what SigV4 signs, and Web objects
 // would cost half the throughput (docs/decisions).
 //
-// Order of the checks: path, method, prefix, size, signature, body, key, cryptography. Every refusal is JSON with an errorName.
+// Order of the checks: path, method, prefix, load, client certificate, size, signature, rate, body, key, rules, cryptography.
+// Every refusal is JSON with an errorName.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksDirectory, XksEndpointView } from '../../ports/xks-directory.ts';
 import { readBody } from './body.ts';
 import { jsonAnswer, type ParsedBody, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import { createClientCertificateCheck } from './client-certificate.ts';
 import { decrypt } from './decrypt.ts';
 import { encrypt } from './encrypt.ts';
 import { XksRefusal } from './errors.ts';
 import { getHealthStatus, probeAnswer } from './health.ts';
 import { getKeyMetadata } from './metadata.ts';
 import { isXksPath, parseXksPath, type XksPath, type XksPathOperation } from './path.ts';
+import { createQueueClock, createRates } from './rate.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { createSigV4 } from './sigv4.ts';
 
@@ -24,6 +28,8 @@ export interface XksFrontOptions {
   readonly clock: () => number;
   readonly requestId: () => string;
   readonly product: XksContext['product'];
+  /** Milliseconds that a request may have waited before it is refused rather than answered too late. */
+  readonly shedAfterMs?: number;
   /** Told of faults that are ours; the answer says InternalException and no more. */
   readonly onError?: (error: unknown, requestId: string) => void;
 }
@@ -46,6 +52,7 @@ interface Trace {
   endpoint: XksEndpointView | null;
   credentialId: string | null;
   parsed: ParsedBody | null;
+  reason: string | null;
   readDone: number;
   authDone: number;
 }
@@ -71,6 +78,10 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
   const context: XksContext = { core, directory, product: options.product };
   const outbox = createOutbox();
   const sigv4 = createSigV4(core, createSigningKeys(core));
+  const checkClientCertificate = createClientCertificateCheck();
+  const rates = createRates(() => performance.now());
+  const waited = createQueueClock();
+  const { shedAfterMs = 100 } = options;
 
   const authenticate = (incoming: IncomingMessage, body: Buffer, trace: Trace, endpoint: XksEndpointView): void => {
     const request = {
@@ -81,8 +92,12 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     };
     const verification = sigv4.verify(request, endpoint.credentials, clock());
     if (!verification.ok)
-      throw new XksRefusal('AuthenticationFailedException', 'the request is not signed as it should be');
+      throw new XksRefusal('AuthenticationFailedException', 'the request is not signed as it should be', {
+        reason: verification.reason,
+      });
     trace.credentialId = verification.credential.id;
+    // Only what is signed counts: a stranger does not use up an endpoint's rate.
+    if (!rates.admit(endpoint)) throw new XksRefusal('ThrottlingException', 'more requests than the endpoint takes');
   };
 
   /** What can be told before the body is there: throws the refusal. */
@@ -90,18 +105,32 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const path = parseXksPath(incoming.url ?? '');
     if (path === null) throw new XksRefusal('InvalidUriPathException', 'no such path');
     trace.path = path;
-    if (incoming.method !== 'POST') throw new XksRefusal('InvalidUriPathException', 'this path takes POST', 405);
+    if (incoming.method !== 'POST')
+      throw new XksRefusal('InvalidUriPathException', 'this path takes POST', { status: 405 });
     const endpoint = directory.endpoint(path.prefix);
     if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'no such path');
     trace.endpoint = endpoint;
+    if (waited() > shedAfterMs) throw new XksRefusal('ThrottlingException', 'the service is busy');
+    const { clientCertificate } = endpoint.settings;
+    if (clientCertificate === null) return;
+    const reason = checkClientCertificate(incoming.socket as TLSSocket, clientCertificate);
+    if (reason !== undefined)
+      throw new XksRefusal('AuthenticationFailedException', 'the client certificate is missing or not accepted', {
+        reason,
+        closes: true,
+      });
   };
 
   const answer = (incoming: IncomingMessage, trace: Trace, body: Buffer | null): XksAnswer => {
     const { path, endpoint } = trace;
     if (path === null || endpoint === null) throw new Error('a body was read without an endpoint');
-    if (body === null) throw new XksRefusal('ValidationException', 'the body is longer than 64 KiB', 413);
+    if (body === null) throw new XksRefusal('ValidationException', 'the body is longer than 64 KiB', { status: 413 });
     try {
-      if (path.operation === 'health' && endpoint.operatorProbes && incoming.headers.authorization === undefined) {
+      if (
+        path.operation === 'health' &&
+        endpoint.settings.operatorProbes &&
+        incoming.headers.authorization === undefined
+      ) {
         trace.parsed = parseXksBody(core, 'health', body);
         return probeAnswer(context);
       }
@@ -143,6 +172,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       errorName,
       durationMs: now - started,
       phases: { readMs: readDone - started, authMs: authDone - readDone, cryptoMs: now - authDone },
+      reason: trace.reason,
       peer,
     });
   };
@@ -156,7 +186,16 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
   const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const started = performance.now();
     const requestId = options.requestId();
-    const trace: Trace = { path: null, endpoint: null, credentialId: null, parsed: null, readDone: 0, authDone: 0 };
+    const trace: Trace = {
+      path: null,
+      endpoint: null,
+      credentialId: null,
+      parsed: null,
+      reason: null,
+      readDone: 0,
+      authDone: 0,
+    };
+    let closes = false;
     // Asked now: a connection that is gone has no peer any more.
     const peer = incoming.socket.remoteAddress ?? null;
 
@@ -171,7 +210,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       ];
       if (status === 405) headers.push('Allow', 'POST');
       // What was not read of a request cannot be told from the next one.
-      if (!incoming.complete && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
+      if ((closes || !incoming.complete) && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
       outbox(() => {
         outgoing.writeHead(status, headers as string[]);
         // Head and body leave in one piece when the body is text; a plaintext never becomes text.
@@ -181,7 +220,9 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       });
     };
     const refuse = (error: unknown): void => {
-      const { status, errorName, message } = refusalOf(error, requestId);
+      const { status, errorName, message, reason, closes: ends } = refusalOf(error, requestId);
+      trace.reason = reason;
+      closes = ends;
       finish(status, errorName, jsonAnswer({ errorName, errorMessage: message }));
     };
 

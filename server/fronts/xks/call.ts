@@ -39,20 +39,28 @@ export const requireMetadata = (parsed: ParsedBody): XksRequestMetadata => {
   return parsed.requestMetadata;
 };
 
-/** The key behind the endpoint, for any operation. */
-export const findKey = (context: XksContext, call: XksCall): XksKeyView => {
-  if (!call.endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
-  const key = context.directory.key(call.endpoint, call.externalKeyId ?? '');
-  if (key === undefined) throw new XksRefusal('KeyNotFoundException', 'no such key');
-  return key;
-};
-
-/** The key, if it may do this now. */
-export const findUsableKey = (context: XksContext, call: XksCall, usage: 'encrypt' | 'decrypt'): XksKeyView => {
-  const key = findKey(context, call);
+const checkUsable = (key: XksKeyView, usage: 'encrypt' | 'decrypt'): void => {
   if (!key.enabled) throw new XksRefusal('InvalidStateException', 'the key is disabled');
   if (key.algorithm !== 'aes' || key.bits !== 256)
     throw new XksRefusal('InvalidKeyUsageException', 'the key is not AES-256');
   if (!key.usages.includes(usage)) throw new XksRefusal('InvalidKeyUsageException', `the key does not allow ${usage}`);
+};
+
+const checkRules = ({ endpoint, parsed }: XksCall): void => {
+  if (endpoint.settings.rules.length === 0) return;
+  const rule = endpoint.denyingRule(requireMetadata(parsed));
+  if (rule !== undefined)
+    throw new XksRefusal('AccessDeniedException', 'a rule of the key store endpoint denies this request', {
+      reason: `denied by the rule ${rule}`,
+    });
+};
+
+/** The key behind the endpoint, if this may be done with it now; `usage` null asks for its metadata alone. */
+export const findKey = (context: XksContext, call: XksCall, usage: 'encrypt' | 'decrypt' | null): XksKeyView => {
+  if (!call.endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
+  const key = context.directory.key(call.endpoint, call.externalKeyId ?? '');
+  if (key === undefined) throw new XksRefusal('KeyNotFoundException', 'no such key');
+  if (usage !== null) checkUsable(key, usage);
+  checkRules(call);
   return key;
 };

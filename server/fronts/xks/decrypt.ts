@@ -1,13 +1,13 @@
 // Decrypt. The key version stands in the ciphertext's metadata, so what an older version sealed still opens.
 
-import { findUsableKey, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import { findKey, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { XksRefusal } from './errors.ts';
 
 const undecipherable = (): XksRefusal =>
   new XksRefusal('InvalidCiphertextException', 'the ciphertext does not decrypt');
 
 export const decrypt = (context: XksContext, call: XksCall): XksAnswer => {
-  const key = findUsableKey(context, call, 'decrypt');
+  const key = findKey(context, call, 'decrypt');
   const version = key.versions.get(call.parsed.keyVersion);
   if (version === undefined) throw undecipherable();
   try {

@@ -47,10 +47,20 @@ export class XksRefusal extends Error {
   override readonly name = 'XksRefusal';
   readonly errorName: XksErrorName;
   readonly status: number;
+  /** For the log alone. */
+  readonly reason: string | null;
+  /** The connection is of no more use: its certificate does not change. */
+  readonly closes: boolean;
 
-  constructor(errorName: XksErrorName, message: string, status: number = xksErrors[errorName]) {
+  constructor(
+    errorName: XksErrorName,
+    message: string,
+    options: { readonly status?: number; readonly reason?: string; readonly closes?: boolean } = {},
+  ) {
     super(message);
     this.errorName = errorName;
-    this.status = status;
+    this.status = options.status ?? xksErrors[errorName];
+    this.reason = options.reason ?? null;
+    this.closes = options.closes ?? false;
   }
 }

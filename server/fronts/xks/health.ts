@@ -14,7 +14,7 @@ const requireHealthy = (context: XksContext): void => {
 };
 
 export const getHealthStatus = (context: XksContext, call: XksCall): XksAnswer => {
-  if (!(call.parsed.empty && call.endpoint.operatorProbes)) requireMetadata(call.parsed);
+  if (!(call.parsed.empty && call.endpoint.settings.operatorProbes)) requireMetadata(call.parsed);
   if (!call.endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
   requireHealthy(context);
   const { vendor, name, version, node } = context.product;

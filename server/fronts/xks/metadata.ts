@@ -5,7 +5,7 @@ import { findKey, jsonAnswer, type XksAnswer, type XksCall, type XksContext } fr
 const maxUsages = 10;
 
 export const getKeyMetadata = (context: XksContext, call: XksCall): XksAnswer => {
-  const key = findKey(context, call);
+  const key = findKey(context, call, null);
   return jsonAnswer({
     keySpec: key.algorithm === 'aes' ? `AES_${key.bits}` : `${key.algorithm.toUpperCase()}_${key.bits}`,
     keyUsage: key.usages.slice(0, maxUsages).map((usage) => usage.toUpperCase()),

@@ -34,7 +34,7 @@ describe('the documented file', () => {
   test('names every field, commented or not, and each is accepted', () => {
     const uncommented = documented.replaceAll(/^# ([a-z_]+ = )/gm, '$1');
     const config = parseConfig(uncommented, 'docs', '/srv');
-    expect(config.tls).toEqual({ certificate: '/etc/dke/tls.crt', key: '/etc/dke/tls.key' });
+    expect(config.tls.main).toEqual({ certificate: '/etc/dke/tls.crt', key: '/etc/dke/tls.key' });
     expect(config.root.path).toBe('/srv/dke-data/root.key');
     expect(config.memory.lockedBytes).toBeGreaterThan(0);
     expect(config.server.publicUrl).toBe('https://keys.example.com');

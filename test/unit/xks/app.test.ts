@@ -21,6 +21,7 @@ const metadata = {
   awsPrincipalArn: 'arn:aws:iam::1:user/ann',
   kmsKeyArn: 'arn:aws:kms:eu-west-1:1:key/1',
 };
+const settings = { operatorProbes: true, rate: null, clientCertificate: null, rules: [] };
 const plaintext = Buffer.from('a data key of thirty-two bytes!!').toString('base64');
 
 let server: Server;
@@ -71,7 +72,8 @@ beforeEach(() => {
     prefix: 'acme',
     tenantId: 't',
     enabled: true,
-    operatorProbes: true,
+    settings,
+    denyingRule: () => undefined,
     externalKeyId: 'Key-1',
     credentials: [{ id: 'credential-1', accessKeyId, secret: secretKey(secretAccessKey) }],
   });
@@ -151,7 +153,10 @@ describe('GetHealthStatus', () => {
     expect(answer).toMatchObject({ status: 401, body: { errorName: 'AuthenticationFailedException' } });
   });
   test('with probes off, signature and requestMetadata are required', async () => {
-    directory.endpoints.set('acme', { ...directory.endpoints.get('acme'), operatorProbes: false } as never);
+    directory.endpoints.set('acme', {
+      ...directory.endpoints.get('acme'),
+      settings: { ...settings, operatorProbes: false },
+    } as never);
     expect(await send('POST', `${base}/health`, {}, '{}')).toMatchObject({ status: 401 });
     expect(await post(`${base}/health`, {})).toMatchObject({ status: 400, body: { errorName: 'ValidationException' } });
   });

@@ -41,6 +41,7 @@ const kinds = {
   'endpoint.created': 0,
   'endpoint.enabled': 0,
   'endpoint.disabled': 0,
+  'endpoint.settings-changed': 0,
   'endpoint.deleted': 0,
   'endpoint.credential-added': 0,
   'endpoint.credential-removed': 0,

@@ -1,6 +1,7 @@
 // Key store endpoints: what a cloud key service calls under /xks/<prefix>, their SigV4 credentials and the request log.
 
 import { z } from '@hono/zod-openapi';
+import type { RuleSubject } from '../../../domain/authorization-rule.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
 import { displayName, identifier, integrity, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
@@ -15,6 +16,73 @@ export const endpointCredentialSchema = z
   .openapi('EndpointCredential');
 export type EndpointCredential = z.output<typeof endpointCredentialSchema>;
 
+const mostRules = 100;
+const mostPatterns = 100;
+const longestPattern = 2048;
+
+const patterns = z
+  .array(
+    z
+      .string()
+      .min(1, 'must not be empty')
+      .max(longestPattern, `must be at most ${longestPattern} characters`)
+      .regex(/^[\x20-\x7e]+$/, 'must be printable ASCII'),
+  )
+  .min(1, 'must have a pattern')
+  .max(mostPatterns, `must be at most ${mostPatterns} patterns`)
+  .readonly();
+
+export const authorizationRuleSchema = z
+  .strictObject({
+    name: displayName,
+    effect: z.enum(['allow', 'deny']),
+    when: z
+      .strictObject({
+        principal: patterns.optional().openapi({ description: 'awsPrincipalArn' }),
+        account: patterns.optional().openapi({ description: 'the account in awsPrincipalArn' }),
+        key: patterns.optional().openapi({ description: 'kmsKeyArn' }),
+        region: patterns.optional().openapi({ description: 'the region in kmsKeyArn' }),
+        operation: patterns.optional().openapi({ description: 'kmsOperation' }),
+        vpc: patterns.optional().openapi({ description: 'awsSourceVpc' }),
+        vpcEndpoint: patterns.optional().openapi({ description: 'awsSourceVpce' }),
+        viaService: patterns.optional().openapi({ description: 'kmsViaService' }),
+      } satisfies Record<RuleSubject, z.ZodType>)
+      .readonly(),
+  })
+  .openapi('AuthorizationRule', {
+    description:
+      'Fits when each subject named fits one of its patterns (`*`: any characters, `?`: one). The first rule that fits ' +
+      'decides; what none fits is allowed.',
+  });
+export type AuthorizationRule = z.output<typeof authorizationRuleSchema>;
+
+export const endpointSettingsSchema = z
+  .strictObject({
+    operatorProbes: z.boolean().openapi({ description: 'Health may be asked without a signature.' }),
+    rate: z
+      .strictObject({ perSecond: z.int().min(1).max(1_000_000), burst: z.int().min(1).max(1_000_000) })
+      .readonly()
+      .nullable()
+      .openapi({ description: 'What is above it is answered 429. Null: no limit.' }),
+    clientCertificate: z
+      .strictObject({
+        authorities: z.string().max(65_536).openapi({
+          description:
+            'CA bundle, PEM: the authority that issues the client certificates, and those above it up to the root.',
+        }),
+        commonName: z
+          .string()
+          .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable characters without blanks')
+          .openapi({ example: 'cks.kms.eu-central-1.amazonaws.com' }),
+      })
+      .readonly()
+      .nullable()
+      .openapi({ description: 'Mutual TLS. Null: no certificate is asked for.' }),
+    rules: z.array(authorizationRuleSchema).max(mostRules, `must be at most ${mostRules} rules`).readonly(),
+  })
+  .openapi('EndpointSettings');
+export type EndpointSettings = z.output<typeof endpointSettingsSchema>;
+
 export const endpointSchema = z
   .strictObject({
     id: identifier,
@@ -25,7 +93,7 @@ export const endpointSchema = z
     vaultId: identifier,
     keyId: identifier.openapi({ description: 'The external key id (XksKeyId).' }),
     state: z.enum(['enabled', 'disabled', 'deleted'] satisfies EndpointState[]),
-    operatorProbes: z.boolean().openapi({ description: 'Health may be asked without a signature.' }),
+    settings: endpointSettingsSchema,
     createdAt: moment,
     credentials: z.array(endpointCredentialSchema).readonly(),
     integrity,
@@ -58,6 +126,7 @@ export const endpointRequestSchema = z
     errorName: z.string().nullable(),
     durationMs: z.number(),
     phases: z.strictObject({ readMs: z.number(), authMs: z.number(), cryptoMs: z.number() }),
+    reason: z.string().nullable().openapi({ description: 'Why it was refused, when the answer does not tell.' }),
     peer: z.string().nullable(),
   })
   .openapi('EndpointRequest');
@@ -73,7 +142,7 @@ const newEndpoint = z
       .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 _ - and begin with a letter or digit')
       .optional()
       .openapi({ description: 'Made at random when absent.' }),
-    operatorProbes: z.boolean().optional(),
+    settings: endpointSettingsSchema.partial().optional().openapi({ description: 'Absent members have defaults.' }),
   })
   .openapi('NewEndpoint');
 
@@ -105,6 +174,15 @@ export const endpointRoutes = {
     method: 'post',
     path: '/api/endpoints/{id}/disable',
     summary: 'Disable a key store endpoint',
+    answer: endpointSchema,
+    changes: 'get',
+  },
+  changeSettings: {
+    method: 'put',
+    path: '/api/endpoints/{id}/settings',
+    summary: 'Replace the settings of a key store endpoint',
+    description: 'All of them; they hold from the next request on.',
+    body: endpointSettingsSchema,
     answer: endpointSchema,
     changes: 'get',
   },

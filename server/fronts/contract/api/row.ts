@@ -4,7 +4,7 @@
 import { z } from '@hono/zod-openapi';
 
 export interface RouteRow {
-  readonly method: 'get' | 'post' | 'delete';
+  readonly method: 'get' | 'post' | 'put' | 'delete';
   /** Parameters in braces; each is a segment of text, compared byte for byte. */
   readonly path: `/api/${string}`;
   readonly summary: string;

@@ -38,6 +38,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'endpoint.created': 'Endpoint created',
   'endpoint.enabled': 'Endpoint enabled',
   'endpoint.disabled': 'Endpoint disabled',
+  'endpoint.settings-changed': 'Endpoint settings changed',
   'endpoint.deleted': 'Endpoint deleted',
   'endpoint.credential-added': 'Endpoint credential added',
   'endpoint.credential-removed': 'Endpoint credential removed',

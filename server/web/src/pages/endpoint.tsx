@@ -335,7 +335,7 @@ export const EndpointPage = () => {
                     {nameVault(vaults, value.vaultId)}
                   </Link>,
                 ],
-                ['Unsigned health probes', value.operatorProbes ? 'Allowed for operators' : 'Refused'],
+                ['Unsigned health probes', value.settings.operatorProbes ? 'Allowed for operators' : 'Refused'],
                 ['Created', <Time key="created" value={value.createdAt} />],
                 [
                   'History',

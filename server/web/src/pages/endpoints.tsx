@@ -47,7 +47,7 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
       call={{
         method: 'POST',
         path: endpointsPath,
-        body: { name, ...(prefix === '' ? {} : { prefix }), vaultId, keyId, operatorProbes },
+        body: { name, ...(prefix === '' ? {} : { prefix }), vaultId, keyId, settings: { operatorProbes } },
       }}
       creates
       submitLabel="Create endpoint"

@@ -1,0 +1,96 @@
+// Secondary authorization of a key store endpoint: rules over what a signed request says of its own origin (requestMetadata of
+// the external key store proxy protocol). Rules are tried in order, the first that fits decides, and what none fits is allowed.
+
+/** What a rule can look at. */
+export const ruleSubjects = [
+  /** awsPrincipalArn. */
+  'principal',
+  /** The account in awsPrincipalArn. */
+  'account',
+  /** kmsKeyArn. */
+  'key',
+  /** The region in kmsKeyArn. */
+  'region',
+  /** kmsOperation. */
+  'operation',
+  /** awsSourceVpc. */
+  'vpc',
+  /** awsSourceVpce. */
+  'vpcEndpoint',
+  /** kmsViaService. */
+  'viaService',
+] as const;
+export type RuleSubject = (typeof ruleSubjects)[number];
+
+export interface AuthorizationRule {
+  /** Unique within the endpoint; shown in the request log. */
+  readonly name: string;
+  readonly effect: 'allow' | 'deny';
+  /**
+   * Each subject that stands here must fit one of its patterns: `*` stands for any characters, `?` for one. A subject that the
+   * request does not tell fits no pattern. Without any subject the rule fits every request.
+   */
+  readonly when: { readonly [S in RuleSubject]?: readonly string[] | undefined };
+}
+
+/** The members of requestMetadata that rules look at. */
+export interface RequestOrigin {
+  readonly kmsOperation: string;
+  readonly awsPrincipalArn: string | undefined;
+  readonly kmsKeyArn: string | undefined;
+  readonly awsSourceVpc: string | undefined;
+  readonly awsSourceVpce: string | undefined;
+  readonly kmsViaService: string | undefined;
+}
+
+/** Whether the text fits the pattern. It goes back to the last star only: at worst the product of both lengths in steps. */
+export const fitsPattern = (pattern: string, text: string): boolean => {
+  let at = 0;
+  let place = 0;
+  let star = -1;
+  let starPlace = 0;
+  while (place < text.length) {
+    if (at < pattern.length && (pattern[at] === '?' || pattern[at] === text[place]) && pattern[at] !== '*') {
+      at += 1;
+      place += 1;
+    } else if (pattern[at] === '*') {
+      star = at;
+      starPlace = place;
+      at += 1;
+    } else if (star >= 0) {
+      at = star + 1;
+      starPlace += 1;
+      place = starPlace;
+    } else return false;
+  }
+  while (pattern[at] === '*') at += 1;
+  return at === pattern.length;
+};
+
+/** A field of an ARN (arn:partition:service:region:account:resource), or undefined when there is none. */
+const arnField = (arn: string | undefined, field: 3 | 4): string | undefined => arn?.split(':', 6)[field] || undefined;
+
+const tell: { readonly [S in RuleSubject]: (origin: RequestOrigin) => string | undefined } = {
+  principal: (origin) => origin.awsPrincipalArn,
+  account: (origin) => arnField(origin.awsPrincipalArn, 4),
+  key: (origin) => origin.kmsKeyArn,
+  region: (origin) => arnField(origin.kmsKeyArn, 3),
+  operation: (origin) => origin.kmsOperation,
+  vpc: (origin) => origin.awsSourceVpc,
+  vpcEndpoint: (origin) => origin.awsSourceVpce,
+  viaService: (origin) => origin.kmsViaService,
+};
+
+const fits = ({ when }: AuthorizationRule, origin: RequestOrigin): boolean =>
+  ruleSubjects.every((subject) => {
+    const patterns = when[subject];
+    if (patterns === undefined) return true;
+    const text = tell[subject](origin);
+    return text !== undefined && patterns.some((pattern) => fitsPattern(pattern, text));
+  });
+
+/** The name of the rule that denies the request; undefined when it is allowed. */
+export const denyingRule = (rules: readonly AuthorizationRule[], origin: RequestOrigin): string | undefined => {
+  const first = rules.find((rule) => fits(rule, origin));
+  return first?.effect === 'deny' ? first.name : undefined;
+};

@@ -1,0 +1,55 @@
+// What protects the proxy from more than it can or may do: a token bucket for each endpoint, and shedding before queueing eats
+// up the 250 ms after which the cloud key service gives up. Both answer 429.
+
+import type { XksEndpointView } from '../../ports/xks-directory.ts';
+
+interface Bucket {
+  tokens: number;
+  at: number;
+}
+
+export interface Rates {
+  /** Takes one request out of the endpoint's bucket; false when it is empty. */
+  admit(endpoint: XksEndpointView): boolean;
+}
+
+/** `now`: milliseconds of a clock that never goes back. */
+export const createRates = (now: () => number): Rates => {
+  // One entry an endpoint that has a rate; an endpoint that is gone is asked for no more.
+  const buckets = new Map<string, Bucket>();
+  return {
+    admit: ({ id, settings: { rate } }) => {
+      if (rate === null) {
+        buckets.delete(id);
+        return true;
+      }
+      const time = now();
+      const bucket = buckets.get(id) ?? { tokens: rate.burst, at: time };
+      bucket.tokens = Math.min(rate.burst, bucket.tokens + ((time - bucket.at) * rate.perSecond) / 1000);
+      bucket.at = time;
+      buckets.set(id, bucket);
+      if (bucket.tokens < 1) return false;
+      bucket.tokens -= 1;
+      return true;
+    },
+  };
+};
+
+/**
+ * How long, at least, what this turn of the event loop works on has waited: since the turn began. `afterTurn` runs what it is
+ * given when the turn is over.
+ */
+export const createQueueClock = (
+  now: () => number = () => performance.now(),
+  afterTurn: (done: () => void) => void = setImmediate,
+): (() => number) => {
+  let begun: number | undefined;
+  return () => {
+    if (begun !== undefined) return now() - begun;
+    begun = now();
+    afterTurn(() => {
+      begun = undefined;
+    });
+    return 0;
+  };
+};

@@ -1,0 +1,260 @@
+// The one HTTPS listener: TLS 1.2 and 1.3, HTTP/1.1 and HTTP/2, several certificates by name, client certificates, and the PROXY
+// protocol from balancers that are trusted with it. It hands out Node's own requests and responses and knows nothing of what is
+// served.
+
+import { constants, X509Certificate } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createHttp2, type Http2Session, constants as http2Constants } from 'node:http2';
+import { createServer, type Server } from 'node:https';
+import { type AddressInfo, BlockList, isIPv4, isIPv6, type Socket } from 'node:net';
+import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
+import { StartError } from '../base/start-error.ts';
+import { readProxyHeader } from './proxy-protocol.ts';
+import { answerParserError, objectionTo, refuse } from './refusals.ts';
+
+/** What the proxy's specification asks of TLS: 1.2 and 1.3, AEAD suites only. */
+const ciphers = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+].join(':');
+
+const maxHeaderBytes = 8 * 1024;
+const headersTimeoutMs = 5_000;
+const requestTimeoutMs = 10_000;
+/** Above the 350 s after which common load balancers drop a silent connection: they close first, never we under them. */
+const keepAliveTimeoutMs = 360_000;
+const mostStreams = 128;
+
+/** PEM texts. The first pair answers those who name no name, or one that no certificate has. */
+export interface TlsMaterial {
+  readonly pairs: readonly { readonly certificate: string; readonly key: string }[];
+  /** CA bundles for client certificates; undefined: callers are not asked for one. */
+  readonly clientAuthorities: readonly string[] | undefined;
+}
+
+export interface ListenerOptions {
+  readonly tls: TlsMaterial;
+  readonly maxConnections: number;
+  /** Addresses or networks (`10.0.0.0/8`) whose connections begin with a PROXY protocol header; all others must have none. */
+  readonly trustedProxies: readonly string[];
+  readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+}
+
+export interface Listener {
+  /** Answers the port. Throws StartError 'listen'. */
+  listen(host: string, port: number): Promise<number>;
+  /** New handshakes use this; running connections keep what they have. Throws when it cannot be used; the old stays then. */
+  setTls(tls: TlsMaterial): void;
+  /** Takes no new connection, lets running requests end, and cuts off what is left after `drainMs`. */
+  close(drainMs: number): Promise<void>;
+}
+
+/** The names that a certificate is for, in lower case. */
+const namesOf = (certificate: string): readonly string[] =>
+  (new X509Certificate(certificate).subjectAltName ?? '')
+    .split(', ')
+    .flatMap((part) => (part.startsWith('DNS:') ? [part.slice('DNS:'.length).toLowerCase()] : []));
+
+const contextOptions = (
+  { certificate, key }: TlsMaterial['pairs'][number],
+  { clientAuthorities }: TlsMaterial,
+): SecureContextOptions => ({
+  cert: certificate,
+  key,
+  minVersion: 'TLSv1.2',
+  maxVersion: 'TLSv1.3',
+  ciphers,
+  honorCipherOrder: true,
+  // A resumed session brings no chain along, so that an endpoint's authorities could not be looked for in it.
+  ...(clientAuthorities === undefined
+    ? {}
+    : {
+        ca: [...clientAuthorities],
+        secureOptions: constants.SSL_OP_NO_TICKET,
+      }),
+});
+
+/** The contexts of the pairs after the first, by name. */
+const contextsOf = (tls: TlsMaterial): ReadonlyMap<string, SecureContext> =>
+  new Map(
+    tls.pairs.flatMap((pair) => {
+      const context = createSecureContext(contextOptions(pair, tls));
+      return namesOf(pair.certificate).map((name): [string, SecureContext] => [name, context]);
+    }),
+  );
+
+const readNetworks = (networks: readonly string[]): BlockList => {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', length] = network.split('/');
+    const family = isIPv4(address) ? 'ipv4' : 'ipv6';
+    list.addSubnet(address, length === undefined ? (family === 'ipv4' ? 32 : 128) : Number(length), family);
+  }
+  return list;
+};
+
+const isWithin = (list: BlockList, address: string | undefined): boolean => {
+  if (address === undefined) return false;
+  // A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d.
+  const plain = address.startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address;
+  return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
+};
+
+type ConnectionListener = (socket: Socket) => void;
+
+/** Takes the place of the server's own listener of an event; answers what was there. */
+const takeOver = (server: Server, event: 'connection' | 'secureConnection'): ConnectionListener => {
+  const [own] = server.listeners(event) as [ConnectionListener];
+  server.removeAllListeners(event);
+  return (socket) => own.call(server, socket);
+};
+
+export const createListener = (options: ListenerOptions): Listener => {
+  let draining = false;
+  let tls = options.tls;
+  let byName = contextsOf(tls);
+  const [first] = tls.pairs;
+  if (first === undefined) throw new Error('a listener has a certificate');
+
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const objection = objectionTo(incoming);
+    if (objection !== undefined) {
+      refuse(incoming, outgoing, objection);
+      return;
+    }
+    if (draining && incoming.httpVersionMajor === 1) outgoing.setHeader('Connection', 'close');
+    options.handle(incoming, outgoing);
+  };
+
+  const server = createServer(
+    {
+      ...contextOptions(first, tls),
+      ALPNProtocols: ['h2', 'http/1.1'],
+      SNICallback: (name, answer) => {
+        const asked = name.toLowerCase();
+        answer(null, byName.get(asked) ?? byName.get(asked.replace(/^[^.]+/, '*')));
+      },
+      requestCert: tls.clientAuthorities !== undefined,
+      rejectUnauthorized: false,
+      handshakeTimeout: headersTimeoutMs,
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: keepAliveTimeoutMs,
+      connectionsCheckingInterval: 1_000,
+      noDelay: true,
+    },
+    handle,
+  );
+  server.maxConnections = options.maxConnections;
+
+  const sessions = new Set<Http2Session>();
+  const http2 = createHttp2({
+    settings: { maxConcurrentStreams: mostStreams, maxHeaderListSize: maxHeaderBytes, enablePush: false },
+    maxHeaderListPairs: 100,
+  });
+  http2.on('session', (session) => {
+    sessions.add(session);
+    session.once('close', () => sessions.delete(session));
+    session.setTimeout(keepAliveTimeoutMs, () => session.close());
+    session.on('error', () => session.destroy());
+  });
+  http2.on('stream', (stream) =>
+    stream.setTimeout(requestTimeoutMs, () => stream.close(http2Constants.NGHTTP2_CANCEL)),
+  );
+  http2.on('request', (incoming, outgoing) =>
+    handle(incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse),
+  );
+
+  const beginHttp1 = takeOver(server, 'secureConnection');
+  // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
+  const established = new WeakSet<object>();
+  /** Real peers of connections whose handshake is not over, by the balancer's own end. */
+  const behindProxy = new Map<string, string>();
+  const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+  server.on('secureConnection', (socket: TLSSocket) => {
+    established.add(socket);
+    const peer = behindProxy.get(endOf(socket));
+    if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: peer });
+    if (socket.alpnProtocol === 'h2') http2.emit('connection', socket);
+    else beginHttp1(socket);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (established.has(socket) && socket.writable && error.code !== 'ECONNRESET') answerParserError(error, socket);
+    else socket.destroy();
+  });
+
+  if (options.trustedProxies.length > 0) {
+    const trusted = readNetworks(options.trustedProxies);
+    const beginTls = takeOver(server, 'connection');
+    server.on('connection', (socket: Socket) => {
+      if (!isWithin(trusted, socket.remoteAddress)) {
+        beginTls(socket);
+        return;
+      }
+      readProxyHeader(socket, headersTimeoutMs, (peer) => {
+        if (peer === undefined) {
+          socket.destroy();
+          return;
+        }
+        if (peer.address !== null) {
+          const end = endOf(socket);
+          behindProxy.set(end, peer.address);
+          socket.once('close', () => behindProxy.delete(end));
+        }
+        beginTls(socket);
+      });
+    });
+  }
+
+  return {
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        const fail = (error: NodeJS.ErrnoException): void => {
+          const where = `${host} port ${port}`;
+          const message =
+            error.code === 'EADDRINUSE'
+              ? `${where} is in use: stop what listens there, or set server.port`
+              : error.code === 'EACCES'
+                ? `${where} may not be opened: ports below 1024 need CAP_NET_BIND_SERVICE, or set server.port`
+                : `${where} cannot be opened (${error.code ?? 'unknown'}): check server.host`;
+          reject(new StartError('listen', message, { cause: error }));
+        };
+        server.once('error', fail);
+        server.listen({ host, port, backlog: 1024 }, () => {
+          server.off('error', fail);
+          resolve((server.address() as AddressInfo).port);
+        });
+      }),
+    setTls: (next) => {
+      const contexts = contextsOf(next);
+      const [pair] = next.pairs;
+      if (pair === undefined) throw new Error('a listener has a certificate');
+      server.setSecureContext(contextOptions(pair, next));
+      tls = next;
+      byName = contexts;
+    },
+    close: async (drainMs) => {
+      draining = true;
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      const deadline = performance.now() + drainMs;
+      // Node closes idle connections only when asked: a connection that becomes idle while draining is closed here.
+      const sweep = setInterval(() => {
+        if (performance.now() < deadline) {
+          server.closeIdleConnections();
+          return;
+        }
+        server.closeAllConnections();
+        for (const session of sessions) session.destroy();
+      }, 50);
+      server.closeIdleConnections();
+      for (const session of sessions) session.close();
+      await closed;
+      clearInterval(sweep);
+    },
+  };
+};

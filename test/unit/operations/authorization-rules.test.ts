@@ -1,0 +1,96 @@
+// Secondary authorization: which rule decides about a request.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type AuthorizationRule,
+  denyingRule,
+  fitsPattern,
+  type RequestOrigin,
+} from '../../../server/domain/authorization-rule.ts';
+
+const origin: RequestOrigin = {
+  kmsOperation: 'Encrypt',
+  awsPrincipalArn: 'arn:aws:iam::111122223333:role/app/writer',
+  kmsKeyArn: 'arn:aws:kms:eu-central-1:444455556666:key/1234abcd',
+  awsSourceVpc: 'vpc-1234',
+  awsSourceVpce: undefined,
+  kmsViaService: undefined,
+};
+const rule = (effect: 'allow' | 'deny', when: AuthorizationRule['when'], name = effect): AuthorizationRule => ({
+  name,
+  effect,
+  when,
+});
+
+describe('a pattern', () => {
+  test.each([
+    ['*', '', true],
+    ['', '', true],
+    ['', 'a', false],
+    ['a*c', 'abbbc', true],
+    ['a*c', 'abbb', false],
+    ['*a*b*', 'xxaxxbxx', true],
+    ['*ab', 'aab', true],
+    ['a?c', 'abc', true],
+    ['a?c', 'ac', false],
+    ['A', 'a', false],
+    ['arn:aws:iam::*:role/app/*', 'arn:aws:iam::1:role/app/x/y', true],
+    ['.*', 'abc', false],
+  ])('%s and %s: %s', (pattern, text, fits) => {
+    expect(fitsPattern(pattern, text)).toBe(fits);
+  });
+
+  test('agrees with a regular expression of the same meaning', () => {
+    const piece = fc.constantFrom('a', 'b', '*', '?');
+    fc.assert(
+      fc.property(
+        fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join('')),
+        fc.array(fc.constantFrom('a', 'b'), { maxLength: 8 }).map((pieces) => pieces.join('')),
+        (pattern, text) => {
+          const expression = new RegExp(`^${pattern.replaceAll('*', '.*').replaceAll('?', '.')}$`);
+          expect(fitsPattern(pattern, text)).toBe(expression.test(text));
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('the first rule that fits decides', () => {
+  test('no rule: allowed', () => {
+    expect(denyingRule([], origin)).toBeUndefined();
+  });
+
+  test('a rule without subjects fits everything', () => {
+    expect(denyingRule([rule('deny', {})], origin)).toBe('deny');
+  });
+
+  test('an earlier allow keeps a later deny away, and the other way round', () => {
+    const allow = rule('allow', { account: ['111122223333'] });
+    expect(denyingRule([allow, rule('deny', {})], origin)).toBeUndefined();
+    expect(denyingRule([rule('deny', {}), allow], origin)).toBe('deny');
+  });
+
+  test.each([
+    ['principal', 'arn:aws:iam::111122223333:role/app/*'],
+    ['account', '111122223333'],
+    ['key', 'arn:aws:kms:*:444455556666:key/*'],
+    ['region', 'eu-central-?'],
+    ['operation', 'Enc*'],
+    ['vpc', 'vpc-1234'],
+  ])('%s is looked at', (subject, pattern) => {
+    expect(denyingRule([rule('deny', { [subject]: [pattern] })], origin)).toBe('deny');
+    expect(denyingRule([rule('deny', { [subject]: [`${pattern}x`] })], origin)).toBeUndefined();
+  });
+
+  test('every subject must fit, by any of its patterns', () => {
+    const both = rule('deny', { account: ['1', '111122223333'], region: ['us-*'] });
+    expect(denyingRule([both], origin)).toBeUndefined();
+    expect(denyingRule([rule('deny', { ...both.when, region: ['us-*', 'eu-*'] })], origin)).toBe('deny');
+  });
+
+  test('what a request does not tell fits no pattern', () => {
+    expect(denyingRule([rule('deny', { viaService: ['*'] })], origin)).toBeUndefined();
+    expect(denyingRule([rule('allow', { vpcEndpoint: ['*'] }), rule('deny', {})], origin)).toBe('deny');
+  });
+});
