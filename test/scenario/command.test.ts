@@ -95,6 +95,43 @@ describe('vaults and keys', () => {
   });
 });
 
+describe('settings of an endpoint', () => {
+  afterAll(async () => {
+    await dke('endpoint', 'delete', 'aws-set', '--confirm', 'aws-set');
+  });
+
+  test('change one by one, and what no option names stays', async () => {
+    await json('vault', 'create', 'settings');
+    await json('key', 'create', 'settings-key', '--vault', 'settings');
+    await json('endpoint', 'create', 'aws-set', '--vault', 'settings', '--key', 'settings-key', '--no-operator-probes');
+    const defaults = { operatorProbes: false, rate: null, clientCertificate: null, rules: [] };
+    expect(await json('endpoint', 'get', 'aws-set')).toMatchObject({ settings: defaults });
+    const rules = [{ name: 'not lambda', effect: 'deny', when: { viaService: ['lambda.*'] } }];
+    writeFileSync(join(folder, 'rules.json'), JSON.stringify(rules));
+    expect(await json('endpoint', 'set', 'aws-set', '--rules', 'rules.json')).toEqual({ ...defaults, rules });
+    const limited = { ...defaults, rules, rate: { perSecond: 1800, burst: 1800 } };
+    expect(await json('endpoint', 'set', 'aws-set', '--rate', '1800')).toEqual(limited);
+    expect(await json('endpoint', 'set', 'aws-set', '--burst', '3600', '--operator-probes')).toEqual({
+      ...limited,
+      operatorProbes: true,
+      rate: { perSecond: 1800, burst: 3600 },
+    });
+    expect(await json('endpoint', 'set', 'aws-set', '--no-rate', '--no-rules', '--no-operator-probes')).toEqual(
+      defaults,
+    );
+  });
+
+  test.each([
+    ['a rate that is no number', ['--rate', 'many'], 'rate'],
+    ['a file that is not there', ['--rules', 'none.json'], 'none.json cannot be read (ENOENT)'],
+    ['a bundle without certificates', ['--client-ca', 'token', '--client-name', 'x'], 'certificates in PEM'],
+  ])('%s is refused by name', async (_what, options, message) => {
+    const run = await dke('endpoint', 'set', 'aws-set', ...options);
+    expect(run.code).not.toBe(0);
+    expect(run.stderr).toContain(message);
+  });
+});
+
 describe('databases', () => {
   test('an application is registered into a file with mode 600, and its secret is nowhere else', async () => {
     await json('tde', 'group', 'create', 'finance');

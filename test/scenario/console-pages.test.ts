@@ -227,6 +227,18 @@ describe.runIf(executablePath !== null)('the console', () => {
     await shoot('endpoint-credential');
     await shown.getByLabel(/I have stored/).check();
     await shown.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'Change…' }).click();
+    const settings = dialog('Who may call');
+    await settings.getByLabel('Requests per second').fill('1800');
+    await settings.getByLabel('Rules').fill('[{');
+    await settings.getByText('This is not JSON').waitFor();
+    const rule = { name: 'not through lambda', effect: 'deny', when: { viaService: ['lambda.*.amazonaws.com'] } };
+    await settings.getByLabel('Rules').fill(JSON.stringify([rule]));
+    await shoot('endpoint-settings');
+    await settings.getByRole('button', { name: 'Save' }).click();
+    await settings.waitFor({ state: 'detached' });
+    await page.getByText('1,800 requests a second, 1,800 at once').waitFor();
+    await page.getByText('via service lambda.*.amazonaws.com').waitFor();
     await shoot('endpoint');
     await go('Key store endpoints');
     await page.getByRole('link', { name: 'aws-eu-central-1' }).waitFor();

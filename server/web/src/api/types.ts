@@ -3,9 +3,11 @@
 
 export type { AuditKind, AuditRecord } from '../../../fronts/contract/api/audit.ts';
 export type {
+  AuthorizationRule,
   Endpoint,
   EndpointCredential,
   EndpointRequest,
+  EndpointSettings,
   ProxyConfiguration,
 } from '../../../fronts/contract/api/endpoints.ts';
 export type { DeletedKey, Key, KeyVersion } from '../../../fronts/contract/api/keys.ts';

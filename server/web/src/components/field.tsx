@@ -67,6 +67,35 @@ export const TextField = ({
   );
 };
 
+/** Several lines: a certificate, a list of rules. */
+export const AreaField = ({
+  label,
+  help,
+  fault,
+  optional = false,
+  onValue,
+  ...rest
+}: FieldFrame & { onValue: (value: string) => void } & Omit<ComponentProps<'textarea'>, 'onChange' | 'id'>) => {
+  const id = useId();
+  const frame = { label, help, fault, optional };
+  return (
+    <Frame id={id} {...frame}>
+      <textarea
+        autoComplete="off"
+        spellCheck={false}
+        required={!optional}
+        rows={6}
+        {...rest}
+        id={id}
+        aria-invalid={fault !== undefined || undefined}
+        aria-describedby={describe(id, frame)}
+        onChange={(event) => onValue(event.target.value)}
+        className={`${control} font-mono text-xs`}
+      />
+    </Frame>
+  );
+};
+
 /** The first field of every form that makes something: a name for people, as the API limits it. */
 export const NameField = (props: Omit<ComponentProps<typeof TextField>, 'label'>) => (
   <TextField label="Name" maxLength={128} autoFocus {...props} />

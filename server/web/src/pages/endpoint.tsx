@@ -13,6 +13,7 @@ import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { Copyable } from '../components/copy.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
+import { EndpointSettingsPanel } from '../components/endpoint-settings.tsx';
 import { endpointPath, endpointsPath } from '../components/endpoints.ts';
 import { FormDialog } from '../components/form.tsx';
 import { keyPath, keysPath } from '../components/key-actions.tsx';
@@ -335,7 +336,6 @@ export const EndpointPage = () => {
                     {nameVault(vaults, value.vaultId)}
                   </Link>,
                 ],
-                ['Unsigned health probes', value.settings.operatorProbes ? 'Allowed for operators' : 'Refused'],
                 ['Created', <Time key="created" value={value.createdAt} />],
                 [
                   'History',
@@ -348,6 +348,7 @@ export const EndpointPage = () => {
           )}
         </Async>
       </Panel>
+      {endpoint !== undefined && <EndpointSettingsPanel endpoint={endpoint} />}
       {endpoint !== undefined && endpoint.state !== 'deleted' && <Credentials endpoint={endpoint} />}
       {endpoint !== undefined && <Requests id={endpoint.id} />}
       {endpoint !== undefined && action !== null && (
