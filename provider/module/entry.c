@@ -98,8 +98,9 @@ static const CK_FUNCTION_LIST_3_2 functions_3_2 = {
 
 /* The first one is the default, for a caller that names no version: 3.0, which every caller of C_GetInterface knows. What 3.2
  * adds answers CKR_FUNCTION_NOT_SUPPORTED, so that a caller who does not ask for it misses nothing. CKF_INTERFACE_FORK_SAFE is not
- * claimed: a child has to initialise itself. The standard's types have no const, but these tables are written by nobody. */
-static const CK_INTERFACE interfaces[] = {
+ * claimed: a child has to initialise itself. The standard's types have no const, and callers go by that: OpenSC's pkcs11-spy puts its
+ * own list into the structure that C_GetInterface answers. So these three may be written; the lists are not. */
+static CK_INTERFACE interfaces[] = {
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_0, 0},
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_2, 0},
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_2_40, 0},
@@ -129,7 +130,7 @@ CK_RV C_GetInterfaceList(CK_INTERFACE_PTR to, CK_ULONG_PTR count) {
 CK_RV C_GetInterface(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, CK_INTERFACE_PTR_PTR to, CK_FLAGS flags) {
   if (to == NULL) return CKR_ARGUMENTS_BAD;
   for (size_t i = 0; i < INTERFACES; i++) {
-    const CK_INTERFACE *interface = &interfaces[i];
+    CK_INTERFACE *interface = &interfaces[i];
     CK_VERSION offered;
 
     memcpy(&offered, interface->pFunctionList, sizeof offered);
