@@ -1,8 +1,7 @@
 // What the standard says, looked at on our library and on SoftHSM2 with the same calls: test/conformance/reference has the rules,
 // and in differences.ts, with its reason, whatever a token does otherwise.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTokens, type Token, tokenNames } from '../support/token.ts';
-import { installed } from '../support/tools.ts';
+import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { type Bench, openBench } from './reference/bench.ts';
 import { expectedOn, idleDifferences } from './reference/differences.ts';
 import { lookAt, rules } from './reference/rules.ts';
@@ -15,9 +14,7 @@ test('every difference is one', () => {
   expect(idleDifferences()).toEqual([]);
 });
 
-const present = { DKE: true, SoftHSM2: installed('softhsm2', 'softhsm2-util') } as const;
-
-describe.each(tokenNames.filter((name) => present[name]))('%s', (name) => {
+describe.each(presentTokens)('%s', (name) => {
   let token: Token;
   let bench: Bench;
   beforeAll(async () => {

@@ -1,5 +1,6 @@
 // Searching for objects (PKCS#11 2.40, section 5.7). Label and class go to the service's index; the other attributes of the
 // template are compared here. Session objects come first; token objects follow page by page, as they are asked for.
+import { core } from '../../../addon/core.ts';
 import type { FindHead } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
 import type { Attribute } from '../../schema/types.ts';
@@ -16,6 +17,8 @@ export class FindOperation implements Operation {
   readonly private = true;
   readonly #application: Application;
   readonly #template: readonly Attribute[];
+  /** Our copies of values in the template, wiped with the operation. */
+  readonly #values: Uint8Array[] = [];
   /** Found and not yet fetched. */
   #found: number[] = [];
   /** What to ask the service next; null when it has no more. */
@@ -23,12 +26,14 @@ export class FindOperation implements Operation {
 
   constructor(application: Application, template: readonly Attribute[]) {
     this.#application = application;
-    // Values that may be secret are views on the frame.
-    this.#template = template.map((attribute) =>
-      attribute.type === CKA.VALUE && attribute.value instanceof Uint8Array
-        ? { ...attribute, value: attribute.value.slice() }
-        : attribute,
-    );
+    // Values that may be secret are views on the frame, which does not last until the service has answered. (A Buffer's own `slice`
+    // would be one more view.)
+    this.#template = template.map((attribute) => {
+      if (!(attribute.value instanceof Uint8Array)) return attribute;
+      const value = new Uint8Array(attribute.value);
+      this.#values.push(value);
+      return { ...attribute, value };
+    });
     this.#next = firstQuestion(this.#template);
   }
 
@@ -81,6 +86,7 @@ export class FindOperation implements Operation {
   }
 
   cancel(): void {
+    for (const value of this.#values) if (value.length > 0) core.wipe(value);
     this.#found = [];
     this.#next = null;
   }

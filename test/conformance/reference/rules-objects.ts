@@ -1,5 +1,5 @@
 // Objects of every class with every attribute, found, copied, changed and destroyed: PKCS#11 2.40, chapter 4 and section 5.7.
-import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import type { AttributeName } from '../../../provider/schema/attributes.ts';
 import { CKC, CKK, CKO } from '../../../provider/schema/constants.ts';
 import { type Bench, p256, type Rule, rvOf, type Seen, template, type Wanted } from './bench.ts';
@@ -426,6 +426,28 @@ export const objectRules: readonly Rule[] = [
       };
     },
   },
+  ...(['session', 'token'] as const).map(
+    (place): Rule => ({
+      name: `C_FindObjects finds a certificate and a data object of the ${place} by the value`,
+      section: '5.7',
+      expected: [1, 1, 0],
+      look: (on) => {
+        const value = randomBytes(600);
+        const TOKEN = place === 'token';
+        const made = [
+          note(on, { TOKEN, VALUE: value }),
+          on.create({ ...least['an X.509 certificate'], VALUE: value, TOKEN }),
+        ];
+        const counts = [
+          on.find({ VALUE: value, CLASS: CKO.DATA }).length,
+          on.find({ CLASS: CKO.CERTIFICATE, VALUE: value }).length,
+          on.find({ CLASS: CKO.CERTIFICATE, VALUE: value.subarray(1) }).length,
+        ];
+        for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
+        return counts;
+      },
+    }),
+  ),
   {
     name: 'C_FindObjects gives each object once, however many are asked for at a time',
     section: '5.7',
