@@ -19,12 +19,25 @@ install_needed() {
   fi
   echo "dke: installing$needed"
   log=$(mktemp)
+  # Debian starts a server when it installs one. These are for tests, which start and stop them; a policy that is there stays.
+  policy=/usr/sbin/policy-rc.d
+  if [ -e "$policy" ]; then
+    policy=''
+  else
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+  fi
   export DEBIAN_FRONTEND=noninteractive
   # The package lists may be missing or old: ask for new ones only when the first try fails.
   if ! $line >"$log" 2>&1 && ! { apt-get update >"$log" 2>&1 && $line >"$log" 2>&1; }; then
     cat "$log" >&2
     echo "dke: this failed: $line" >&2
     exit 1
+  fi
+  if [ -n "$policy" ]; then
+    rm -f "$policy"
+    trap - EXIT
   fi
   rm -f "$log"
   needed=''

@@ -19,6 +19,14 @@ case $job in
     need awscli 'command -v aws'
     need chromium 'command -v chromium'
     need openjdk-17-jdk-headless 'command -v javac'
+    # The clients of test/clients.
+    need openssl 'command -v openssl'
+    need libengine-pkcs11-openssl 'test -n "$(find /usr/lib -path "*/engines-3/pkcs11.so" | head -n 1)"'
+    need gnutls-bin 'command -v p11tool && command -v gnutls-serv'
+    need libnss3-tools 'command -v modutil && command -v symkeyutil'
+    need openssh-client 'command -v ssh-keygen'
+    need openssh-server 'test -x /usr/sbin/sshd'
+    need postgresql-15 'test -x /usr/lib/postgresql/15/bin/initdb && command -v psql'
     ;;
   bench) need wrk 'command -v wrk' ;;
 esac

@@ -1,30 +1,33 @@
 // Programs of others that tests run: whether they are there, and one run of one of them.
 import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 
 /** What is run for tests may live where an ordinary user does not look. */
 const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/sbin'];
 
+const allows = (path: string, mode: number): boolean => {
+  try {
+    accessSync(path, mode);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 /** The path of a program, or undefined. */
 export const findProgram = (name: string): string | undefined =>
-  folders
-    .map((folder) => join(folder, name))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
+  folders.map((folder) => join(folder, name)).find((path) => allows(path, constants.X_OK));
+
+const isThere = (name: string): boolean =>
+  isAbsolute(name) ? allows(name, constants.R_OK) : findProgram(name) !== undefined;
 
 /**
  * True when everything named is there, files by their path. Otherwise one line says which package brings it; where a missing
  * program means a test that silently does not run, in continuous integration, that is an error.
  */
 export const installed = (debianPackage: string, ...needed: readonly string[]): boolean => {
-  const missing = needed.filter((name) => findProgram(name) === undefined);
+  const missing = needed.filter((name) => !isThere(name));
   if (missing.length === 0) return true;
   const reason = `${missing.join(' and ')} not installed (package ${debianPackage})`;
   if (process.env.CI !== undefined) throw new Error(reason);
