@@ -8,10 +8,11 @@
 
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { type Goal, type Row, rows } from './measurements.ts';
 import { ourName, startOurs } from './ours.ts';
-import { type Peer, startP11KitServer, startSoftHsm } from './peers.ts';
-import { type Figures, type Measurement, measure } from './pkcs11.ts';
-import { pin, residentMiB } from './processes.ts';
+import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './peers.ts';
+import { type Figures, measure, type Sample } from './pkcs11.ts';
+import { peakResidentMiB, pin, residentMiB } from './processes.ts';
 import { microseconds, ratio, table, thousands } from './statistics.ts';
 import { measureXks, type XksFigure } from './xks.ts';
 
@@ -26,141 +27,55 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 
-const softHsm = 'SoftHSM2 in-process';
-const p11Kit = 'p11-kit server + SoftHSM2';
-const oneCpu = '0';
-
-interface Row extends Measurement {
-  readonly peers: readonly string[];
-  /** How many times faster than which peer. */
-  readonly goal?: readonly [peer: string, times: number];
-  /** Calls per second of all processes instead of the time of one call. */
-  readonly throughput?: true;
-}
-
-// Debian's p11-kit carries no AES-CBC: ECB is compared with it.
-const rows: readonly Row[] = [
-  {
-    title: 'EncryptInit + Encrypt, ECB 48 bytes, one CPU',
-    scenario: 'ecb',
-    processes: 1,
-    cpus: oneCpu,
-    iterations: { default: 20_000 },
-    peers: [softHsm, p11Kit],
-    goal: [p11Kit, 2.5],
-  },
-  {
-    title: 'EncryptInit + Encrypt, ECB 48 bytes',
-    scenario: 'ecb',
-    processes: 1,
-    iterations: { default: 10_000 },
-    peers: [softHsm, p11Kit],
-    goal: [p11Kit, 5],
-  },
-  {
-    title: 'EncryptInit + Encrypt, CBC 48 bytes, one CPU',
-    scenario: 'cbc',
-    processes: 1,
-    cpus: oneCpu,
-    iterations: { default: 20_000 },
-    peers: [softHsm],
-  },
-  {
-    title: 'EncryptInit + Encrypt, CBC 48 bytes',
-    scenario: 'cbc',
-    processes: 1,
-    iterations: { default: 20_000 },
-    peers: [softHsm],
-  },
-  {
-    title: 'EncryptInit + Encrypt, CBC 48 bytes, 8 processes',
-    scenario: 'cbc',
-    processes: 8,
-    iterations: { default: 5_000 },
-    peers: [softHsm],
-    throughput: true,
-  },
-  {
-    title: 'EncryptInit + Encrypt, ECB 48 bytes, 8 processes',
-    scenario: 'ecb',
-    processes: 8,
-    iterations: { default: 5_000 },
-    peers: [softHsm, p11Kit],
-    throughput: true,
-  },
-  {
-    title: 'GenerateRandom(32)',
-    scenario: 'random',
-    processes: 1,
-    iterations: { default: 20_000 },
-    peers: [softHsm, p11Kit],
-  },
-  {
-    title: 'GenerateRandom(32), one CPU',
-    scenario: 'random',
-    processes: 1,
-    cpus: oneCpu,
-    iterations: { default: 20_000 },
-    peers: [softHsm, p11Kit],
-  },
-  {
-    title: 'FindObjects by label among 1,000',
-    scenario: 'find',
-    processes: 1,
-    iterations: { default: 100, [ourName]: 5_000 },
-    peers: [softHsm, p11Kit],
-  },
-  {
-    title: 'token key in the service: EncryptInit + Encrypt, CBC 48 bytes',
-    scenario: 'token-cbc',
-    processes: 1,
-    iterations: { default: 2_000 },
-    peers: [softHsm],
-  },
-  {
-    title: 'token key in the service, 8 processes',
-    scenario: 'token-cbc',
-    processes: 8,
-    iterations: { default: 1_000 },
-    peers: [softHsm],
-    throughput: true,
-  },
-];
-
 const xksGoal = 0.4;
+const agentMemoryGoalMiB = 300;
 const report: Record<string, unknown> = {};
-const lines: string[][] = [['what', ourName, softHsm, 'ratio', p11Kit, 'ratio', 'goal']];
+const lines: string[][] = [['what', ourName, 'p99', softHsm, 'ratio', p11Kit, 'ratio', 'goals']];
+/** Our own samples, by the row's title. */
+const own = new Map<string, Sample>();
 
 const say = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };
-const sampled = (figures: Figures, name: string, throughput: boolean): number | undefined => {
-  const sample = figures.get(name);
-  return throughput ? sample?.perSecond : sample?.medianNs;
+
+interface Verdict {
+  readonly wanted: string;
+  readonly measured: string;
+  readonly met: boolean;
+}
+
+const timesOf = (mine: Sample, theirs: Sample, throughput: boolean): number =>
+  throughput ? mine.perSecond / theirs.perSecond : theirs.medianNs / mine.medianNs;
+
+/** Null when what the goal compares with was not measured. */
+const judge = (goal: Goal, mine: Sample, figures: Figures, throughput: boolean): Verdict | null => {
+  if (goal.kind === 'below') {
+    const measured = mine[goal.field] / 1e6;
+    const wanted = `p99 below ${goal.milliseconds} ms`;
+    return { wanted, measured: `${measured.toFixed(1)} ms`, met: measured < goal.milliseconds };
+  }
+  const [beside, name] =
+    goal.kind === 'peer' ? [figures.get(goal.peer), goal.peer] : [own.get(goal.title), 'the row above'];
+  if (beside === undefined) return null;
+  const reached = timesOf(mine, beside, throughput);
+  return { wanted: `${goal.times} x ${name}`, measured: ratio(reached), met: reached >= goal.times };
 };
+const verdictText = ({ wanted, measured, met }: Verdict): string =>
+  `${met ? 'met' : 'NOT MET'}: ${measured}, goal ${wanted}`;
 
 const cellsOf = (row: Row, figures: Figures): string[] => {
   const throughput = row.throughput === true;
-  const mine = sampled(figures, ourName, throughput) ?? Number.NaN;
-  const show = throughput ? thousands : microseconds;
-  const times = (peer: string): number | undefined => {
-    const theirs = sampled(figures, peer, throughput);
-    return theirs === undefined ? undefined : throughput ? mine / theirs : theirs / mine;
-  };
+  const mine = figures.get(ourName);
+  if (mine === undefined) throw new Error(`no figure of ours for ${row.title}`);
+  own.set(row.title, mine);
+  const show = (sample: Sample): string => (throughput ? thousands(sample.perSecond) : microseconds(sample.medianNs));
   const beside = [softHsm, p11Kit].flatMap((peer) => {
-    const theirs = sampled(figures, peer, throughput);
-    return theirs === undefined ? ['-', '-'] : [show(theirs), ratio(times(peer) ?? 0)];
+    const theirs = figures.get(peer);
+    return theirs === undefined ? ['-', '-'] : [show(theirs), ratio(timesOf(mine, theirs, throughput))];
   });
-  const [peer, wanted] = row.goal ?? [];
-  const goal =
-    peer === undefined || wanted === undefined
-      ? ''
-      : `${(times(peer) ?? 0) >= wanted ? 'reached' : 'MISSED'}: ${ratio(wanted)}`;
-  report[row.title] = {
-    ...Object.fromEntries(figures),
-    ...(peer === undefined ? {} : { goal: { peer, wanted, reached: times(peer) } }),
-  };
-  return [row.title, show(mine), ...beside, goal];
+  const verdicts = (row.goals ?? []).flatMap((goal) => judge(goal, mine, figures, throughput) ?? []);
+  report[row.title] = { ...Object.fromEntries(figures), goals: verdicts };
+  return [row.title, show(mine), microseconds(mine.p99Ns), ...beside, verdicts.map(verdictText).join('; ')];
 };
 
 const loadBefore = loadavg()[0] ?? 0;
@@ -181,7 +96,9 @@ try {
     const candidates = [ours, ...peers.filter(({ name }) => row.peers.includes(name))];
     const others = [ours.agentPid(), ...candidates.flatMap(({ pid }) => (pid === undefined ? [] : [pid]))];
     for (const pid of others) pin(pid, row.cpus ?? allCpus);
-    lines.push(cellsOf(row, await measure(row, candidates, rounds)));
+    const cells = cellsOf(row, await measure(row, candidates, row.rounds ?? rounds));
+    say(`  ${cells.slice(1).join('  ')}`);
+    lines.push(cells);
   }
   for (const pid of [ours.agentPid(), ...peers.flatMap(({ pid }) => (pid === undefined ? [] : [pid]))])
     pin(pid, allCpus);
@@ -199,19 +116,27 @@ try {
       `${p50Ms.toFixed(2)} ms`,
       `${p99Ms.toFixed(2)} ms`,
     ];
-    const timesOf = (echo: XksFigure): number => figures.ours.perCpuSecond / echo.perCpuSecond;
-    const goal = `${share >= xksGoal ? 'reached' : 'MISSED'}: ${ratio(xksGoal)}`;
+    const shareOf = (echo: XksFigure): number => figures.ours.perCpuSecond / echo.perCpuSecond;
+    const goal = verdictText({ wanted: `${xksGoal} x the echo`, measured: ratio(share), met: share >= xksGoal });
     xksLines = table([
       [xksTitle, 'on one CPU', 'a CPU second', 'p50', 'p99', 'ratio', 'goal'],
       [ourName, ...shown(figures.ours)],
       ['bare node:https echo', ...shown(figures.echo), ratio(share), goal],
-      ['the same, answering in batches', ...shown(figures.batchedEcho), ratio(timesOf(figures.batchedEcho))],
+      ['the same, answering in batches', ...shown(figures.batchedEcho), ratio(shareOf(figures.batchedEcho))],
     ]);
     if (figures.unrecorded > 0) xksLines += `\n${figures.unrecorded} requests found no room in the request log`;
   }
   memory['server, after load'] = residentMiB(serverPid);
   memory['agent, after load'] = residentMiB(ours.agentPid());
-  report.residentMiB = memory;
+  const agentMiB = peakResidentMiB(ours.agentPid());
+  memory['server, peak'] = peakResidentMiB(serverPid);
+  memory['agent, peak'] = agentMiB;
+  const agentMemory: Verdict = {
+    wanted: `peak below ${agentMemoryGoalMiB} MiB`,
+    measured: `${agentMiB.toFixed(0)} MiB`,
+    met: agentMiB < agentMemoryGoalMiB,
+  };
+  report.residentMiB = { ...memory, goals: [agentMemory] };
   // More than the measurement itself keeps busy is somebody else's work, and disturbs.
   const load = { before: loadBefore, after: loadavg()[0] ?? 0 };
   report.machine = { cpus: availableParallelism(), load };
@@ -219,7 +144,9 @@ try {
   if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
   else {
     const memoryRows = Object.entries(memory).map(([name, size]) => [name, `${size.toFixed(0)} MiB`]);
-    process.stdout.write(`\n${table(lines)}\n\n${xksLines}\n\nresident memory\n${table(memoryRows)}\n\n`);
+    process.stdout.write(
+      `\n${table(lines)}\n\n${xksLines}\n\nresident memory\n${table(memoryRows)}\nagent: ${verdictText(agentMemory)}\n\n`,
+    );
     process.stdout.write(
       `${availableParallelism()} CPUs, load ${load.before.toFixed(1)} before and ${load.after.toFixed(1)} after the run\n`,
     );

@@ -17,7 +17,10 @@ export interface Peer {
   stop(): void;
 }
 
-const softHsm = '/usr/lib/softhsm/libsofthsm2.so';
+export const softHsm = 'SoftHSM2 in-process';
+export const p11Kit = 'p11-kit server + SoftHSM2';
+
+const softHsmLibrary = '/usr/lib/softhsm/libsofthsm2.so';
 const p11KitClient = `/usr/lib/${execFileSync('gcc', ['-print-multiarch'], { encoding: 'utf8' }).trim()}/pkcs11/p11-kit-client.so`;
 
 const softHsmToken = (): { readonly directory: string; readonly environment: Readonly<Record<string, string>> } => {
@@ -39,8 +42,8 @@ const softHsmToken = (): { readonly directory: string; readonly environment: Rea
 export const startSoftHsm = (): Peer => {
   const { directory, environment } = softHsmToken();
   return {
-    name: 'SoftHSM2 in-process',
-    library: softHsm,
+    name: softHsm,
+    library: softHsmLibrary,
     pin: '1234',
     environment,
     pid: undefined,
@@ -52,7 +55,7 @@ export const startP11KitServer = async (): Promise<Peer> => {
   const { directory, environment } = softHsmToken();
   const child = spawn(
     'p11-kit',
-    ['server', '--foreground', '--name', join(directory, 'socket'), '--provider', softHsm, 'pkcs11:token=bench'],
+    ['server', '--foreground', '--name', join(directory, 'socket'), '--provider', softHsmLibrary, 'pkcs11:token=bench'],
     {
       env: { ...process.env, ...environment },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -60,7 +63,7 @@ export const startP11KitServer = async (): Promise<Peer> => {
   );
   for await (const line of createInterface({ input: child.stdout })) if (line.includes('P11_KIT_SERVER_ADDRESS')) break;
   return {
-    name: 'p11-kit server + SoftHSM2',
+    name: p11Kit,
     library: p11KitClient,
     pin: '1234',
     environment: { ...environment, P11_KIT_SERVER_ADDRESS: `unix:path=${join(directory, 'socket')}` },

@@ -10,29 +10,44 @@ import { median } from './statistics.ts';
 const run = promisify(execFile);
 const driver = join(resolve(import.meta.dirname, '../..'), 'build/pkcs11-driver');
 
-export type Scenario = 'ecb' | 'cbc' | 'random' | 'attribute' | 'find' | 'generate' | 'token-cbc';
+/** What the driver repeats. With `-strict` it takes two keys in turn, so that no Init is that of the message before. */
+type Repeated = 'ecb' | 'cbc' | 'gcm' | 'hmac' | 'pss' | 'ecdsa';
+type Find = 'find' | 'find-10000' | `find-session-${1000 | 10000}` | `find-id-${1000 | 10000}`;
+export type Scenario = Repeated | `${Repeated}-strict` | Find | 'random' | 'attribute' | 'generate' | 'token-cbc';
 
 export interface Measurement {
   readonly title: string;
   readonly scenario: Scenario;
   readonly processes: number;
+  /** In each process; one when absent. */
+  readonly threads?: number;
   /** CPUs for the driver, as taskset takes them; all when absent. */
   readonly cpus?: string;
-  /** Calls of each process, by the name of the candidate; `default` for the others. */
+  /** Calls of each thread, by the name of the candidate; `default` for the others. */
   readonly iterations: { readonly default: number } & Readonly<Record<string, number>>;
+  /** When they differ from those of the other measurements. */
+  readonly rounds?: number;
 }
 
 export interface Sample {
   readonly medianNs: number;
+  readonly p99Ns: number;
   readonly perSecond: number;
+  /** From before the library is loaded to the end of the first call. */
+  readonly connectMedianUs: number;
+  readonly connectP99Us: number;
 }
 export type Figures = ReadonlyMap<string, Sample>;
 
-const drive = async (peer: Peer, { scenario, processes, cpus, iterations }: Measurement): Promise<Sample> => {
+const drive = async (
+  peer: Peer,
+  { scenario, processes, threads = 1, cpus, iterations }: Measurement,
+): Promise<Sample> => {
   const count = iterations[peer.name] ?? iterations.default;
   const pinned = cpus === undefined ? [] : ['taskset', '-c', cpus];
   const [program = driver, ...rest] = [...pinned, driver];
-  const { stdout } = await run(program, [...rest, peer.library, scenario, String(count), String(processes), peer.pin], {
+  const counts = [count, processes, threads].map(String);
+  const { stdout } = await run(program, [...rest, peer.library, scenario, ...counts, peer.pin], {
     env: { ...process.env, ...peer.environment },
   });
   return JSON.parse(stdout) as Sample;
@@ -47,12 +62,16 @@ export const measure = async (
   const samples = new Map<string, Sample[]>(candidates.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round++)
     for (const candidate of candidates) samples.get(candidate.name)?.push(await drive(candidate, measurement));
+  const middle = (of: readonly Sample[], field: keyof Sample): number => median(of.map((sample) => sample[field]));
   return new Map(
     [...samples].map(([name, of]) => [
       name,
       {
-        medianNs: median(of.map(({ medianNs }) => medianNs)),
-        perSecond: median(of.map(({ perSecond }) => perSecond)),
+        medianNs: middle(of, 'medianNs'),
+        p99Ns: middle(of, 'p99Ns'),
+        perSecond: middle(of, 'perSecond'),
+        connectMedianUs: middle(of, 'connectMedianUs'),
+        connectP99Us: middle(of, 'connectP99Us'),
       },
     ]),
   );

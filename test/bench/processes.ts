@@ -12,11 +12,14 @@ export const cpuSeconds = (pid: number): number => {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 };
 
-/** Resident set in MiB. */
-export const residentMiB = (pid: number): number => {
-  const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+const statusMiB = (pid: number, field: 'VmRSS' | 'VmHWM'): number => {
+  const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(line?.[1] ?? 0) / 1024;
 };
+
+/** Resident set in MiB: now, and the largest since the process started. */
+export const residentMiB = (pid: number): number => statusMiB(pid, 'VmRSS');
+export const peakResidentMiB = (pid: number): number => statusMiB(pid, 'VmHWM');
 
 /** Binds every thread of a running process to the given CPUs (a list as taskset takes it). */
 export const pin = (pid: number, cpus: string): void => {
