@@ -305,6 +305,15 @@ export interface Core {
     steps?: 'both' | 'extract' | 'expand',
   ): KeyRef;
 
+  /** A key from the front of what `data` encrypts to, in ECB or CBC. `data` is whole blocks, and as long as the key or longer. */
+  deriveByEncryption(
+    key: KeyRef,
+    parameters: CipherParameters,
+    data: Uint8Array,
+    kind: 'aes' | 'generic',
+    bytes: number,
+  ): KeyRef;
+
   // --- one-shot ciphers: bytes written into `out` are returned as a count -------------------------------------------
   /**
    * The hot path. `parameters` is parsed once by `cipherPlan` (algorithm and tag length), the iv and aad are given per call.

@@ -2,6 +2,7 @@
 #include <openssl/crypto.h>
 
 #include "../core/agreement.h"
+#include "../core/block_cipher.h"
 #include "../core/kdf.h"
 #include "../core/key_wrap.h"
 #include "../core/random.h"
@@ -151,6 +152,14 @@ napi_value Hkdf(const Arguments& arguments) {
   return ReturnKey(arguments, HkdfKey(key, digest, salt.data, salt.size, info.data, info.size, kind, bytes, steps));
 }
 
+napi_value EncryptedKey(const Arguments& arguments) {
+  const CipherParameters parameters = ReadCipher(arguments, 1);
+  const Bytes data = arguments.ReadBytes(2);
+  const size_t bytes = static_cast<size_t>(arguments.Integer(4, 0, 4096));
+  return ReturnKey(arguments,
+                   DeriveByEncryption(arguments.Key(0), parameters, data.data, data.size, arguments.ReadKeyKind(3), bytes));
+}
+
 napi_value Agree(const Arguments& arguments) {
   const Bytes peer = arguments.ReadBytes(1);
   EcdhDerivation derivation;
@@ -261,6 +270,7 @@ void RegisterKeys(Napi::Env env, Napi::Object exports) {
   Define<Check>(env, exports, "checkValue");
   Define<Release>(env, exports, "release");
   Define<Hkdf>(env, exports, "hkdf");
+  Define<EncryptedKey>(env, exports, "deriveByEncryption");
   Define<Agree>(env, exports, "ecdh");
   Define<Wrap>(env, exports, "wrapKey");
   Define<Unwrap>(env, exports, "unwrapKey");

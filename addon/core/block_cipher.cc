@@ -256,6 +256,20 @@ Result<size_t> CipherMessage(KeyRef ref, Direction direction, const CipherParame
   return MessageWith(*key, direction, parameters, input, input_length, output, output_length);
 }
 
+Result<KeyRef> DeriveByEncryption(KeyRef base, const CipherParameters& parameters, const uint8_t* data, size_t length, KeyKind kind,
+                                  size_t bytes) {
+  if (parameters.mode != CipherMode::kEcb && parameters.mode != CipherMode::kCbc) return BadArgument("keys are derived in ECB and CBC");
+  if (length % kBlock != 0 || bytes == 0 || bytes > length) return DataLength("the data is whole blocks, and as long as the key");
+  // In both modes no block depends on a later one.
+  const size_t used = (bytes + kBlock - 1) / kBlock * kBlock;
+  Result<SecureBuffer> made = SecureBuffer::Make(used);
+  if (!made.ok()) return made.status();
+  Result<size_t> written = CipherMessage(base, Direction::kEncrypt, parameters, data, used, made.value().data(), used);
+  if (!written.ok()) return written.status();
+  made.value().Truncate(bytes);
+  return AddSecretKey(kind, made.Take());
+}
+
 CipherOperation::CipherOperation(KeyPtr key, Direction direction, const CipherParameters& parameters)
     : Operation(OperationType::kCipher), key_(std::move(key)), direction_(direction), parameters_(parameters) {}
 

@@ -53,6 +53,10 @@ size_t CipherLength(Direction direction, const CipherParameters& parameters, siz
 Result<size_t> CipherMessage(KeyRef key, Direction direction, const CipherParameters& parameters, const uint8_t* input,
                              size_t input_length, uint8_t* output, size_t output_length);
 
+// A secret key of `bytes` bytes from the front of what `data` encrypts to, in ECB or CBC. `data` is whole blocks, and not shorter.
+Result<KeyRef> DeriveByEncryption(KeyRef base, const CipherParameters& parameters, const uint8_t* data, size_t length, KeyKind kind,
+                                  size_t bytes);
+
 class CipherOperation : public Operation {
  public:
   static Result<std::unique_ptr<CipherOperation>> Begin(KeyRef key, Direction direction, const CipherParameters& parameters);

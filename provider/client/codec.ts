@@ -56,6 +56,8 @@ const parameterForms = [
   'hkdf',
   'ccm',
   'eddsa',
+  'data',
+  'ivdata',
 ] as const;
 const noBytes = Buffer.alloc(0);
 const twoTo32 = 0x1_0000_0000;
@@ -266,6 +268,10 @@ const readParameter = (reader: Reader, kind: MechanismParameterKind | 'none'): M
         saltKey: reader.ulong(),
         info: reader.copy(),
       };
+    case 'data':
+      return { kind, data: reader.copy() };
+    case 'ivdata':
+      return { kind, iv: reader.copy(), data: reader.copy() };
     case 'eddsa':
       return { kind, prehash: reader.u8() !== 0, context: reader.copy() };
     case 'ccm':

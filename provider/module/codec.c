@@ -138,6 +138,19 @@ struct eddsa_params {
   CK_BYTE_PTR pContextData;
 };
 
+/** CK_KEY_DERIVATION_STRING_DATA. */
+struct string_data {
+  CK_BYTE_PTR pData;
+  CK_ULONG ulLen;
+};
+
+/** CK_AES_CBC_ENCRYPT_DATA_PARAMS. */
+struct cbc_data {
+  CK_BYTE iv[16];
+  CK_BYTE_PTR pData;
+  CK_ULONG length;
+};
+
 static CK_RV put_inner(struct buffer *buffer, const void *bytes, CK_ULONG length) {
   if ((bytes == NULL && length != 0) || length > BUFFER_MAX) return CKR_MECHANISM_PARAM_INVALID;
   buffer_put_array(buffer, bytes, length);
@@ -173,6 +186,8 @@ static enum parameter_form form_of(const CK_MECHANISM *mechanism) {
     case FORM_HKDF: fits = length == sizeof(struct hkdf_params); break;
     case FORM_CCM: fits = length == sizeof(struct ccm_params); break;
     case FORM_EDDSA: fits = length == sizeof(struct eddsa_params); break;
+    case FORM_DATA: fits = length == sizeof(struct string_data); break;
+    case FORM_IVDATA: fits = length == sizeof(struct cbc_data); break;
   }
   return fits ? form : FORM_BYTES;
 }
@@ -259,12 +274,23 @@ static CK_RV put_parameter(struct buffer *buffer, const CK_MECHANISM *mechanism,
       buffer_put_u8(buffer, eddsa.phFlag != CK_FALSE);
       return put_inner(buffer, eddsa.pContextData, eddsa.ulContextDataLen);
     }
+    case FORM_DATA: {
+      struct string_data string;
+      memcpy(&string, parameter, sizeof string);
+      return put_inner(buffer, string.pData, string.ulLen);
+    }
+    case FORM_IVDATA: {
+      struct cbc_data cbc;
+      memcpy(&cbc, parameter, sizeof cbc);
+      buffer_put_array(buffer, cbc.iv, sizeof cbc.iv);
+      return put_inner(buffer, cbc.pData, cbc.length);
+    }
   }
   return CKR_MECHANISM_PARAM_INVALID;
 }
 
 /** Whether p11-kit has no form for it. */
-static bool is_own_form(enum parameter_form form) { return form == FORM_HKDF || form == FORM_CCM || form == FORM_EDDSA; }
+static bool is_own_form(enum parameter_form form) { return form >= FORM_HKDF; }
 
 CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given, enum dialect dialect) {
   CK_MECHANISM mechanism;

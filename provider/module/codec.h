@@ -13,7 +13,7 @@
 enum dialect { DIALECT_OWN, DIALECT_P11KIT_24, DIALECT_P11KIT_26 };
 
 /** The forms of a mechanism's parameter, by number on the wire. */
-enum parameter_form { FORM_NONE, FORM_BYTES, FORM_ULONG, FORM_CTR, FORM_GCM, FORM_PSS, FORM_OAEP, FORM_ECDH1, FORM_HKDF, FORM_CCM, FORM_EDDSA };
+enum parameter_form { FORM_NONE, FORM_BYTES, FORM_ULONG, FORM_CTR, FORM_GCM, FORM_PSS, FORM_OAEP, FORM_ECDH1, FORM_HKDF, FORM_CCM, FORM_EDDSA, FORM_DATA, FORM_IVDATA };
 
 /** The kinds of attribute values. */
 enum attribute_kind { KIND_BOOLEAN, KIND_ULONG, KIND_BYTES, KIND_DATE, KIND_TEMPLATE, KIND_MECHANISMS };

@@ -120,6 +120,8 @@ export const mechanisms = {
   AES_KEY_WRAP: row(0x00002109, 'bytes'),
   AES_KEY_WRAP_PAD: row(0x0000210a, 'bytes'),
   AES_KEY_WRAP_KWP: row(0x0000210b, 'bytes'),
+  AES_ECB_ENCRYPT_DATA: row(0x00001104, 'data'),
+  AES_CBC_ENCRYPT_DATA: row(0x00001105, 'ivdata'),
   // triple DES
   DES3_KEY_GEN: row(0x00000131, 'none'),
   DES3_ECB: row(0x00000132, 'none'),

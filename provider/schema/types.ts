@@ -82,6 +82,10 @@ export type MechanismParameter =
   | { readonly kind: 'eddsa'; readonly prehash: boolean; readonly context: Uint8Array }
   /** CK_ECDH1_DERIVE_PARAMS. */
   | { readonly kind: 'ecdh1'; readonly kdf: number; readonly shared: Uint8Array; readonly publicData: Uint8Array }
+  /** CK_KEY_DERIVATION_STRING_DATA. */
+  | { readonly kind: 'data'; readonly data: Uint8Array }
+  /** CK_AES_CBC_ENCRYPT_DATA_PARAMS. */
+  | { readonly kind: 'ivdata'; readonly iv: Uint8Array; readonly data: Uint8Array }
   /** CK_HKDF_PARAMS: `hash` a CKM_, `saltType` a CKF_HKDF_SALT_. */
   | {
       readonly kind: 'hkdf';

@@ -41,6 +41,7 @@ const names = [
   'unwrapKeyOaep',
   'ecdh',
   'hkdf',
+  'deriveByEncryption',
   'hpkeSealKey',
   'generateSecretAccessKey',
 ] as const satisfies readonly (keyof CryptoCore)[];

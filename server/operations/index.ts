@@ -280,7 +280,8 @@ export type DeriveMechanism =
       /** The handle of the secret key whose value is the salt. */
       readonly saltKey?: number | undefined;
       readonly info: Uint8Array;
-    };
+    }
+  | { readonly way: 'encryption'; readonly cipher: CipherParameters; readonly data: Uint8Array };
 
 /** A key of the token, or the value of one that the agent has (the caller wipes it). */
 export type KeyToWrap =

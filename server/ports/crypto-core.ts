@@ -54,6 +54,7 @@ export type CryptoCore = Pick<
   | 'unwrapKeyOaep'
   | 'ecdh'
   | 'hkdf'
+  | 'deriveByEncryption'
   | 'hpkeSealKey'
   | 'generateSecretAccessKey'
 >;

@@ -100,6 +100,45 @@ describe('the service', () => {
     expect(await codeOf(ask('decrypt', handle, head, raw))).toBe('invalid-ciphertext');
   });
 
+  test('CCM with the length of its data, and what is wrong with it, by name', async () => {
+    const { handle } = (await ask('generateKey', null, masterKey('ccm'))).answer;
+    const head = {
+      mode: 'ccm',
+      iv: Buffer.alloc(12, 1).toString('base64'),
+      aad: '',
+      tagLength: 8,
+      dataLength: 5,
+    } as const;
+    const { raw } = await ask('encrypt', handle, head, 'hello');
+    expect(raw).toHaveLength(13);
+    expect(Buffer.from((await ask('decrypt', handle, head, raw)).raw).toString()).toBe('hello');
+    expect(await codeOf(ask('encrypt', handle, { ...head, dataLength: 4 }, 'hello'))).toBe('data-length');
+    expect(await codeOf(ask('encrypt', handle, { ...head, tagLength: 7 }, 'hello'))).toBe('validation');
+    expect(await codeOf(ask('decrypt', handle, head, Buffer.alloc(13)))).toBe('invalid-ciphertext');
+  });
+
+  test('derives by encryption under a key that is not sensitive, and no other', async () => {
+    const mechanism = { way: 'encryption', cipher: { mode: 'ecb' } } as const;
+    const made = (label: string) => ({ ...masterKey(label), sensitive: false, extractable: true, bits: 128 });
+    const derive = (handle: number, label: string, data: Uint8Array) =>
+      ask('derive', handle, { mechanism, into: { on: 'token', object: made(label) } }, data);
+    const bases = [true, false].map((sensitive) => ({
+      ...made(`base ${sensitive}`),
+      sensitive,
+      usages: ['derive', 'encrypt'] as const,
+    }));
+    const [kept = 0, open = 0] = await Promise.all(
+      bases.map(async (base) => (await ask('generateKey', null, base)).answer.handle),
+    );
+    const data = Buffer.alloc(32, 7);
+    expect(await codeOf(derive(kept, 'derived', data))).toBe('key-usage');
+    const { object } = (await derive(open, 'derived', data)).answer;
+    const encrypted = (await ask('encrypt', open, { mode: 'ecb' }, data)).raw;
+    const { raw } = await ask('readValue', object?.handle ?? 0, {});
+    expect(Buffer.from(raw)).toEqual(Buffer.from(encrypted.subarray(0, 16)));
+    expect(await codeOf(derive(open, 'shorter', data.subarray(0, 15)))).toBe('data-length');
+  });
+
   test('a label names one key', async () => {
     await ask('generateKey', null, masterKey('once'));
     expect(await codeOf(ask('generateKey', null, masterKey('once')))).toBe('label-exists');

@@ -1,5 +1,5 @@
-// Keys, and data, from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) in the addon from keys
-// of the session, by the service from keys of the token.
+// Keys, and data, from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) and encryption
+// (2.15), in the addon from keys of the session, by the service from keys of the token.
 import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
 import { CKA } from '../../schema/attributes.ts';
@@ -7,8 +7,8 @@ import { CKF, CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError, type Mechanism } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
-import { mechanismInvalid, parameterInvalid } from '../errors.ts';
-import { type ObjectView, SharedKey, type TokenView } from '../object-view.ts';
+import { keyNotPermitted, mechanismInvalid, parameterInvalid } from '../errors.ts';
+import { isTrue, type ObjectView, SharedKey, type TokenView } from '../object-view.ts';
 import { fitsKeyType } from '../rules.ts';
 import type { Later, Session } from '../session.ts';
 import { type NewObject, newObject, prescribed } from '../template.ts';
@@ -17,11 +17,18 @@ import { base64, deriveHead } from './heads.ts';
 import { localKey, publicHalf, tokenKeyOnce } from './keys.ts';
 import { type DeriveParameters, type MechanismRow, mechanismFor } from './mechanisms.ts';
 import { checkMayMake, createObject, keepMadeKey, secretKind } from './objects.ts';
+import { ownCopy } from './parts.ts';
 
 /** Bytes that come of it when the template does not say how many; null when only the template can say. `bits`: of the base. */
 const naturalLength = (bits: number, parameters: DeriveParameters): number | null => {
-  if (parameters.way === 'hkdf') return parameters.steps === 'extract' ? digestLengths[parameters.digest] : null;
-  return parameters.kdf === null ? Math.ceil(bits / 8) : digestLengths[parameters.kdf];
+  switch (parameters.way) {
+    case 'ecdh':
+      return parameters.kdf === null ? Math.ceil(bits / 8) : digestLengths[parameters.kdf];
+    case 'hkdf':
+      return parameters.steps === 'extract' ? digestLengths[parameters.digest] : null;
+    case 'encryption':
+      return parameters.data.length;
+  }
 };
 
 const derive = (
@@ -34,6 +41,9 @@ const derive = (
   if (parameters.way === 'hkdf') {
     const { digest, salt, info, steps } = parameters;
     return core.hkdf(base, digest, saltKey ?? salt, info, kind, bytes, steps);
+  }
+  if (parameters.way === 'encryption') {
+    return core.deriveByEncryption(base, parameters.cipher, parameters.data, kind, bytes);
   }
   const { point, kdf, shared } = parameters;
   const through = kdf === null ? {} : { kdf, sharedInfo: shared };
@@ -65,6 +75,7 @@ export const deriveKey = (
       onToken(session, view, parameters, template),
     );
   }
+  checkCustody(base.view, parameters);
   const salt = saltHandle === null ? null : localKey(application, saltHandle, row, 'derive');
   if (salt === undefined) throw apart();
   const saltKey = salt?.key.ref ?? null;
@@ -75,6 +86,11 @@ export const deriveKey = (
   const { made, bytes } = newDerived(session, base.view, core.describe(base.key.ref).bits, parameters, template);
   const key = new SharedKey(derive(base.key.ref, parameters, saltKey, secretKind(made.attributes), bytes));
   return keepMadeKey(session, made.attributes, key);
+};
+
+/** What somebody chooses, encrypted as a key that may be read: the base would encrypt for who may only derive. */
+const checkCustody = (base: ObjectView, { way }: DeriveParameters): void => {
+  if (way === 'encryption' && isTrue(base, CKA.SENSITIVE)) throw keyNotPermitted();
 };
 
 /** A salt would have to leave its place. */
@@ -179,23 +195,35 @@ const deriveOnToken = async (
   template: readonly Attribute[],
 ): Promise<number> => {
   const { application } = session;
-  const bits = parameters.way === 'hkdf' ? 0 : publicHalf(base, (description) => description.bits);
+  checkCustody(base, parameters);
+  const bits = parameters.way === 'ecdh' ? publicHalf(base, (description) => description.bits) : 0;
   const { made, bytes } = newDerived(session, base, bits, parameters, template);
   const into = destinationOf(application, made, bytes * 8);
-  const { answer, raw } = await application.ask('derive', base.handle, { mechanism: deriveHead(parameters), into });
+  const head = { mechanism: deriveHead(parameters), into };
+  const data = parameters.way === 'encryption' ? ownCopy(parameters.data) : undefined;
+  const { answer, raw } = await application.ask('derive', base.handle, head, data);
   if (into.on === 'token') return keepOnToken(application, answer.object);
   return keepFromAbroad(session, made.attributes, openSealedKey(application, base.handle, made, raw));
 };
 
 const checkLength = (bits: number, parameters: DeriveParameters, keyType: number, bytes: number): void => {
-  const natural = naturalLength(bits, parameters);
-  const gives =
-    parameters.way === 'hkdf'
-      ? parameters.steps === 'extract'
-        ? bytes === natural
-        : bytes <= 255 * digestLengths[parameters.digest]
-      : parameters.kdf !== null || bytes <= (natural ?? 0);
-  if (!gives || !fitsKeyType(keyType, bytes)) {
+  if (parameters.way === 'encryption' && bytes > parameters.data.length) {
+    throw new CryptokiError(CKR.DATA_LEN_RANGE, 'the data is shorter than the key');
+  }
+  if (!gives(bits, parameters, bytes) || !fitsKeyType(keyType, bytes)) {
     throw new CryptokiError(CKR.KEY_SIZE_RANGE, 'the mechanism gives no key of this length');
+  }
+};
+
+const gives = (bits: number, parameters: DeriveParameters, bytes: number): boolean => {
+  switch (parameters.way) {
+    case 'ecdh':
+      return parameters.kdf !== null || bytes <= (naturalLength(bits, parameters) ?? 0);
+    case 'hkdf':
+      return parameters.steps === 'extract'
+        ? bytes === digestLengths[parameters.digest]
+        : bytes <= 255 * digestLengths[parameters.digest];
+    case 'encryption':
+      return bytes <= parameters.data.length;
   }
 };

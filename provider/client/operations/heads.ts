@@ -85,6 +85,12 @@ export const deriveHead = (parameters: DeriveParameters): DeriveHead => {
     const { point, kdf, shared } = parameters;
     return { way: 'ecdh', point: base64(point), kdf, shared: base64(shared) };
   }
+  if (parameters.way === 'encryption') {
+    const { cipher } = parameters;
+    const head =
+      cipher.algorithm === 'aes-ecb' ? ({ mode: 'ecb' } as const) : ({ mode: 'cbc', iv: base64(cipher.iv) } as const);
+    return { way: 'encryption', cipher: head };
+  }
   const { digest, steps, salt, saltKey, info } = parameters;
   const head = { way: 'hkdf', digest, steps, salt: base64(salt), info: base64(info) } as const;
   return saltKey === null ? head : { ...head, saltKey };

@@ -64,6 +64,11 @@ export type DeriveParameters =
       /** The handle of the key whose value is the salt; null when there is none. */
       readonly saltKey: number | null;
       readonly info: Uint8Array;
+    }
+  | {
+      readonly way: 'encryption';
+      readonly cipher: Extract<CipherParameters, { readonly algorithm: 'aes-ecb' | 'aes-cbc' }>;
+      readonly data: Uint8Array;
     };
 export type DeriveRow = (parameter: MechanismParameter | null) => DeriveParameters;
 
@@ -494,6 +499,25 @@ const hkdf: DeriveRow = (parameter) => {
   return { way: 'hkdf', digest, steps, salt, saltKey, info: expand ? info : noBytes };
 };
 
+/** The key is the front of what the data encrypts to. */
+const encryption: DeriveRow = (parameter) => {
+  if (parameter?.kind !== 'data' && parameter?.kind !== 'ivdata') throw parameterInvalid();
+  const { data } = parameter;
+  if (data.length === 0 || data.length % 16 !== 0) throw parameterInvalid();
+  if (parameter.kind === 'data') return { way: 'encryption', cipher: { algorithm: 'aes-ecb' }, data };
+  if (parameter.iv.length !== 16) throw parameterInvalid();
+  return { way: 'encryption', cipher: { algorithm: 'aes-cbc', iv: parameter.iv }, data };
+};
+const encryptionRow = (type: number, kind: 'data' | 'ivdata'): MechanismRow => ({
+  type,
+  ...aesSizes,
+  flags: CKF.DERIVE,
+  derive: (parameter) => {
+    if (parameter?.kind !== kind) throw parameterInvalid();
+    return encryption(parameter);
+  },
+});
+
 const hkdfRow = (type: number): MechanismRow => ({
   type,
   ...secretSizes,
@@ -572,6 +596,8 @@ export const mechanismRows: readonly MechanismRow[] = [
   // 2.40 means RFC 5649 by this number, 3.0 by the other.
   keyWrap(CKM.AES_KEY_WRAP_PAD, true),
   keyWrap(CKM.AES_KEY_WRAP_KWP, true),
+  encryptionRow(CKM.AES_ECB_ENCRYPT_DATA, 'data'),
+  encryptionRow(CKM.AES_CBC_ENCRYPT_DATA, 'ivdata'),
   cmac(CKM.AES_CMAC, false),
   cmac(CKM.AES_CMAC_GENERAL, true),
   {

@@ -248,6 +248,10 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type) {
       return FORM_GCM;
     case 0x00001088UL /* CKM_AES_CCM */:
       return FORM_CCM;
+    case 0x00001104UL /* CKM_AES_ECB_ENCRYPT_DATA */:
+      return FORM_DATA;
+    case 0x00001105UL /* CKM_AES_CBC_ENCRYPT_DATA */:
+      return FORM_IVDATA;
     case 0x0000402aUL /* CKM_HKDF_DERIVE */:
     case 0x0000402bUL /* CKM_HKDF_DATA */:
       return FORM_HKDF;

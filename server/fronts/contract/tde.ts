@@ -135,7 +135,8 @@ export type WrapHead =
 
 /**
  * Byte values are Base64. `point` is uncompressed; `kdf` is that of X9.63. HKDF: RFC 5869; `saltKey` is the handle of a secret key
- * of the token whose value is the salt, and that may derive.
+ * of the token whose value is the salt, and that may derive. `encryption`: the key is the front of what the raw request bytes
+ * encrypt to, in ECB or CBC, under an AES key that is not sensitive.
  */
 export type DeriveHead =
   | { readonly way: 'ecdh'; readonly point: string; readonly kdf: DigestName | null; readonly shared: string }
@@ -146,7 +147,8 @@ export type DeriveHead =
       readonly salt: string;
       readonly saltKey?: number | undefined;
       readonly info: string;
-    };
+    }
+  | { readonly way: 'encryption'; readonly cipher: Extract<CipherHead, { readonly mode: 'ecb' | 'cbc' }> };
 
 /**
  * Where a key goes that was unwrapped or derived: onto the token, or to the agent that asks, sealed to `recipient`, Base64 of
@@ -233,7 +235,7 @@ export interface TdeRoutes {
     head: { readonly mechanism: WrapHead; readonly into: Destination };
     answer: { readonly object: TokenObject | null };
   };
-  /** Raw answer bytes: the sealed key when it goes to the agent. */
+  /** Raw request bytes: see `DeriveHead`; raw answer bytes: the sealed key when it goes to the agent. */
   derive: {
     head: { readonly mechanism: DeriveHead; readonly into: Destination };
     answer: { readonly object: TokenObject | null };

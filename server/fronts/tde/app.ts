@@ -148,8 +148,8 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
   }),
   unwrap: async ({ caller, handle, head: { mechanism, into }, raw }) =>
     made(await tde.unwrap(caller, handle, toWrapMechanism(mechanism), raw, toDestination(into))),
-  derive: async ({ caller, handle, head: { mechanism, into } }) =>
-    made(await tde.derive(caller, handle, toDeriveMechanism(mechanism), toDestination(into))),
+  derive: async ({ caller, handle, head: { mechanism, into }, raw }) =>
+    made(await tde.derive(caller, handle, toDeriveMechanism(mechanism, raw), toDestination(into))),
 });
 
 const made = ({ object, sealed }: MadeKey): Reply<'unwrap'> & Reply<'derive'> => {

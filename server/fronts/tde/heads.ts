@@ -61,9 +61,11 @@ const findHead = z.strictObject({
 });
 
 const iv16 = base64(16);
+const ecbHead = z.strictObject({ mode: z.literal('ecb') });
+const cbcHead = z.strictObject({ mode: z.literal('cbc'), iv: iv16 });
 const cipherHead = z.discriminatedUnion('mode', [
-  z.strictObject({ mode: z.literal('ecb') }),
-  z.strictObject({ mode: z.literal('cbc'), iv: iv16 }),
+  ecbHead,
+  cbcHead,
   z.strictObject({ mode: z.literal('cbc-pad'), iv: iv16 }),
   z.strictObject({ mode: z.literal('ctr'), iv: iv16, counterBits: z.int().min(1).max(128) }),
   z.strictObject({
@@ -128,6 +130,7 @@ const deriveHead = z.discriminatedUnion('way', [
     saltKey: z.int().min(1).max(0x7fffffff).optional(),
     info: base64(64 * 1024),
   }),
+  z.strictObject({ way: z.literal('encryption'), cipher: z.discriminatedUnion('mode', [ecbHead, cbcHead]) }),
 ]) satisfies z.ZodType<DeriveHead>;
 
 const destination = z.discriminatedUnion('on', [
@@ -270,10 +273,16 @@ export const toWrapMechanism = (head: WrapHead): WrapMechanism => {
   }
 };
 
-export const toDeriveMechanism = (head: DeriveHead): DeriveMechanism =>
-  head.way === 'ecdh'
-    ? { ...head, point: decode(head.point), shared: decode(head.shared) }
-    : { ...head, salt: decode(head.salt), info: decode(head.info) };
+export const toDeriveMechanism = (head: DeriveHead, data: Uint8Array): DeriveMechanism => {
+  switch (head.way) {
+    case 'ecdh':
+      return { ...head, point: decode(head.point), shared: decode(head.shared) };
+    case 'hkdf':
+      return { ...head, salt: decode(head.salt), info: decode(head.info) };
+    case 'encryption':
+      return { way: 'encryption', cipher: toCipherParameters(head.cipher), data };
+  }
+};
 
 export const toDestination = (into: Destination): KeyDestination =>
   into.on === 'token' ? into : { ...into, recipient: decode(into.recipient), info: Buffer.from(sealedKeyInfo) };

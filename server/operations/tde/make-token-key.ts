@@ -145,6 +145,8 @@ const derive = (
     const { digest, salt, info, steps } = mechanism;
     return core.hkdf(base, digest, saltKey ?? salt, info, kind, bytes, steps);
   }
+  if (mechanism.way === 'encryption')
+    return core.deriveByEncryption(base, mechanism.cipher, mechanism.data, kind, bytes);
   const { point, kdf, shared } = mechanism;
   return core.ecdh(base, point, { kind, bytes, ...(kdf === null ? {} : { kdf, sharedInfo: shared }) });
 };
@@ -159,10 +161,12 @@ export const deriveTokenKey =
     if (bits === null || bits % 8 !== 0) throw new ServiceError('validation', 'bits is missing');
     const saltHandle = mechanism.way === 'hkdf' ? mechanism.saltKey : undefined;
     const saltKey = saltHandle === undefined ? null : await openSalt(ports, caller, saltHandle);
-    const { maker, reference } = await withTokenKey(ports, caller, handle, 'derive', (base, { object }) => ({
-      maker: object,
-      reference: derive(ports, base, mechanism, saltKey, kind, bits / 8),
-    })).finally(() => {
+    const { maker, reference } = await withTokenKey(ports, caller, handle, 'derive', (base, { object }) => {
+      // What somebody chooses encrypted as a key that may be read: the base would encrypt for who may only derive.
+      if (mechanism.way === 'encryption' && object.sensitive)
+        throw new ServiceError('key-usage', 'a sensitive key derives no key by encryption');
+      return { maker: object, reference: derive(ports, base, mechanism, saltKey, kind, bits / 8) };
+    }).finally(() => {
       if (saltKey !== null) ports.core.release(saltKey);
     });
     return deliver(ports, caller, maker, 'derived', mechanism.way, into, reference);

@@ -184,6 +184,25 @@ static void eddsa_parameters_travel_to_ours_and_their_absence_to_all(void **stat
   assert_buffer(0, 0, 0x10, 0x57, 0xff, 0xff, 0xff, 0xff);
 }
 
+static void data_to_encrypt_travels_to_ours_alone(void **state) {
+  CK_BYTE data[2] = {5, 6};
+  struct { CK_BYTE_PTR data; CK_ULONG length; } string = {data, sizeof data};
+  struct { CK_BYTE iv[16]; CK_BYTE_PTR data; CK_ULONG length; } cbc = {{9}, data, sizeof data};
+  CK_MECHANISM mechanism = {CKM_AES_ECB_ENCRYPT_DATA, &string, sizeof string};
+  (void)state;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0x11, 0x04, FORM_DATA, 0, 0, 0, 2, 5, 6);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_26), CKR_MECHANISM_INVALID);
+  buffer_reset(&buffer);
+  mechanism = (CK_MECHANISM){CKM_AES_CBC_ENCRYPT_DATA, &cbc, sizeof cbc};
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0x11, 0x05, FORM_IVDATA, 0, 0, 0, 16, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 5, 6);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_24), CKR_MECHANISM_INVALID);
+  buffer_reset(&buffer);
+  cbc.data = NULL;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
+}
+
 static void mechanisms_speak_p11_kit(void **state) {
   CK_BYTE iv[16] = {9};
   CK_MECHANISM plain = {CKM_SHA256, NULL, 0};
@@ -276,6 +295,7 @@ int main(void) {
       TEST(inner_pointers_are_checked),
       TEST(hkdf_parameters_travel_to_ours_alone),
       TEST(ccm_parameters_travel_to_ours_alone),
+      TEST(data_to_encrypt_travels_to_ours_alone),
       TEST(eddsa_parameters_travel_to_ours_and_their_absence_to_all),
       TEST(mechanisms_speak_p11_kit),
       TEST(answers_fill_what_fits_and_tell_the_rest),

@@ -75,6 +75,8 @@ const template = fc
 const parameter: fc.Arbitrary<MechanismParameter | null> = fc.oneof(
   fc.constant(null),
   bytes.map((value) => ({ kind: 'bytes' as const, bytes: value })),
+  fc.record({ kind: fc.constant('data' as const), data: bytes }),
+  fc.record({ kind: fc.constant('ivdata' as const), iv: bytes, data: bytes }),
   fc.record({ kind: fc.constant('ecdh1' as const), kdf: fc.nat({ max: 9 }), shared: bytes, publicData: bytes }),
   fc.record({
     kind: fc.constant('hkdf' as const),
@@ -97,7 +99,11 @@ const parameter: fc.Arbitrary<MechanismParameter | null> = fc.oneof(
 const mechanism = fc.record({
   type: fc.constantFrom(
     CKM.ECDH1_DERIVE,
+    CKM.ECDH1_COFACTOR_DERIVE,
     CKM.HKDF_DERIVE,
+    CKM.HKDF_DATA,
+    CKM.AES_ECB_ENCRYPT_DATA,
+    CKM.AES_CBC_ENCRYPT_DATA,
     CKM.AES_KEY_WRAP,
     CKM.AES_KEY_WRAP_KWP,
     CKM.AES_CBC,

@@ -447,3 +447,63 @@ describe('HKDF of a base in the session', () => {
     await expect(derive(mechanism, strict, [CKA.VALUE_LEN, 42])).rejects.toThrow('CKR_TEMPLATE_INCONSISTENT');
   });
 });
+
+describe.each([
+  ['in the session', false],
+  ['on the token', true],
+] as const)('keys by encryption under a base %s', (_where, token) => {
+  const generic: Row[] = [
+    [CKA.CLASS, CKO.SECRET_KEY],
+    [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
+  ];
+  // NIST SP 800-38A, F.1.1 and F.2.1.
+  const value = Buffer.from('2b7e151628aed2a6abf7158809cf4f3c', 'hex');
+  const data = Buffer.from('6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51', 'hex');
+  const iv = Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex');
+  const ways: readonly (readonly [string, Mechanism, string])[] = [
+    [
+      'AES_ECB_ENCRYPT_DATA',
+      mech(CKM.AES_ECB_ENCRYPT_DATA, { kind: 'data', data }),
+      '3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf',
+    ],
+    [
+      'AES_CBC_ENCRYPT_DATA',
+      mech(CKM.AES_CBC_ENCRYPT_DATA, { kind: 'ivdata', iv, data }),
+      '7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2',
+    ],
+  ];
+  const begin = async (...rows: Row[]) => {
+    const call = await start();
+    const base = await call.create(...aesRows, [CKA.VALUE, value], [CKA.DERIVE, true], [CKA.TOKEN, token], ...rows);
+    return { ...call, base };
+  };
+
+  test.each(ways)('%s gives what the standard publishes, whole and its front', async (_name, mechanism, result) => {
+    const { base, derive, value: read } = await begin(...clear);
+    const whole = await derive(mechanism, base, ...generic, ...clear);
+    expect((await read(whole)).toString('hex')).toBe(result);
+    const front = await derive(mechanism, base, ...aesRows, [CKA.VALUE_LEN, 24], ...clear);
+    expect((await read(front)).toString('hex')).toBe(result.slice(0, 48));
+    const kept = await derive(mechanism, base, ...aesRows, [CKA.TOKEN, token], ...clear);
+    expect((await read(kept)).toString('hex')).toBe(result);
+  });
+
+  test.each(ways)('%s refuses a sensitive base', async (_name, mechanism) => {
+    const { base, derive } = await begin();
+    await expect(derive(mechanism, base, ...generic, ...clear)).rejects.toThrow('CKR_KEY_FUNCTION_NOT_PERMITTED');
+    await expect(derive(mechanism, base, ...generic)).rejects.toThrow('CKR_KEY_FUNCTION_NOT_PERMITTED');
+  });
+
+  test.each(ways)(
+    '%s refuses data that is too short, no whole blocks, or missing',
+    async (_name, { type, parameter }) => {
+      const { base, derive } = await begin(...clear);
+      const of = (bytes: Uint8Array) => mech(type, { ...parameter, data: bytes } as MechanismParameter);
+      const long: Row[] = [...generic, [CKA.VALUE_LEN, 17]];
+      await expect(derive(of(data.subarray(0, 16)), base, ...long)).rejects.toThrow('CKR_DATA_LEN_RANGE');
+      for (const wrong of [of(data.subarray(0, 17)), of(Buffer.alloc(0)), mech(type)]) {
+        await expect(derive(wrong, base, ...generic)).rejects.toThrow('CKR_MECHANISM_PARAM_INVALID');
+      }
+    },
+  );
+});

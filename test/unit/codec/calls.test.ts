@@ -176,6 +176,14 @@ describe('a mechanism', () => {
       type: CKM.EDDSA,
       parameter: { kind: 'eddsa', prehash: false, context: Uint8Array.of(7) },
     });
+    expect(await dispatch([...u32(CKM.AES_ECB_ENCRYPT_DATA), 11, ...array([7])], 'own')).toEqual({
+      type: CKM.AES_ECB_ENCRYPT_DATA,
+      parameter: { kind: 'data', data: Uint8Array.of(7) },
+    });
+    expect(await dispatch([...u32(CKM.AES_CBC_ENCRYPT_DATA), 12, ...array(iv), ...array([7])], 'own')).toEqual({
+      type: CKM.AES_CBC_ENCRYPT_DATA,
+      parameter: { kind: 'ivdata', iv: Uint8Array.from(iv), data: Uint8Array.of(7) },
+    });
     expect(await dispatch([...u32(CKM.AES_GCM), 99], 'own')).toEqual(refusal(CKR.DEVICE_ERROR));
   });
 
