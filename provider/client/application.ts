@@ -22,6 +22,7 @@ import { KeyRoles } from './key-roles.ts';
 import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
 import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
 import { Session } from './session.ts';
+import { UsedIvs } from './used-ivs.ts';
 
 /** Token objects whose fixed properties (class, type, size, private) are remembered, so that an Init asks one question. */
 const maxRemembered = 4096;
@@ -45,6 +46,7 @@ export class Application {
   loggedIn = false;
   readonly sessions = new HandleMap<Session>(1);
   readonly roles = new KeyRoles();
+  readonly usedIvs = new UsedIvs();
   readonly #door: ServiceDoor;
   readonly #instance: InstanceHeader;
   readonly #objects = new HandleMap<SessionObject>(firstSessionObject);
@@ -178,7 +180,10 @@ export class Application {
 
   /** The session keys that are decrypting at this moment. */
   *decrypting(): Generator<KeyRef> {
-    for (const { decrypt } of this.sessions.values()) if (decrypt?.key !== undefined) yield decrypt.key;
+    for (const { decrypt, messageDecrypt } of this.sessions.values()) {
+      if (decrypt?.key !== undefined) yield decrypt.key;
+      if (messageDecrypt?.key !== undefined) yield messageDecrypt.key;
+    }
   }
 
   /** Keeps a new session object. The key is the object's from here on. */

@@ -21,6 +21,8 @@ import {
   type Mechanism,
   type MechanismParameter,
   type MechanismParameterKind,
+  type MessageParameter,
+  type MessageResult,
   type OutBuffer,
 } from '../schema/types.ts';
 
@@ -303,6 +305,21 @@ const readMechanism = (reader: Reader): Mechanism | null => {
   return { type, parameter: bytes.length === 0 ? null : { kind: 'bytes', bytes } };
 };
 
+/** The forms of message parameters, by number on the wire. */
+const gcmMessage = 1;
+
+const readMessageParameter = (reader: Reader): MessageParameter => {
+  if (reader.u8() !== gcmMessage) throw malformed('message parameter');
+  return {
+    kind: 'gcm',
+    iv: reader.copy(),
+    ivFixedBits: reader.ulong(),
+    ivGenerator: reader.ulong(),
+    tag: reader.copy(),
+    tagBits: reader.ulong(),
+  };
+};
+
 // --- writing --------------------------------------------------------------------------------------------------------
 
 /** Fills one reply. Every write checks the room and throws CKR_DEVICE_MEMORY. */
@@ -449,6 +466,13 @@ const writeList = (writer: Writer, value: readonly number[], capacity: number | 
   if (!told) for (const each of value) writer.ulong(each);
 };
 
+const writeMessageResult = (writer: Writer, { iv, tag }: MessageResult): void => {
+  for (const bytes of [iv, tag]) {
+    if (bytes === null) writer.u32(allOnes);
+    else writer.array(bytes);
+  }
+};
+
 const encodedText = new TextEncoder();
 const blank = 0x20;
 
@@ -481,6 +505,9 @@ const requestLetters: Readonly<Partial<Record<Arg['kind'], string>>> = {
   label: 'z',
   template: 'aA',
   mechanism: 'M',
+  messageMechanism: 'M',
+  seal: 'G',
+  open: 'G',
   out: 'fy',
   fill: 'fy',
   list: 'fu',
@@ -494,12 +521,22 @@ const replyLetters: Readonly<Partial<Record<Arg['kind'], string>>> = {
   batch: 'au',
   query: 'aAu',
   result: 'u',
+  seal: 'g',
 };
+
+/**
+ * The order in which a reply tells its values: the bytes that are written in place first, then what goes back through a
+ * message's parameter.
+ */
+export const replyOrder = (args: readonly Arg[]): readonly Arg[] => [
+  ...args.filter(({ kind }) => kind !== 'seal'),
+  ...args.filter(({ kind }) => kind === 'seal'),
+];
 
 /** The signature string that a request or a reply of a call opens with. */
 export const signatures = (row: Call): { readonly request: string; readonly reply: string } => ({
   request: row.args.map(({ kind }) => requestLetters[kind] ?? '').join(''),
-  reply: row.args
+  reply: replyOrder(row.args)
     .map(({ kind, struct }) =>
       struct === null
         ? (replyLetters[kind] ?? '')
@@ -545,13 +582,14 @@ const makePlan = <C>(name: CallName, row: Call, handlers: Handlers<C>): Plan<C> 
   const slots = row.args.map(
     (arg): Slot => ({ arg, view: new View(), space: new Space(), capacity: null, queries: [] }),
   );
+  const slotOf = (arg: Arg): Slot => slots[row.args.indexOf(arg)] as Slot;
   return {
     name,
     handler: handlers[name] as Plan<C>['handler'],
     request: prefix(row.code, request),
     reply: prefix(row.code, reply),
     slots: slots.filter(({ arg }) => isInput(arg)),
-    outputs: slots.filter(({ arg }) => isOutput(arg)),
+    outputs: replyOrder(row.args).filter(isOutput).map(slotOf),
     input: row.hot ? {} : null,
   };
 };
@@ -590,7 +628,12 @@ const readInput = <C>(reader: Reader, plan: Plan<C>, reply: Buffer): Record<stri
         input[name] = readTemplate(reader, 0);
         break;
       case 'mechanism':
+      case 'messageMechanism':
         input[name] = readMechanism(reader);
+        break;
+      case 'seal':
+      case 'open':
+        input[name] = readMessageParameter(reader);
         break;
       case 'out':
       case 'fill': {
@@ -653,6 +696,9 @@ const writeOutput = <C>(
         break;
       case 'result':
         writer.ulong(given as number);
+        break;
+      case 'seal':
+        writeMessageResult(writer, given as MessageResult);
         break;
       case 'struct':
         writeStruct(writer, arg.c as StructName, given as Readonly<Record<string, unknown>>);

@@ -13,6 +13,7 @@ import { digest } from './functions/digest.ts';
 import { dual } from './functions/dual.ts';
 import { general } from './functions/general.ts';
 import { key } from './functions/key.ts';
+import { message } from './functions/message.ts';
 import { object } from './functions/object.ts';
 import { random } from './functions/random.ts';
 import { session } from './functions/session.ts';
@@ -30,6 +31,7 @@ const chapters: GuardedHandlers = {
   ...digest,
   ...sign,
   ...dual,
+  ...message,
   ...key,
   ...random,
 };

@@ -12,6 +12,7 @@ type Purpose =
   | 'key'
   | 'encrypt'
   | 'decrypt'
+  | 'open'
   | 'sign'
   | 'verify'
   | 'create'
@@ -35,6 +36,14 @@ const purposes: Partial<Record<CallName, Purpose>> = {
   C_DecryptUpdate: 'decrypt',
   C_DecryptFinal: 'decrypt',
   C_DigestKey: 'key',
+  C_MessageEncryptInit: 'key',
+  C_EncryptMessage: 'encrypt',
+  C_EncryptMessageBegin: 'encrypt',
+  C_EncryptMessageNext: 'encrypt',
+  C_MessageDecryptInit: 'key',
+  C_DecryptMessage: 'open',
+  C_DecryptMessageBegin: 'open',
+  C_DecryptMessageNext: 'open',
   C_SignInit: 'key',
   C_Sign: 'sign',
   C_SignUpdate: 'sign',
@@ -60,6 +69,7 @@ const gone = {
 } as const;
 const wrongLength = {
   decrypt: CKR.ENCRYPTED_DATA_LEN_RANGE,
+  open: CKR.ENCRYPTED_DATA_LEN_RANGE,
   create: CKR.ATTRIBUTE_VALUE_INVALID,
   wrapping: CKR.KEY_SIZE_RANGE,
   unwrapping: CKR.WRAPPED_KEY_LEN_RANGE,
@@ -67,6 +77,7 @@ const wrongLength = {
 } as const;
 const doesNotAuthenticate = {
   decrypt: CKR.ENCRYPTED_DATA_INVALID,
+  open: CKR.AEAD_DECRYPT_FAILED,
   verify: CKR.SIGNATURE_INVALID,
   unwrapping: CKR.WRAPPED_KEY_INVALID,
   otherwise: CKR.DATA_INVALID,
@@ -163,4 +174,12 @@ export const keyTypeInconsistent = situation(
 );
 export const keyNotPermitted = situation(CKR.KEY_FUNCTION_NOT_PERMITTED, 'the key does not allow this function');
 export const argumentsBad = situation(CKR.ARGUMENTS_BAD, 'an argument is not as it must be');
+export const ivRepeated = situation(
+  CKR.MECHANISM_PARAM_INVALID,
+  'this key has encrypted with this IV before: use another, or let it be generated',
+);
+export const ivsExhausted = situation(
+  CKR.KEY_EXHAUSTED,
+  'every IV that the counter can make has been used by this key',
+);
 export const dataTooLong = situation(CKR.DATA_LEN_RANGE, 'more data than one call to the service may carry');

@@ -81,6 +81,16 @@ export const guards = {
   C_DeriveKey: 'session',
   C_SeedRandom: 'session',
   C_GenerateRandom: 'session',
+  C_MessageEncryptInit: 'session',
+  C_EncryptMessage: 'session',
+  C_EncryptMessageBegin: 'session',
+  C_EncryptMessageNext: 'session',
+  C_MessageEncryptFinal: 'session',
+  C_MessageDecryptInit: 'session',
+  C_DecryptMessage: 'session',
+  C_DecryptMessageBegin: 'session',
+  C_DecryptMessageNext: 'session',
+  C_MessageDecryptFinal: 'session',
 } as const satisfies Record<CallName, keyof Contexts>;
 
 type ContextOf<Name extends CallName> = Contexts[(typeof guards)[Name]];

@@ -41,6 +41,13 @@ export class KeyRoles {
     return true;
   }
 
+  /** Whether the service has this key too, or came to have it. */
+  isAbroad(attributes: ReadonlyAttributes): boolean {
+    if (this.#abroad.size === 0) return false;
+    const identity = identityOf(attributes);
+    return identity !== null && this.#abroad.has(identity);
+  }
+
   /**
    * Remembers that a key wraps what is sensitive. False, and nothing remembered, when it may not: the service has the same key,
    * one of `objects`, all that there are, holds it and may decrypt, or one of the `decrypting` keys is the same.

@@ -2,7 +2,7 @@
 // application, not to the session.
 import type { KeyRef } from '../../addon/core.ts';
 import { CKF, CKS } from '../schema/constants.ts';
-import type { BytesOutput, OutBuffer } from '../schema/types.ts';
+import type { BytesOutput, MessageParameter, MessageResult, OutBuffer } from '../schema/types.ts';
 import type { Application } from './application.ts';
 import type { FindOperation } from './operations/find.ts';
 
@@ -42,6 +42,23 @@ export interface VerifyOperation extends Operation {
   final(signature: Uint8Array): Later<void>;
 }
 
+/** What one step of a message gives out: data, and for an encryption what goes back through its parameter. */
+export interface MessageStep {
+  readonly data: BytesOutput;
+  readonly result: MessageResult;
+}
+
+/** Message after message with one key (3.0, sections 5.9 and 5.11). An error ends the message, and not the operation. */
+export interface MessageOperation extends Operation {
+  /** The session key that it decrypts with. */
+  readonly key?: KeyRef | undefined;
+  /** Whether a message was begun and has not come to its end. */
+  readonly inMessage: boolean;
+  whole(parameter: MessageParameter, aad: Uint8Array, input: Uint8Array, out: OutBuffer): Later<MessageStep>;
+  begin(parameter: MessageParameter, aad: Uint8Array): MessageResult;
+  next(parameter: MessageParameter, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep>;
+}
+
 export interface Operations {
   find: FindOperation | null;
   encrypt: CipherOperation | null;
@@ -49,9 +66,20 @@ export interface Operations {
   digest: SummaryOperation | null;
   sign: SummaryOperation | null;
   verify: VerifyOperation | null;
+  messageEncrypt: MessageOperation | null;
+  messageDecrypt: MessageOperation | null;
 }
 export type OperationKind = keyof Operations;
-const kinds = ['find', 'encrypt', 'decrypt', 'digest', 'sign', 'verify'] as const satisfies OperationKind[];
+const kinds = [
+  'find',
+  'encrypt',
+  'decrypt',
+  'digest',
+  'sign',
+  'verify',
+  'messageEncrypt',
+  'messageDecrypt',
+] as const satisfies OperationKind[];
 
 export class Session implements Operations {
   readonly handle: number;
@@ -64,6 +92,10 @@ export class Session implements Operations {
   digest: SummaryOperation | null = null;
   sign: SummaryOperation | null = null;
   verify: VerifyOperation | null = null;
+  messageEncrypt: MessageOperation | null = null;
+  messageDecrypt: MessageOperation | null = null;
+  /** Operations for which the service is being asked: taken out of their places, so that nobody else uses them meanwhile. */
+  readonly #away = new Map<OperationKind, Operation>();
 
   constructor(handle: number, application: Application, readWrite: boolean) {
     this.handle = handle;
@@ -80,16 +112,33 @@ export class Session implements Operations {
     return this.application.loggedIn ? CKS.RO_USER_FUNCTIONS : CKS.RO_PUBLIC_SESSION;
   }
 
+  isAway(kind: OperationKind): boolean {
+    return this.#away.has(kind);
+  }
+
+  send(kind: OperationKind, operation: Operation): void {
+    this.#away.set(kind, operation);
+  }
+
+  /** Whether the operation may go on: it was not cancelled meanwhile. */
+  isBack(kind: OperationKind, operation: Operation): boolean {
+    if (this.#away.get(kind) !== operation) return false;
+    this.#away.delete(kind);
+    return !this.closed;
+  }
+
+  /** One that is away ends as soon as it is back. */
   cancel(kind: OperationKind): void {
     const operation = this[kind];
     this[kind] = null;
+    this.#away.delete(kind);
     operation?.cancel();
   }
 
   cancelAll(which: (operation: Operation) => boolean = () => true): void {
     for (const kind of kinds) {
-      const operation = this[kind];
-      if (operation !== null && which(operation)) this.cancel(kind);
+      const operation = this[kind] ?? this.#away.get(kind);
+      if (operation !== undefined && which(operation)) this.cancel(kind);
     }
   }
 

@@ -15,7 +15,7 @@
 #include "settings.h"
 #include "transport.h"
 
-enum { CALL_FINALIZE = 2, CALL_OPEN_SESSION = 10, CALL_CLOSE_SESSION = 11, CALL_GET_ATTRIBUTE_VALUE = 24, CALL_GENERATE_RANDOM = 64 };
+enum { CALL_FINALIZE = 2, CALL_OPEN_SESSION = 10, CALL_CLOSE_SESSION = 11 };
 
 /** C_Initialize to C_Finalize, in the process that `owner` names. A forked child has another pid, so it has none of it. */
 static struct {
@@ -156,6 +156,14 @@ void call_put_mechanism(struct call *call, CK_MECHANISM_PTR mechanism) {
   note(call, codec_put_mechanism(&call->request, mechanism, call->dialect));
 }
 
+void call_put_message_mechanism(struct call *call, CK_MECHANISM_PTR mechanism) {
+  note(call, codec_put_message_mechanism(&call->request, mechanism));
+}
+
+void call_put_message(struct call *call, const void *parameter, CK_ULONG length, enum tag_use tag) {
+  note(call, codec_put_message(&call->request, parameter, length, tag, &call->message));
+}
+
 void call_put_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length) {
   call->asked_length = bytes == NULL;
   note(call, codec_put_room(&call->request, bytes, length, call->dialect));
@@ -287,15 +295,9 @@ static CK_RV send_and_wait(struct call *call, struct buffer *ahead) {
   return CKR_DEVICE_REMOVED;
 }
 
-/** Calls that leave keys, sessions and the login as they are, so that what is held back may stay so. */
-static bool changes_nothing(const struct call_row *row) {
-  return row->starts >= 0 || row->ends >= 0 || row->continues != 0 || row->code == CALL_GET_ATTRIBUTE_VALUE ||
-         row->code == CALL_GENERATE_RANDOM;
-}
-
 /** Sends the call behind what was held back for it. */
 static CK_RV deliver(struct call *call) {
-  const bool changes = !changes_nothing(call->row);
+  const bool changes = !call->row->quiet;
   struct buffer ahead;
   CK_RV rv;
 
@@ -377,9 +379,10 @@ static void close_strays(void) {
 
 /** C_SessionCancel of one operation. What it answers does not matter: the Init that follows shows it. */
 static void cancel(CK_SESSION_HANDLE session, int operation) {
-  /* In the order of the rows' numbers; 0x40 is CKF_FIND_OBJECTS of 3.0. */
+  /* In the order of the rows' numbers. */
   static const CK_FLAGS flags[OPERATIONS_MAX] = {
-      0x40, CKF_ENCRYPT, CKF_DECRYPT, CKF_DIGEST, CKF_SIGN, CKF_SIGN_RECOVER, CKF_VERIFY, CKF_VERIFY_RECOVER,
+      CKF_FIND_OBJECTS, CKF_ENCRYPT, CKF_DECRYPT,        CKF_DIGEST,          CKF_SIGN,
+      CKF_SIGN_RECOVER, CKF_VERIFY,  CKF_VERIFY_RECOVER, CKF_MESSAGE_ENCRYPT, CKF_MESSAGE_DECRYPT,
   };
   struct call call;
 
@@ -422,6 +425,12 @@ void call_get_list(struct call *call, CK_ULONG_PTR list, CK_ULONG_PTR count) {
 
 void call_get_result(struct call *call, CK_ULONG_PTR result) {
   const CK_RV rv = codec_get_result(&call->reply, result);
+  if (call->rv == CKR_OK) call->rv = rv;
+}
+
+void call_get_message(struct call *call) {
+  /* What came before may not have fitted: then there is nothing to be written back. */
+  const CK_RV rv = codec_get_message(&call->reply, &call->message, call->rv == CKR_OK);
   if (call->rv == CKR_OK) call->rv = rv;
 }
 

@@ -18,7 +18,8 @@ struct call_row {
   bool foreign;        /* p11-kit 0.24 has it too */
   int8_t starts;       /* an operation, -1 for none */
   int8_t ends;
-  uint8_t continues;   /* a set of operations */
+  uint16_t continues;  /* a set of operations */
+  bool quiet;          /* keys, sessions and the login stay as they are */
 };
 
 struct call {
@@ -30,6 +31,7 @@ struct call {
   CK_SESSION_HANDLE session;
   CK_ULONG room; /* of a list */
   uint32_t age;  /* of the table of sessions, when an Init was sent */
+  struct message_place message;
   struct buffer request;
   struct buffer reply;
 };
@@ -43,6 +45,9 @@ void call_put_bytes(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length);
 void call_put_label(struct call *call, CK_UTF8CHAR_PTR label);
 void call_put_template(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
 void call_put_mechanism(struct call *call, CK_MECHANISM_PTR mechanism);
+/** Of a message-based function: what its parameter says comes with each message. */
+void call_put_message_mechanism(struct call *call, CK_MECHANISM_PTR mechanism);
+void call_put_message(struct call *call, const void *parameter, CK_ULONG length, enum tag_use tag);
 void call_put_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length);
 void call_put_fill(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length);
 void call_put_list(struct call *call, CK_ULONG_PTR list, CK_ULONG_PTR count);
@@ -56,6 +61,8 @@ void call_get_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length);
 void call_get_fill(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length);
 void call_get_list(struct call *call, CK_ULONG_PTR list, CK_ULONG_PTR count);
 void call_get_result(struct call *call, CK_ULONG_PTR result);
+/** Writes an IV and a tag back, if the call went well and the answer holds them. */
+void call_get_message(struct call *call);
 void call_get_query(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
 CK_RV call_end(struct call *call);
 

@@ -333,6 +333,45 @@ CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given, enum di
   return put_parameter(buffer, &mechanism, form);
 }
 
+CK_RV codec_put_message_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given) {
+  CK_MECHANISM mechanism;
+
+  if (given == NULL) {
+    buffer_put_u32(buffer, BUFFER_NULL);
+    return CKR_OK;
+  }
+  memcpy(&mechanism, given, sizeof mechanism);
+  if (mechanism.mechanism >= UINT32_MAX) return CKR_MECHANISM_INVALID;
+  /* None at all, or the structure that comes with the first message. It is as long as CK_GCM_PARAMS and must not be taken for one. */
+  if (mechanism.mechanism == CKM_AES_GCM && mechanism.ulParameterLen != 0 &&
+      (mechanism.pParameter == NULL || mechanism.ulParameterLen != sizeof(CK_GCM_MESSAGE_PARAMS)))
+    return CKR_MECHANISM_PARAM_INVALID;
+  buffer_put_u32(buffer, (uint32_t)mechanism.mechanism);
+  buffer_put_u8(buffer, FORM_NONE);
+  return CKR_OK;
+}
+
+CK_RV codec_put_message(struct buffer *buffer, const void *parameter, CK_ULONG length, enum tag_use tag,
+                        struct message_place *place) {
+  enum { GCM_MESSAGE = 1, TAG_BITS_MAX = 128 };
+  CK_GCM_MESSAGE_PARAMS gcm;
+  CK_RV rv;
+
+  if (parameter == NULL || length != sizeof gcm) return CKR_MECHANISM_PARAM_INVALID;
+  memcpy(&gcm, parameter, sizeof gcm);
+  if (gcm.ulTagBits > TAG_BITS_MAX) return CKR_MECHANISM_PARAM_INVALID;
+  if (tag != TAG_UNUSED && gcm.pTag == NULL) return CKR_MECHANISM_PARAM_INVALID;
+  *place = (struct message_place){gcm.pIv, gcm.ulIvLen, tag == TAG_WRITTEN ? gcm.pTag : NULL, (gcm.ulTagBits + 7) / 8};
+  buffer_put_u8(buffer, GCM_MESSAGE);
+  rv = put_inner(buffer, gcm.pIv, gcm.ulIvLen);
+  if (rv != CKR_OK) return rv;
+  buffer_put_u64(buffer, gcm.ulIvFixedBits);
+  buffer_put_u64(buffer, gcm.ivGenerator);
+  buffer_put_array(buffer, gcm.pTag, tag == TAG_READ ? place->tag_length : 0);
+  buffer_put_u64(buffer, gcm.ulTagBits);
+  return CKR_OK;
+}
+
 bool codec_init_repeats(const unsigned char *before, const unsigned char *now, size_t length) {
   enum { SIGNATURE = 8, KEY = 8 };
   size_t mechanism;
@@ -344,6 +383,8 @@ bool codec_init_repeats(const unsigned char *before, const unsigned char *now, s
   mechanism = SIGNATURE + buffer_peek_u32(now + 4) + 8;
   parameter = mechanism + 5;
   if (length < parameter || now[SIGNATURE + 1] != 'M') return false;
+  /* Under GCM an IV that comes again is refused when it encrypts. */
+  if (now[parameter - 1] == FORM_GCM && buffer_peek_u32(now) == CODEC_ENCRYPT_INIT) return false;
   if (buffer_peek_u32(now + 4) == 3) {
     if (length < parameter + KEY) return false;
     key = length - KEY;
@@ -458,6 +499,20 @@ CK_RV codec_get_result(struct buffer *buffer, CK_ULONG_PTR result) {
 
   if (buffer->failed) return CKR_DEVICE_ERROR;
   codec_store(result, value);
+  return CKR_OK;
+}
+
+CK_RV codec_get_message(struct buffer *buffer, const struct message_place *place, bool write) {
+  size_t iv_length;
+  size_t tag_length;
+  const unsigned char *iv = buffer_get_array(buffer, &iv_length);
+  const unsigned char *tag = buffer_get_array(buffer, &tag_length);
+
+  if (buffer->failed || (iv != NULL && iv_length != place->iv_length) ||
+      (tag != NULL && (place->tag == NULL || tag_length != place->tag_length)))
+    return CKR_DEVICE_ERROR;
+  if (write && iv != NULL && iv_length > 0) memcpy(place->iv, iv, iv_length);
+  if (write && tag != NULL && tag_length > 0) memcpy(place->tag, tag, tag_length);
   return CKR_OK;
 }
 

@@ -15,11 +15,24 @@ enum dialect { DIALECT_OWN, DIALECT_P11KIT_24, DIALECT_P11KIT_26 };
 /** The forms of a mechanism's parameter, by number on the wire. */
 enum parameter_form { FORM_NONE, FORM_BYTES, FORM_ULONG, FORM_CTR, FORM_GCM, FORM_PSS, FORM_OAEP, FORM_ECDH1, FORM_HKDF, FORM_CCM, FORM_EDDSA, FORM_DATA, FORM_IVDATA };
 
+/** Of a message's tag: what a call does with it. */
+enum tag_use { TAG_UNUSED, TAG_WRITTEN, TAG_READ };
+
+/** Where a message's IV and tag go back to. */
+struct message_place {
+  void *iv;
+  CK_ULONG iv_length;
+  void *tag; /* NULL when this call writes none */
+  CK_ULONG tag_length;
+};
+
 /** The kinds of attribute values. */
 enum attribute_kind { KIND_BOOLEAN, KIND_ULONG, KIND_BYTES, KIND_DATE, KIND_TEMPLATE, KIND_MECHANISMS };
 
 /** Handles of session objects start here; those of token objects, which the service assigns, stay below it. */
 #define CODEC_FIRST_SESSION_OBJECT 0x80000000u
+/** C_EncryptInit's number. */
+#define CODEC_ENCRYPT_INIT 29u
 
 /** From gen/tables.c. */
 enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type);
@@ -28,6 +41,11 @@ enum parameter_form codec_parameter_form(CK_MECHANISM_TYPE type);
 CK_RV codec_put_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG length);
 CK_RV codec_put_template(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
 CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR mechanism, enum dialect dialect);
+/** The mechanism of a message-based function, in our own dialect: alone, because its parameter comes with each message. */
+CK_RV codec_put_message_mechanism(struct buffer *buffer, CK_MECHANISM_PTR mechanism);
+/** The parameter of one message (CK_GCM_MESSAGE_PARAMS), and where its output belongs. */
+CK_RV codec_put_message(struct buffer *buffer, const void *parameter, CK_ULONG length, enum tag_use tag,
+                        struct message_place *place);
 /**
  * Whether our agent, which has accepted the Init message `before`, is bound to accept `now` as well, with nothing changed
  * and no such operation running. Both are `length` bytes long, in our own dialect.
@@ -44,6 +62,8 @@ CK_RV codec_get_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR len
 CK_RV codec_get_exactly(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG length);
 CK_RV codec_get_list(struct buffer *buffer, CK_ULONG_PTR list, CK_ULONG room, CK_ULONG_PTR count);
 CK_RV codec_get_result(struct buffer *buffer, CK_ULONG_PTR result);
+/** Reads an IV and a tag; writes them to their place when `write`. */
+CK_RV codec_get_message(struct buffer *buffer, const struct message_place *place, bool write);
 CK_RV codec_get_answers(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
 /** Blank-padded text of exactly `length` bytes. */
 void codec_get_text(struct buffer *buffer, CK_UTF8CHAR *text, size_t length);

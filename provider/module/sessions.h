@@ -14,7 +14,7 @@
 #include "buffer.h"
 #include "cryptoki.h"
 
-enum { OPERATIONS_MAX = 8 };
+enum { OPERATIONS_MAX = 10 };
 
 void sessions_add(CK_SESSION_HANDLE handle, CK_SLOT_ID slot, CK_FLAGS flags);
 void sessions_remove(CK_SESSION_HANDLE handle);

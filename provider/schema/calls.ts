@@ -1,6 +1,6 @@
 // Cryptoki's functions, one row each, in the order of the standard (PKCS#11 2.40, section 5; 3.0, section 5 for those
 // marked so). A row gives the generated C entry point, the wire signature, the codec and, by inference, the types of its
-// handler. The numbers are p11-kit's call ids. pkcs11f.h makes the C compiler refuse a row whose arguments are wrong.
+// handler. The numbers are p11-kit's call ids, and our own from 128 on. pkcs11f.h makes the C compiler refuse a row whose arguments are wrong.
 import {
   batch,
   bytes,
@@ -15,9 +15,12 @@ import {
   label,
   list,
   mechanism,
+  messageMechanism,
+  open,
   out,
   query,
   result,
+  seal,
   session,
   slot,
   struct,
@@ -67,7 +70,7 @@ export const calls = {
   }),
   C_DestroyObject: call(22, [session, handle('object')], { once: true }),
   C_GetObjectSize: call(23, [session, handle('object'), result('size')]),
-  C_GetAttributeValue: call(24, [session, handle('object'), query('template')]),
+  C_GetAttributeValue: call(24, [session, handle('object'), query('template')], { quiet: true }),
   C_SetAttributeValue: call(25, [session, handle('object'), template('template')]),
   C_FindObjectsInit: call(26, [session, template('template')], { starts: 'find' }),
   C_FindObjects: call(27, [session, batch('objects', 'CK_OBJECT_HANDLE')], { hot: true, continues: ['find'] }),
@@ -143,7 +146,7 @@ export const calls = {
   ),
   // --- random numbers, 5.15 ---
   C_SeedRandom: call(63, [session, bytes('seed')]),
-  C_GenerateRandom: call(64, [session, fill('random')], { hot: true }),
+  C_GenerateRandom: call(64, [session, fill('random')], { hot: true, quiet: true }),
   // --- parallel functions, 5.16: legacy ---
   C_GetFunctionStatus: call(0, [session], { byHand: true, local: true }),
   C_CancelFunction: call(0, [session], { byHand: true, local: true }),
@@ -174,6 +177,40 @@ export const calls = {
     byHand: true,
   }),
   C_SessionCancel: call(67, [session, ulong('flags', 'CK_FLAGS')], { since: '3.0', byHand: true }),
+  // --- message-based encryption and decryption, 3.0 section 5.9 and 5.11: our own numbers, because p11-kit's calls of these names
+  // carry the structure as the bytes it has in the caller's memory ---
+  C_MessageEncryptInit: call(128, [session, messageMechanism, handle('key')], {
+    since: '3.0',
+    starts: 'messageEncrypt',
+  }),
+  C_EncryptMessage: call(129, [session, seal('now'), bytes('associatedData'), bytes('plaintext'), out('ciphertext')], {
+    since: '3.0',
+    hot: true,
+    quiet: true,
+  }),
+  C_EncryptMessageBegin: call(130, [session, seal('never'), bytes('associatedData')], { since: '3.0', quiet: true }),
+  C_EncryptMessageNext: call(
+    131,
+    [session, seal('at-end'), bytes('plaintextPart'), out('ciphertextPart'), ulong('flags', 'CK_FLAGS')],
+    { since: '3.0', hot: true, quiet: true },
+  ),
+  C_MessageEncryptFinal: call(132, [session], { since: '3.0', ends: 'messageEncrypt' }),
+  C_MessageDecryptInit: call(133, [session, messageMechanism, handle('key')], {
+    since: '3.0',
+    starts: 'messageDecrypt',
+  }),
+  C_DecryptMessage: call(134, [session, open('now'), bytes('associatedData'), bytes('ciphertext'), out('plaintext')], {
+    since: '3.0',
+    hot: true,
+    quiet: true,
+  }),
+  C_DecryptMessageBegin: call(135, [session, open('never'), bytes('associatedData')], { since: '3.0', quiet: true }),
+  C_DecryptMessageNext: call(
+    136,
+    [session, open('at-end'), bytes('ciphertextPart'), out('plaintextPart'), ulong('flags', 'CK_FLAGS')],
+    { since: '3.0', hot: true, quiet: true },
+  ),
+  C_MessageDecryptFinal: call(137, [session], { since: '3.0', ends: 'messageDecrypt' }),
 } as const satisfies Record<`C_${string}`, Call>;
 
 /**
@@ -188,16 +225,6 @@ const attributes = ['CK_ATTRIBUTE_PTR', 'CK_ULONG'] as const;
 const made = 'CK_OBJECT_HANDLE_PTR';
 const named = 'CK_UTF8CHAR_PTR';
 export const stubs = {
-  C_MessageEncryptInit: { since: '3.0', types: start },
-  C_EncryptMessage: { since: '3.0', types: [...parameter, ...input, ...input, ...output] },
-  C_EncryptMessageBegin: { since: '3.0', types: [...parameter, ...input] },
-  C_EncryptMessageNext: { since: '3.0', types: [...parameter, ...input, ...output, 'CK_FLAGS'] },
-  C_MessageEncryptFinal: { since: '3.0', types: [] },
-  C_MessageDecryptInit: { since: '3.0', types: start },
-  C_DecryptMessage: { since: '3.0', types: [...parameter, ...input, ...input, ...output] },
-  C_DecryptMessageBegin: { since: '3.0', types: [...parameter, ...input] },
-  C_DecryptMessageNext: { since: '3.0', types: [...parameter, ...input, ...output, 'CK_FLAGS'] },
-  C_MessageDecryptFinal: { since: '3.0', types: [] },
   // No mechanism of ours signs or verifies message by message.
   C_MessageSignInit: { since: '3.0', types: start },
   C_SignMessage: { since: '3.0', types: [...parameter, ...input, ...output] },

@@ -80,6 +80,15 @@ export const CKG = {
   MGF1_SHA3_512: 0x00000009,
 } as const;
 
+/** Generators of IVs for message-based encryption. */
+export const CKG_IV = {
+  NO_GENERATE: 0x00000000,
+  GENERATE: 0x00000001,
+  GENERATE_COUNTER: 0x00000002,
+  GENERATE_RANDOM: 0x00000003,
+  GENERATE_COUNTER_XOR: 0x00000004,
+} as const;
+
 /** Key derivation functions. */
 export const CKD = {
   NULL: 0x00000001,

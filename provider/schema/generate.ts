@@ -2,9 +2,10 @@
 // Run it with `npm run generate` after a change here; a test compares. Not part of the built product.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { signatures } from '../client/codec.ts';
+import { replyOrder, signatures } from '../client/codec.ts';
 import { attributes } from './attributes.ts';
 import { calls, stubs } from './calls.ts';
+import { CKF } from './constants.ts';
 import { mechanisms } from './mechanisms.ts';
 import { structs } from './structs.ts';
 import type { Arg, Call, OperationKind } from './types.ts';
@@ -26,6 +27,8 @@ const operations: readonly OperationKind[] = [
   'signRecover',
   'verify',
   'verifyRecover',
+  'messageEncrypt',
+  'messageDecrypt',
 ];
 const operationNumber = (operation: OperationKind | undefined): number =>
   operation === undefined ? -1 : operations.indexOf(operation);
@@ -44,11 +47,14 @@ const parameters = ({ kind, name, c }: Arg): readonly (readonly [string, string]
       return [[c, id]];
     case 'label':
     case 'mechanism':
+    case 'messageMechanism':
     case 'result':
     case 'struct':
       return [[`${c}_PTR`, id]];
     case 'bytes':
     case 'fill':
+    case 'seal':
+    case 'open':
       return [
         [`${c}_PTR`, id],
         ['CK_ULONG', `${id}_length`],
@@ -88,6 +94,13 @@ const stubParameters = (types: readonly string[]): readonly (readonly [string, s
 
 const isSession = (arg: Arg, index: number): boolean => index === 0 && arg.c === 'CK_SESSION_HANDLE';
 
+/** Whether the tag of a message's parameter is read or written by this call; `flags` is the entry's last parameter then. */
+const tagUse = ({ kind, tag }: Arg): string => {
+  const use = kind === 'seal' ? 'TAG_WRITTEN' : 'TAG_READ';
+  if (tag === 'at-end') return `(flags & CKF_END_OF_MESSAGE) != 0 ? ${use} : TAG_UNUSED`;
+  return tag === 'now' ? use : 'TAG_UNUSED';
+};
+
 const putting = (arg: Arg, index: number): string | null => {
   const ids = parameters(arg).map(([, id]) => id);
   switch (arg.kind) {
@@ -104,6 +117,11 @@ const putting = (arg: Arg, index: number): string | null => {
     case 'batch':
     case 'query':
       return `call_put_${arg.kind}(&call, ${ids.join(', ')});`;
+    case 'messageMechanism':
+      return `call_put_message_mechanism(&call, ${ids.join(', ')});`;
+    case 'seal':
+    case 'open':
+      return `call_put_message(&call, ${ids.join(', ')}, ${tagUse(arg)});`;
     case 'result':
     case 'struct':
       return `call_need(&call, ${ids[0]});`;
@@ -121,6 +139,8 @@ const getting = (arg: Arg): string | null => {
     case 'query':
     case 'result':
       return `call_get_${arg.kind}(&call, ${ids.join(', ')});`;
+    case 'seal':
+      return 'call_get_message(&call);';
     case 'batch':
       return `call_get_list(&call, ${ids[0]}, ${ids[2]});`;
     case 'struct':
@@ -132,7 +152,9 @@ const getting = (arg: Arg): string | null => {
 
 const entry = ([name, row]: readonly [string, Call]): string => {
   const puts = row.args.map(putting).filter((line) => line !== null);
-  const gets = row.args.map(getting).filter((line) => line !== null);
+  const gets = replyOrder(row.args)
+    .map(getting)
+    .filter((line) => line !== null);
   const run =
     gets.length === 0
       ? ['    call_run(&call);']
@@ -210,6 +232,10 @@ const numbers = (): string =>
     '',
   ].join('\n');
 
+/** Calls that leave keys, sessions and the login as they are, so that what is held back may stay so. */
+const isQuiet = ({ starts, ends, continues, quiet }: Call): boolean =>
+  quiet === true || starts !== undefined || ends !== undefined || continues !== undefined;
+
 const callRow = ([name, row]: readonly [string, Call]): string => {
   const { request, reply } = signatures(row);
   const fields = [
@@ -222,6 +248,7 @@ const callRow = ([name, row]: readonly [string, Call]): string => {
     operationNumber(row.starts),
     operationNumber(row.ends),
     operationSet(row.continues),
+    isQuiet(row),
   ];
   return `    [ROW_${name}] = {${fields.join(', ')}},`;
 };
@@ -254,7 +281,7 @@ const tables = (): string =>
     opening('Calls, attributes and mechanisms as data.'),
     '#include "../call.h"',
     '#include "numbers.h"\n',
-    '/* request, reply, code, in_session, once, foreign, starts, ends, continues */',
+    '/* request, reply, code, in_session, once, foreign, starts, ends, continues, quiet */',
     'const struct call_row call_rows[ROWS] = {',
     ...wired.map(callRow),
     '};\n',
@@ -339,6 +366,19 @@ const interfaceHeader = (): string => {
     '  CK_OBJECT_HANDLE hObject;',
     '  CK_OBJECT_HANDLE hAdditionalObject;',
     '} CK_ASYNC_DATA;\n',
+    'typedef CK_ULONG CK_GENERATOR_FUNCTION;',
+    'typedef struct CK_GCM_MESSAGE_PARAMS {',
+    '  CK_BYTE_PTR pIv;',
+    '  CK_ULONG ulIvLen;',
+    '  CK_ULONG ulIvFixedBits;',
+    '  CK_GENERATOR_FUNCTION ivGenerator;',
+    '  CK_BYTE_PTR pTag;',
+    '  CK_ULONG ulTagBits;',
+    '} CK_GCM_MESSAGE_PARAMS;',
+    `#define CKF_END_OF_MESSAGE ${hex(CKF.END_OF_MESSAGE)}`,
+    `#define CKF_MESSAGE_ENCRYPT ${hex(CKF.MESSAGE_ENCRYPT)}`,
+    `#define CKF_MESSAGE_DECRYPT ${hex(CKF.MESSAGE_DECRYPT)}`,
+    `#define CKF_FIND_OBJECTS ${hex(CKF.FIND_OBJECTS)}\n`,
     ...[...in30, ...in32].map(([, signature]) => `extern ${signature};`),
     '',
     ...listStruct('CK_FUNCTION_LIST_3_0', in30),

@@ -100,6 +100,24 @@ export type MechanismParameter =
 
 export type MechanismParameterKind = MechanismParameter['kind'];
 
+/** What a message-based function is given beside the data (3.0): CK_GCM_MESSAGE_PARAMS. Bytes are copies. */
+export interface MessageParameter {
+  readonly kind: 'gcm';
+  readonly iv: Uint8Array;
+  readonly ivFixedBits: number;
+  /** A CKG_ generator of IVs. */
+  readonly ivGenerator: number;
+  /** The tag to be checked; empty where none is wanted. */
+  readonly tag: Uint8Array;
+  readonly tagBits: number;
+}
+
+/** What an encryption writes back through the parameter's pointers; null leaves them as they are. */
+export interface MessageResult {
+  readonly iv: Uint8Array | null;
+  readonly tag: Uint8Array | null;
+}
+
 /** Where the caller wants bytes. */
 export interface OutBuffer {
   /** Bytes the caller has room for; `null` when only the length is asked: answer with `LengthOnly`. */
@@ -141,6 +159,7 @@ interface KindInputs {
   label: Uint8Array;
   template: readonly Attribute[];
   mechanism: Mechanism | null;
+  messageMechanism: Mechanism | null;
   out: OutBuffer;
   fill: OutBuffer;
   /** How many the caller has room for; `null` when only the count is asked. */
@@ -148,6 +167,8 @@ interface KindInputs {
   /** The most the caller takes in this call. */
   batch: number;
   query: readonly AttributeQuery[];
+  seal: MessageParameter;
+  open: MessageParameter;
 }
 interface KindOutputs {
   out: BytesOutput;
@@ -156,6 +177,7 @@ interface KindOutputs {
   batch: readonly number[];
   query: AttributeAnswers;
   result: number;
+  seal: MessageResult;
 }
 
 export type Kind = keyof KindInputs | keyof KindOutputs | 'struct' | 'ignored';
@@ -170,7 +192,12 @@ export interface Arg<
   readonly name: N;
   readonly c: string;
   readonly struct: S;
+  /** Of a `seal` or `open`: when the parameter's tag is written or read. */
+  readonly tag?: TagUse;
 }
+
+/** Where a tag goes with this call: always, never, or when the call's flags end the message. */
+export type TagUse = 'now' | 'never' | 'at-end';
 
 const arg = <K extends Kind, N extends string>(kind: K, name: N, c: string): Arg<K, N, null> => ({
   kind,
@@ -194,6 +221,12 @@ export const label = <N extends string>(name: N) => arg('label', name, 'CK_UTF8C
 export const template = <N extends string>(name: N) => arg('template', name, 'CK_ATTRIBUTE');
 /** CK_MECHANISM_PTR; null cancels an operation (3.0). Wire: M. */
 export const mechanism = arg('mechanism', 'mechanism', 'CK_MECHANISM');
+/** CK_MECHANISM_PTR of a message-based function: its parameter comes with each message. Wire: M. */
+export const messageMechanism = arg('messageMechanism', 'mechanism', 'CK_MECHANISM');
+/** The parameter of an encrypted message: an IV that may be written back, and the place for a tag. Wire: G, answered by g. */
+export const seal = (tag: TagUse): Arg<'seal', 'parameter', null> => ({ ...arg('seal', 'parameter', 'CK_VOID'), tag });
+/** The parameter of a message that is decrypted. Wire: G. */
+export const open = (tag: TagUse): Arg<'open', 'parameter', null> => ({ ...arg('open', 'parameter', 'CK_VOID'), tag });
 /** Output bytes: pointer and pointer to a length. Wire: fy, answered by ay. */
 export const out = <N extends string>(name: N) => arg('out', name, 'CK_BYTE');
 /** Output bytes of exactly the length asked: pointer and length. Wire: fy, answered by ay. */
@@ -227,7 +260,9 @@ export type OperationKind =
   | 'sign'
   | 'signRecover'
   | 'verify'
-  | 'verifyRecover';
+  | 'verifyRecover'
+  | 'messageEncrypt'
+  | 'messageDecrypt';
 
 export interface CallOptions {
   /** The first version of the standard that has it; 2.40 when absent. */
@@ -244,10 +279,12 @@ export interface CallOptions {
   readonly starts?: OperationKind;
   readonly continues?: readonly OperationKind[];
   readonly ends?: OperationKind;
+  /** Leaves keys, sessions and the login as they are, though it does none of these three. */
+  readonly quiet?: true;
 }
 
 export interface Call<A extends readonly Arg[] = readonly Arg[]> extends CallOptions {
-  /** p11-kit's call id. 0 for calls that never travel. */
+  /** p11-kit's call id; from 128 on our own. 0 for calls that never travel. */
   readonly code: number;
   readonly args: A;
 }

@@ -22,6 +22,7 @@ const chapters: Readonly<Record<string, string>> = {
   C_GetFunctionStatus: 'parallel functions',
   C_WaitForSlotEvent: 'events',
   C_GetInterfaceList: '3.0',
+  C_MessageEncryptInit: '3.0, messages',
 };
 
 /** Functions by chapter, those only that do something: the library's own, and those that the agent has a handler for. */
@@ -49,6 +50,8 @@ const uses = {
   wrap: CKF.WRAP,
   unwrap: CKF.UNWRAP,
   derive: CKF.DERIVE,
+  'encrypt messages': CKF.MESSAGE_ENCRYPT,
+  'decrypt messages': CKF.MESSAGE_DECRYPT,
 } as const;
 
 const keyNames: ReadonlyMap<number, string> = new Map(Object.entries(CKK).map(([name, type]) => [type, name]));

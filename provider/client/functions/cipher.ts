@@ -8,6 +8,7 @@ import { mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
 import { LocalCipher, LocalOaep, ServiceCipher, ServiceOaep } from '../operations/cipher.ts';
+import { freshIv } from '../operations/initial-values.ts';
 import { localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
 import { type MechanismRow, mechanismFor } from '../operations/mechanisms.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
@@ -41,7 +42,8 @@ const init = (session: Session, direction: Direction, mechanism: Mechanism | nul
   if (cipher === undefined) throw mechanismInvalid();
   if (local === undefined) return initOnToken(session, direction, row, mechanism, key);
   const parameters = cipher.parameters(mechanism.parameter);
-  begin(session, direction, new LocalCipher(cipher, local.key.ref, direction, parameters, local.private));
+  const takeIv = freshIv(session.application, local.view, local.key, direction, parameters);
+  begin(session, direction, new LocalCipher(cipher, local.key.ref, direction, parameters, takeIv, local.private));
 };
 
 const initOnToken = async (
@@ -56,8 +58,9 @@ const initOnToken = async (
   if (cipher === undefined) throw mechanismInvalid();
   const parameters = cipher.parameters(mechanism.parameter);
   const view = await tokenKey(application, handle, row, direction);
+  const takeIv = freshIv(application, view, null, direction, parameters);
   const isPrivate = isTrue(view, CKA.PRIVATE);
-  begin(session, direction, new ServiceCipher(application, cipher, handle, direction, parameters, isPrivate));
+  begin(session, direction, new ServiceCipher(application, cipher, handle, direction, parameters, takeIv, isPrivate));
 };
 
 export const cipher = {

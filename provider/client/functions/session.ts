@@ -18,12 +18,14 @@ const login = ({ application }: Session, userType: number): void => {
 
 /** The flags of C_SessionCancel. Flags for kinds that cannot run here are ignored, as the standard allows. */
 const cancelFlags = {
-  find: 0x0000_0040,
+  find: CKF.FIND_OBJECTS,
   encrypt: CKF.ENCRYPT,
   decrypt: CKF.DECRYPT,
   digest: CKF.DIGEST,
   sign: CKF.SIGN,
   verify: CKF.VERIFY,
+  messageEncrypt: CKF.MESSAGE_ENCRYPT,
+  messageDecrypt: CKF.MESSAGE_DECRYPT,
 } as const satisfies Record<OperationKind, number>;
 
 export const session = {

@@ -18,6 +18,7 @@ import { dataTooLong, operationMissing } from '../errors.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { CipherOperation } from '../session.ts';
 import { cipherHead, oaepHead } from './heads.ts';
+import type { TakeIv } from './initial-values.ts';
 import { publicHalf } from './keys.ts';
 import type { CipherRow } from './mechanisms.ts';
 import { ownCopy, Parts, wipeAfterReply } from './parts.ts';
@@ -54,7 +55,7 @@ const checkLength = (row: CipherRow, direction: Direction, parameters: CipherPar
 };
 
 /** Whether the caller has room for so many bytes. */
-const fits = ({ capacity }: OutBuffer, length: number): boolean => capacity !== null && capacity >= length;
+export const fits = ({ capacity }: OutBuffer, length: number): boolean => capacity !== null && capacity >= length;
 
 /** The place for a result; the frame may end before the caller's room does. */
 const placeFor = (out: OutBuffer, length: number): Buffer => {
@@ -68,15 +69,24 @@ export class LocalCipher implements CipherOperation {
   readonly key: KeyRef;
   readonly #direction: Direction;
   readonly #parameters: CipherParameters;
+  readonly #takeIv: TakeIv | null;
   #running: OperationRef | null = null;
   /** The last part, made but not yet fetched because the room was too small. */
   #last: Buffer | null = null;
 
-  constructor(row: CipherRow, key: KeyRef, direction: Direction, parameters: CipherParameters, isPrivate: boolean) {
+  constructor(
+    row: CipherRow,
+    key: KeyRef,
+    direction: Direction,
+    parameters: CipherParameters,
+    takeIv: TakeIv | null,
+    isPrivate: boolean,
+  ) {
     this.#row = row;
     this.key = key;
     this.#direction = direction;
     this.#parameters = parameters;
+    this.#takeIv = takeIv;
     this.private = isPrivate;
   }
 
@@ -89,6 +99,7 @@ export class LocalCipher implements CipherOperation {
     checkLength(this.#row, this.#direction, this.#parameters, length);
     const most = resultLength(this.#direction, this.#parameters, length);
     if (fits(out, most)) {
+      this.#takeIv?.();
       return core.cipher(this.key, this.#direction, this.#parameters, input, placeFor(out, most));
     }
     if (out.capacity === null || this.#parameters.algorithm !== 'aes-cbc-pad' || this.#direction === 'encrypt') {
@@ -102,8 +113,13 @@ export class LocalCipher implements CipherOperation {
     return answer;
   }
 
+  #begin(): OperationRef {
+    this.#takeIv?.();
+    return core.cipherBegin(this.key, this.#direction, this.#parameters);
+  }
+
   update(input: Uint8Array, out: OutBuffer): BytesOutput {
-    this.#running ??= core.cipherBegin(this.key, this.#direction, this.#parameters);
+    this.#running ??= this.#begin();
     const most = core.cipherUpdateLength(this.#running, input.length);
     if (!fits(out, most)) return new LengthOnly(most);
     return core.cipherUpdate(this.#running, input, placeFor(out, most));
@@ -111,7 +127,7 @@ export class LocalCipher implements CipherOperation {
 
   final(out: OutBuffer): BytesOutput {
     if (this.#last === null) {
-      this.#running ??= core.cipherBegin(this.key, this.#direction, this.#parameters);
+      this.#running ??= this.#begin();
       const most = core.cipherFinalLength(this.#running);
       if (fits(out, most)) return core.cipherFinal(this.#running, placeFor(out, most));
       if (out.capacity === null) return new LengthOnly(most);
@@ -231,6 +247,7 @@ export class ServiceCipher implements CipherOperation {
   readonly #handle: number;
   readonly #direction: Direction;
   readonly #parameters: CipherParameters;
+  readonly #takeIv: TakeIv | null;
   readonly #parts = new Parts();
   /** The result, made but not yet fetched because the room was too small. */
   #result: Uint8Array | null = null;
@@ -241,6 +258,7 @@ export class ServiceCipher implements CipherOperation {
     handle: number,
     direction: Direction,
     parameters: CipherParameters,
+    takeIv: TakeIv | null,
     isPrivate: boolean,
   ) {
     this.#application = application;
@@ -248,6 +266,7 @@ export class ServiceCipher implements CipherOperation {
     this.#handle = handle;
     this.#direction = direction;
     this.#parameters = parameters;
+    this.#takeIv = takeIv;
     this.private = isPrivate;
   }
 
@@ -278,6 +297,7 @@ export class ServiceCipher implements CipherOperation {
   }
 
   async #run(input: Uint8Array<ArrayBuffer>, capacity: number | null): Promise<BytesOutput> {
+    this.#takeIv?.();
     const head = cipherHead(this.#parameters);
     const { raw } = await this.#application.ask(this.#direction, this.#handle, head, input);
     return this.#fetch(raw, capacity);

@@ -155,6 +155,11 @@ const wrapping = (row: MechanismRow): MechanismRow => {
   const wrap: WrapRow = (parameter) => ({ way: 'cipher', cipher: cipher.parameters(parameter) });
   return { ...row, flags: row.flags | wrapFlags, wrap };
 };
+/** A cipher that the message-based functions of 3.0 take too, in one piece and in parts. */
+const perMessage = (row: MechanismRow): MechanismRow => ({
+  ...row,
+  flags: row.flags | CKF.MESSAGE_ENCRYPT | CKF.MESSAGE_DECRYPT | CKF.MULTI_MESSAGE,
+});
 /** The initial value that the RFC fixes may be named; another one is not taken. */
 const keyWrap = (type: number, padded: boolean): MechanismRow => ({
   type,
@@ -590,7 +595,7 @@ export const mechanismRows: readonly MechanismRow[] = [
   wrapping(aesCipher(CKM.AES_CBC_PAD, 1, 16, (parameter) => ({ algorithm: 'aes-cbc-pad', iv: iv16(parameter) }))),
   aesCipher(CKM.AES_CTR, 1, 1, counter),
   // Not for keys: their stream is that of AES_CTR, so whoever may encrypt could open what they wrapped.
-  aesCipher(CKM.AES_GCM, 1, 1, galois),
+  perMessage(aesCipher(CKM.AES_GCM, 1, 1, galois)),
   aesCipher(CKM.AES_CCM, 1, 1, counterWithMac),
   keyWrap(CKM.AES_KEY_WRAP, false),
   // 2.40 means RFC 5649 by this number, 3.0 by the other.

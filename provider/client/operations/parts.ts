@@ -32,6 +32,11 @@ export class Parts {
     return ownCopy(this.#bytes.subarray(0, this.#length));
   }
 
+  /** What was collected, in place: until the next change. */
+  view(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
   wipe(): void {
     if (this.#bytes.length > 0) core.wipe(this.#bytes);
     this.#bytes = Buffer.alloc(0);

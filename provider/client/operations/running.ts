@@ -3,13 +3,13 @@
 // the service is being asked.
 import { LengthOnly } from '../../schema/types.ts';
 import { operationActive, operationMissing } from '../errors.ts';
-import type { Later, OperationKind, Operations, Session } from '../session.ts';
+import type { Later, MessageOperation, OperationKind, Operations, Session } from '../session.ts';
 
 type Running<K extends OperationKind> = NonNullable<Operations[K]>;
 
 /** Starts an operation unless one of its kind runs, or the session was closed meanwhile. */
 export const begin = <K extends OperationKind>(session: Session, kind: K, operation: Running<K>): void => {
-  if (session.closed || session[kind] !== null) {
+  if (session.closed || session[kind] !== null || session.isAway(kind)) {
     operation.cancel();
     throw operationActive();
   }
@@ -18,12 +18,20 @@ export const begin = <K extends OperationKind>(session: Session, kind: K, operat
 
 /** Refuses an Init while an operation of its kind runs. */
 export const checkIdle = (session: Session, kind: OperationKind): void => {
-  if (session[kind] !== null) throw operationActive();
+  if (session[kind] !== null || session.isAway(kind)) throw operationActive();
 };
 
 const putBack = <K extends OperationKind>(session: Session, kind: K, operation: Running<K>, goesOn: boolean): void => {
   if (goesOn && !session.closed && session[kind] === null) (session as Operations)[kind] = operation;
   else operation.cancel();
+};
+
+/** Takes an operation out of its place. What is away is active: there is one of each kind, and it is at work. */
+const takeOut = <K extends OperationKind>(session: Session, kind: K): Running<K> => {
+  const operation = session[kind] as Running<K> | null;
+  if (operation === null) throw session.isAway(kind) ? operationActive() : operationMissing();
+  (session as Operations)[kind] = null as Operations[K];
+  return operation;
 };
 
 /**
@@ -36,16 +44,15 @@ export const step = <K extends OperationKind, R>(
   last: boolean,
   work: (operation: Running<K>) => Later<R>,
 ): Later<R> => {
-  const operation = session[kind] as Running<K> | null;
-  if (operation === null) throw operationMissing();
-  (session as Operations)[kind] = null as Operations[K];
+  const operation = takeOut(session, kind);
   let goesOn = false;
   let later = false;
   try {
     const result = work(operation);
     if (result instanceof Promise) {
       later = true;
-      return finishLater(session, kind, last, operation, result);
+      session.send(kind, operation);
+      return finishLater(session, kind, operation, result, (value) => !last || value instanceof LengthOnly, false);
     }
     goesOn = !last || result instanceof LengthOnly;
     return result;
@@ -57,18 +64,36 @@ export const step = <K extends OperationKind, R>(
 const finishLater = async <K extends OperationKind, R>(
   session: Session,
   kind: K,
-  last: boolean,
   operation: Running<K>,
   result: Promise<R>,
+  goesOnWith: (value: R) => boolean,
+  survives: boolean,
 ): Promise<R> => {
-  let goesOn = false;
+  let goesOn = survives;
   try {
     const value = await result;
-    goesOn = !last || value instanceof LengthOnly;
+    goesOn = goesOnWith(value);
     return value;
   } finally {
-    putBack(session, kind, operation, goesOn);
+    putBack(session, kind, operation, session.isBack(kind, operation) && goesOn);
   }
+};
+
+type MessageKind = 'messageEncrypt' | 'messageDecrypt';
+
+/** One step of a message. The operation goes on whatever comes: an error ends the message, which is the operation's to do. */
+export const stepMessage = <R>(
+  session: Session,
+  kind: MessageKind,
+  work: (operation: MessageOperation) => Later<R>,
+): Later<R> => {
+  const operation = session[kind];
+  if (operation === null) throw session.isAway(kind) ? operationActive() : operationMissing();
+  const result = work(operation);
+  if (!(result instanceof Promise)) return result;
+  session[kind] = null;
+  session.send(kind, operation);
+  return finishLater(session, kind, operation, result, () => true, true);
 };
 
 /** A whole message cannot end an operation that has taken parts. The operation goes on. */

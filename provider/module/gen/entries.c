@@ -797,109 +797,143 @@ CK_RV C_GenerateRandom(CK_SESSION_HANDLE session, CK_BYTE_PTR random, CK_ULONG r
   return call_end(&call);
 }
 
+CK_RV C_MessageEncryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_MessageEncryptInit])) {
+    call_put_session(&call, session);
+    call_put_message_mechanism(&call, mechanism);
+    call_put_ulong(&call, key);
+    call_run(&call);
+  }
+  return call_end(&call);
+}
+
+CK_RV C_EncryptMessage(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR plaintext, CK_ULONG plaintext_length, CK_BYTE_PTR ciphertext, CK_ULONG_PTR ciphertext_length) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_EncryptMessage])) {
+    call_put_session(&call, session);
+    call_put_message(&call, parameter, parameter_length, TAG_WRITTEN);
+    call_put_bytes(&call, associated_data, associated_data_length);
+    call_put_bytes(&call, plaintext, plaintext_length);
+    call_put_out(&call, ciphertext, ciphertext_length);
+    if (call_run(&call)) {
+      call_get_out(&call, ciphertext, ciphertext_length);
+      call_get_message(&call);
+    }
+  }
+  return call_end(&call);
+}
+
+CK_RV C_EncryptMessageBegin(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_EncryptMessageBegin])) {
+    call_put_session(&call, session);
+    call_put_message(&call, parameter, parameter_length, TAG_UNUSED);
+    call_put_bytes(&call, associated_data, associated_data_length);
+    if (call_run(&call)) {
+      call_get_message(&call);
+    }
+  }
+  return call_end(&call);
+}
+
+CK_RV C_EncryptMessageNext(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR plaintext_part, CK_ULONG plaintext_part_length, CK_BYTE_PTR ciphertext_part, CK_ULONG_PTR ciphertext_part_length, CK_FLAGS flags) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_EncryptMessageNext])) {
+    call_put_session(&call, session);
+    call_put_message(&call, parameter, parameter_length, (flags & CKF_END_OF_MESSAGE) != 0 ? TAG_WRITTEN : TAG_UNUSED);
+    call_put_bytes(&call, plaintext_part, plaintext_part_length);
+    call_put_out(&call, ciphertext_part, ciphertext_part_length);
+    call_put_ulong(&call, flags);
+    if (call_run(&call)) {
+      call_get_out(&call, ciphertext_part, ciphertext_part_length);
+      call_get_message(&call);
+    }
+  }
+  return call_end(&call);
+}
+
+CK_RV C_MessageEncryptFinal(CK_SESSION_HANDLE session) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_MessageEncryptFinal])) {
+    call_put_session(&call, session);
+    call_run(&call);
+  }
+  return call_end(&call);
+}
+
+CK_RV C_MessageDecryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_MessageDecryptInit])) {
+    call_put_session(&call, session);
+    call_put_message_mechanism(&call, mechanism);
+    call_put_ulong(&call, key);
+    call_run(&call);
+  }
+  return call_end(&call);
+}
+
+CK_RV C_DecryptMessage(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR ciphertext, CK_ULONG ciphertext_length, CK_BYTE_PTR plaintext, CK_ULONG_PTR plaintext_length) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_DecryptMessage])) {
+    call_put_session(&call, session);
+    call_put_message(&call, parameter, parameter_length, TAG_READ);
+    call_put_bytes(&call, associated_data, associated_data_length);
+    call_put_bytes(&call, ciphertext, ciphertext_length);
+    call_put_out(&call, plaintext, plaintext_length);
+    if (call_run(&call)) {
+      call_get_out(&call, plaintext, plaintext_length);
+    }
+  }
+  return call_end(&call);
+}
+
+CK_RV C_DecryptMessageBegin(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_DecryptMessageBegin])) {
+    call_put_session(&call, session);
+    call_put_message(&call, parameter, parameter_length, TAG_UNUSED);
+    call_put_bytes(&call, associated_data, associated_data_length);
+    call_run(&call);
+  }
+  return call_end(&call);
+}
+
+CK_RV C_DecryptMessageNext(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR ciphertext_part, CK_ULONG ciphertext_part_length, CK_BYTE_PTR plaintext_part, CK_ULONG_PTR plaintext_part_length, CK_FLAGS flags) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_DecryptMessageNext])) {
+    call_put_session(&call, session);
+    call_put_message(&call, parameter, parameter_length, (flags & CKF_END_OF_MESSAGE) != 0 ? TAG_READ : TAG_UNUSED);
+    call_put_bytes(&call, ciphertext_part, ciphertext_part_length);
+    call_put_out(&call, plaintext_part, plaintext_part_length);
+    call_put_ulong(&call, flags);
+    if (call_run(&call)) {
+      call_get_out(&call, plaintext_part, plaintext_part_length);
+    }
+  }
+  return call_end(&call);
+}
+
+CK_RV C_MessageDecryptFinal(CK_SESSION_HANDLE session) {
+  struct call call;
+
+  if (call_begin(&call, &call_rows[ROW_C_MessageDecryptFinal])) {
+    call_put_session(&call, session);
+    call_run(&call);
+  }
+  return call_end(&call);
+}
+
 /* In the lists of 3.0 and 3.2, and not carried. */
-
-CK_RV C_MessageEncryptInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2) {
-  (void)argument_0;
-  (void)argument_1;
-  (void)argument_2;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
-
-CK_RV C_EncryptMessage(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG argument_6, CK_BYTE_PTR argument_7, CK_ULONG_PTR argument_8) {
-  (void)argument_0;
-  (void)argument_1;
-  (void)argument_2;
-  (void)argument_3;
-  (void)argument_4;
-  (void)argument_5;
-  (void)argument_6;
-  (void)argument_7;
-  (void)argument_8;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
-
-CK_RV C_EncryptMessageBegin(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4) {
-  (void)argument_0;
-  (void)argument_1;
-  (void)argument_2;
-  (void)argument_3;
-  (void)argument_4;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
-
-CK_RV C_EncryptMessageNext(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6, CK_FLAGS argument_7) {
-  (void)argument_0;
-  (void)argument_1;
-  (void)argument_2;
-  (void)argument_3;
-  (void)argument_4;
-  (void)argument_5;
-  (void)argument_6;
-  (void)argument_7;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
-
-CK_RV C_MessageEncryptFinal(CK_SESSION_HANDLE argument_0) {
-  (void)argument_0;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
-
-CK_RV C_MessageDecryptInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2) {
-  (void)argument_0;
-  (void)argument_1;
-  (void)argument_2;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
-
-CK_RV C_DecryptMessage(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG argument_6, CK_BYTE_PTR argument_7, CK_ULONG_PTR argument_8) {
-  (void)argument_0;
-  (void)argument_1;
-  (void)argument_2;
-  (void)argument_3;
-  (void)argument_4;
-  (void)argument_5;
-  (void)argument_6;
-  (void)argument_7;
-  (void)argument_8;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
-
-CK_RV C_DecryptMessageBegin(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4) {
-  (void)argument_0;
-  (void)argument_1;
-  (void)argument_2;
-  (void)argument_3;
-  (void)argument_4;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
-
-CK_RV C_DecryptMessageNext(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6, CK_FLAGS argument_7) {
-  (void)argument_0;
-  (void)argument_1;
-  (void)argument_2;
-  (void)argument_3;
-  (void)argument_4;
-  (void)argument_5;
-  (void)argument_6;
-  (void)argument_7;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
-
-CK_RV C_MessageDecryptFinal(CK_SESSION_HANDLE argument_0) {
-  (void)argument_0;
-  const CK_RV rv = call_ready();
-  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
-}
 
 CK_RV C_MessageSignInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2) {
   (void)argument_0;

@@ -20,20 +20,34 @@ typedef struct CK_ASYNC_DATA {
   CK_OBJECT_HANDLE hAdditionalObject;
 } CK_ASYNC_DATA;
 
+typedef CK_ULONG CK_GENERATOR_FUNCTION;
+typedef struct CK_GCM_MESSAGE_PARAMS {
+  CK_BYTE_PTR pIv;
+  CK_ULONG ulIvLen;
+  CK_ULONG ulIvFixedBits;
+  CK_GENERATOR_FUNCTION ivGenerator;
+  CK_BYTE_PTR pTag;
+  CK_ULONG ulTagBits;
+} CK_GCM_MESSAGE_PARAMS;
+#define CKF_END_OF_MESSAGE 0x00000001UL
+#define CKF_MESSAGE_ENCRYPT 0x00000002UL
+#define CKF_MESSAGE_DECRYPT 0x00000004UL
+#define CKF_FIND_OBJECTS 0x00000040UL
+
 extern CK_RV C_GetInterfaceList(CK_INTERFACE_PTR interfaces, CK_ULONG_PTR count);
 extern CK_RV C_GetInterface(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, CK_INTERFACE_PTR_PTR interface, CK_FLAGS flags);
 extern CK_RV C_LoginUser(CK_SESSION_HANDLE session, CK_USER_TYPE user_type, CK_BYTE_PTR pin, CK_ULONG pin_length, CK_BYTE_PTR username, CK_ULONG username_length);
 extern CK_RV C_SessionCancel(CK_SESSION_HANDLE session, CK_FLAGS flags);
-extern CK_RV C_MessageEncryptInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2);
-extern CK_RV C_EncryptMessage(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG argument_6, CK_BYTE_PTR argument_7, CK_ULONG_PTR argument_8);
-extern CK_RV C_EncryptMessageBegin(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4);
-extern CK_RV C_EncryptMessageNext(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6, CK_FLAGS argument_7);
-extern CK_RV C_MessageEncryptFinal(CK_SESSION_HANDLE argument_0);
-extern CK_RV C_MessageDecryptInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2);
-extern CK_RV C_DecryptMessage(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG argument_6, CK_BYTE_PTR argument_7, CK_ULONG_PTR argument_8);
-extern CK_RV C_DecryptMessageBegin(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4);
-extern CK_RV C_DecryptMessageNext(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6, CK_FLAGS argument_7);
-extern CK_RV C_MessageDecryptFinal(CK_SESSION_HANDLE argument_0);
+extern CK_RV C_MessageEncryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key);
+extern CK_RV C_EncryptMessage(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR plaintext, CK_ULONG plaintext_length, CK_BYTE_PTR ciphertext, CK_ULONG_PTR ciphertext_length);
+extern CK_RV C_EncryptMessageBegin(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length);
+extern CK_RV C_EncryptMessageNext(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR plaintext_part, CK_ULONG plaintext_part_length, CK_BYTE_PTR ciphertext_part, CK_ULONG_PTR ciphertext_part_length, CK_FLAGS flags);
+extern CK_RV C_MessageEncryptFinal(CK_SESSION_HANDLE session);
+extern CK_RV C_MessageDecryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key);
+extern CK_RV C_DecryptMessage(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR ciphertext, CK_ULONG ciphertext_length, CK_BYTE_PTR plaintext, CK_ULONG_PTR plaintext_length);
+extern CK_RV C_DecryptMessageBegin(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length);
+extern CK_RV C_DecryptMessageNext(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR ciphertext_part, CK_ULONG ciphertext_part_length, CK_BYTE_PTR plaintext_part, CK_ULONG_PTR plaintext_part_length, CK_FLAGS flags);
+extern CK_RV C_MessageDecryptFinal(CK_SESSION_HANDLE session);
 extern CK_RV C_MessageSignInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2);
 extern CK_RV C_SignMessage(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6);
 extern CK_RV C_SignMessageBegin(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2);
@@ -66,16 +80,16 @@ typedef struct CK_FUNCTION_LIST_3_0 {
   CK_RV (*C_GetInterface)(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, CK_INTERFACE_PTR_PTR interface, CK_FLAGS flags);
   CK_RV (*C_LoginUser)(CK_SESSION_HANDLE session, CK_USER_TYPE user_type, CK_BYTE_PTR pin, CK_ULONG pin_length, CK_BYTE_PTR username, CK_ULONG username_length);
   CK_RV (*C_SessionCancel)(CK_SESSION_HANDLE session, CK_FLAGS flags);
-  CK_RV (*C_MessageEncryptInit)(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2);
-  CK_RV (*C_EncryptMessage)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG argument_6, CK_BYTE_PTR argument_7, CK_ULONG_PTR argument_8);
-  CK_RV (*C_EncryptMessageBegin)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4);
-  CK_RV (*C_EncryptMessageNext)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6, CK_FLAGS argument_7);
-  CK_RV (*C_MessageEncryptFinal)(CK_SESSION_HANDLE argument_0);
-  CK_RV (*C_MessageDecryptInit)(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2);
-  CK_RV (*C_DecryptMessage)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG argument_6, CK_BYTE_PTR argument_7, CK_ULONG_PTR argument_8);
-  CK_RV (*C_DecryptMessageBegin)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4);
-  CK_RV (*C_DecryptMessageNext)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6, CK_FLAGS argument_7);
-  CK_RV (*C_MessageDecryptFinal)(CK_SESSION_HANDLE argument_0);
+  CK_RV (*C_MessageEncryptInit)(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key);
+  CK_RV (*C_EncryptMessage)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR plaintext, CK_ULONG plaintext_length, CK_BYTE_PTR ciphertext, CK_ULONG_PTR ciphertext_length);
+  CK_RV (*C_EncryptMessageBegin)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length);
+  CK_RV (*C_EncryptMessageNext)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR plaintext_part, CK_ULONG plaintext_part_length, CK_BYTE_PTR ciphertext_part, CK_ULONG_PTR ciphertext_part_length, CK_FLAGS flags);
+  CK_RV (*C_MessageEncryptFinal)(CK_SESSION_HANDLE session);
+  CK_RV (*C_MessageDecryptInit)(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key);
+  CK_RV (*C_DecryptMessage)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR ciphertext, CK_ULONG ciphertext_length, CK_BYTE_PTR plaintext, CK_ULONG_PTR plaintext_length);
+  CK_RV (*C_DecryptMessageBegin)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length);
+  CK_RV (*C_DecryptMessageNext)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR ciphertext_part, CK_ULONG ciphertext_part_length, CK_BYTE_PTR plaintext_part, CK_ULONG_PTR plaintext_part_length, CK_FLAGS flags);
+  CK_RV (*C_MessageDecryptFinal)(CK_SESSION_HANDLE session);
   CK_RV (*C_MessageSignInit)(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2);
   CK_RV (*C_SignMessage)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6);
   CK_RV (*C_SignMessageBegin)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2);
@@ -97,16 +111,16 @@ typedef struct CK_FUNCTION_LIST_3_2 {
   CK_RV (*C_GetInterface)(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, CK_INTERFACE_PTR_PTR interface, CK_FLAGS flags);
   CK_RV (*C_LoginUser)(CK_SESSION_HANDLE session, CK_USER_TYPE user_type, CK_BYTE_PTR pin, CK_ULONG pin_length, CK_BYTE_PTR username, CK_ULONG username_length);
   CK_RV (*C_SessionCancel)(CK_SESSION_HANDLE session, CK_FLAGS flags);
-  CK_RV (*C_MessageEncryptInit)(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2);
-  CK_RV (*C_EncryptMessage)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG argument_6, CK_BYTE_PTR argument_7, CK_ULONG_PTR argument_8);
-  CK_RV (*C_EncryptMessageBegin)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4);
-  CK_RV (*C_EncryptMessageNext)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6, CK_FLAGS argument_7);
-  CK_RV (*C_MessageEncryptFinal)(CK_SESSION_HANDLE argument_0);
-  CK_RV (*C_MessageDecryptInit)(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2);
-  CK_RV (*C_DecryptMessage)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG argument_6, CK_BYTE_PTR argument_7, CK_ULONG_PTR argument_8);
-  CK_RV (*C_DecryptMessageBegin)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4);
-  CK_RV (*C_DecryptMessageNext)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6, CK_FLAGS argument_7);
-  CK_RV (*C_MessageDecryptFinal)(CK_SESSION_HANDLE argument_0);
+  CK_RV (*C_MessageEncryptInit)(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key);
+  CK_RV (*C_EncryptMessage)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR plaintext, CK_ULONG plaintext_length, CK_BYTE_PTR ciphertext, CK_ULONG_PTR ciphertext_length);
+  CK_RV (*C_EncryptMessageBegin)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length);
+  CK_RV (*C_EncryptMessageNext)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR plaintext_part, CK_ULONG plaintext_part_length, CK_BYTE_PTR ciphertext_part, CK_ULONG_PTR ciphertext_part_length, CK_FLAGS flags);
+  CK_RV (*C_MessageEncryptFinal)(CK_SESSION_HANDLE session);
+  CK_RV (*C_MessageDecryptInit)(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJECT_HANDLE key);
+  CK_RV (*C_DecryptMessage)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR ciphertext, CK_ULONG ciphertext_length, CK_BYTE_PTR plaintext, CK_ULONG_PTR plaintext_length);
+  CK_RV (*C_DecryptMessageBegin)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length);
+  CK_RV (*C_DecryptMessageNext)(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR ciphertext_part, CK_ULONG ciphertext_part_length, CK_BYTE_PTR plaintext_part, CK_ULONG_PTR plaintext_part_length, CK_FLAGS flags);
+  CK_RV (*C_MessageDecryptFinal)(CK_SESSION_HANDLE session);
   CK_RV (*C_MessageSignInit)(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1, CK_OBJECT_HANDLE argument_2);
   CK_RV (*C_SignMessage)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2, CK_BYTE_PTR argument_3, CK_ULONG argument_4, CK_BYTE_PTR argument_5, CK_ULONG_PTR argument_6);
   CK_RV (*C_SignMessageBegin)(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULONG argument_2);

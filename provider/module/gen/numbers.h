@@ -71,7 +71,17 @@ enum {
   ROW_C_WaitForSlotEvent = 64,
   ROW_C_LoginUser = 65,
   ROW_C_SessionCancel = 66,
-  ROWS = 67
+  ROW_C_MessageEncryptInit = 67,
+  ROW_C_EncryptMessage = 68,
+  ROW_C_EncryptMessageBegin = 69,
+  ROW_C_EncryptMessageNext = 70,
+  ROW_C_MessageEncryptFinal = 71,
+  ROW_C_MessageDecryptInit = 72,
+  ROW_C_DecryptMessage = 73,
+  ROW_C_DecryptMessageBegin = 74,
+  ROW_C_DecryptMessageNext = 75,
+  ROW_C_MessageDecryptFinal = 76,
+  ROWS = 77
 };
 
 #endif

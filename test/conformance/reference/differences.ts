@@ -56,6 +56,11 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       },
     },
     {
+      reason:
+        'Under GCM a repeated IV tells the difference of two messages and lets others forge a third (SP 800-38D, section 8).',
+      rules: { 'CKM_AES_GCM twice under one key and one IV': ['CKR_OK', 'CKR_MECHANISM_PARAM_INVALID'] },
+    },
+    {
       reason: 'Databases select their master key by its label and nothing else: of two, they would take either.',
       rules: { 'two keys of the token with one label': ['CKR_OK', 'CKR_TEMPLATE_INCONSISTENT'] },
     },

@@ -23,50 +23,61 @@ const pieces = (data: Buffer): Buffer[] => {
 };
 
 interface Cipher {
-  readonly mechanism: pkcs11js.Mechanism;
+  readonly mechanism: (iv: Buffer) => pkcs11js.Mechanism;
   readonly lengths: readonly number[];
   /** What node:crypto calls it. */
   readonly algorithm: (bits: number) => string;
   readonly aad?: Buffer;
 }
 
-const gcm = (aad: Buffer): pkcs11js.Mechanism =>
+let messages = 0;
+/** One that nobody has encrypted with before: the rules make their keys from the same bytes. */
+const freshIv = (): Buffer => {
+  const fresh = Buffer.from(iv);
+  fresh.writeUInt32BE(++messages);
+  return fresh;
+};
+const gcm = (aad: Buffer, own: Buffer): pkcs11js.Mechanism =>
   mechanismOf<pkcs11js.AesGCM>(CKM.AES_GCM, {
     type: pkcs11js.CK_PARAMS_AES_GCM,
-    iv: iv.subarray(0, 12),
+    iv: Buffer.from(own.subarray(0, 12)),
     aad,
     ivBits: 96,
     tagBits: 128,
   });
 /** CK_AES_CTR_PARAMS: the number of counter bits, then the block. */
-const ctr = Buffer.concat([Buffer.from('8000000000000000', 'hex'), iv]);
+const counterBits = Buffer.from('8000000000000000', 'hex');
 const ciphers: Readonly<Record<string, Cipher>> = {
-  AES_ECB: { mechanism: { mechanism: CKM.AES_ECB }, lengths: [16, 64, 4096], algorithm: (bits) => `aes-${bits}-ecb` },
+  AES_ECB: {
+    mechanism: () => ({ mechanism: CKM.AES_ECB }),
+    lengths: [16, 64, 4096],
+    algorithm: (bits) => `aes-${bits}-ecb`,
+  },
   AES_CBC: {
-    mechanism: { mechanism: CKM.AES_CBC, parameter: iv },
+    mechanism: (parameter) => ({ mechanism: CKM.AES_CBC, parameter }),
     lengths: [16, 64, 4096],
     algorithm: (bits) => `aes-${bits}-cbc`,
   },
   AES_CBC_PAD: {
-    mechanism: { mechanism: CKM.AES_CBC_PAD, parameter: iv },
+    mechanism: (parameter) => ({ mechanism: CKM.AES_CBC_PAD, parameter }),
     lengths: [1, 15, 16, 100, 4096],
     algorithm: (bits) => `aes-${bits}-cbc`,
   },
   AES_CTR: {
-    mechanism: { mechanism: CKM.AES_CTR, parameter: ctr },
+    mechanism: (block) => ({ mechanism: CKM.AES_CTR, parameter: Buffer.concat([counterBits, block]) }),
     lengths: [1, 16, 100, 4096],
     algorithm: (bits) => `aes-${bits}-ctr`,
   },
   AES_GCM: {
-    mechanism: gcm(Buffer.from('more')),
+    mechanism: (own) => gcm(Buffer.from('more'), own),
     lengths: [1, 16, 100],
     algorithm: (bits) => `aes-${bits}-gcm`,
     aad: Buffer.from('more'),
   },
 };
 
-const expectedOf = (name: string, { algorithm, aad }: Cipher, key: Buffer, data: Buffer): Buffer => {
-  const own = name === 'AES_ECB' ? null : name === 'AES_GCM' ? iv.subarray(0, 12) : iv;
+const expectedOf = (name: string, { algorithm, aad }: Cipher, key: Buffer, data: Buffer, given: Buffer): Buffer => {
+  const own = name === 'AES_ECB' ? null : name === 'AES_GCM' ? given.subarray(0, 12) : given;
   const cipher = createCipheriv(algorithm(key.length * 8), key, own);
   cipher.setAutoPadding(name === 'AES_CBC_PAD');
   if (name !== 'AES_GCM') return Buffer.concat([cipher.update(data), cipher.final()]);
@@ -89,11 +100,16 @@ const roundTripRules: readonly Rule[] = Object.entries(ciphers).flatMap(([name, 
           value(keyLength),
           where === 'token' ? { TOKEN: true, LABEL: `${name} ${keyLength} ${Math.random()}` } : {},
         );
-      const each = (on: Bench, look: (key: Buffer, data: Buffer, sealed: Buffer) => boolean): boolean => {
+      const each = (
+        on: Bench,
+        look: (mechanism: pkcs11js.Mechanism, key: Buffer, data: Buffer, sealed: Buffer) => boolean,
+      ): boolean => {
         const object = key(on);
-        const held = cipher.lengths.every((length) =>
-          look(object, bytes(length), expectedOf(name, cipher, value(keyLength), bytes(length))),
-        );
+        const held = cipher.lengths.every((length) => {
+          const fresh = freshIv();
+          const sealed = expectedOf(name, cipher, value(keyLength), bytes(length), fresh);
+          return look(cipher.mechanism(fresh), object, bytes(length), sealed);
+        });
         on.pkcs11.C_DestroyObject(on.session, object);
         return held;
       };
@@ -104,9 +120,9 @@ const roundTripRules: readonly Rule[] = Object.entries(ciphers).flatMap(([name, 
           section: '5.8, 5.9',
           expected: true,
           look: (on) =>
-            each(on, (object, data, sealed) => {
-              const there = on.encrypt(cipher.mechanism, object, data).equals(sealed);
-              return there && on.decrypt(cipher.mechanism, object, sealed).equals(data);
+            each(on, (mechanism, object, data, sealed) => {
+              const there = on.encrypt(mechanism, object, data).equals(sealed);
+              return there && on.decrypt(mechanism, object, sealed).equals(data);
             }),
         },
         {
@@ -114,16 +130,16 @@ const roundTripRules: readonly Rule[] = Object.entries(ciphers).flatMap(([name, 
           section: '5.8, 5.9',
           expected: true,
           look: (on) =>
-            each(on, (object, data, sealed) => {
+            each(on, (mechanism, object, data, sealed) => {
               const { pkcs11, session } = on;
               const room = (): Buffer => Buffer.alloc(data.length + 64);
-              pkcs11.C_EncryptInit(session, cipher.mechanism, object);
+              pkcs11.C_EncryptInit(session, mechanism, object);
               const there = inParts(
                 data,
                 (part) => pkcs11.C_EncryptUpdate(session, part, room()),
                 () => pkcs11.C_EncryptFinal(session, room()),
               );
-              pkcs11.C_DecryptInit(session, cipher.mechanism, object);
+              pkcs11.C_DecryptInit(session, mechanism, object);
               const back = inParts(
                 sealed,
                 (part) => pkcs11.C_DecryptUpdate(session, part, room()),
@@ -293,9 +309,10 @@ const wrongRules: readonly Rule[] = [
     expected: 'CKR_ENCRYPTED_DATA_INVALID',
     look: (on) => {
       const key = on.aes(value(16));
-      const sealed = Buffer.from(on.encrypt(gcm(Buffer.from('aad')), key, bytes(20)));
+      const own = freshIv();
+      const sealed = Buffer.from(on.encrypt(gcm(Buffer.from('aad'), own), key, bytes(20)));
       sealed[3] = (sealed[3] ?? 0) ^ 1;
-      return rvOf(() => on.decrypt(gcm(Buffer.from('aad')), key, sealed));
+      return rvOf(() => on.decrypt(gcm(Buffer.from('aad'), own), key, sealed));
     },
   },
   {
@@ -304,8 +321,9 @@ const wrongRules: readonly Rule[] = [
     expected: 'CKR_ENCRYPTED_DATA_INVALID',
     look: (on) => {
       const key = on.aes(value(24));
-      const sealed = on.encrypt(gcm(Buffer.from('aad')), key, bytes(20));
-      return rvOf(() => on.decrypt(gcm(Buffer.from('other')), key, sealed));
+      const own = freshIv();
+      const sealed = on.encrypt(gcm(Buffer.from('aad'), own), key, bytes(20));
+      return rvOf(() => on.decrypt(gcm(Buffer.from('other'), own), key, sealed));
     },
   },
   {
@@ -314,7 +332,8 @@ const wrongRules: readonly Rule[] = [
     expected: ['CKR_OK', 'CKR_OK'],
     look: (on) => {
       const key = on.aes(value(32));
-      return [0, 1].map(() => rvOf(() => on.encrypt(gcm(Buffer.from('aad')), key, bytes(20))));
+      const own = freshIv();
+      return [0, 1].map(() => rvOf(() => on.encrypt(gcm(Buffer.from('aad'), own), key, bytes(20))));
     },
   },
   {

@@ -283,6 +283,62 @@ static void settings_are_three_integers_before_the_first_table(void **state) {
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, open_buffer, close_buffer)
 
+static void a_message_parameter_travels_and_comes_back(void **state) {
+  CK_BYTE iv[3] = {1, 2, 3};
+  CK_BYTE tag[14];
+  CK_GCM_MESSAGE_PARAMS gcm = {iv, 3, 8, 1, tag, 96};
+  struct message_place place;
+  (void)state;
+
+  memset(tag, 9, sizeof tag);
+  assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_WRITTEN, &place), CKR_OK);
+  assert_buffer(1, 0, 0, 0, 3, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 96);
+  buffer_reset(&buffer);
+  buffer_put_array(&buffer, "\4\5\6", 3);
+  buffer_put_array(&buffer, "abcdefghijkl", 12);
+  assert_int_equal(codec_get_message(&buffer, &place, false), CKR_OK);
+  assert_int_equal(iv[0], 1);
+  buffer.at = 0;
+  assert_int_equal(codec_get_message(&buffer, &place, true), CKR_OK);
+  assert_memory_equal(iv, "\4\5\6", 3);
+  assert_memory_equal(tag, "abcdefghijkl\11\11", 14);
+
+  /* Neither more nor less than the caller's places have, and nothing where there is none. */
+  buffer_reset(&buffer);
+  buffer_put_array(&buffer, "\4\5\6\7", 4);
+  buffer_put_array(&buffer, NULL, 0);
+  assert_int_equal(codec_get_message(&buffer, &place, true), CKR_DEVICE_ERROR);
+  buffer_reset(&buffer);
+  buffer_put_array(&buffer, NULL, 0);
+  buffer_put_array(&buffer, "abcdefghijklmnop", 16);
+  assert_int_equal(codec_get_message(&buffer, &place, true), CKR_DEVICE_ERROR);
+  buffer.at = 0;
+  place.tag = NULL;
+  place.tag_length = 16;
+  assert_int_equal(codec_get_message(&buffer, &place, true), CKR_DEVICE_ERROR);
+  buffer_reset(&buffer);
+  assert_int_equal(codec_get_message(&buffer, &place, true), CKR_DEVICE_ERROR);
+}
+
+static void a_tag_is_read_when_it_is_wanted_and_not_before(void **state) {
+  CK_BYTE iv[1] = {1};
+  CK_BYTE tag[2] = {0xa, 0xb};
+  CK_GCM_MESSAGE_PARAMS gcm = {iv, 1, 0, 0, tag, 16};
+  struct message_place place;
+  (void)state;
+
+  assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_READ, &place), CKR_OK);
+  assert_null(place.tag);
+  assert_memory_equal(buffer.data + buffer.length - 14, "\0\0\0\2\12\13\0\0\0\0\0\0\0\20", 14);
+  buffer_reset(&buffer);
+  gcm.pTag = NULL;
+  assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_UNUSED, &place), CKR_OK);
+  assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_READ, &place), CKR_MECHANISM_PARAM_INVALID);
+  gcm.pTag = tag;
+  gcm.ulTagBits = 129;
+  assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_READ, &place), CKR_MECHANISM_PARAM_INVALID);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_failed_buffer_stays_failed),
@@ -301,6 +357,8 @@ int main(void) {
       TEST(answers_fill_what_fits_and_tell_the_rest),
       TEST(answers_to_another_question_are_refused),
       TEST(a_list_longer_than_its_message_is_refused),
+      TEST(a_message_parameter_travels_and_comes_back),
+      TEST(a_tag_is_read_when_it_is_wanted_and_not_before),
       TEST(settings_are_three_integers_before_the_first_table),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,10 +43,11 @@ const vectors: readonly (readonly [string, Mechanism, Buffer])[] = [
   ],
 ];
 const padded: Mechanism = { type: CKM.AES_CBC_PAD, parameter: bytes(iv) };
-const gcm: Mechanism = {
+const gcmWith = (iv: Buffer): Mechanism => ({
   type: CKM.AES_GCM,
-  parameter: { kind: 'gcm', iv: hex('cafebabefacedbaddecaf888'), ivBits: 96, aad: Buffer.from('aad'), tagBits: 128 },
-};
+  parameter: { kind: 'gcm', iv, ivBits: 96, aad: Buffer.from('aad'), tagBits: 128 },
+});
+const gcm = gcmWith(hex('cafebabefacedbaddecaf888'));
 
 /** RFC 3610, packet vector 1. */
 const ccmKey = hex('c0c1c2c3c4c5c6c7c8c9cacbcccdcecf');
@@ -64,20 +65,22 @@ const ccm = (change: Partial<Extract<MechanismParameter, { kind: 'ccm' }>> = {})
   },
 });
 
-const start = async (token: boolean) => {
-  const agent = await startInProcess();
-  const session = await agent.open();
-  const key = (await agent.call('C_CreateObject', {
+const createKey = (agent: InProcessAgent, session: number, token: boolean, label: string): Promise<number> =>
+  agent.call('C_CreateObject', {
     session,
     template: template(
       [CKA.CLASS, CKO.SECRET_KEY],
       [CKA.KEY_TYPE, CKK.AES],
       [CKA.VALUE, value],
       [CKA.TOKEN, token],
-      [CKA.LABEL, Buffer.from('mek')],
+      [CKA.LABEL, Buffer.from(label)],
     ),
-  })) as number;
-  return { agent, session, key };
+  }) as Promise<number>;
+
+const start = async (token: boolean) => {
+  const agent = await startInProcess();
+  const session = await agent.open();
+  return { agent, session, key: await createKey(agent, session, token, 'mek') };
 };
 
 const encrypt = async (agent: InProcessAgent, session: number, data: Uint8Array, capacity: number | null) => {
@@ -132,11 +135,12 @@ describe.each([
   });
 
   test.each([
-    ['AES_CBC_PAD', padded, 16],
-    ['AES_GCM', gcm, 16],
-  ] as const)('%s brings every length back, and exactly fits', async (_name, mechanism, most) => {
+    ['AES_CBC_PAD', () => padded, 16],
+    ['AES_GCM', (length: number) => gcmWith(Buffer.alloc(12, length)), 16],
+  ] as const)('%s brings every length back, and exactly fits', async (_name, mechanismFor, most) => {
     const { agent, session, key } = await start(token);
     for (const length of [0, 1, 15, 16, 17, 33]) {
+      const mechanism = mechanismFor(length);
       const data = plain.subarray(0, length);
       await agent.call('C_EncryptInit', { session, mechanism, key });
       const wanted = await encrypt(agent, session, data, null);
@@ -220,6 +224,44 @@ describe.each([
       const mechanism = { type: CKM.AES_CCM, parameter };
       expect(await agent.rv('C_EncryptInit', { session, mechanism, key })).toBe('CKR_MECHANISM_PARAM_INVALID');
     });
+  });
+
+  test('under GCM an IV encrypts once: it is refused at Init, and to whoever comes second of two', async () => {
+    const { agent, session, key } = await start(token);
+    const other = await agent.open();
+    for (const each of [session, other]) await agent.call('C_EncryptInit', { session: each, mechanism: gcm, key });
+    // Asking for a length takes nothing.
+    expect(await encrypt(agent, session, plain, null)).toBe(80);
+    expect(await encrypt(agent, session, plain, 79)).toBe(80);
+    const sealed = (await encrypt(agent, session, plain, 80)) as Buffer;
+    await expect(inParts(agent, other, 'encrypt', plain, 16)).rejects.toMatchObject({
+      rv: 'CKR_MECHANISM_PARAM_INVALID',
+    });
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: gcm, key })).toBe('CKR_MECHANISM_PARAM_INVALID');
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: gcmWith(Buffer.alloc(12, 1)), key })).toBe('CKR_OK');
+    // It decrypts as often as one likes.
+    for (let i = 0; i < 2; i++) {
+      await agent.call('C_DecryptInit', { session, mechanism: gcm, key });
+      expect(await decrypt(agent, session, sealed, 64)).toEqual(plain);
+    }
+  });
+
+  test('under GCM an IV encrypts once, whichever object holds the key', async () => {
+    const { agent, session, key } = await start(token);
+    const again = await createKey(agent, session, token, 'the same');
+    await agent.call('C_EncryptInit', { session, mechanism: gcm, key });
+    await encrypt(agent, session, plain, 80);
+    expect(await agent.rv('C_EncryptInit', { session, mechanism: gcm, key: again })).toBe(
+      'CKR_MECHANISM_PARAM_INVALID',
+    );
+  });
+
+  test('an Init that is cancelled, or found to be wrong, uses up no IV', async () => {
+    const { agent, session, key } = await start(token);
+    await agent.call('C_EncryptInit', { session, mechanism: gcm, key });
+    await agent.call('C_EncryptInit', { session, mechanism: null, key: 0 });
+    await agent.call('C_EncryptInit', { session, mechanism: gcm, key });
+    expect(await encrypt(agent, session, plain, 80)).toHaveLength(80);
   });
 
   test('a length query and a buffer that is too small keep the operation; the result ends it', async () => {

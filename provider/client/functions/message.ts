@@ -1,0 +1,98 @@
+// Message-based encryption and decryption functions, PKCS#11 3.0 sections 5.9 and 5.11. Message-based signatures are not carried:
+// no mechanism of ours has any.
+import { CKA } from '../../schema/attributes.ts';
+import { CKF } from '../../schema/constants.ts';
+import type { BytesOutput, Mechanism, MessageResult } from '../../schema/types.ts';
+import { operationActive } from '../errors.ts';
+import type { GuardedHandlers } from '../guards.ts';
+import { isTrue } from '../object-view.ts';
+import { InitialValues } from '../operations/initial-values.ts';
+import { localKey, tokenKey } from '../operations/keys.ts';
+import { mechanismFor } from '../operations/mechanisms.ts';
+import { DecryptMessages, EncryptMessages, localGcm, serviceGcm } from '../operations/message.ts';
+import { begin, checkIdle, step, stepMessage } from '../operations/running.ts';
+import type { Later, MessageStep, Session } from '../session.ts';
+
+type Kind = 'messageEncrypt' | 'messageDecrypt';
+const rows = {
+  messageEncrypt: { flag: CKF.MESSAGE_ENCRYPT, usage: 'encrypt' },
+  messageDecrypt: { flag: CKF.MESSAGE_DECRYPT, usage: 'decrypt' },
+} as const;
+
+const init = (session: Session, kind: Kind, mechanism: Mechanism | null, handle: number): Later<void> => {
+  if (mechanism === null) return session.cancel(kind);
+  checkIdle(session, kind);
+  const { application } = session;
+  const { flag, usage } = rows[kind];
+  const row = mechanismFor(mechanism, flag);
+  const local = localKey(application, handle, row, usage);
+  if (local !== undefined) {
+    const key = localGcm(local.key.ref);
+    if (kind === 'messageDecrypt') return begin(session, kind, new DecryptMessages(key, local.private));
+    const values = new InitialValues(application, local.view, local.key);
+    return begin(session, kind, new EncryptMessages(key, values, local.private));
+  }
+  return tokenKey(application, handle, row, usage).then((view) => {
+    const key = serviceGcm(application, handle);
+    const isPrivate = isTrue(view, CKA.PRIVATE);
+    if (kind === 'messageDecrypt') return begin(session, kind, new DecryptMessages(key, isPrivate));
+    const values = new InitialValues(application, view, null);
+    return begin(session, kind, new EncryptMessages(key, values, isPrivate));
+  });
+};
+
+/** Ends the operation. A message that was begun comes to its end first. */
+const final = (session: Session, kind: Kind): void => {
+  if (session[kind]?.inMessage) throw operationActive();
+  step(session, kind, true, () => undefined);
+};
+
+const sealed = (later: Later<MessageStep>): Later<{ ciphertext: BytesOutput; parameter: MessageResult }> => {
+  const names = ({ data, result }: MessageStep) => ({ ciphertext: data, parameter: result });
+  return later instanceof Promise ? later.then(names) : names(later);
+};
+const sealedPart = (later: Later<MessageStep>): Later<{ ciphertextPart: BytesOutput; parameter: MessageResult }> => {
+  const names = ({ data, result }: MessageStep) => ({ ciphertextPart: data, parameter: result });
+  return later instanceof Promise ? later.then(names) : names(later);
+};
+const opened = (later: Later<MessageStep>): Later<BytesOutput> =>
+  later instanceof Promise ? later.then(({ data }) => data) : later.data;
+
+const isLast = (flags: number): boolean => (flags & CKF.END_OF_MESSAGE) !== 0;
+
+export const message = {
+  C_MessageEncryptInit: (session, { mechanism, key }) => init(session, 'messageEncrypt', mechanism, key),
+  C_EncryptMessage: (session, { parameter, associatedData, plaintext, ciphertext }) =>
+    sealed(
+      stepMessage(session, 'messageEncrypt', (operation) =>
+        operation.whole(parameter, associatedData, plaintext, ciphertext),
+      ),
+    ),
+  C_EncryptMessageBegin: (session, { parameter, associatedData }) =>
+    stepMessage(session, 'messageEncrypt', (operation) => operation.begin(parameter, associatedData)),
+  C_EncryptMessageNext: (session, { parameter, plaintextPart, ciphertextPart, flags }) =>
+    sealedPart(
+      stepMessage(session, 'messageEncrypt', (operation) =>
+        operation.next(parameter, plaintextPart, ciphertextPart, isLast(flags)),
+      ),
+    ),
+  C_MessageEncryptFinal: (session) => final(session, 'messageEncrypt'),
+
+  C_MessageDecryptInit: (session, { mechanism, key }) => init(session, 'messageDecrypt', mechanism, key),
+  C_DecryptMessage: (session, { parameter, associatedData, ciphertext, plaintext }) =>
+    opened(
+      stepMessage(session, 'messageDecrypt', (operation) =>
+        operation.whole(parameter, associatedData, ciphertext, plaintext),
+      ),
+    ),
+  C_DecryptMessageBegin: (session, { parameter, associatedData }) => {
+    stepMessage(session, 'messageDecrypt', (operation) => operation.begin(parameter, associatedData));
+  },
+  C_DecryptMessageNext: (session, { parameter, ciphertextPart, plaintextPart, flags }) =>
+    opened(
+      stepMessage(session, 'messageDecrypt', (operation) =>
+        operation.next(parameter, ciphertextPart, plaintextPart, isLast(flags)),
+      ),
+    ),
+  C_MessageDecryptFinal: (session) => final(session, 'messageDecrypt'),
+} as const satisfies GuardedHandlers;

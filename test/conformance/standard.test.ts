@@ -1,0 +1,32 @@
+// What only a C program sees of the library, checked by one: test/native/client/standard.c against the built library, with the
+// agent and the service in processes of their own.
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type AgentProcess, startAgent } from '../support/agent-process.ts';
+import { library, type ServiceProcess, startService, writeConfig } from '../support/pkcs11-host.ts';
+
+const program = resolve(import.meta.dirname, '../../build/pkcs11-standard');
+const folder = mkdtempSync(join(tmpdir(), 'dke-standard-'));
+let service: ServiceProcess;
+let agent: AgentProcess;
+let config: string;
+beforeAll(async () => {
+  service = await startService();
+  config = writeConfig(folder, service);
+  agent = await startAgent(folder, { environment: { DKE_PKCS11_CONF: config } });
+});
+afterAll(async () => {
+  await agent?.stop();
+  await service?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+test('a C program finds output where it belongs, and every null pointer refused', async () => {
+  const env = { ...process.env, DKE_PKCS11_CONF: config, DKE_PKCS11_SOCKET: agent.socket };
+  const said = await promisify(execFile)(program, [library], { env }).catch((error: { stdout?: string }) => error);
+  expect(said.stdout).toBe('as the standard has it\n');
+});

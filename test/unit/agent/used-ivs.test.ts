@@ -1,0 +1,63 @@
+// Initial values are used once: what provider/client/used-ivs.ts remembers, and what keys go by there.
+import { describe, expect, test } from 'vitest';
+import { core } from '../../../addon/core.ts';
+import { identityHere, identityThere, maxEntries, UsedIvs } from '../../../provider/client/used-ivs.ts';
+import { CKA } from '../../../provider/schema/attributes.ts';
+
+core.initialize({ allowUnlocked: true });
+
+const counter = (value: number, length = 12): Buffer => {
+  const iv = Buffer.alloc(length);
+  iv.writeUIntBE(value, length - 6, 6);
+  return iv;
+};
+const a = [Buffer.from('a')];
+const b = [Buffer.from('b')];
+
+describe('used IVs', () => {
+  test('an IV is taken once by a key, and once by another', () => {
+    const used = new UsedIvs();
+    expect(used.claim(a, counter(1))).toBe(true);
+    expect(used.has(a, counter(1))).toBe(true);
+    expect(used.claim(a, counter(1))).toBe(false);
+    expect(used.has(b, counter(1))).toBe(false);
+    expect(used.claim(b, counter(1))).toBe(true);
+    expect(used.claim(a, counter(1, 16))).toBe(true);
+  });
+  test('a key that goes by two identities is known by either', () => {
+    const used = new UsedIvs();
+    expect(used.claim([...a, ...b], counter(1))).toBe(true);
+    expect(used.claim(a, counter(1))).toBe(false);
+    expect(used.claim(b, counter(1))).toBe(false);
+  });
+  test('another application knows nothing of it', () => {
+    expect(new UsedIvs().claim(a, counter(1))).toBe(true);
+    expect(new UsedIvs().claim(a, counter(1))).toBe(true);
+  });
+  test('as many as one table holds are all taken in a row, and none a second time, until as many again have come', () => {
+    const used = new UsedIvs();
+    for (let i = 0; i < maxEntries; i++) if (!used.claim(a, counter(i))) expect.fail(`${i} was refused`);
+    for (let i = 0; i < maxEntries; i += 997) if (!used.has(a, counter(i))) expect.fail(`${i} was forgotten`);
+  });
+});
+
+describe('what a key goes by', () => {
+  const key = (fill: number, length = 32) => core.importSecret('aes', Buffer.alloc(length, fill));
+  test('here: its value, whatever its object', () => {
+    expect(identityHere(key(1))).toEqual(identityHere(key(1)));
+    expect(identityHere(key(1))).not.toEqual(identityHere(key(2)));
+    expect(identityHere(key(1))).not.toEqual(identityHere(key(1, 16)));
+  });
+  test('with the service: its size and check value', () => {
+    const of = (length: number, check: number[]) =>
+      identityThere(
+        new Map<number, number | Uint8Array>([
+          [CKA.VALUE_LEN, length],
+          [CKA.CHECK_VALUE, Buffer.from(check)],
+        ]),
+      );
+    expect(of(32, [1, 2, 3])).toEqual(of(32, [1, 2, 3]));
+    expect(of(32, [1, 2, 3])).not.toEqual(of(32, [1, 2, 4]));
+    expect(of(32, [1, 2, 3])).not.toEqual(of(16, [1, 2, 3]));
+  });
+});
