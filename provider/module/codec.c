@@ -383,8 +383,8 @@ bool codec_init_repeats(const unsigned char *before, const unsigned char *now, s
   mechanism = SIGNATURE + buffer_peek_u32(now + 4) + 8;
   parameter = mechanism + 5;
   if (length < parameter || now[SIGNATURE + 1] != 'M') return false;
-  /* Under GCM an IV that comes again is refused when it encrypts. */
-  if (now[parameter - 1] == FORM_GCM && buffer_peek_u32(now) == CODEC_ENCRYPT_INIT) return false;
+  /* Under GCM and CCM an IV that comes again is refused when it encrypts. */
+  if ((now[parameter - 1] == FORM_GCM || now[parameter - 1] == FORM_CCM) && buffer_peek_u32(now) == CODEC_ENCRYPT_INIT) return false;
   if (buffer_peek_u32(now + 4) == 3) {
     if (length < parameter + KEY) return false;
     key = length - KEY;

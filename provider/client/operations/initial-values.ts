@@ -1,5 +1,5 @@
-// The IV of what is encrypted under AES-GCM: the caller's, or one that is generated around its fixed bits (3.0, mechanisms 2.12:
-// CK_GCM_MESSAGE_PARAMS). None is used twice by one key (SP 800-38D, section 8). A session key lives in this application alone, so
+// The IV of what is encrypted under AES-GCM or AES-CCM: the caller's, or one that is generated around its fixed bits (3.0, mechanisms
+// 2.12: CK_GCM_MESSAGE_PARAMS). None is used twice by one key (SP 800-38D, section 8; SP 800-38C, 5.3). A session key lives in this application alone, so
 // what it has used is known; a token key is used by other processes too, and after this one. Its generated IVs are therefore
 // random, over 96 bits (8.2.2 there), and a counter, which would start anew in each process, is refused.
 import { type CipherParameters, core, type Direction } from '../../../addon/core.ts';
@@ -31,7 +31,8 @@ export const freshIv = (
   direction: Direction,
   parameters: CipherParameters,
 ): TakeIv | null => {
-  if (direction !== 'encrypt' || parameters.algorithm !== 'aes-gcm') return null;
+  if (direction !== 'encrypt' || (parameters.algorithm !== 'aes-gcm' && parameters.algorithm !== 'aes-ccm'))
+    return null;
   const { usedIvs } = application;
   const { iv } = parameters;
   const identities = identitiesOf(application, view, key);

@@ -170,18 +170,32 @@ describe.each([
     };
 
     test('gives the published result, whole and in parts, and lengths before it', async () => {
-      const { agent, session, key } = await startCcm();
-      await agent.call('C_EncryptInit', { session, mechanism: ccm(), key });
-      expect(await encrypt(agent, session, ccmData, null)).toBe(ccmSealed.length);
-      expect(await encrypt(agent, session, ccmData, ccmSealed.length - 1)).toBe(ccmSealed.length);
-      expect(await encrypt(agent, session, ccmData, ccmSealed.length)).toEqual(ccmSealed);
-      await agent.call('C_DecryptInit', { session, mechanism: ccm(), key });
-      expect(await decrypt(agent, session, ccmSealed, ccmData.length)).toEqual(ccmData);
+      const whole = await startCcm();
+      await whole.agent.call('C_EncryptInit', { session: whole.session, mechanism: ccm(), key: whole.key });
+      expect(await encrypt(whole.agent, whole.session, ccmData, null)).toBe(ccmSealed.length);
+      expect(await encrypt(whole.agent, whole.session, ccmData, ccmSealed.length - 1)).toBe(ccmSealed.length);
+      expect(await encrypt(whole.agent, whole.session, ccmData, ccmSealed.length)).toEqual(ccmSealed);
+      await whole.agent.call('C_DecryptInit', { session: whole.session, mechanism: ccm(), key: whole.key });
+      expect(await decrypt(whole.agent, whole.session, ccmSealed, ccmData.length)).toEqual(ccmData);
       for (const size of [1, 16, 31]) {
+        const { agent, session, key } = await startCcm();
         await agent.call('C_EncryptInit', { session, mechanism: ccm(), key });
         expect(await inParts(agent, session, 'encrypt', ccmData, size)).toEqual(ccmSealed);
         await agent.call('C_DecryptInit', { session, mechanism: ccm(), key });
         expect(await inParts(agent, session, 'decrypt', ccmSealed, size)).toEqual(ccmData);
+      }
+    });
+
+    test('encrypts once with a nonce, and decrypts as often as it is asked to', async () => {
+      const { agent, session, key } = await startCcm();
+      await agent.call('C_EncryptInit', { session, mechanism: ccm(), key });
+      await encrypt(agent, session, ccmData, 64);
+      expect(await agent.rv('C_EncryptInit', { session, mechanism: ccm(), key })).toBe('CKR_MECHANISM_PARAM_INVALID');
+      const another = ccm({ nonce: Buffer.alloc(13, 1) });
+      expect(await agent.rv('C_EncryptInit', { session, mechanism: another, key })).toBe('CKR_OK');
+      for (let i = 0; i < 2; i++) {
+        await agent.call('C_DecryptInit', { session, mechanism: ccm(), key });
+        expect(await decrypt(agent, session, ccmSealed, 64)).toEqual(ccmData);
       }
     });
 
