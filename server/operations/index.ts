@@ -367,13 +367,14 @@ export interface TdeOperations {
     parameters: SignatureParameters,
     input: Uint8Array,
   ): Promise<Buffer>;
-  /** A wrong signature throws 'invalid-ciphertext'. */
+  /** A wrong signature throws 'invalid-ciphertext'. It is the whole MAC, or its first `length` bytes. */
   verify(
     caller: TdeCaller,
     handle: number,
     parameters: MacParameters,
     input: Uint8Array,
     signature: Uint8Array,
+    length?: number,
   ): Promise<void>;
   /** 'forbidden' where the key, or this wrapping key, is none for it. */
   wrap(caller: TdeCaller, handle: number, mechanism: WrapMechanism, key: KeyToWrap): Promise<Buffer>;

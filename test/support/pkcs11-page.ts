@@ -56,11 +56,7 @@ const uses = {
 
 const keyNames: ReadonlyMap<number, string> = new Map(Object.entries(CKK).map(([name, type]) => [type, name]));
 
-const onToken = (row: MechanismRow): string => {
-  if (row.digest !== undefined) return '';
-  if (row.mac?.general === true) return 'sign';
-  return 'yes';
-};
+const onToken = (row: MechanismRow): string => (row.digest === undefined ? 'yes' : '');
 
 export const mechanismTable = (): string => {
   const lines = mechanismRows.map((row) => {

@@ -1,8 +1,9 @@
 // Signing and MACing functions, PKCS#11 2.40 sections 5.11 and 5.12.
+import { leastVerifiedMac } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import type { Mechanism } from '../../schema/types.ts';
-import { mechanismInvalid } from '../errors.ts';
+import { mechanismInvalid, parameterInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
 import { bringPublicKey, type LocalKey, localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
@@ -35,8 +36,9 @@ const init = (session: Session, purpose: Purpose, mechanism: Mechanism | null, k
     return found.then((brought) => beginSignature(session, purpose, signature, mechanism, brought));
   }
   if (mac === undefined) throw mechanismInvalid();
-  if (local === undefined) return initOnToken(session, purpose, row, mac, macLength(mac, mechanism), key);
   const length = macLength(mac, mechanism);
+  if (purpose === 'verify' && length < leastVerifiedMac) throw parameterInvalid();
+  if (local === undefined) return initOnToken(session, purpose, row, mac, length, key);
   if (purpose === 'sign') begin(session, 'sign', new LocalSign(mac, length, local.key.ref, local.private));
   else begin(session, 'verify', new LocalVerify(mac, length, local.key.ref, local.private));
 };
@@ -89,8 +91,6 @@ const initOnToken = async (
   length: number,
   handle: number,
 ): Promise<void> => {
-  // The service compares whole MACs only: a shortened one would be for this process to say yes to.
-  if (purpose === 'verify' && length < mac.length) throw mechanismInvalid();
   const { application } = session;
   const view = await tokenKey(application, handle, row, purpose);
   const isPrivate = isTrue(view, CKA.PRIVATE);

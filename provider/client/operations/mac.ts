@@ -100,6 +100,8 @@ class ServiceMac {
   protected readonly handle: number;
   protected readonly length: number;
   protected readonly head: MacHead;
+  /** Whether less than the whole MAC is wanted. */
+  protected readonly cut: boolean;
   protected readonly parts = new Parts();
 
   constructor(application: Application, row: MacRow, length: number, handle: number, isPrivate: boolean) {
@@ -108,6 +110,7 @@ class ServiceMac {
     this.handle = handle;
     this.private = isPrivate;
     this.head = macHead(row.parameters);
+    this.cut = length < row.length;
   }
 
   update(input: Uint8Array): void {
@@ -149,7 +152,8 @@ export class ServiceVerify extends ServiceMac implements VerifyOperation {
     return this.#run(message);
   }
   async #run(message: Uint8Array<ArrayBuffer>): Promise<void> {
-    await this.application.ask('verify', this.handle, this.head, message);
+    const head = this.cut ? { ...this.head, length: this.length } : this.head;
+    await this.application.ask('verify', this.handle, head, message);
   }
 }
 

@@ -109,6 +109,9 @@ export interface OaepHead {
   readonly label: string;
 }
 
+/** Fewest bytes of a MAC that are verified. */
+export const leastVerifiedMac = 4;
+
 export type MacHead = { readonly algorithm: 'hmac'; readonly digest: DigestName } | { readonly algorithm: 'cmac' };
 
 /**
@@ -221,9 +224,9 @@ export interface TdeRoutes {
   sign: { head: MacHead | SignatureHead; answer: Record<string, never> };
   /**
    * Raw bytes: u32 length of the signature, signature, data. A wrong signature is the code invalid-ciphertext. MACs only: a
-   * public key's work is the agent's own.
+   * public key's work is the agent's own. With `length` the signature is that many bytes of the MAC, its first ones.
    */
-  verify: { head: MacHead; answer: Record<string, never> };
+  verify: { head: MacHead & { readonly length?: number | undefined }; answer: Record<string, never> };
   /**
    * The object wraps another key: AES, or an RSA public key. Raw answer bytes: the wrapped key. Code `forbidden` where the key
    * is not extractable or the wrapping key is none that may wrap a sensitive one: one that the service made, that was never

@@ -134,7 +134,7 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
   }),
   verify: async ({ caller, handle, head, raw }) => {
     const { signature, data } = splitSignature(raw);
-    await tde.verify(caller, handle, toMacParameters(head), data, signature);
+    await tde.verify(caller, handle, toMacParameters(head), data, signature, head.length);
     return { head: {} };
   },
   wrap: async ({ caller, handle, head: { mechanism, key }, raw }) => ({

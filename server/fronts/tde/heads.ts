@@ -14,6 +14,7 @@ import {
   type FindHead,
   type InstanceHeader,
   type KeyUsage,
+  leastVerifiedMac,
   type MacHead,
   maxEnvelope,
   type OaepHead,
@@ -92,10 +93,15 @@ const oaepHead = z.strictObject({
   label: base64(64 * 1024),
 }) satisfies z.ZodType<OaepHead>;
 
-const macHead = z.discriminatedUnion('algorithm', [
-  z.strictObject({ algorithm: z.literal('hmac'), digest }),
-  z.strictObject({ algorithm: z.literal('cmac') }),
-]) satisfies z.ZodType<MacHead>;
+const hmacHead = z.strictObject({ algorithm: z.literal('hmac'), digest });
+const cmacHead = z.strictObject({ algorithm: z.literal('cmac') });
+const macHead = z.discriminatedUnion('algorithm', [hmacHead, cmacHead]) satisfies z.ZodType<MacHead>;
+/** Shorter ones are guessed byte by byte by who may only verify (SP 800-107, section 5.3.3). */
+const length = z.int().min(leastVerifiedMac).max(64).optional();
+const verifyHead = z.discriminatedUnion('algorithm', [
+  hmacHead.extend({ length }),
+  cmacHead.extend({ length }),
+]) satisfies z.ZodType<TdeRoutes['verify']['head']>;
 
 const signatureHead = z.discriminatedUnion('algorithm', [
   z.strictObject({ algorithm: z.literal('rsa-pkcs1') }),
@@ -182,7 +188,7 @@ export const heads = {
   encrypt: cipherHead,
   decrypt: z.union([cipherHead, oaepHead]),
   sign: z.union([macHead, signatureHead]),
-  verify: macHead,
+  verify: verifyHead,
   wrap: z.strictObject({ mechanism: wrapHead, key: wrappedKey }),
   unwrap: z.strictObject({ mechanism: wrapHead, into: destination }),
   derive: z.strictObject({ mechanism: deriveHead, into: destination }),

@@ -123,6 +123,27 @@ describe.each([
     });
     await agent.call('C_SignInit', { session, mechanism: general(10), key });
     expect(await sign(agent, session, 10)).toEqual(createHmac('sha256', 'Jefe').update(data).digest().subarray(0, 10));
+    const mac = createHmac('sha256', 'Jefe').update(data).digest();
+    for (const length of [4, 31, 32]) {
+      const init = { session, mechanism: general(length), key };
+      await agent.call('C_VerifyInit', init);
+      expect(await agent.rv('C_Verify', { session, data, signature: mac.subarray(0, length) })).toBe('CKR_OK');
+      await agent.call('C_VerifyInit', init);
+      await agent.call('C_VerifyUpdate', { session, part: data });
+      expect(await agent.rv('C_VerifyFinal', { session, signature: mac.subarray(0, length) })).toBe('CKR_OK');
+      await agent.call('C_VerifyInit', init);
+      const wrong = Buffer.from(mac.subarray(0, length));
+      wrong.writeUInt8(wrong.readUInt8(length - 1) ^ 1, length - 1);
+      expect(await agent.rv('C_Verify', { session, data, signature: wrong })).toBe('CKR_SIGNATURE_INVALID');
+      await agent.call('C_VerifyInit', init);
+      const short = mac.subarray(0, length - 1);
+      expect(await agent.rv('C_Verify', { session, data, signature: short })).toBe('CKR_SIGNATURE_LEN_RANGE');
+    }
+    for (const wrong of [0, 3, 33]) {
+      expect(await agent.rv('C_VerifyInit', { session, mechanism: general(wrong), key })).toBe(
+        'CKR_MECHANISM_PARAM_INVALID',
+      );
+    }
     for (const wrong of [0, 33]) {
       expect(await agent.rv('C_SignInit', { session, mechanism: general(wrong), key })).toBe(
         'CKR_MECHANISM_PARAM_INVALID',
