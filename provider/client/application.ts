@@ -5,7 +5,7 @@ import { core, type KeyRef } from '../../addon/core.ts';
 import type { InstanceHeader, ServiceInfo, TokenObject } from '../../server/fronts/contract/tde.ts';
 import { CKA } from '../schema/attributes.ts';
 import { CKR } from '../schema/return-values.ts';
-import { type AttributeValue, CryptokiError } from '../schema/types.ts';
+import { type Attribute, CryptokiError } from '../schema/types.ts';
 import type { AttributeMap, ReadonlyAttributes } from './attribute-blob.ts';
 import {
   keyInvalid,
@@ -19,6 +19,7 @@ import {
 import { firstSessionObject, HandleMap } from './handle-map.ts';
 import type { ResumedSession } from './hello.ts';
 import { KeyRoles } from './key-roles.ts';
+import { ObjectIndex } from './object-index.ts';
 import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
 import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
 import { Session } from './session.ts';
@@ -31,9 +32,6 @@ export const maxSessions = 65_536;
 
 /** As what a handle stands in a call. */
 export type Named = 'object' | 'key' | 'wrapping' | 'unwrapping';
-/** A label's bytes as a key of a map. */
-const labelKey = (label: AttributeValue | undefined): string =>
-  label instanceof Uint8Array ? Buffer.from(label.buffer, label.byteOffset, label.length).toString('latin1') : '';
 
 const invalid = {
   object: objectInvalid,
@@ -50,8 +48,7 @@ export class Application {
   readonly #door: ServiceDoor;
   readonly #instance: InstanceHeader;
   readonly #objects = new HandleMap<SessionObject>(firstSessionObject);
-  /** Session objects by their label. */
-  readonly #labels = new Map<string, Set<SessionObject>>();
+  readonly #index = new ObjectIndex();
   readonly #tokens = new Map<number, TokenView>();
   #info: ServiceInfo | null = null;
   #recipient: KeyRef | null = null;
@@ -106,7 +103,7 @@ export class Application {
   closeSession(session: Session): void {
     session.close();
     this.sessions.delete(session.handle);
-    this.#releaseObjects((object) => object.session === session);
+    for (const object of [...session.objects]) this.removeObject(object);
     if (this.sessions.size === 0) this.loggedIn = false;
   }
 
@@ -167,9 +164,9 @@ export class Application {
     return this.loggedIn || !isTrue(view, CKA.PRIVATE);
   }
 
-  /** The session objects that the user may see: all, or those of one label, which are found without looking at the rest. */
-  *sessionObjects(label: AttributeValue | null): Generator<SessionObject> {
-    const candidates = label === null ? this.#objects.values() : (this.#labels.get(labelKey(label)) ?? []);
+  /** The session objects that the user may see, among them all that match the template. */
+  *sessionObjects(template: readonly Attribute[]): Generator<SessionObject> {
+    const candidates = this.#index.candidates(template) ?? this.#objects.values();
     for (const object of candidates) if (this.sees(object)) yield object;
   }
 
@@ -189,35 +186,23 @@ export class Application {
   /** Keeps a new session object. The key is the object's from here on. */
   addObject(session: Session, attributes: AttributeMap, key: SharedKey | null): SessionObject {
     const object = this.#objects.add((handle) => ({ where: 'session', handle, attributes, key, session }) as const);
-    this.#index(object);
+    this.#index.add(object);
+    session.objects.add(object);
     return object;
   }
 
   /** Changes attributes of a session object. */
   changeObject(object: SessionObject, changed: ReadonlyAttributes): void {
-    this.#unindex(object);
+    this.#index.delete(object);
     for (const [type, value] of changed) object.attributes.set(type, value);
-    this.#index(object);
+    this.#index.add(object);
   }
 
   removeObject(object: SessionObject): void {
     if (!this.#objects.delete(object.handle)) return;
-    this.#unindex(object);
+    this.#index.delete(object);
+    object.session.objects.delete(object);
     object.key?.release();
-  }
-
-  #index(object: SessionObject): void {
-    const label = labelKey(object.attributes.get(CKA.LABEL));
-    const same = this.#labels.get(label);
-    if (same === undefined) this.#labels.set(label, new Set([object]));
-    else same.add(object);
-  }
-
-  #unindex(object: SessionObject): void {
-    const label = labelKey(object.attributes.get(CKA.LABEL));
-    const same = this.#labels.get(label);
-    same?.delete(object);
-    if (same?.size === 0) this.#labels.delete(label);
   }
 
   /** Whether this session may make, change or destroy an object that is on the token, or private. */

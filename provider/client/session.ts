@@ -4,6 +4,7 @@ import type { KeyRef } from '../../addon/core.ts';
 import { CKF, CKS } from '../schema/constants.ts';
 import type { BytesOutput, MessageParameter, MessageResult, OutBuffer } from '../schema/types.ts';
 import type { Application } from './application.ts';
+import type { SessionObject } from './object-view.ts';
 import type { FindOperation } from './operations/find.ts';
 
 /** What every running operation can do: go away, wiping and releasing what it holds. */
@@ -85,6 +86,8 @@ export class Session implements Operations {
   readonly handle: number;
   readonly application: Application;
   readonly readWrite: boolean;
+  /** The session objects that were made in it, and end with it. */
+  readonly objects = new Set<SessionObject>();
   closed = false;
   find: FindOperation | null = null;
   encrypt: CipherOperation | null = null;

@@ -40,8 +40,7 @@ export class FindOperation implements Operation {
   /** Looks at session objects now, and at the first page of token objects; a promise only when the service is asked. */
   begin(): void | Promise<void> {
     if (!this.#template.some(({ type, value }) => type === CKA.TOKEN && value === true)) {
-      const label = this.#template.find(({ type }) => type === CKA.LABEL)?.value ?? null;
-      for (const object of this.#application.sessionObjects(label)) {
+      for (const object of this.#application.sessionObjects(this.#template)) {
         if (this.#matches(object)) this.#found.push(object.handle);
       }
     }

@@ -147,6 +147,25 @@ describe.each([
     expect(await find(agent, session, [CKA.MODULUS, Buffer.from('x')])).toEqual([]);
   });
 
+  test('are found under what they are called now, and no longer once they are gone', async () => {
+    const { agent, session } = await start();
+    const id = (text: string): Row => [CKA.ID, Buffer.from(text)];
+    const keys = [];
+    for (const name of ['same', 'same', 'other'])
+      keys.push(await generate(agent, session, on, label(`${name} ${keys.length}`), id(name)));
+    expect(await find(agent, session, id('same'), [CKA.KEY_TYPE, CKK.AES])).toEqual(keys.slice(0, 2));
+    expect(await find(agent, session, id('same'), label('same 1'))).toEqual([keys[1]]);
+    expect(await find(agent, session, id('same'), label('other 2'))).toEqual([]);
+    const change = { session, object: keys[1] ?? 0, template: template(id('other')) };
+    expect(await agent.rv('C_SetAttributeValue', change)).toBe('CKR_OK');
+    expect(await find(agent, session, id('same'))).toEqual([keys[0]]);
+    expect([...(await find(agent, session, id('other')))].sort()).toEqual(keys.slice(1));
+    await agent.call('C_DestroyObject', { session, object: keys[0] ?? 0 });
+    expect(await find(agent, session, id('same'))).toEqual([]);
+    await agent.call('C_DestroyObject', { session, object: keys[2] ?? 0 });
+    expect(await find(agent, session, id('other'))).toEqual([keys[1]]);
+  });
+
   test('one search at a time', async () => {
     const { agent, session } = await start();
     await agent.call('C_FindObjectsInit', { session, template: [] });
