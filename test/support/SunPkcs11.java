@@ -1,11 +1,14 @@
 // What a Java program does with the library through SunPKCS11, as it comes with OpenJDK 17: one line a step, "name ok", or
-// "name failed" with the reason. The only argument is the provider's configuration file.
+// "name failed" with the reason. The arguments are the provider's configuration file and the user's PIN. keytool has made the
+// entries rsa, ec (pairs with certificates of their own) and aes before.
 import java.math.BigInteger;
+import java.net.InetAddress;
 import java.security.KeyFactory;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.KeyStore;
 import java.security.MessageDigest;
+import java.security.PrivateKey;
 import java.security.Provider;
 import java.security.SecureRandom;
 import java.security.Security;
@@ -14,6 +17,7 @@ import java.security.interfaces.RSAPublicKey;
 import java.security.spec.ECGenParameterSpec;
 import java.security.spec.RSAPublicKeySpec;
 import java.util.Arrays;
+import java.util.concurrent.FutureTask;
 import javax.crypto.Cipher;
 import javax.crypto.KeyAgreement;
 import javax.crypto.KeyGenerator;
@@ -22,6 +26,12 @@ import javax.crypto.SecretKey;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.IvParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.KeyStoreBuilderParameters;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLServerSocket;
+import javax.net.ssl.SSLSocket;
+import javax.net.ssl.TrustManagerFactory;
 
 public class SunPkcs11 {
   interface Step {
@@ -46,9 +56,26 @@ public class SunPkcs11 {
   public static void main(String[] arguments) throws Exception {
     Provider provider = Security.getProvider("SunPKCS11").configure(arguments[0]);
     Security.addProvider(provider);
-    char[] pin = "any".toCharArray();
+    char[] pin = arguments[1].toCharArray();
     KeyStore store = KeyStore.getInstance("PKCS11", provider);
     store.load(null, pin);
+
+    step("services", () -> {
+      String[] expected = {
+        "Cipher.AES/CBC/NoPadding", "Cipher.AES/CBC/PKCS5Padding", "Cipher.AES/CTR/NoPadding", "Cipher.AES/ECB/NoPadding",
+        "Cipher.AES/GCM/NoPadding", "Cipher.AES_256/GCM/NoPadding", "KeyAgreement.ECDH", "KeyFactory.EC", "KeyFactory.RSA",
+        "KeyGenerator.AES", "KeyPairGenerator.EC", "KeyPairGenerator.RSA", "KeyStore.PKCS11", "Mac.HmacSHA1", "Mac.HmacSHA224",
+        "Mac.HmacSHA256", "Mac.HmacSHA384", "Mac.HmacSHA512", "MessageDigest.SHA-1", "MessageDigest.SHA-224",
+        "MessageDigest.SHA-256", "MessageDigest.SHA-384", "MessageDigest.SHA-512", "SecretKeyFactory.AES", "SecureRandom.PKCS11",
+        "Signature.NONEwithECDSA", "Signature.RSASSA-PSS", "Signature.SHA224withRSA", "Signature.SHA256withECDSA",
+        "Signature.SHA256withRSA", "Signature.SHA256withRSASSA-PSS", "Signature.SHA384withECDSA", "Signature.SHA384withRSA",
+        "Signature.SHA512withECDSA", "Signature.SHA512withRSA", "Signature.SHA512withRSASSA-PSS",
+      };
+      for (String each : expected) {
+        int dot = each.indexOf('.');
+        if (provider.getService(each.substring(0, dot), each.substring(dot + 1)) == null) throw new IllegalStateException(each);
+      }
+    });
 
     byte[] data = new byte[1000];
     Arrays.fill(data, (byte) 7);
@@ -57,7 +84,9 @@ public class SunPkcs11 {
     SecretKey key = new SecretKeySpec(value, "AES");
     byte[] iv = new byte[16];
 
-    String[] ciphers = {"AES/CBC/NoPadding", "AES/CBC/PKCS5Padding", "AES/ECB/NoPadding", "AES/CTR/NoPadding"};
+    String[] ciphers = {
+      "AES/CBC/NoPadding", "AES/CBC/PKCS5Padding", "AES/ECB/NoPadding", "AES/ECB/PKCS5Padding", "AES/CTR/NoPadding"
+    };
     for (String name : ciphers) {
       step(name, () -> {
         byte[] plain = Arrays.copyOf(data, 992);
@@ -88,8 +117,31 @@ public class SunPkcs11 {
       theirs.init(Cipher.DECRYPT_MODE, key, parameters);
       theirs.updateAAD(value);
       check(Arrays.equals(theirs.doFinal(sealed), data));
+      ours.init(Cipher.DECRYPT_MODE, key, parameters);
+      ours.updateAAD(value);
+      check(Arrays.equals(ours.doFinal(sealed), data));
     });
-    for (String name : new String[] {"HmacSHA1", "HmacSHA256", "HmacSHA384", "HmacSHA512"}) {
+    step("AES/GCM/NoPadding refuses what was changed", () -> {
+      Cipher ours = Cipher.getInstance("AES/GCM/NoPadding", provider);
+      Cipher theirs = Cipher.getInstance("AES/GCM/NoPadding", "SunJCE");
+      byte[] own = Arrays.copyOf(iv, 12);
+      own[0] = 9;
+      GCMParameterSpec parameters = new GCMParameterSpec(128, own);
+      theirs.init(Cipher.ENCRYPT_MODE, key, parameters);
+      byte[] sealed = theirs.doFinal(data);
+      sealed[5] ^= 1;
+      ours.init(Cipher.DECRYPT_MODE, key, parameters);
+      boolean refused = false;
+      try {
+        ours.doFinal(sealed);
+      } catch (java.security.GeneralSecurityException expected) {
+        refused = true;
+      } catch (java.security.ProviderException expected) {
+        refused = true;
+      }
+      check(refused);
+    });
+    for (String name : new String[] {"HmacSHA1", "HmacSHA224", "HmacSHA256", "HmacSHA384", "HmacSHA512"}) {
       step(name, () -> {
         Mac ours = Mac.getInstance(name, provider);
         Mac theirs = Mac.getInstance(name, "SunJCE");
@@ -100,10 +152,14 @@ public class SunPkcs11 {
         check(Arrays.equals(ours.doFinal(Arrays.copyOfRange(data, 500, 1000)), theirs.doFinal(data)));
       });
     }
-    step("SHA-256", () -> {
-      byte[] ours = MessageDigest.getInstance("SHA-256", provider).digest(data);
-      check(Arrays.equals(ours, MessageDigest.getInstance("SHA-256", "SUN").digest(data)));
-    });
+    for (String name : new String[] {"SHA-1", "SHA-224", "SHA-256", "SHA-384", "SHA-512"}) {
+      step(name, () -> {
+        MessageDigest ours = MessageDigest.getInstance(name, provider);
+        ours.update(data, 0, 700);
+        ours.update(data, 700, 300);
+        check(Arrays.equals(ours.digest(), MessageDigest.getInstance(name, "SUN").digest(data)));
+      });
+    }
     step("SecureRandom", () -> {
       byte[] random = new byte[32];
       SecureRandom.getInstance("PKCS11", provider).nextBytes(random);
@@ -132,7 +188,9 @@ public class SunPkcs11 {
       generator.initialize(new ECGenParameterSpec("secp256r1"));
       pairs[1] = generator.generateKeyPair();
     });
-    String[] signatures = {"SHA256withRSA", "SHA512withRSA", "RSASSA-PSS", "SHA256withECDSA", "SHA512withECDSA"};
+    String[] signatures = {
+      "SHA256withRSA", "SHA384withRSA", "SHA512withRSA", "RSASSA-PSS", "SHA256withECDSA", "SHA384withECDSA", "SHA512withECDSA"
+    };
     for (String name : signatures) {
       step(name, () -> {
         KeyPair pair = pairs[name.contains("ECDSA") ? 1 : 0];
@@ -166,19 +224,22 @@ public class SunPkcs11 {
         check(!held);
       });
     }
-    step("RSA private key of others", () -> {
-      KeyPairGenerator generator = KeyPairGenerator.getInstance("RSA", "SunRsaSign");
-      generator.initialize(2048);
-      KeyPair theirs = generator.generateKeyPair();
-      Signature ours = Signature.getInstance("SHA256withRSA", provider);
-      ours.initSign(theirs.getPrivate());
-      ours.update(data);
-      byte[] made = ours.sign();
-      Signature verifier = Signature.getInstance("SHA256withRSA", "SunRsaSign");
-      verifier.initVerify(theirs.getPublic());
-      verifier.update(data);
-      check(verifier.verify(made));
-    });
+    for (String type : new String[] {"RSA", "EC"}) {
+      step(type + " private key of others", () -> {
+        KeyPairGenerator generator = KeyPairGenerator.getInstance(type, type.equals("RSA") ? "SunRsaSign" : "SunEC");
+        generator.initialize(type.equals("RSA") ? 2048 : 256);
+        KeyPair theirs = generator.generateKeyPair();
+        String algorithm = type.equals("RSA") ? "SHA256withRSA" : "SHA256withECDSA";
+        Signature ours = Signature.getInstance(algorithm, provider);
+        ours.initSign(theirs.getPrivate());
+        ours.update(data);
+        byte[] made = ours.sign();
+        Signature verifier = Signature.getInstance(algorithm, type.equals("RSA") ? "SunRsaSign" : "SunEC");
+        verifier.initVerify(theirs.getPublic());
+        verifier.update(data);
+        check(verifier.verify(made));
+      });
+    }
     step("ECDH", () -> {
       KeyPairGenerator generator = KeyPairGenerator.getInstance("EC", "SunEC");
       generator.initialize(new ECGenParameterSpec("secp256r1"));
@@ -219,6 +280,61 @@ public class SunPkcs11 {
       check(Arrays.equals(theirs.doFinal(ours.doFinal(plain)), plain));
       again.deleteEntry("imported");
       check(!again.containsAlias("imported"));
+    });
+    for (String alias : new String[] {"rsa", "ec"}) {
+      step("KeyStore signs with the key of a certificate: " + alias, () -> {
+        String algorithm = alias.equals("rsa") ? "SHA256withRSA" : "SHA256withECDSA";
+        PrivateKey own = (PrivateKey) store.getKey(alias, null);
+        check(own.getEncoded() == null);
+        Signature ours = Signature.getInstance(algorithm, provider);
+        ours.initSign(own);
+        ours.update(data);
+        byte[] made = ours.sign();
+        Signature theirs = Signature.getInstance(algorithm, alias.equals("rsa") ? "SunRsaSign" : "SunEC");
+        theirs.initVerify(store.getCertificate(alias));
+        theirs.update(data);
+        check(theirs.verify(made));
+      });
+    }
+    step("KeyStore encrypts with a key that keytool made", () -> {
+      SecretKey own = (SecretKey) store.getKey("aes", null);
+      Cipher cipher = Cipher.getInstance("AES/CBC/PKCS5Padding", provider);
+      cipher.init(Cipher.ENCRYPT_MODE, own, new IvParameterSpec(iv));
+      byte[] sealed = cipher.doFinal(data);
+      check(!Arrays.equals(Arrays.copyOf(sealed, 1000), data));
+      cipher.init(Cipher.DECRYPT_MODE, own, new IvParameterSpec(iv));
+      check(Arrays.equals(cipher.doFinal(sealed), data));
+    });
+    step("TLS with both keys in the KeyStore", () -> {
+      KeyStore trusted = KeyStore.getInstance("PKCS12");
+      trusted.load(null, null);
+      for (String alias : new String[] {"rsa", "ec"}) trusted.setCertificateEntry(alias, store.getCertificate(alias));
+      TrustManagerFactory trust = TrustManagerFactory.getInstance("PKIX");
+      trust.init(trusted);
+      KeyManagerFactory keys = KeyManagerFactory.getInstance("NewSunX509");
+      keys.init(new KeyStoreBuilderParameters(KeyStore.Builder.newInstance(store, new KeyStore.PasswordProtection(pin))));
+      SSLContext context = SSLContext.getInstance("TLS");
+      context.init(keys.getKeyManagers(), trust.getTrustManagers(), null);
+      SSLServerSocket listening =
+          (SSLServerSocket) context.getServerSocketFactory().createServerSocket(0, 1, InetAddress.getLoopbackAddress());
+      listening.setNeedClientAuth(true);
+      FutureTask<Integer> server = new FutureTask<>(() -> {
+        try (SSLSocket peer = (SSLSocket) listening.accept()) {
+          int first = peer.getInputStream().read();
+          peer.getOutputStream().write(first + 1);
+          peer.getSession().getPeerCertificates();
+          return first;
+        }
+      });
+      new Thread(server).start();
+      try (SSLSocket socket = (SSLSocket)
+          context.getSocketFactory().createSocket(InetAddress.getLoopbackAddress(), listening.getLocalPort())) {
+        socket.getOutputStream().write(41);
+        check(socket.getInputStream().read() == 42);
+        check(socket.getSession().getProtocol().equals("TLSv1.3"));
+      }
+      check(server.get() == 41);
+      listening.close();
     });
   }
 }

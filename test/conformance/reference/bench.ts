@@ -94,7 +94,8 @@ export const openBench = (token: Token): Bench => {
   Object.assign(process.env, token.environment);
   const pkcs11 = new pkcs11js.PKCS11();
   pkcs11.load(token.module);
-  pkcs11.C_Initialize();
+  // p11-kit insists on the locks of the system.
+  pkcs11.C_Initialize({ flags: pkcs11js.CKF_OS_LOCKING_OK });
   const [slot] = pkcs11.C_GetSlotList(true);
   if (slot === undefined) throw new Error('no slot');
   const flags = pkcs11js.CKF_SERIAL_SESSION | pkcs11js.CKF_RW_SESSION;

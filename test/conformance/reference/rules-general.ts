@@ -362,7 +362,7 @@ export const lastRules: readonly Rule[] = [
     section: '5.4',
     expected: { session: 'CKR_SESSION_HANDLE_INVALID', state: CKS.RW_PUBLIC_SESSION, found: 1 },
     look: ({ pkcs11, session, open, find, token }) => {
-      pkcs11.C_Initialize();
+      pkcs11.C_Initialize({ flags: pkcs11js.CKF_OS_LOCKING_OK });
       const next = open();
       const { state } = pkcs11.C_GetSessionInfo(next);
       pkcs11.C_Login(next, pkcs11js.CKU_USER, token.pin);
