@@ -348,6 +348,8 @@ export interface Core {
   sign(key: KeyRef, parameters: SignatureParameters, input: Uint8Array): Buffer;
   /** False for a wrong signature; throws only for wrong arguments. */
   verify(key: KeyRef, parameters: SignatureParameters, input: Uint8Array, signature: Uint8Array): boolean;
+  /** What a PKCS#1 v1.5 signature was made of; authentication-failed when it is none of this key's. */
+  recover(key: KeyRef, signature: Uint8Array): Buffer;
   oaepEncrypt(key: KeyRef, parameters: OaepParameters, input: Uint8Array): Buffer;
   oaepDecrypt(key: KeyRef, parameters: OaepParameters, input: Uint8Array): Buffer;
   /**

@@ -47,6 +47,11 @@ napi_value VerifyMessage(const Arguments& arguments) {
       Verify(arguments.Key(0), ReadSignature(arguments, 1), input.data, input.size, signature.data, signature.size)));
 }
 
+napi_value RecoverMessage(const Arguments& arguments) {
+  const Bytes signature = arguments.ReadBytes(1);
+  return arguments.ReturnBuffer(arguments.Unwrap(Recover(arguments.Key(0), signature.data, signature.size)));
+}
+
 napi_value EncryptOaep(const Arguments& arguments) {
   const Bytes input = arguments.ReadBytes(2);
   return arguments.ReturnBuffer(arguments.Unwrap(OaepEncrypt(arguments.Key(0), ReadOaep(arguments, 1), input.data, input.size)));
@@ -63,6 +68,7 @@ napi_value DecryptOaep(const Arguments& arguments) {
 void RegisterSignatures(Napi::Env env, Napi::Object exports) {
   Define<SignMessage>(env, exports, "sign");
   Define<VerifyMessage>(env, exports, "verify");
+  Define<RecoverMessage>(env, exports, "recover");
   Define<EncryptOaep>(env, exports, "oaepEncrypt");
   Define<DecryptOaep>(env, exports, "oaepDecrypt");
 }

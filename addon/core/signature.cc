@@ -180,6 +180,25 @@ Result<bool> Verify(KeyRef ref, const SignatureParameters& parameters, const uin
   return verified == 1;
 }
 
+Result<std::vector<uint8_t>> Recover(KeyRef ref, const uint8_t* signature, size_t signature_length) {
+  KeyUse key(ref);
+  DKE_RETURN_IF_ERROR(CheckKey(key, SignatureAlgorithm::kRsaPkcs1, false));
+  std::vector<uint8_t> out(static_cast<size_t>(EVP_PKEY_get_size(key->pkey.get())));
+  if (signature_length != out.size()) return DataLength("the signature is not as long as the key");
+  EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(key->pkey.get(), nullptr));
+  if (context == nullptr || EVP_PKEY_verify_recover_init(context.get()) != 1 ||
+      EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) != 1) {
+    return CryptoFailure("signature set-up");
+  }
+  size_t length = out.size();
+  if (EVP_PKEY_verify_recover(context.get(), out.data(), &length, signature, signature_length) != 1) {
+    (void)CryptoFailure("");
+    return AuthenticationFailed();
+  }
+  out.resize(length);
+  return out;
+}
+
 namespace {
 
 Result<EvpPkeyCtxPtr> OaepContext(const Key& key, const OaepParameters& parameters, bool encrypting) {

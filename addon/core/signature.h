@@ -31,6 +31,8 @@ struct OaepParameters {
 Result<std::vector<uint8_t>> Sign(KeyRef key, const SignatureParameters& parameters, const uint8_t* input, size_t input_length);
 Result<bool> Verify(KeyRef key, const SignatureParameters& parameters, const uint8_t* input, size_t input_length,
                     const uint8_t* signature, size_t signature_length);
+// What a PKCS#1 v1.5 signature was made of, by the public key (or the public half of a private one).
+Result<std::vector<uint8_t>> Recover(KeyRef key, const uint8_t* signature, size_t signature_length);
 Result<std::vector<uint8_t>> OaepEncrypt(KeyRef key, const OaepParameters& parameters, const uint8_t* input, size_t input_length);
 Result<SecureBuffer> OaepDecrypt(KeyRef key, const OaepParameters& parameters, const uint8_t* input, size_t input_length);
 

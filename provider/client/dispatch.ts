@@ -16,6 +16,7 @@ import { key } from './functions/key.ts';
 import { message } from './functions/message.ts';
 import { object } from './functions/object.ts';
 import { random } from './functions/random.ts';
+import { recover } from './functions/recover.ts';
 import { session } from './functions/session.ts';
 import { sign } from './functions/sign.ts';
 import { slot } from './functions/slot.ts';
@@ -30,6 +31,7 @@ const chapters: GuardedHandlers = {
   ...cipher,
   ...digest,
   ...sign,
+  ...recover,
   ...dual,
   ...message,
   ...key,

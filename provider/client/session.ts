@@ -35,6 +35,11 @@ export interface SummaryOperation extends Operation {
   final(out: OutBuffer): Later<BytesOutput>;
 }
 
+/** A running signature with recovery, or its verification: data in one piece, and one result. */
+export interface RecoverOperation extends Operation {
+  whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
+}
+
 /** A running verification. Throws CKR_SIGNATURE_INVALID or CKR_SIGNATURE_LEN_RANGE. */
 export interface VerifyOperation extends Operation {
   readonly started: boolean;
@@ -66,7 +71,9 @@ export interface Operations {
   decrypt: CipherOperation | null;
   digest: SummaryOperation | null;
   sign: SummaryOperation | null;
+  signRecover: RecoverOperation | null;
   verify: VerifyOperation | null;
+  verifyRecover: RecoverOperation | null;
   messageEncrypt: MessageOperation | null;
   messageDecrypt: MessageOperation | null;
 }
@@ -77,7 +84,9 @@ const kinds = [
   'decrypt',
   'digest',
   'sign',
+  'signRecover',
   'verify',
+  'verifyRecover',
   'messageEncrypt',
   'messageDecrypt',
 ] as const satisfies OperationKind[];
@@ -94,7 +103,9 @@ export class Session implements Operations {
   decrypt: CipherOperation | null = null;
   digest: SummaryOperation | null = null;
   sign: SummaryOperation | null = null;
+  signRecover: RecoverOperation | null = null;
   verify: VerifyOperation | null = null;
+  verifyRecover: RecoverOperation | null = null;
   messageEncrypt: MessageOperation | null = null;
   messageDecrypt: MessageOperation | null = null;
   /** Operations for which the service is being asked: taken out of their places, so that nobody else uses them meanwhile. */

@@ -23,7 +23,9 @@ const cancelFlags = {
   decrypt: CKF.DECRYPT,
   digest: CKF.DIGEST,
   sign: CKF.SIGN,
+  signRecover: CKF.SIGN_RECOVER,
   verify: CKF.VERIFY,
+  verifyRecover: CKF.VERIFY_RECOVER,
   messageEncrypt: CKF.MESSAGE_ENCRYPT,
   messageDecrypt: CKF.MESSAGE_DECRYPT,
 } as const satisfies Record<OperationKind, number>;

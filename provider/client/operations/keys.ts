@@ -22,16 +22,24 @@ import { isTrue, kindOfView, type ObjectView, SharedKey, type TokenView, usageAt
 import type { ObjectKind } from '../rules.ts';
 import { isAsymmetric, type MechanismRow } from './mechanisms.ts';
 
+/** What a key is used for. To the service, a signature with recovery is a signature: what it makes is the same. */
+export type Use = KeyUsage | 'signRecover' | 'verifyRecover';
+
+const permission = (use: Use): number =>
+  use === 'signRecover' ? CKA.SIGN_RECOVER : use === 'verifyRecover' ? CKA.VERIFY_RECOVER : usageAttribute(use);
+
 /** Which half of a pair a use takes. */
 const halves = {
   encrypt: 'public',
   verify: 'public',
+  verifyRecover: 'public',
   wrap: 'public',
   decrypt: 'private',
   sign: 'private',
+  signRecover: 'private',
   unwrap: 'private',
   derive: 'private',
-} as const satisfies Record<KeyUsage, ObjectKind>;
+} as const satisfies Record<Use, ObjectKind>;
 
 /** What a handle is called that names no key, and a key of the wrong type, where it stands. */
 const refusals = {
@@ -41,7 +49,7 @@ const refusals = {
   unwrapping: { invalid: unwrappingKeyInvalid, type: unwrappingKeyTypeInconsistent },
 } as const satisfies Record<Named, object>;
 
-const checkKey = (view: ObjectView, row: MechanismRow, usage: KeyUsage, named: Named = 'key'): void => {
+const checkKey = (view: ObjectView, row: MechanismRow, usage: Use, named: Named = 'key'): void => {
   const { attributes } = view;
   const kind = kindOfView(view);
   if (kind !== 'secret' && kind !== 'public' && kind !== 'private') throw refusals[named].invalid();
@@ -65,14 +73,14 @@ export const localKey = (
   application: Application,
   handle: number,
   row: MechanismRow,
-  usage: KeyUsage,
+  usage: Use,
   named: Named = 'key',
 ): LocalKey | undefined => {
   const object = application.sessionObject(handle, named);
   if (object === undefined) return undefined;
   checkKey(object, row, usage, named);
   if (object.key === null) throw keyInvalid();
-  if (!isTrue(object, usageAttribute(usage))) throw keyNotPermitted();
+  if (!isTrue(object, permission(usage))) throw keyNotPermitted();
   if (usage === 'decrypt' && application.roles.hasWrapped(object.attributes)) throw keyNotPermitted();
   return { key: object.key, private: isTrue(object, CKA.PRIVATE), view: object };
 };
@@ -95,12 +103,12 @@ export const tokenKeyOnce = async (
   application: Application,
   handle: number,
   row: MechanismRow,
-  usage: KeyUsage,
+  usage: Use,
   named: Named,
 ): Promise<TokenView> => {
   const view = await application.tokenObject(handle, named, true);
   checkKey(view, row, usage, named);
-  if (!isTrue(view, usageAttribute(usage))) throw keyNotPermitted();
+  if (!isTrue(view, permission(usage))) throw keyNotPermitted();
   return view;
 };
 
@@ -125,7 +133,7 @@ export const tokenPublicKey = async (
   application: Application,
   handle: number,
   row: MechanismRow,
-  usage: KeyUsage,
+  usage: Use,
 ): Promise<LocalKey> => {
   return bringPublicKey(await tokenKeyOnce(application, handle, row, usage, 'key'));
 };

@@ -426,6 +426,12 @@ const pkcs1 = (type: number, name: Digest | null, info = ''): MechanismRow => ({
   },
 });
 
+/** A signature that bears its data: what was signed comes out of it again. */
+const withRecovery = (row: MechanismRow): MechanismRow => ({
+  ...row,
+  flags: row.flags | CKF.SIGN_RECOVER | CKF.VERIFY_RECOVER,
+});
+
 const pss = (type: number, name: Digest | null): MechanismRow => ({
   type,
   ...rsaSizes,
@@ -546,7 +552,7 @@ export const mechanismRows: readonly MechanismRow[] = [
     keyTypes: [],
     generatesPair: CKK.RSA,
   },
-  pkcs1(CKM.RSA_PKCS, null),
+  withRecovery(pkcs1(CKM.RSA_PKCS, null)),
   ...signed(({ name, pkcs1: type, info }) => pkcs1(type, name, info)),
   {
     type: CKM.RSA_PKCS_OAEP,

@@ -15,9 +15,9 @@ import { type BytesOutput, CryptokiError, LengthOnly, type Mechanism, type OutBu
 import type { Application } from '../application.ts';
 import { operationMissing, parameterInvalid } from '../errors.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
-import type { SummaryOperation, VerifyOperation } from '../session.ts';
+import type { RecoverOperation, SummaryOperation, VerifyOperation } from '../session.ts';
 import { signatureHead } from './heads.ts';
-import type { SignatureRow } from './mechanisms.ts';
+import { noParameter, type SignatureRow } from './mechanisms.ts';
 import { ownCopy } from './parts.ts';
 
 const longestInput = 128;
@@ -101,6 +101,9 @@ const checkMaySign = (parameters: SignatureParameters): void => {
   if (parameters.algorithm === 'rsa-pss' && parameters.digest === 'sha1') throw parameterInvalid();
 };
 
+const wrongSignatureLength = (): CryptokiError =>
+  new CryptokiError(CKR.SIGNATURE_LEN_RANGE, 'the signature is not as long as the key makes it');
+
 const checkData = (parameters: SignatureParameters, keyBytes: number, length: number): void => {
   const fits =
     parameters.algorithm === 'rsa-pkcs1'
@@ -152,6 +155,28 @@ export class ServiceSignature extends Message implements SummaryOperation {
   }
 }
 
+/** C_VerifyRecover: what the signature was made of, by a public key (mechanisms 2.1.7). The key is released with the operation. */
+export class LocalRecovery implements RecoverOperation {
+  readonly private: boolean;
+  readonly #key: SharedKey;
+
+  constructor(mechanism: Mechanism, key: SharedKey, isPrivate: boolean) {
+    noParameter(mechanism);
+    this.#key = key;
+    this.private = isPrivate;
+  }
+
+  whole(signature: Uint8Array, { capacity }: OutBuffer): BytesOutput {
+    if (signature.length !== signatureLength(core.describe(this.#key.ref))) throw wrongSignatureLength();
+    const data = core.recover(this.#key.ref, signature);
+    return capacity !== null && data.length <= capacity ? data : new LengthOnly(data.length);
+  }
+
+  cancel(): void {
+    this.#key.release();
+  }
+}
+
 export class LocalVerification extends Message implements VerifyOperation {
   whole(input: Uint8Array, signature: Uint8Array): void {
     this.#check(this.ofWhole(input), signature);
@@ -160,9 +185,7 @@ export class LocalVerification extends Message implements VerifyOperation {
     this.#check(this.ofParts(), signature);
   }
   #check(message: Uint8Array, signature: Uint8Array): void {
-    if (signature.length !== this.length) {
-      throw new CryptokiError(CKR.SIGNATURE_LEN_RANGE, 'the signature is not as long as the key makes it');
-    }
+    if (signature.length !== this.length) throw wrongSignatureLength();
     if (!core.verify(this.key.ref, this.parameters, message, signature)) {
       throw new CryptokiError(CKR.SIGNATURE_INVALID, 'the signature does not verify');
     }

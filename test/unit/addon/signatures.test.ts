@@ -103,6 +103,22 @@ describe('RSA PKCS#1 v1.5', () => {
   });
 });
 
+describe('RSA PKCS#1 v1.5 with recovery', () => {
+  const signature = core.sign(rsa.ours, { algorithm: 'rsa-pkcs1' }, message);
+  test('what was signed comes out, by either half', () => {
+    expect(core.recover(rsa.ours, signature)).toEqual(message);
+    expect(core.recover(rsa.publicOnly, signature)).toEqual(message);
+  });
+  test('nothing comes out of what is no signature, or of another key’s', () => {
+    const changed = Buffer.from(signature);
+    changed[9] = (changed[9] ?? 0) ^ 1;
+    expect(codeOf(() => core.recover(rsa.publicOnly, changed))).toBe('authentication-failed');
+    expect(codeOf(() => core.recover(rsa.publicOnly, Buffer.alloc(256)))).toBe('authentication-failed');
+    expect(codeOf(() => core.recover(rsa.publicOnly, Buffer.alloc(256, 0xff)))).toBe('authentication-failed');
+    expect(codeOf(() => core.recover(rsa.publicOnly, signature.subarray(1)))).toBe('data-length');
+  });
+});
+
 describe('RSA PSS', () => {
   test('a signature that has lost its leading zero is none', () => {
     const parameters = { algorithm: 'rsa-pss', digest: 'sha256', mgfDigest: 'sha256', saltLength: 32 } as const;
