@@ -43,6 +43,10 @@ export const auditKinds = {
     'algorithm',
     'bits',
   ],
+  /** A key that has wrapped a sensitive key never decrypts again: set before the wrapped bytes leave. */
+  'key.decryption-ended': ['applicationId', 'appId', 'host', 'process'],
+  /** A key that is extractable left: `form` is `wrapped`, or `clear` for one that is not sensitive. */
+  'key.exported': ['applicationId', 'appId', 'host', 'process', 'form', 'mechanism', 'wrappingKeyId'],
   'key.denied': ['applicationId', 'appId', 'host', 'process', 'operation', 'reason'],
   'row.tampered': ['table'],
   'erasure.started': ['rootEpoch', 'keys'],

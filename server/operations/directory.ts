@@ -31,6 +31,9 @@ interface CachedObject {
   reference: KeyRef | undefined;
 }
 
+type OpenObject = CachedObject & { readonly reference: KeyRef };
+const isOpen = (cached: CachedObject): cached is OpenObject => cached.reference !== undefined;
+
 interface HeldEndpoint {
   readonly endpoint: Endpoint;
   readonly view: XksEndpointView;
@@ -287,6 +290,27 @@ export const createDirectory = (
     }
   };
 
+  /** The object with its key open. Undefined when the key is gone. Whoever awaited this looks whether it is still so. */
+  const open = async (handle: number): Promise<OpenObject | undefined> => {
+    for (;;) {
+      const cached = await load(handle);
+      if (cached?.loaded.key === undefined) return undefined;
+      if (isOpen(cached)) return cached;
+      const before = generation;
+      const { key } = cached.loaded;
+      const record = await store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
+      if (before !== generation || objects.get(handle) !== cached) continue;
+      if (record === undefined) return undefined;
+      // Another call may have opened it meanwhile; one reference is enough.
+      try {
+        cached.reference ??= ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) });
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === 'key-tampered') alarm('key_records', key.id, key.tenantId);
+        throw error;
+      }
+    }
+  };
+
   return {
     load: async () => {
       await pages(
@@ -326,24 +350,16 @@ export const createDirectory = (
         : { application, accessGuidId: accessGuid.id };
     },
     object: async (handle) => (await load(handle))?.loaded,
-    withObjectKey: async (handle, use) => {
+    withObjectKeys: async (handles, use) => {
       for (;;) {
-        const cached = await load(handle);
-        if (cached?.loaded.key === undefined) return undefined;
-        if (cached.reference !== undefined) return { value: use(cached.reference, cached.loaded) };
-        const before = generation;
-        const { key } = cached.loaded;
-        const record = await store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
-        if (before !== generation || objects.get(handle) !== cached) continue;
-        if (record === undefined) return undefined;
-        // Another call may have opened it meanwhile; one reference is enough.
-        try {
-          cached.reference ??= ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) });
-        } catch (error) {
-          if (error instanceof ServiceError && error.code === 'key-tampered')
-            alarm('key_records', key.id, key.tenantId);
-          throw error;
+        const opened: OpenObject[] = [];
+        for (const handle of handles) {
+          const cached = await open(handle);
+          if (cached === undefined) return undefined;
+          opened.push(cached);
         }
+        // Since each was opened it may have been destroyed, changed, or pushed out: its reference is released then.
+        if (opened.every((cached, at) => objects.get(handles[at] ?? 0) === cached)) return { value: use(opened) };
       }
     },
 

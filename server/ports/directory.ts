@@ -26,6 +26,12 @@ export interface LoadedObject {
   readonly vault: Vault | undefined;
 }
 
+/** A token object's key, open in the addon for the length of one step. */
+export interface OpenedObject {
+  readonly reference: KeyRef;
+  readonly loaded: LoadedObject;
+}
+
 export interface Directory extends XksDirectory {
   /** Reads everything that is kept in memory. Called once, before the listener opens. */
   load(): Promise<void>;
@@ -40,12 +46,12 @@ export interface Directory extends XksDirectory {
   /** Live objects only. */
   object(handle: number): Promise<LoadedObject | undefined>;
   /**
-   * Runs `use` with the key opened from the application's sealed copy; synchronously, so that no destruction comes between.
-   * Undefined when the key is gone.
+   * Runs `use` with the keys of these objects, in their order, opened from the application's sealed copies; synchronously, so
+   * that no destruction comes between. Undefined when one of the keys is gone. At most two.
    */
-  withObjectKey<T>(
-    handle: number,
-    use: (reference: KeyRef, loaded: LoadedObject) => T,
+  withObjectKeys<T>(
+    handles: readonly number[],
+    use: (opened: readonly OpenedObject[]) => T,
   ): Promise<{ readonly value: T } | undefined>;
   vault(id: string): Vault | undefined;
   endpointById(id: string): Endpoint | undefined;

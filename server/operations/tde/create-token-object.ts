@@ -5,6 +5,7 @@
 import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { createTurnstile, type Turnstile, TurnstileFull } from '../../base/turnstile.ts';
 import type { Key } from '../../domain/key.ts';
 import type { ObjectClass, TdeGroup } from '../../domain/tde.ts';
 import type { KeyDescription, KeyRef } from '../../ports/crypto-core.ts';
@@ -20,7 +21,10 @@ export type CreatePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 
 
 const mostLabelBytes = 1024;
 const mostAttributeBytes = 64 * 1024;
-const mostGenericBits = 4096 * 8;
+export const mostGenericBits = 4096 * 8;
+export const aesLengths = 'an AES key has 128, 192 or 256 bits';
+export const isAesLength = (bits: number | null): bits is 128 | 192 | 256 =>
+  bits === 128 || bits === 192 || bits === 256;
 
 export const checkTexts = ({ label, attributes }: NewTokenObject): void => {
   const labelBytes = parseBase64(label);
@@ -236,8 +240,7 @@ export const generateTokenKey =
     const make = (): KeyRef => {
       if (input.algorithm === 'aes') {
         const { bits } = input;
-        if (bits !== 128 && bits !== 192 && bits !== 256)
-          throw new ServiceError('validation', 'an AES key has 128, 192 or 256 bits');
+        if (!isAesLength(bits)) throw new ServiceError('validation', aesLengths);
         return core.generateAes(bits);
       }
       if (input.algorithm === 'generic') {
@@ -263,14 +266,33 @@ const curves: ReadonlyMap<number | null, 'p256' | 'p384' | 'p521'> = new Map([
   [521, 'p521'],
 ]);
 
+/** Finding primes takes a CPU for up to seconds: two at a time, so that encryption goes on beside it. */
+const primeSearches = { running: 2, waiting: 16 };
+
 /** A promise where finding the key takes long. */
-const generatePair = ({ core }: CreatePorts, { algorithm, bits }: NewTokenObject): KeyRef | Promise<KeyRef> => {
+const generatePair = (
+  { core }: CreatePorts,
+  searches: Turnstile,
+  { algorithm, bits }: NewTokenObject,
+): KeyRef | Promise<KeyRef> => {
   if (algorithm === 'rsa') {
-    if (bits === null || bits < fewestModulusBits || bits > mostModulusBits)
-      throw new ServiceError('unsupported', `an RSA key has ${fewestModulusBits} to ${mostModulusBits} bits`);
-    return core.generateRsaLater(bits);
+    if (bits === null || bits < fewestModulusBits || bits > mostModulusBits || bits % 8 !== 0)
+      throw new ServiceError(
+        'unsupported',
+        `an RSA key has ${fewestModulusBits} to ${mostModulusBits} bits, a multiple of 8`,
+      );
+    return searches
+      .pass(() => core.generateRsaLater(bits))
+      .catch((error: unknown) => {
+        throw error instanceof TurnstileFull
+          ? new ServiceError('rate-limited', 'too many RSA keys are being made', { hint: 'try again in a moment' })
+          : error;
+      });
   }
-  if (algorithm === 'ed25519') return core.generateEd25519();
+  if (algorithm === 'ed25519') {
+    if (bits !== null && bits !== 256) throw new ServiceError('unsupported', 'an Ed25519 key has 256 bits');
+    return core.generateEd25519();
+  }
   const curve = curves.get(bits);
   if (algorithm !== 'ec' || curve === undefined)
     throw new ServiceError(
@@ -280,9 +302,9 @@ const generatePair = ({ core }: CreatePorts, { algorithm, bits }: NewTokenObject
   return core.generateEc(curve);
 };
 
-export const generateTokenKeyPair =
-  (ports: CreatePorts): TdeOperations['generateKeyPair'] =>
-  async (caller, { privateKey, publicKey }) => {
+export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generateKeyPair'] => {
+  const searches = createTurnstile(primeSearches);
+  return async (caller, { privateKey, publicKey }) => {
     checkTexts(privateKey);
     if (privateKey.class !== 'private-key')
       throw new ServiceError('validation', 'privateKey is of the class private-key');
@@ -292,22 +314,30 @@ export const generateTokenKeyPair =
         throw new ServiceError('validation', 'publicKey is of the class public-key and of the same algorithm');
     }
     const { store, core, directory } = ports;
-    const reference = await generatePair(ports, privateKey);
-    const contentKey = core.generateAes(256);
+    const requireRoom = async (from: Repositories): Promise<TdeGroup> => {
+      const group = await findGroup(from, caller.application.groupId);
+      await requireOpenVault(from, group);
+      for (const half of [privateKey, publicKey])
+        if (half !== null) await requireFreeLabel(from, { ...half, groupId: group.id });
+      return group;
+    };
+    // Before the long work, so that what is refused costs nothing; again when the pair is written.
+    await requireRoom(store.read);
+    const reference = await generatePair(ports, searches, privateKey);
+    let contentKey: KeyRef | undefined;
     try {
       const { bits } = core.describe(reference);
       const open = core.exportPublicKey(reference);
+      const ownKey = core.generateAes(256);
+      contentKey = ownKey;
       const made = await store.write(async (tx) => {
-        const group = await findGroup(tx, caller.application.groupId);
-        await requireOpenVault(tx, group);
-        for (const half of [privateKey, publicKey])
-          if (half !== null) await requireFreeLabel(tx, { ...half, groupId: group.id });
+        const group = await requireRoom(tx);
         return {
           privateKey: await insertKey(ports, tx, caller, group, privateKey, reference, 'generated'),
           publicKey:
             publicKey === null
               ? null
-              : await insertValue(ports, tx, caller, publicKey, contentKey, open, {
+              : await insertValue(ports, tx, caller, publicKey, ownKey, open, {
                   local: true,
                   publicKey: toBase64(open),
                   bits,
@@ -321,10 +351,11 @@ export const generateTokenKeyPair =
         publicKey: made.publicKey === null ? null : show(caller, made.publicKey),
       };
     } finally {
-      core.release(contentKey);
+      if (contentKey !== undefined) core.release(contentKey);
       core.release(reference);
     }
   };
+};
 
 /** Of which algorithm a key of a pair is, by the addon's word for it. */
 export const pairAlgorithms: Readonly<Partial<Record<KeyDescription['kind'], NewTokenObject['algorithm']>>> = {
@@ -345,8 +376,7 @@ const importValue = ({ core }: CreatePorts, input: NewTokenObject, value: Uint8A
     const bits = value.length * 8;
     if (value.length === 0 || bits > mostGenericBits || (input.bits !== null && input.bits !== bits))
       throw new ServiceError('validation', 'the length of the value does not fit');
-    if (algorithm === 'aes' && bits !== 128 && bits !== 192 && bits !== 256)
-      throw new ServiceError('validation', 'an AES key has 128, 192 or 256 bits');
+    if (algorithm === 'aes' && !isAesLength(bits)) throw new ServiceError('validation', aesLengths);
     return core.importSecret(algorithm, value);
   }
   const reference = input.class === 'private-key' ? core.importPrivateKey(value) : core.importPublicKey(value);
@@ -372,8 +402,11 @@ export const createTokenObject =
     let open: Pick<StoredObject, 'publicKey' | 'bits'> = { publicKey: null, bits: input.bits };
     if (input.class === 'public-key') {
       const reference = importValue(ports, input, value);
-      open = { publicKey: toBase64(core.exportPublicKey(reference)), bits: core.describe(reference).bits };
-      core.release(reference);
+      try {
+        open = { publicKey: toBase64(core.exportPublicKey(reference)), bits: core.describe(reference).bits };
+      } finally {
+        core.release(reference);
+      }
     }
     const contentKey = core.generateAes(256);
     try {

@@ -4,9 +4,16 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
 import type { DeriveMechanism, KeyDestination, MadeKey, TdeCaller, TdeOperations, WrapMechanism } from '../index.ts';
-import { recordPlace } from '../key-records.ts';
-import { type CreatePorts, checkTexts, pairAlgorithms, storeKey } from './create-token-object.ts';
-import { admit, type UsePorts, withTokenKey } from './use-token-key.ts';
+import {
+  aesLengths,
+  type CreatePorts,
+  checkTexts,
+  isAesLength,
+  mostGenericBits,
+  pairAlgorithms,
+  storeKey,
+} from './create-token-object.ts';
+import { requireStillUsable, type UsePorts, type Wanted, withTokenKey, withTokenKeys } from './use-token-key.ts';
 import { instanceDetails, show } from './visibility.ts';
 
 type MakePorts = UsePorts & CreatePorts;
@@ -44,8 +51,9 @@ const deliver = async (
       return { object: show(caller, await storeKey(ports, caller, into.object, reference, origin)), sealed: null };
     }
     const sealed = core.hpkeSealKey(into.recipient, into.info, handleBytes(maker.handle), reference);
-    await store.write((tx) =>
-      tx.audit.append({
+    await store.write(async (tx) => {
+      await requireStillUsable(tx, maker.id);
+      await tx.audit.append({
         kind: 'key.handed-out',
         actor: caller.actor,
         tenantId: maker.tenantId,
@@ -59,8 +67,8 @@ const deliver = async (
           algorithm: wanted.algorithm,
           bits,
         },
-      }),
-    );
+      });
+    });
     return { object: null, sealed };
   } finally {
     core.release(reference);
@@ -107,30 +115,24 @@ export const unwrapTokenKey =
   async (caller, handle, mechanism, wrapped, into) => {
     if (into.on === 'token') checkTexts(into.object);
     const kind = kindOf(into);
-    const { maker, reference } = await withTokenKey(ports, caller, handle, 'unwrap', (unwrapping, { object }) => {
-      if (object.algorithm !== (mechanism.way === 'oaep' ? 'rsa' : 'aes'))
-        throw new ServiceError('key-usage', 'the key is of another type than the mechanism');
-      if (object.wrappedSensitive) {
-        // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012).
-        if (mechanism.way === 'cipher') throw new ServiceError('key-usage', 'the key has wrapped sensitive keys');
-        if (!wantedOf(into).sensitive)
-          throw new ServiceError('validation', 'a key that has wrapped sensitive keys unwraps sensitive ones');
-      }
-      return { maker: object, reference: opening(() => open(ports, unwrapping, mechanism, wrapped, kind)) };
-    });
+    const { maker, reference } = await withTokenKey(
+      ports,
+      caller,
+      { handle, use: 'unwrap' },
+      (unwrapping, { object }) => {
+        if (object.algorithm !== (mechanism.way === 'oaep' ? 'rsa' : 'aes'))
+          throw new ServiceError('key-usage', 'the key is of another type than the mechanism');
+        if (object.wrappedSensitive) {
+          // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012).
+          if (mechanism.way === 'cipher') throw new ServiceError('key-usage', 'the key has wrapped sensitive keys');
+          if (!wantedOf(into).sensitive)
+            throw new ServiceError('validation', 'a key that has wrapped sensitive keys unwraps sensitive ones');
+        }
+        return { maker: object, reference: opening(() => open(ports, unwrapping, mechanism, wrapped, kind)) };
+      },
+    );
     return deliver(ports, caller, maker, 'unwrapped', mechanism.way, into, reference);
   };
-
-/** The key of the token that is a salt, open for the length of one call; the caller releases it. */
-const openSalt = async (ports: MakePorts, caller: TdeCaller, handle: number): Promise<KeyRef> => {
-  const { object, key } = await admit(ports, caller, handle, 'derive');
-  if (key === undefined || object.class !== 'secret-key')
-    throw new ServiceError('key-usage', 'the salt is not a secret key');
-  const record = await ports.store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
-  if (record === undefined) throw new ServiceError('key-destroyed', 'the key is destroyed');
-  ports.usage.used(caller.application, object.id, 'derive', true);
-  return ports.ring.open({ ...record, ...recordPlace(key, key.currentVersion, 'sealed-copy') });
-};
 
 /** `saltKey`: open, when the salt is a key. */
 const derive = (
@@ -158,16 +160,23 @@ export const deriveTokenKey =
     const kind = kindOf(into);
     const { bits } = wantedOf(into);
     if (kind !== 'aes' && kind !== 'generic') throw new ServiceError('validation', 'what is derived is a secret key');
-    if (bits === null || bits % 8 !== 0) throw new ServiceError('validation', 'bits is missing');
-    const saltHandle = mechanism.way === 'hkdf' ? mechanism.saltKey : undefined;
-    const saltKey = saltHandle === undefined ? null : await openSalt(ports, caller, saltHandle);
-    const { maker, reference } = await withTokenKey(ports, caller, handle, 'derive', (base, { object }) => {
+    if (bits === null || bits % 8 !== 0 || bits > mostGenericBits)
+      throw new ServiceError('validation', `bits is missing, not whole bytes, or more than ${mostGenericBits}`);
+    if (kind === 'aes' && !isAesLength(bits)) throw new ServiceError('validation', aesLengths);
+    const wanted: Wanted[] = [{ handle, use: 'derive' }];
+    if (mechanism.way === 'hkdf' && mechanism.saltKey !== undefined)
+      wanted.push({ handle: mechanism.saltKey, use: 'derive' });
+    const { maker, reference } = await withTokenKeys(ports, caller, wanted, ([base, salt]) => {
+      if (base === undefined) throw new ServiceError('internal', 'no key was opened');
+      if (salt !== undefined && salt.loaded.object.class !== 'secret-key')
+        throw new ServiceError('key-usage', 'the salt is not a secret key');
       // What somebody chooses encrypted as a key that may be read: the base would encrypt for who may only derive.
-      if (mechanism.way === 'encryption' && object.sensitive)
+      if (mechanism.way === 'encryption' && base.loaded.object.sensitive)
         throw new ServiceError('key-usage', 'a sensitive key derives no key by encryption');
-      return { maker: object, reference: derive(ports, base, mechanism, saltKey, kind, bits / 8) };
-    }).finally(() => {
-      if (saltKey !== null) ports.core.release(saltKey);
+      return {
+        maker: base.loaded.object,
+        reference: derive(ports, base.reference, mechanism, salt?.reference ?? null, kind, bits / 8),
+      };
     });
     return deliver(ports, caller, maker, 'derived', mechanism.way, into, reference);
   };

@@ -5,11 +5,12 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { TdeOperations } from '../index.ts';
 import { openContent } from './object-content.ts';
-import { findVisible, recordDenial, show } from './visibility.ts';
+import { requireStillUsable, type UsePorts, withTokenKey } from './use-token-key.ts';
+import { findVisible, instanceDetails, recordDenial, show } from './visibility.ts';
 
 const mostFound = 1000;
 
-type ReadPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'identity' | 'log'>;
+type ReadPorts = UsePorts & Pick<Ports, 'identity'>;
 
 export const readTokenObjects = (
   ports: ReadPorts,
@@ -38,22 +39,32 @@ export const readTokenObjects = (
     },
     getObject: async (caller, handle) => show(caller, (await findVisible(ports, caller, handle, 'get')).object),
     readValue: async (caller, handle) => {
-      const { object, key } = await findVisible(ports, caller, handle, 'read-value');
+      const { object, key } = await findVisible(ports, caller, handle, 'export');
       if (key === undefined)
         return openContent(ports, object, await store.read.records.get(object.id, 1, 'object-content'));
       if (object.sensitive || !object.extractable) {
-        await recordDenial(ports, caller, object, 'read-value', 'sensitive or not extractable');
+        await recordDenial(ports, caller, object, 'export', 'sensitive or not extractable');
         throw new ServiceError('forbidden', 'the value of a sensitive or unextractable key is not shown');
       }
-      if (object.applicationId !== caller.application.id)
-        throw new ServiceError('forbidden', 'the value is for the owning application only');
-      const record = await store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
-      if (record === undefined) throw new ServiceError('key-destroyed', 'the object is destroyed');
-      const answer = await directory.withObjectKey(handle, (reference) =>
+      const value = await withTokenKey(ports, caller, { handle, use: 'export' }, (reference) =>
         object.class === 'private-key' ? core.exportPrivateKey(reference) : core.exportSecret(reference),
       );
-      if (answer === undefined) throw new ServiceError('key-destroyed', 'the object is destroyed');
-      return answer.value;
+      try {
+        await store.write(async (tx) => {
+          await requireStillUsable(tx, object.id);
+          await tx.audit.append({
+            kind: 'key.exported',
+            actor: caller.actor,
+            tenantId: object.tenantId,
+            subject: { kind: 'key', id: object.id },
+            details: { applicationId: caller.application.id, ...instanceDetails(caller), form: 'clear' },
+          });
+        });
+      } catch (error) {
+        core.wipe(value);
+        throw error;
+      }
+      return value;
     },
   };
 };

@@ -4,23 +4,21 @@
 // the directory's cache.
 
 import { digestLengths } from '../../base/digests.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
 import type { Key, KeyUsage } from '../../domain/key.ts';
 import { refusalOfUse } from '../../domain/lifecycle.ts';
 import type { CipherParameters, Direction, KeyRef } from '../../ports/crypto-core.ts';
-import type { LoadedObject } from '../../ports/directory.ts';
+import type { LoadedObject, OpenedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
 import type { TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
-import { findVisible, instanceDetails, recordDenial } from './visibility.ts';
+import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';
 
 export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
 
-const refusals = {
-  'key-disabled': 'the key is disabled',
-  'key-not-found': 'no such key',
-  'key-destroyed': 'the key is destroyed',
-} as const;
+/** What is done with a key: what it says that it is for, or that it leaves, in the clear or wrapped. */
+export type TokenKeyUse = KeyUsage | 'export';
 
 /** Puts the vault copy back from the sealed copy, once for each deletion. */
 const reimportVaultCopy = async (
@@ -59,60 +57,116 @@ const reimportVaultCopy = async (
   }
 };
 
-/** The object, checked for a use now. Throws what refuses it. */
-export const admit = async (
-  ports: UsePorts,
-  caller: TdeCaller,
-  handle: number,
-  usage: KeyUsage,
-): Promise<LoadedObject> => {
-  const loaded = await findVisible(ports, caller, handle, usage);
-  const { key, vault, object } = loaded;
-  if (key === undefined) throw new ServiceError('key-usage', 'the object has no key that the service keeps');
-  if (!object.usages.includes(usage)) throw new ServiceError('key-usage', `the key is not for ${usage}`);
-  if (usage === 'decrypt' && object.wrappedSensitive) throw neverDecrypts();
-  const refusal = refusalOfUse(key);
+interface Refusal {
+  readonly code: ServiceErrorCode;
+  readonly message: string;
+  /** What the audit log calls it; null for what is the caller's mistake and no matter of policy. */
+  readonly recorded: string | null;
+}
+const refuse = (code: ServiceErrorCode, message: string, recorded: string | null = null): Refusal => ({
+  code,
+  message,
+  recorded,
+});
+
+const stateMessages = {
+  'key-disabled': 'the key is disabled',
+  'key-not-found': 'no such key',
+  'key-destroyed': 'the key is destroyed',
+} as const;
+
+/** Why a key is not used so, now; null when it is. Whatever can change is looked at here, again in the step of the use. */
+const refusalOf = ({ object, key, vault }: LoadedObject, use: TokenKeyUse): Refusal | null => {
+  if (key === undefined) return refuse('key-usage', 'the object has no key that the service keeps');
+  if (use === 'export') {
+    if (!object.extractable) return refuse('forbidden', 'the key is not extractable', 'not extractable');
+  } else if (!object.usages.includes(use)) {
+    return refuse('key-usage', `the key is not for ${use}`);
+  }
+  if (use === 'decrypt' && object.wrappedSensitive)
+    return refuse('key-usage', 'a key that has wrapped sensitive keys does not decrypt');
+  const state = refusalOfUse(key);
+  if (state !== null) return refuse(state, stateMessages[state], state);
+  if (vault?.state !== 'enabled' || vault.integrity !== 'ok')
+    return refuse('key-disabled', 'the vault of the key is not enabled', 'vault not enabled');
+  return null;
+};
+
+/** A use of a key by its handle. */
+export interface Wanted {
+  readonly handle: number;
+  readonly use: TokenKeyUse;
+}
+
+/** The object, checked for a use now. Throws what refuses it. Only its owner takes a key out. */
+export const admit = async (ports: UsePorts, caller: TdeCaller, { handle, use }: Wanted): Promise<LoadedObject> => {
+  const loaded = await findVisible(ports, caller, handle, use);
+  const { key, object } = loaded;
+  if (use === 'export') await requireOwner(ports, caller, loaded, use);
+  const refusal = refusalOf(loaded, use);
   if (refusal !== null) {
-    await recordDenial(ports, caller, object, usage, refusal);
-    throw new ServiceError(refusal, refusals[refusal]);
+    if (refusal.recorded !== null) await recordDenial(ports, caller, object, use, refusal.recorded);
+    throw new ServiceError(refusal.code, refusal.message);
   }
-  if (vault?.state !== 'enabled' || vault.integrity !== 'ok') {
-    await recordDenial(ports, caller, object, usage, 'vault not enabled');
-    throw new ServiceError('key-disabled', 'the vault of the key is not enabled');
-  }
-  if (key.state === 'soft-deleted' && key.reimportedAt === null) await reimportVaultCopy(ports, caller, key.id);
+  if (key?.state === 'soft-deleted' && key.reimportedAt === null) await reimportVaultCopy(ports, caller, key.id);
   return loaded;
 };
 
-/** Runs `use` with the key of an object, counts it, and answers what it answers. */
-export const withTokenKey = async <T>(
+/** Runs `work` with the keys of these objects, each admitted for its use; counts the uses, and answers what it answers. */
+export const withTokenKeys = async <T>(
   ports: UsePorts,
   caller: TdeCaller,
-  handle: number,
-  operation: KeyUsage,
-  use: (reference: KeyRef, loaded: LoadedObject) => T,
+  wanted: readonly Wanted[],
+  work: (opened: readonly OpenedObject[]) => T,
 ): Promise<T> => {
   const { directory, usage } = ports;
-  const { object } = await admit(ports, caller, handle, operation);
+  const admitted: { readonly id: string; readonly use: TokenKeyUse }[] = [];
+  for (const each of wanted) admitted.push({ id: (await admit(ports, caller, each)).object.id, use: each.use });
+  const count = (succeeded: boolean): void => {
+    for (const { id, use } of admitted) usage.used(caller.application, id, use, succeeded);
+  };
   try {
-    const answer = await directory.withObjectKey(handle, (reference, loaded) => {
-      // The state may have changed while the key was being opened.
-      const refusal = loaded.key === undefined ? 'key-not-found' : refusalOfUse(loaded.key);
-      if (refusal !== null) throw new ServiceError(refusal, refusals[refusal]);
-      if (operation === 'decrypt' && loaded.object.wrappedSensitive) throw neverDecrypts();
-      return use(reference, loaded);
-    });
-    if (answer === undefined) throw new ServiceError('key-destroyed', refusals['key-destroyed']);
-    usage.used(caller.application, object.id, operation, true);
+    const answer = await directory.withObjectKeys(
+      wanted.map(({ handle }) => handle),
+      (opened) => {
+        // The state may have changed since it was admitted.
+        for (const [at, { loaded }] of opened.entries()) {
+          const refusal = refusalOf(loaded, wanted[at]?.use ?? 'export');
+          if (refusal !== null) throw new ServiceError(refusal.code, refusal.message);
+        }
+        return work(opened);
+      },
+    );
+    if (answer === undefined) throw new ServiceError('key-destroyed', stateMessages['key-destroyed']);
+    count(true);
     return answer.value;
   } catch (error) {
-    usage.used(caller.application, object.id, operation, false);
+    count(false);
     throw error;
   }
 };
 
-const neverDecrypts = (): ServiceError =>
-  new ServiceError('key-usage', 'a key that has wrapped sensitive keys does not decrypt');
+/** The same with one key. */
+export const withTokenKey = <T>(
+  ports: UsePorts,
+  caller: TdeCaller,
+  wanted: Wanted,
+  work: (reference: KeyRef, loaded: LoadedObject) => T,
+): Promise<T> =>
+  withTokenKeys(ports, caller, [wanted], ([opened]) => {
+    if (opened === undefined) throw new ServiceError('internal', 'no key was opened');
+    return work(opened.reference, opened.loaded);
+  });
+
+/**
+ * Looks in the transaction that records how key bytes leave whether the key may still be used: so no such record, and no such
+ * bytes, come after the record of a destruction.
+ */
+export const requireStillUsable = async (tx: Repositories, keyId: string): Promise<void> => {
+  const key = await tx.keys.get(keyId);
+  const refusal = key === undefined ? 'key-not-found' : refusalOfUse(key);
+  if (refusal !== null) throw new ServiceError(refusal, stateMessages[refusal]);
+};
 
 export const tokenKeyUses = (
   ports: UsePorts,
@@ -124,9 +178,9 @@ export const tokenKeyUses = (
   const withKey = <T>(
     caller: TdeCaller,
     handle: number,
-    operation: KeyUsage,
-    use: (reference: KeyRef, loaded: LoadedObject) => T,
-  ): Promise<T> => withTokenKey(ports, caller, handle, operation, use);
+    use: KeyUsage,
+    work: (reference: KeyRef, loaded: LoadedObject) => T,
+  ): Promise<T> => withTokenKey(ports, caller, { handle, use }, work);
 
   const cipher =
     (direction: Direction) => (caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array) =>
@@ -138,8 +192,8 @@ export const tokenKeyUses = (
       });
 
   return {
-    checkUse: async (caller, handle, asked) => {
-      await admit(ports, caller, handle, asked);
+    checkUse: async (caller, handle, use) => {
+      await admit(ports, caller, { handle, use });
     },
     encrypt: cipher('encrypt'),
     decrypt: cipher('decrypt'),

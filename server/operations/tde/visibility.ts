@@ -25,6 +25,10 @@ export const instanceDetails = (caller: TdeCaller): { appId: AuditValue; host: A
   process: caller.instance.process.slice(0, 255),
 });
 
+/** Secret and private keys are keys of the service; whatever else is on the token is an object. */
+const subjectKindOf = ({ class: objectClass }: StoredObject): 'key' | 'object' =>
+  objectClass === 'secret-key' || objectClass === 'private-key' ? 'key' : 'object';
+
 type Needs = Pick<Ports, 'store' | 'directory' | 'log'>;
 
 /** One record for one kind of refusal per object and application in a while: a heartbeat that is refused does not flood the log. */
@@ -50,7 +54,7 @@ export const recordDenial = async (
         kind: 'key.denied',
         actor: caller.actor,
         tenantId: object.tenantId,
-        subject: { kind: object.class === 'data' ? 'object' : 'key', id: object.id },
+        subject: { kind: subjectKindOf(object), id: object.id },
         details: { applicationId: caller.application.id, ...instanceDetails(caller), operation, reason },
       }),
     );

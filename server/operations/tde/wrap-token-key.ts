@@ -1,85 +1,99 @@
 // A key of the token wraps another key (PKCS#11 C_WrapKey). What is sensitive leaves only under a key that cannot open it again in the
 // clear: one that the service made and that was never extractable, so that there is no second object with it, and that does
 // not decrypt. It is marked before the wrapped bytes leave, and from then on it never decrypts (Clulow 2003; Bortolozzo and
-// others 2010).
+// others 2010). The mark takes something from the key for ever, so only the key's owner has it set.
 
 import { ServiceError } from '../../base/errors.ts';
-import { refusalOfUse } from '../../domain/lifecycle.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
-import type { StoredObject } from '../../ports/store.ts';
+import type { Repositories, StoredObject } from '../../ports/store.ts';
 import type { KeyToWrap, TdeCaller, TdeOperations, WrapMechanism } from '../index.ts';
-import { recordPlace } from '../key-records.ts';
-import { admit, type UsePorts, withTokenKey } from './use-token-key.ts';
-import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';
+import { admit, requireStillUsable, type UsePorts, type Wanted, withTokenKeys } from './use-token-key.ts';
+import { findVisible, instanceDetails, recordDenial } from './visibility.ts';
 
-/** What is wrapped, open in the addon for the length of one call. */
-interface OpenKey {
-  readonly reference: KeyRef;
+/** What is to be wrapped, before it is open. */
+interface Subject {
   readonly sensitive: boolean;
   /** Null for a key of the agent's. */
   readonly id: string | null;
   readonly class: 'secret-key' | 'private-key';
 }
 
-const openTokenKey = async (ports: UsePorts, caller: TdeCaller, handle: number): Promise<OpenKey> => {
-  const loaded = await findVisible(ports, caller, handle, 'be wrapped');
-  await requireOwner(ports, caller, loaded, 'be wrapped');
-  const { object, key } = loaded;
-  if (key === undefined || (object.class !== 'secret-key' && object.class !== 'private-key'))
+const admitSubject = async (ports: UsePorts, caller: TdeCaller, key: KeyToWrap): Promise<Subject> => {
+  if (key.from === 'session') return { sensitive: key.sensitive, id: null, class: key.class };
+  const { object } = await admit(ports, caller, { handle: key.handle, use: 'export' });
+  if (object.class !== 'secret-key' && object.class !== 'private-key')
     throw new ServiceError('key-usage', 'only secret and private keys are wrapped');
-  const refusal = refusalOfUse(key);
-  if (refusal !== null) throw new ServiceError(refusal, 'the key that is to be wrapped cannot be used');
-  if (!object.extractable) {
-    await recordDenial(ports, caller, object, 'be wrapped', 'not extractable');
-    throw new ServiceError('forbidden', 'the key is not extractable');
-  }
-  const record = await ports.store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
-  if (record === undefined) throw new ServiceError('key-destroyed', 'the key is destroyed');
-  const reference = ports.ring.open({ ...record, ...recordPlace(key, key.currentVersion, 'sealed-copy') });
-  return { reference, sensitive: object.sensitive, id: object.id, class: object.class };
-};
-
-const openKey = async (ports: UsePorts, caller: TdeCaller, key: KeyToWrap): Promise<OpenKey> => {
-  if (key.from === 'token') return openTokenKey(ports, caller, key.handle);
-  const { core } = ports;
-  const reference =
-    key.class === 'private-key' ? core.importPrivateKey(key.value) : core.importSecret('generic', key.value);
-  return { reference, sensitive: key.sensitive, id: null, class: key.class };
+  return { sensitive: object.sensitive, id: object.id, class: object.class };
 };
 
 /** The half of a pair, or the secret key, that could open what is wrapped. More than one when a private key came in twice. */
-const openers = async ({ store }: UsePorts, { object }: LoadedObject): Promise<readonly StoredObject[]> => {
-  if (object.class !== 'public-key' || object.publicKey === null) return [object];
-  const { groupId, publicKey } = object;
-  return store.read.objects.find({ groupId, publicKey, class: 'private-key', after: 0 }, 100);
+const openersOf = async (from: Repositories, wrapping: StoredObject): Promise<readonly StoredObject[]> => {
+  if (wrapping.class === 'public-key' && wrapping.publicKey !== null) {
+    const { groupId, publicKey } = wrapping;
+    return from.objects.find({ groupId, publicKey, class: 'private-key', after: 0 }, 100);
+  }
+  const now = await from.objects.get(wrapping.handle);
+  return now === undefined || now.destroyedAt !== null ? [] : [now];
 };
 
-const mayWrapSensitive = ({ local, extractable, usages }: StoredObject): boolean =>
-  local && !extractable && !usages.includes('decrypt');
+const mayWrapSensitive = ({ local, extractable, usages, integrity }: StoredObject): boolean =>
+  local && !extractable && !usages.includes('decrypt') && integrity === 'ok';
+
+/** Whether all that could open the wrapped key is marked, as this node sees it. */
+const isMarked = async ({ store, directory }: UsePorts, { object }: LoadedObject): Promise<boolean> => {
+  if (object.class !== 'public-key') return object.wrappedSensitive && mayWrapSensitive(object);
+  const found = await openersOf(store.read, object);
+  for (const { handle } of found) {
+    const opener = (await directory.object(handle))?.object;
+    if (opener === undefined || !opener.wrappedSensitive || !mayWrapSensitive(opener)) return false;
+  }
+  return found.length > 0;
+};
+
+const refusals = {
+  'may decrypt': {
+    message: 'this key wraps no sensitive key',
+    hint: 'a sensitive key is wrapped by a key that the service made, that was never extractable and that does not decrypt',
+  },
+  'owned by another application': {
+    message: 'this key has wrapped no sensitive key yet, and belongs to another application of the group',
+    hint: 'with the first sensitive key that it wraps a key stops decrypting for ever: its own application begins with that',
+  },
+} as const;
 
 /** Marks what could open the wrapped key, or refuses. Returns when the mark is on the disk and this node goes by it. */
 const markWrapping = async (ports: UsePorts, caller: TdeCaller, loaded: LoadedObject): Promise<void> => {
   const { store, directory } = ports;
-  const found = await openers(ports, loaded);
-  const refuse = async (): Promise<never> => {
-    await recordDenial(ports, caller, loaded.object, 'wrap', 'the wrapping key may decrypt');
-    throw new ServiceError('forbidden', 'this key wraps no sensitive key', {
-      hint: 'a sensitive key is wrapped by a key that the service made, that was never extractable and that does not decrypt',
-    });
-  };
-  if (found.length === 0 || !found.every(mayWrapSensitive)) return refuse();
-  if (found.every(({ wrappedSensitive }) => wrappedSensitive)) return;
-  const marked = await store.write(async (tx) => {
-    for (const { handle } of found) {
-      const now = await tx.objects.get(handle);
-      if (now === undefined || now.destroyedAt !== null || !mayWrapSensitive(now)) return false;
-      if (!now.wrappedSensitive) await tx.objects.update({ ...now, wrappedSensitive: true });
-    }
-    return true;
-  });
-  await directory.renew({ objects: found.map(({ handle }) => handle) });
-  if (!marked) return refuse();
+  if (await isMarked(ports, loaded)) return;
+  const { marked, refusal } = await store.write(
+    async (
+      tx,
+    ): Promise<{ readonly marked: readonly StoredObject[]; readonly refusal: keyof typeof refusals | null }> => {
+      const found = await openersOf(tx, loaded.object);
+      if (found.length === 0 || !found.every(mayWrapSensitive)) return { marked: [], refusal: 'may decrypt' };
+      const left = found.filter(({ wrappedSensitive }) => !wrappedSensitive);
+      if (left.some(({ applicationId }) => applicationId !== caller.application.id))
+        return { marked: [], refusal: 'owned by another application' };
+      for (const opener of left) {
+        await tx.objects.update({ ...opener, wrappedSensitive: true });
+        await tx.audit.append({
+          kind: 'key.decryption-ended',
+          actor: caller.actor,
+          tenantId: opener.tenantId,
+          subject: { kind: 'key', id: opener.id },
+          details: { applicationId: caller.application.id, ...instanceDetails(caller) },
+        });
+      }
+      return { marked: found, refusal: null };
+    },
+  );
+  if (refusal !== null) {
+    const { message, hint } = refusals[refusal];
+    await recordDenial(ports, caller, loaded.object, 'wrap', refusal);
+    throw new ServiceError('forbidden', message, { hint });
+  }
+  await directory.renew({ objects: marked.map(({ handle }) => handle) });
 };
 
 const wrapUnder = ({ core }: UsePorts, wrapping: KeyRef, mechanism: WrapMechanism, key: KeyRef): Buffer => {
@@ -103,56 +117,86 @@ const admitPublicKey = async (ports: UsePorts, caller: TdeCaller, handle: number
   return loaded;
 };
 
+const admitSecretKey = async (ports: UsePorts, caller: TdeCaller, handle: number): Promise<LoadedObject> => {
+  const loaded = await admit(ports, caller, { handle, use: 'wrap' });
+  if (loaded.object.algorithm !== 'aes') throw new ServiceError('key-usage', 'the key is not an AES key');
+  return loaded;
+};
+
+/** Opens both keys and wraps, in one step: nothing that was destroyed or changed meanwhile leaves. */
+const wrapNow = (
+  ports: UsePorts,
+  caller: TdeCaller,
+  { object: wrapping }: LoadedObject,
+  mechanism: WrapMechanism,
+  key: KeyToWrap,
+  sensitive: boolean,
+): Promise<Buffer> => {
+  const { core } = ports;
+  const isPublic = wrapping.class === 'public-key';
+  const wanted: Wanted[] = [];
+  if (!isPublic) wanted.push({ handle: wrapping.handle, use: 'wrap' });
+  if (key.from === 'token') wanted.push({ handle: key.handle, use: 'export' });
+  return withTokenKeys(ports, caller, wanted, (opened) => {
+    const [first] = opened;
+    const own: KeyRef[] = [];
+    const bring = (reference: KeyRef): KeyRef => {
+      own.push(reference);
+      return reference;
+    };
+    const bringValue = (value: Uint8Array): KeyRef =>
+      bring(subjectIsPrivate(key) ? core.importPrivateKey(value) : core.importSecret('generic', value));
+    try {
+      const by = isPublic
+        ? bring(core.importPublicKey(Buffer.from(wrapping.publicKey ?? '', 'base64')))
+        : first?.reference;
+      const subject = key.from === 'session' ? bringValue(key.value) : opened.at(-1)?.reference;
+      if (by === undefined || subject === undefined) throw new ServiceError('internal', 'a key was not opened');
+      if (sensitive && !isPublic && first?.loaded.object.wrappedSensitive !== true)
+        throw new ServiceError('conflict', 'the wrapping key changed meanwhile');
+      return wrapUnder(ports, by, mechanism, subject);
+    } finally {
+      for (const reference of own) core.release(reference);
+    }
+  });
+};
+const subjectIsPrivate = (key: KeyToWrap): boolean => key.from === 'session' && key.class === 'private-key';
+
 export const wrapTokenKey =
   (ports: UsePorts): TdeOperations['wrap'] =>
   async (caller, handle, mechanism, key) => {
-    const { core, store } = ports;
     const isPublic = mechanism.way === 'oaep';
-    const wrapping = await (isPublic ? admitPublicKey(ports, caller, handle) : admit(ports, caller, handle, 'wrap'));
-    const open = await openKey(ports, caller, key);
-    try {
-      if (open.sensitive) {
-        if (mechanism.way === 'cipher')
-          throw new ServiceError(
-            'forbidden',
-            'a sensitive key is wrapped with AES key wrap or OAEP, which notice changes',
-          );
-        await markWrapping(ports, caller, wrapping);
-      }
-      let wrapped: Buffer;
-      if (isPublic) {
-        const reference = core.importPublicKey(Buffer.from(wrapping.object.publicKey ?? '', 'base64'));
-        try {
-          wrapped = wrapUnder(ports, reference, mechanism, open.reference);
-        } finally {
-          core.release(reference);
-        }
-      } else {
-        wrapped = await withTokenKey(ports, caller, handle, 'wrap', (reference, { object }) => {
-          if (object.algorithm !== 'aes') throw new ServiceError('key-usage', 'the key is not an AES key');
-          if (open.sensitive && !object.wrappedSensitive)
-            throw new ServiceError('conflict', 'the wrapping key changed meanwhile');
-          return wrapUnder(ports, reference, mechanism, open.reference);
-        });
-      }
-      await store.write((tx) =>
-        tx.audit.append({
-          kind: 'key.wrapped',
-          actor: caller.actor,
-          tenantId: wrapping.object.tenantId,
-          subject: { kind: isPublic ? 'object' : 'key', id: wrapping.object.id },
-          details: {
-            applicationId: caller.application.id,
-            ...instanceDetails(caller),
-            mechanism: mechanism.way,
-            wrappedKeyId: open.id,
-            class: open.class,
-            sensitive: open.sensitive,
-          },
-        }),
-      );
-      return wrapped;
-    } finally {
-      core.release(open.reference);
+    const wrapping = await (isPublic ? admitPublicKey : admitSecretKey)(ports, caller, handle);
+    const subject = await admitSubject(ports, caller, key);
+    if (subject.sensitive) {
+      if (mechanism.way === 'cipher')
+        throw new ServiceError(
+          'forbidden',
+          'a sensitive key is wrapped with AES key wrap or OAEP, which notice changes',
+        );
+      await markWrapping(ports, caller, wrapping);
     }
+    const wrapped = await wrapNow(ports, caller, wrapping, mechanism, key, subject.sensitive);
+    const by = { applicationId: caller.application.id, ...instanceDetails(caller), mechanism: mechanism.way };
+    const { tenantId, id } = wrapping.object;
+    await ports.store.write(async (tx) => {
+      if (!isPublic) await requireStillUsable(tx, id);
+      if (subject.id !== null) await requireStillUsable(tx, subject.id);
+      await tx.audit.append({
+        kind: 'key.wrapped',
+        actor: caller.actor,
+        tenantId,
+        subject: { kind: isPublic ? 'object' : 'key', id },
+        details: { ...by, wrappedKeyId: subject.id, class: subject.class, sensitive: subject.sensitive },
+      });
+      if (subject.id !== null)
+        await tx.audit.append({
+          kind: 'key.exported',
+          actor: caller.actor,
+          tenantId,
+          subject: { kind: 'key', id: subject.id },
+          details: { ...by, form: 'wrapped', wrappingKeyId: id },
+        });
+    });
+    return wrapped;
   };

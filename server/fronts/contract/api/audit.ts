@@ -23,6 +23,8 @@ const kinds = {
   'key.unrecoverable': 0,
   'key.wrapped': 0,
   'key.handed-out': 0,
+  'key.decryption-ended': 0,
+  'key.exported': 0,
   'key.denied': 0,
   'row.tampered': 0,
   'erasure.started': 0,

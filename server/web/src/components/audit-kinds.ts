@@ -20,6 +20,8 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'key.unrecoverable': 'Key unrecoverable',
   'key.wrapped': 'Key wrapped',
   'key.handed-out': 'Key handed out, sealed',
+  'key.decryption-ended': 'Key decrypts no more',
+  'key.exported': 'Key exported',
   'key.denied': 'Key use denied',
   'row.tampered': 'Stored row tampered with',
   'erasure.started': 'Erasure turn started',
