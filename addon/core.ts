@@ -180,14 +180,11 @@ export type XksParsed =
       readonly body: number;
       readonly requestMetadata: XksRequestMetadata | undefined;
       readonly empty: boolean;
+      /** Decrypt: the version that sealed the ciphertext; 0, which no key has, when it was not made here. */
       readonly keyVersion: number;
     }
   | { readonly ok: false; readonly errorName: XksBodyErrorName; readonly message: string };
-export type XksBodyErrorName =
-  | 'ValidationException'
-  | 'UnsupportedOperationException'
-  | 'InvalidCiphertextException'
-  | 'InternalException';
+export type XksBodyErrorName = 'ValidationException' | 'UnsupportedOperationException' | 'InternalException';
 
 export interface FrameServerOptions {
   /** Path of the unix socket to make; or `fd`, an already listening socket (systemd). */

@@ -307,9 +307,7 @@ XksReading ReadXksBody(XksOperation operation, const uint8_t* data, size_t size)
     body->tag = check.PublicBase64(members.tag, "authenticationTag", kTag, kTag, true);
     body->ciphertext_metadata = check.PublicBase64(members.ciphertext_metadata, "ciphertextMetadata", 0, kMaxMetadata, false);
     const std::vector<uint8_t>& metadata = body->ciphertext_metadata;
-    if (!check.failed() && (metadata.size() != kOurMetadata || metadata[0] != kLayout)) {
-      check.Refuse("InvalidCiphertextException", "the ciphertext was not made here");
-    } else if (!check.failed()) {
+    if (metadata.size() == kOurMetadata && metadata[0] == kLayout) {
       body->key_version = static_cast<uint32_t>(metadata[1]) << 16 | static_cast<uint32_t>(metadata[2]) << 8 | metadata[3];
     }
   }

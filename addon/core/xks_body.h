@@ -36,7 +36,7 @@ struct XksBody {
   std::vector<uint8_t> tag;
   std::vector<uint8_t> ciphertext_metadata;
   bool wants_cdiv = false;
-  uint32_t key_version = 0;  // Decrypt: from our metadata
+  uint32_t key_version = 0;  // Decrypt: from our metadata; 0, which no key has, when the metadata are not ours
 };
 
 // An error in the protocol's own terms.

@@ -132,7 +132,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
         incoming.headers.authorization === undefined
       ) {
         trace.parsed = parseXksBody(core, 'health', body);
-        return probeAnswer(context);
+        return probeAnswer(context, endpoint);
       }
       authenticate(incoming, body, trace, endpoint);
       trace.authDone = performance.now();

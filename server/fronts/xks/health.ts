@@ -1,22 +1,23 @@
 // GetHealthStatus. Operators may probe it too: see `operatorProbes`.
 
+import type { XksEndpointView } from '../../ports/xks-directory.ts';
 import { jsonAnswer, requireMetadata, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { XksRefusal } from './errors.ts';
 
 /** What an unsigned operator's probe is told. */
-export const probeAnswer = (context: XksContext): XksAnswer => {
-  requireHealthy(context);
+export const probeAnswer = (context: XksContext, endpoint: XksEndpointView): XksAnswer => {
+  requireHealthy(context, endpoint);
   return jsonAnswer({ xksProxyFleetSize: context.directory.fleetSize() });
 };
 
-const requireHealthy = (context: XksContext): void => {
+const requireHealthy = (context: XksContext, endpoint: XksEndpointView): void => {
+  if (!endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
   if (!context.directory.healthy()) throw new XksRefusal('DependencyTimeoutException', 'the service is not healthy');
 };
 
 export const getHealthStatus = (context: XksContext, call: XksCall): XksAnswer => {
   if (!(call.parsed.empty && call.endpoint.settings.operatorProbes)) requireMetadata(call.parsed);
-  if (!call.endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
-  requireHealthy(context);
+  requireHealthy(context, call.endpoint);
   const { vendor, name, version, node } = context.product;
   return jsonAnswer({
     xksProxyFleetSize: context.directory.fleetSize(),
