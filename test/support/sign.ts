@@ -27,7 +27,7 @@ class Sha256 {
 export interface SigningRequest {
   readonly host: string;
   readonly path: string;
-  readonly body: string;
+  readonly body: string | Uint8Array;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly date?: Date;
