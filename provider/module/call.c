@@ -377,18 +377,27 @@ static void close_strays(void) {
   buffer_close(&reply);
 }
 
+/** What C_SessionCancel calls the operations, in the order of the rows' numbers. */
+static const CK_FLAGS operation_flags[OPERATIONS_MAX] = {
+    CKF_FIND_OBJECTS, CKF_ENCRYPT, CKF_DECRYPT,        CKF_DIGEST,          CKF_SIGN,
+    CKF_SIGN_RECOVER, CKF_VERIFY,  CKF_VERIFY_RECOVER, CKF_MESSAGE_ENCRYPT, CKF_MESSAGE_DECRYPT,
+};
+
+unsigned call_operations(CK_FLAGS flags) {
+  unsigned operations = 0;
+
+  for (int i = 0; i < OPERATIONS_MAX; i++)
+    if ((flags & operation_flags[i]) != 0) operations |= 1u << i;
+  return operations;
+}
+
 /** C_SessionCancel of one operation. What it answers does not matter: the Init that follows shows it. */
 static void cancel(CK_SESSION_HANDLE session, int operation) {
-  /* In the order of the rows' numbers. */
-  static const CK_FLAGS flags[OPERATIONS_MAX] = {
-      CKF_FIND_OBJECTS, CKF_ENCRYPT, CKF_DECRYPT,        CKF_DIGEST,          CKF_SIGN,
-      CKF_SIGN_RECOVER, CKF_VERIFY,  CKF_VERIFY_RECOVER, CKF_MESSAGE_ENCRYPT, CKF_MESSAGE_DECRYPT,
-  };
   struct call call;
 
   if (call_begin(&call, &call_rows[ROW_C_SessionCancel])) {
     call_put_session(&call, session);
-    call_put_ulong(&call, flags[operation]);
+    call_put_ulong(&call, operation_flags[operation]);
     exchange(&call);
   }
   call_end(&call);

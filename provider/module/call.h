@@ -66,6 +66,9 @@ void call_get_message(struct call *call);
 void call_get_query(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
 CK_RV call_end(struct call *call);
 
+/** The set of operations that flags of C_SessionCancel name. */
+unsigned call_operations(CK_FLAGS flags);
+
 /** The rows, by position: gen/tables.c. */
 extern const struct call_row call_rows[];
 

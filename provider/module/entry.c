@@ -249,14 +249,14 @@ CK_RV C_Logout(CK_SESSION_HANDLE session) {
   return call_end(&call);
 }
 
-/* 3.0 section 5.6: the flags name operations to end; none of those may come back after a restart of the agent. */
+/* 3.0 section 5.6: the flags name operations to end; those, and no others, must not come back after a restart of the agent. */
 CK_RV C_SessionCancel(CK_SESSION_HANDLE session, CK_FLAGS flags) {
   struct call call;
 
   if (call_begin(&call, &call_rows[ROW_C_SessionCancel])) {
     call_put_session(&call, session);
     call_put_ulong(&call, flags);
-    if (call_run(&call)) sessions_drop(session, (1u << OPERATIONS_MAX) - 1);
+    if (call_run(&call)) sessions_drop(session, call_operations(flags));
   }
   return call_end(&call);
 }

@@ -254,6 +254,27 @@ static void a_lost_agent_is_found_again_with_sessions_login_and_init(void **stat
   assert_null(strstr(peer.hello, "pin\""));
 }
 
+static void what_is_cancelled_is_not_started_again_and_the_rest_is(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_MECHANISM mechanism = cbc();
+  CK_BYTE data[16] = {0};
+  CK_BYTE out[16];
+  CK_ULONG length = sizeof out;
+  (void)state;
+
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
+  assert_int_equal(C_DecryptInit(session, &mechanism, 5), CKR_OK);
+  assert_int_equal(C_SessionCancel(session, CKF_DECRYPT), CKR_OK);
+  peer.drop = 30;
+  assert_int_equal(C_Encrypt(session, data, sizeof data, out, &length), CKR_OK);
+  assert_string_equal(peer.events, "1 10 29 33 67 30 1 29 30 ");
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
+  assert_int_equal(C_SessionCancel(session, CKF_ENCRYPT | CKF_DECRYPT), CKR_OK);
+  peer.drop = 30;
+  assert_int_equal(C_Encrypt(session, data, sizeof data, out, &length), CKR_OK);
+  assert_string_equal(peer.events, "1 10 29 33 67 30 1 29 30 29 67 30 1 30 ");
+}
+
 static void an_operation_that_has_ended_is_not_started_again(void **state) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
@@ -390,6 +411,7 @@ int main(void) {
       WITH(a_session_that_was_opened_too_late_goes_with_its_agent),
       WITH(a_login_that_was_carried_out_too_late_is_known_by_the_next_one),
       WITH(a_lost_agent_is_found_again_with_sessions_login_and_init),
+      WITH(what_is_cancelled_is_not_started_again_and_the_rest_is),
       WITH(an_operation_that_has_ended_is_not_started_again),
       WITH(a_call_that_creates_is_not_sent_twice),
       WITHOUT(without_an_agent_the_device_is_removed),
