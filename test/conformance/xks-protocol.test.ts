@@ -1,6 +1,6 @@
 // The External Key Store Proxy API 1.0 against the real server over TLS: every member, limit, error and status of the four
 // operations. What a test does not say of an answer (errorName and status, the message, the headers), the caller checks of each.
-// Left out: the life of keys and credentials (xks-life.test.ts), signatures (xks-signatures.test.ts), HTTP (xks-http.test.ts).
+// Left out: the life of keys and credentials (xks-life.test.ts), signatures (unit/xks), HTTP (xks-http.test.ts).
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Site, startSite } from '../support/site.ts';

@@ -32,12 +32,15 @@ export interface SigningRequest {
   readonly secretAccessKey: string;
   readonly date?: Date;
   readonly region?: string;
+  readonly service?: string;
+  /** Signed beside those that always are. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Header names and values to send with the POST, Authorization included. */
 export const signXksRequest = async (request: SigningRequest): Promise<Record<string, string>> => {
   const signer = new SignatureV4({
-    service: 'kms-xks-proxy',
+    service: request.service ?? 'kms-xks-proxy',
     region: request.region ?? 'us-east-1',
     credentials: { accessKeyId: request.accessKeyId, secretAccessKey: request.secretAccessKey },
     sha256: Sha256,
@@ -50,7 +53,7 @@ export const signXksRequest = async (request: SigningRequest): Promise<Record<st
       protocol: 'https:',
       hostname: request.host,
       path: request.path,
-      headers: { host: request.host, 'content-type': 'application/json' },
+      headers: { host: request.host, 'content-type': 'application/json', ...request.headers },
       query: {},
       body: request.body,
     },
