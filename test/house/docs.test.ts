@@ -9,6 +9,7 @@ import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
 import { differencesPage } from '../support/differences-page.ts';
 import { functionTable, mechanismTable } from '../support/pkcs11-page.ts';
+import { returnCodes, serviceTable } from '../support/return-codes-page.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const rowsAfter = (heading: string, page = 'docs/api.md'): string[][] => {
@@ -44,6 +45,19 @@ describe('docs/pkcs11.md', () => {
 
 test('docs/differences.md has every difference from the standard (node test/support/differences-page.ts)', () => {
   expect(readFileSync(join(root, 'docs/differences.md'), 'utf8')).toBe(differencesPage());
+});
+
+describe('docs/return-codes.md', () => {
+  const page = readFileSync(join(root, 'docs/return-codes.md'), 'utf8');
+  test('has a row for every return code, and none for others', () => {
+    const named = ['What a database administrator meets', 'What a developer meets'].flatMap((heading) =>
+      rowsAfter(heading, 'docs/return-codes.md').map(([, code = '']) => code.replaceAll('`', '')),
+    );
+    expect(named.toSorted()).toEqual(returnCodes());
+  });
+  test('says what every error of the service becomes (node test/support/return-codes-page.ts)', () => {
+    expect(page).toContain(`\n\n${serviceTable()}\n`);
+  });
 });
 
 test('docs/command.md lists every exit code', () => {
