@@ -271,8 +271,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     );
     const usage = createUsageLog({ store, clock, log });
     const erasure = createErasureScheduler(
-      { store, ring, root, clock, log },
-      { gatherMs: config.erasure.gatherMs, retryMs: 30_000 },
+      { store, core, ring, root, clock, log },
+      { gatherMs: config.erasure.gatherMs, retryMs: 30_000, heldMs: 2_000 },
     );
     let stopping = false;
     const identity = {

@@ -30,6 +30,8 @@ export const auditKinds = {
   'key.reimported': ['name', 'applicationId', 'appId', 'host', 'process'],
   'key.destroyed': ['name', 'kind', 'label', 'applicationId', 'appId', 'host', 'process', 'destroyedAt', 'blastRadius'],
   'key.unrecoverable': ['name', 'destroyedAt', 'unrecoverableAt', 'erasure'],
+  /** A copy of the key's record did not open, and was made anew from the other one. */
+  'key.repaired': ['name', 'version', 'copy', 'from'],
   'key.wrapped': ['applicationId', 'appId', 'host', 'process', 'mechanism', 'wrappedKeyId', 'class', 'sensitive'],
   /** A key that was unwrapped or derived went, sealed, to a session of the agent that asked. */
   'key.handed-out': [
@@ -50,6 +52,8 @@ export const auditKinds = {
   'key.denied': ['applicationId', 'appId', 'host', 'process', 'operation', 'reason'],
   'row.tampered': ['table'],
   'erasure.started': ['rootEpoch', 'keys'],
+  /** The turn waits: `records` do not open, and would never again after it. */
+  'erasure.held': ['rootEpoch', 'records', 'subjects'],
   'erasure.finished': ['rootEpoch', 'keys', 'records'],
   'group.created': ['name', 'vaultId'],
   'application.registered': ['name', 'groupId', 'appId'],

@@ -18,6 +18,7 @@ const ownKeys = {
   'self-test': '00000000-0000-0000-0000-000000000003',
 } as const;
 type OwnKey = keyof typeof ownKeys;
+const isOwn = (name: string): name is OwnKey => Object.hasOwn(ownKeys, name);
 
 interface OpenKek {
   readonly epoch: number;
@@ -212,22 +213,15 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       for (const tenantId of tenants) await addKek(tx, tenantId, currentKek(tenantId).epoch + 1);
       return tenants.length;
     },
-    resealBatch: async (tx, limit) => {
-      let count = 0;
-      for (const tenantId of keks.keys()) {
-        if (count >= limit) break;
-        const older = await tx.records.listOlder(tenantId, currentKek(tenantId).epoch, limit - count);
-        for (const record of older) {
-          const key = open(record);
-          try {
-            await tx.records.put(seal(record, key));
-          } finally {
-            core.release(key);
-          }
-        }
-        count += older.length;
+    epochs: () => new Map([...keks.keys()].map((tenantId) => [tenantId, currentKek(tenantId).epoch])),
+    reseal: (record) => {
+      if (isOwn(record.class)) return seal(ownPlace(record.class), ownKey(record.class));
+      const key = open(record);
+      try {
+        return seal(record, key);
+      } finally {
+        core.release(key);
       }
-      return count;
     },
     prove: async (repositories) => {
       const provider = openRoot();
@@ -245,7 +239,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       for (const kek of await tx.keks.list()) {
         const current = currentKek(kek.tenantId);
         if (kek.epoch >= current.epoch) continue;
-        if ((await tx.records.listOlder(kek.tenantId, current.epoch, 1)).length > 0)
+        if ((await tx.records.listOlder(kek.tenantId, current.epoch, 1, 0)).length > 0)
           throw new ServiceError('internal', 'a key encryption key is still in use');
         await tx.keks.remove(kek.tenantId, kek.epoch);
       }

@@ -25,6 +25,7 @@ import type {
 } from '../domain/tde.ts';
 import type { Tenant } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
+import type { ErasureState } from '../ports/erasure.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
 export interface TenantOperations {
@@ -205,7 +206,11 @@ export interface ServiceStatus {
   readonly nodeVersion: string;
   readonly startedAt: number;
   readonly rootEpoch: number;
-  readonly erasure: { readonly fileSystem: string; readonly overwritesInPlace: boolean; readonly pendingKeys: number };
+  readonly erasure: ErasureState & {
+    readonly fileSystem: string;
+    readonly overwritesInPlace: boolean;
+    readonly pendingKeys: number;
+  };
   readonly store: { readonly dialect: string; readonly path: string | null };
   readonly memory: {
     readonly capacity: number;

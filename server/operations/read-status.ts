@@ -11,7 +11,8 @@ export const readStatus =
     directory,
     identity,
     clock,
-  }: Pick<Ports, 'store' | 'core' | 'root' | 'directory' | 'identity' | 'clock'>): Operations['status'] =>
+    erasure,
+  }: Pick<Ports, 'store' | 'core' | 'root' | 'directory' | 'identity' | 'clock' | 'erasure'>): Operations['status'] =>
   async () => {
     const { capacity, used, keys, locked } = core.memoryStatus();
     return {
@@ -19,7 +20,11 @@ export const readStatus =
       nodeVersion: process.versions.node,
       startedAt: identity.startedAt,
       rootEpoch: root.current.epoch,
-      erasure: { ...root.erasure, pendingKeys: (await store.read.keys.listErasable(clock.now() + 1)).length },
+      erasure: {
+        ...root.erasure,
+        pendingKeys: (await store.read.keys.listErasable(clock.now() + 1)).length,
+        ...erasure.state(),
+      },
       store: { dialect: store.dialect, path: store.path },
       memory: { capacity, used, keys, locked },
       requestLog: directory.requestLog(),

@@ -4,19 +4,53 @@
 // and does what is missing, so that a turn that was cut off at any point is finished by running it again; until the old
 // root is overwritten both open.
 
+import { canonicalJson } from '../base/bytes.ts';
 import { toRfc3339 } from '../base/clock.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
-import { serviceActor } from '../domain/actor.ts';
+import { type Actor, serviceActor } from '../domain/actor.ts';
 import type { Key } from '../domain/key.ts';
-import type { ErasureTurns } from '../ports/erasure.ts';
+import type { ErasureHold, ErasureState, ErasureTurns } from '../ports/erasure.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
+import { type DamagedRecord, describeDamage, resealBatch } from './reseal-records.ts';
 
-type TurnPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'>;
+type TurnPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log'>;
 
+/** Damaged records that the audit log names. */
+const mostNamed = 20;
 /** Records sealed anew in one unit of work: small enough that other writers wait for milliseconds only. */
 const batch = 200;
 const startedSetting = 'erasure-started';
+/** The records that held the last turn back, so that it is told once. */
+const heldSetting = 'erasure-held';
+
+/** Tells once what holds the turn back. The old root key stays: with it goes the last hope of whoever has a good backup. */
+const hold = async (
+  { store, root, clock, log }: TurnPorts,
+  actor: Actor,
+  damaged: readonly DamagedRecord[],
+): Promise<ErasureHold> => {
+  const records = await describeDamage(store.read, damaged);
+  const told = canonicalJson(records.map(({ id, version, copy }) => `${copy} ${version} ${id}`));
+  const before = await store.read.settings.get(heldSetting);
+  const known = before?.startsWith(`${told} `) === true ? Number(before.slice(told.length + 1)) : null;
+  const since = known ?? clock.now();
+  if (known === null) {
+    const subjects = records.slice(0, mostNamed).map(({ kind, id, name, copy }) => ({ kind, id, name, copy }));
+    log.error('the erasure turn is held back: stored records do not open', { records: records.length, subjects });
+    await store.write(async (tx) => {
+      await tx.settings.set(heldSetting, `${told} ${since}`);
+      await tx.audit.append({
+        kind: 'erasure.held',
+        actor,
+        tenantId: serviceTenantId,
+        subject: { kind: 'service', id: 'service' },
+        details: { rootEpoch: root.current.epoch, records: records.length, subjects },
+      });
+    });
+  }
+  return { since, records };
+};
 
 const writeKeks = async ({ store, ring }: TurnPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
   try {
@@ -26,13 +60,14 @@ const writeKeks = async ({ store, ring }: TurnPorts, work: (tx: Repositories) =>
   }
 };
 
-export const runErasureTurn = (ports: TurnPorts) => async (): Promise<void> => {
+/** Runs one turn as far as it goes. Answers what holds it back; null when it came to its end, or there was nothing to do. */
+export const runErasureTurn = (ports: TurnPorts) => async (): Promise<ErasureHold | null> => {
   const { store, ring, root, clock, log } = ports;
   const actor = serviceActor(newId(clock.now()));
   const service = { kind: 'service', id: 'service' } as const;
 
   if (root.previous === undefined) {
-    if ((await store.read.keys.listErasable(clock.now() + 1)).length === 0) return;
+    if ((await store.read.keys.listErasable(clock.now() + 1)).length === 0) return null;
     root.addEpoch();
   }
   if (!(await ring.upToDate(store.read))) {
@@ -51,20 +86,34 @@ export const runErasureTurn = (ports: TurnPorts) => async (): Promise<void> => {
     });
   }
   let records = 0;
+  const met = new Map<string, number>();
   for (;;) {
-    const done = await store.write((tx) => ring.resealBatch(tx, batch));
-    if (done === 0) break;
+    const { done, damaged } = await store.write((tx) => resealBatch(ports, tx, met, batch));
+    if (done + damaged.length === 0) break;
     records += done;
+    for (const { tenantId } of damaged) met.set(tenantId, (met.get(tenantId) ?? 0) + 1);
     // Between batches the event loop serves requests.
     await new Promise<void>((resolve) => {
       setImmediate(resolve);
     });
   }
+  // Once more from the beginning, with no other writer between: what was repaired or destroyed meanwhile is no hindrance.
+  const left: DamagedRecord[] = [];
   await writeKeks(ports, async (tx) => {
-    while ((await ring.resealBatch(tx, batch)) > 0) records += batch;
+    left.length = 0;
+    const passed = new Map<string, number>();
+    for (;;) {
+      const { done, damaged } = await resealBatch(ports, tx, passed, batch);
+      if (done + damaged.length === 0) break;
+      records += done;
+      left.push(...damaged);
+      for (const { tenantId } of damaged) passed.set(tenantId, (passed.get(tenantId) ?? 0) + 1);
+    }
+    if (left.length > 0) return;
     await ring.dropOldKeks(tx);
     await ring.prove(tx);
   });
+  if (left.length > 0) return hold(ports, actor, left);
   await ring.prove(store.read);
   await store.checkpoint();
   root.erasePrevious();
@@ -98,9 +147,11 @@ export const runErasureTurn = (ports: TurnPorts) => async (): Promise<void> => {
       details: { rootEpoch: root.current.epoch, keys: erased.length, records },
     });
     await tx.settings.set(startedSetting, null);
+    await tx.settings.set(heldSetting, null);
     return erased;
   });
   log.info('erasure turn finished', { rootEpoch: root.current.epoch, keys: keys.length });
+  return null;
 };
 
 export interface ErasureScheduler extends ErasureTurns {
@@ -112,14 +163,16 @@ export interface ErasureScheduler extends ErasureTurns {
 
 export const createErasureScheduler = (
   ports: TurnPorts,
-  /** How long destructions gather before their common turn, and how long a failed turn waits. */
-  delays: { readonly gatherMs: number; readonly retryMs: number },
+  /** How long destructions gather before their common turn, and how long a failed turn waits, and one that is held back. */
+  delays: { readonly gatherMs: number; readonly retryMs: number; readonly heldMs: number },
 ): ErasureScheduler => {
   const { store, root, clock, log } = ports;
   const run = runErasureTurn(ports);
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let stopped = false;
+  let held: ErasureHold | null = null;
+  let failure: string | null = null;
 
   const later = (ms: number): void => {
     if (stopped || timer !== undefined) return;
@@ -133,11 +186,16 @@ export const createErasureScheduler = (
     if (running !== undefined || stopped) return;
     running = run()
       .then(
-        async () => {
+        async (holding) => {
+          held = holding;
+          failure = null;
+          // Whatever the operator does about the damaged records is noticed by looking again, which costs next to nothing.
+          if (holding !== null) later(delays.heldMs);
           // Destructions that came during the turn need one of their own.
-          if ((await store.read.keys.listErasable(clock.now() + 1)).length > 0) later(delays.gatherMs);
+          else if ((await store.read.keys.listErasable(clock.now() + 1)).length > 0) later(delays.gatherMs);
         },
         (error: unknown) => {
+          failure = error instanceof Error ? error.message : 'failed';
           log.error('the erasure turn failed; it will be tried again', { error });
           later(delays.retryMs);
         },
@@ -152,9 +210,19 @@ export const createErasureScheduler = (
 
   return {
     schedule: () => later(delays.gatherMs),
+    state: (): ErasureState => {
+      if (held !== null) return { state: 'held', hold: held, failure: null };
+      if (failure !== null) return { state: 'failed', hold: null, failure };
+      return {
+        state: running !== undefined ? 'running' : timer === undefined ? 'idle' : 'waiting',
+        hold: null,
+        failure: null,
+      };
+    },
     resume: async () => {
-      if (root.previous !== undefined) await run();
-      if ((await store.read.keys.listErasable(clock.now() + 1)).length > 0) later(delays.gatherMs);
+      if (root.previous !== undefined) held = await run();
+      if (held !== null) later(delays.heldMs);
+      else if ((await store.read.keys.listErasable(clock.now() + 1)).length > 0) later(delays.gatherMs);
     },
     stop: async () => {
       stopped = true;

@@ -1,5 +1,29 @@
 // Asks for an erasure turn. Destructions that come close together share one.
 
+import type { RecordClass } from './key-ring.ts';
+
+/** Why the turn does not end: records that do not open, while the old root key is the only hope that they ever do. */
+export interface ErasureHold {
+  readonly since: number;
+  readonly records: readonly {
+    readonly kind: 'key' | 'object' | 'credential' | 'other';
+    readonly id: string;
+    readonly name: string | null;
+    readonly version: number;
+    readonly copy: RecordClass;
+  }[];
+}
+
+export interface ErasureState {
+  readonly state: 'idle' | 'waiting' | 'running' | 'held' | 'failed';
+  /** Where `state` is `held`. */
+  readonly hold: ErasureHold | null;
+  /** Where `state` is `failed`: why the last try ended. It is tried again. */
+  readonly failure: string | null;
+}
+
 export interface ErasureTurns {
+  /** A key was destroyed: its turn comes, together with that of others. */
   schedule(): void;
+  state(): ErasureState;
 }

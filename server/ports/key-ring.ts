@@ -55,8 +55,10 @@ export interface KeyRing {
   upToDate(repositories: Repositories): Promise<boolean>;
   /** Fresh KEKs for every tenant, sealed under the current root epoch. Returns how many. */
   addKekEpoch(tx: Repositories): Promise<number>;
-  /** Re-seals up to `limit` records that hang on an older KEK. Returns how many it did; 0 means done. */
-  resealBatch(tx: Repositories, limit: number): Promise<number>;
+  /** The epoch of each tenant's KEK that seals now. */
+  epochs(): ReadonlyMap<string, number>;
+  /** Opens a record and seals it under the current KEK; the service's own keys are sealed from memory. 'key-tampered' as `open`. */
+  reseal(record: StoredRecord): StoredRecord;
   /** Opens every current KEK from its stored record under the current root. Throws when one does not. */
   prove(repositories: Repositories): Promise<void>;
   /** Deletes the KEKs that no record hangs on any more. */

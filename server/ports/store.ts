@@ -94,8 +94,8 @@ export interface Repositories {
     put(record: StoredRecord): Promise<void>;
     /** Overwrites the sealed bytes, then removes them. True when there were some. */
     wipe(objectId: string, version: number, recordClass: RecordPlace['class']): Promise<boolean>;
-    /** Records of a tenant sealed under an epoch below this one. */
-    listOlder(tenantId: string, epoch: number, limit: number): Promise<readonly StoredRecord[]>;
+    /** Records of a tenant sealed under an epoch below this one, by object, version and class, without the first `skip`. */
+    listOlder(tenantId: string, epoch: number, limit: number, skip: number): Promise<readonly StoredRecord[]>;
   };
   readonly vaults: {
     get(id: string): Promise<Vault | undefined>;

@@ -215,7 +215,7 @@ export const createRepositories = (
         await place().set({ record: null }).execute();
         return true;
       },
-      listOlder: async (tenantId, epoch, limit) =>
+      listOlder: async (tenantId, epoch, limit, skip) =>
         (
           await db
             .selectFrom('key_records')
@@ -223,7 +223,11 @@ export const createRepositories = (
             .where('tenant_id', '=', tenantId)
             .where('epoch', '<', epoch)
             .where('record', 'is not', null)
+            .orderBy('object_id')
+            .orderBy('version')
+            .orderBy('class')
             .limit(limit)
+            .offset(skip)
             .execute()
         ).flatMap((row) => toRecord(row) ?? []),
     },

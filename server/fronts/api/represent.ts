@@ -232,6 +232,12 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
     fileSystem: service.erasure.fileSystem,
     overwritesInPlace: service.erasure.overwritesInPlace,
     pendingKeys: service.erasure.pendingKeys,
+    state: service.erasure.state,
+    failure: service.erasure.failure,
+    hold:
+      service.erasure.hold === null
+        ? null
+        : { since: moment(service.erasure.hold.since), records: service.erasure.hold.records },
   },
   store: { dialect: service.store.dialect, path: service.store.path },
   memory: {

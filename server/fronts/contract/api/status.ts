@@ -29,6 +29,27 @@ export const statusSchema = z
         .boolean()
         .openapi({ description: 'false: the file system keeps copies; erasure is best effort' }),
       pendingKeys: z.int(),
+      state: z.enum(['idle', 'waiting', 'running', 'held', 'failed']).openapi({
+        description:
+          'held: stored records do not open, and would never again after the turn; failed: the turn is tried again',
+      }),
+      failure: z.string().nullable(),
+      hold: z
+        .strictObject({
+          since: moment,
+          records: z
+            .array(
+              z.strictObject({
+                kind: z.enum(['key', 'object', 'credential', 'other']),
+                id: z.string(),
+                name: z.string().nullable(),
+                version: z.int(),
+                copy: z.string(),
+              }),
+            )
+            .readonly(),
+        })
+        .nullable(),
     }),
     store: z.strictObject({ dialect: z.string(), path: z.string().nullable() }),
     memory: z.strictObject({ capacity: z.int(), used: z.int(), keys: z.int(), locked: z.boolean() }),

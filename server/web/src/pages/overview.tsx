@@ -87,6 +87,32 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
         {status.erasure.fileSystem} may keep copies of overwritten blocks. Move the root key file to ext4 or xfs.
       </Notice>
     )}
+    {status.erasure.hold !== null && (
+      <Notice tone="warn" title="Destroyed keys wait: the erasure turn is held back">
+        These stored records do not open, and never would again after the turn. Put back a backup of the store that was
+        made since the last turn; or give them up: delete or destroy the key, remove the credential, destroy the object.
+        The turn then goes on by itself.
+        <ul className="mt-2 list-disc space-y-1 pl-5">
+          {status.erasure.hold.records.slice(0, 20).map(({ kind, id, name, version, copy }) => (
+            <li key={`${id} ${version} ${copy}`} className="break-words">
+              {kind === 'key' ? (
+                <Link to="/keys/$id" params={{ id }} className="underline">
+                  {name ?? id}
+                </Link>
+              ) : (
+                `${kind} ${name ?? id}`
+              )}
+              , {copy}, version {version}
+            </li>
+          ))}
+        </ul>
+      </Notice>
+    )}
+    {status.erasure.failure !== null && (
+      <Notice tone="warn" title="The erasure turn failed and is tried again">
+        {status.erasure.failure}
+      </Notice>
+    )}
     {status.requestLog.dropped > 0 && (
       <Notice tone="warn" title={`${status.requestLog.dropped} request log entries were dropped`}>
         The store did not keep up with the requests. The audit log is not affected.

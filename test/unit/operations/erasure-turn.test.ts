@@ -1,0 +1,161 @@
+// The erasure turn beside records that were damaged in the store (docs/decisions: what a damaged record may hold back).
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, expect, test } from 'vitest';
+import type { TdeCaller } from '../../../server/operations/index.ts';
+import { until } from '../../support/host.ts';
+import {
+  administrator,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+  untilAudited,
+} from '../../support/open-service.ts';
+
+const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7) } as const;
+const plain = Buffer.alloc(32, 0x5a);
+const slow = '[erasure]\ngather_ms = 3600000\n[memory]\nallow_unlocked = true\n';
+
+let opened: OpenedService;
+afterEach(() => opened.remove());
+
+const state = async () => (await opened.operations.status(administrator)).erasure;
+const untilHeld = () =>
+  until('the turn is held back', async () => ((await state()).state === 'held' ? true : undefined));
+/** Whoever can write the database's file does so while the service is down; then it starts again. */
+const tamper = async (statement: string, ...values: (string | number | Uint8Array)[]): Promise<void> => {
+  await opened.stop();
+  const database = new DatabaseSync(`${opened.config.dataDirectory}/dke.db`);
+  database.prepare(statement).run(...values);
+  database.close();
+  opened = await openTestService({ folder: opened.folder });
+};
+const damage = (id: string, copies: string): Promise<void> =>
+  tamper(
+    `update key_records set record = zeroblob(length(record)) where object_id = ? and class in (${copies})
+     and record is not null`,
+    id,
+  );
+const both = "'vault-copy', 'sealed-copy'";
+
+const start = async () => {
+  opened = await openTestService({ toml: slow });
+  const { caller } = await registerCaller(opened, 'app');
+  const make = (label: string, who: TdeCaller = caller) => opened.operations.tde.generateKey(who, masterKey(label));
+  return { caller, doomed: await make('doomed'), live: await make('live'), spoilt: await make('spoilt') };
+};
+
+test.each(['vault-copy', 'sealed-copy'])(
+  'a damaged %s is made anew from the other copy, and the turn comes to its end',
+  async (copy) => {
+    const { caller, doomed, spoilt } = await start();
+    const sealed = await opened.operations.tde.encrypt(caller, spoilt.handle, cbc, plain);
+    await opened.operations.tde.destroyObject(caller, doomed.handle);
+    await damage(spoilt.id, `'${copy}'`);
+    await untilAudited(opened, 'key.unrecoverable', doomed.id);
+    const repaired = await untilAudited(opened, 'key.repaired', spoilt.id);
+    expect(repaired.details).toMatchObject({ copy, name: 'spoilt' });
+    expect(await state()).toMatchObject({ hold: null, failure: null, pendingKeys: 0 });
+    expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
+    // Nothing hangs on it any more: soft deletion and re-import work as ever.
+    await opened.operations.keys.softDelete(administrator, spoilt.id);
+    expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
+  },
+);
+
+test('a key of which no copy opens holds the turn back, and everybody sees it', async () => {
+  const { caller, doomed, live, spoilt } = await start();
+  const sealed = await opened.operations.tde.encrypt(caller, live.handle, cbc, plain);
+  await opened.operations.tde.destroyObject(caller, doomed.handle);
+  await damage(spoilt.id, both);
+  const event = await untilAudited(opened, 'erasure.held');
+  expect(event.details).toMatchObject({ records: 2, subjects: [{ id: spoilt.id }, { id: spoilt.id }] });
+  await untilHeld();
+  const { hold } = await state();
+  expect(hold?.records.map(({ kind, id, name, copy }) => [kind, id, name, copy])).toEqual([
+    ['key', spoilt.id, 'spoilt', 'sealed-copy'],
+    ['key', spoilt.id, 'spoilt', 'vault-copy'],
+  ]);
+  expect((await opened.operations.keys.get(administrator, doomed.id)).unrecoverableAt).toBeNull();
+  // Everything else goes on, also the service's next start, which tells the same again to nobody.
+  expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
+  await opened.stop();
+  opened = await openTestService({ folder: opened.folder });
+  expect(await state()).toMatchObject({ state: 'held', hold: { since: hold?.since } });
+  const held = await opened.operations.audit.list(administrator, { kind: 'erasure.held' });
+  expect(held.items).toHaveLength(1);
+  expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
+
+  // Who gives the key up lets the turn go on; what was destroyed meanwhile follows with the next one.
+  const later = await opened.operations.tde.generateKey(caller, masterKey('later'));
+  await opened.operations.tde.destroyObject(caller, later.handle);
+  await opened.operations.masterKeys.destroy(administrator, caller.application.id, spoilt.id);
+  for (const { id } of [doomed, later, spoilt]) await untilAudited(opened, 'key.unrecoverable', id);
+  expect(await state()).toMatchObject({ hold: null, failure: null });
+  expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
+}, 40_000);
+
+test('a backup of the damaged record that is put back ends the hold, and nothing is lost', async () => {
+  const { caller, doomed, spoilt } = await start();
+  const sealed = await opened.operations.tde.encrypt(caller, spoilt.handle, cbc, plain);
+  await opened.operations.tde.destroyObject(caller, doomed.handle);
+  const { dataDirectory } = opened.config;
+  const backup = new DatabaseSync(`${dataDirectory}/dke.db`);
+  const kept = backup.prepare('select class, record from key_records where object_id = ?').all(spoilt.id) as {
+    readonly class: string;
+    readonly record: Uint8Array;
+  }[];
+  backup.close();
+  expect(kept).toHaveLength(2);
+  await damage(spoilt.id, both);
+  await untilAudited(opened, 'erasure.held');
+  const good = kept.find((row) => row.class === 'vault-copy');
+  await tamper(
+    "update key_records set record = ? where object_id = ? and class = 'vault-copy'",
+    good?.record ?? new Uint8Array(),
+    spoilt.id,
+  );
+  await untilAudited(opened, 'key.unrecoverable', doomed.id);
+  expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
+}, 40_000);
+
+test('a record that is put back under a destroyed key is not carried through the turn', async () => {
+  const { caller, doomed } = await start();
+  const { dataDirectory } = opened.config;
+  const backup = new DatabaseSync(`${dataDirectory}/dke.db`);
+  const [kept] = backup.prepare('select record from key_records where object_id = ?').all(doomed.id) as {
+    readonly record: Uint8Array;
+  }[];
+  backup.close();
+  await opened.operations.tde.destroyObject(caller, doomed.handle);
+  await tamper('update key_records set record = ? where object_id = ?', kept?.record ?? new Uint8Array(), doomed.id);
+  await untilAudited(opened, 'key.unrecoverable', doomed.id);
+  await opened.stop();
+  const database = new DatabaseSync(`${dataDirectory}/dke.db`);
+  expect(database.prepare('select record from key_records where object_id = ?').all(doomed.id)).toEqual([
+    { record: null },
+    { record: null },
+  ]);
+  database.close();
+});
+
+test('more damaged records than fit into one batch hold nothing else up', async () => {
+  const { caller, doomed, live } = await start();
+  const sealed = await opened.operations.tde.encrypt(caller, live.handle, cbc, plain);
+  const { tde } = opened.operations;
+  const many = await Promise.all(Array.from({ length: 210 }, (_, i) => tde.generateKey(caller, masterKey(`m ${i}`))));
+  await tde.destroyObject(caller, doomed.handle);
+  await tamper(
+    `update key_records set record = zeroblob(length(record)) where object_id in (${many.map(() => '?').join()})`,
+    ...many.map(({ id }) => id),
+  );
+  await untilHeld();
+  expect((await state()).hold?.records).toHaveLength(420);
+  await opened.stop();
+  const database = new DatabaseSync(`${opened.config.dataDirectory}/dke.db`);
+  const [left] = database.prepare('select count(*) as n from key_records where epoch = 1 and record is not null').all();
+  database.close();
+  expect(left).toEqual({ n: 420 });
+  opened = await openTestService({ folder: opened.folder });
+  expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
+}, 40_000);
