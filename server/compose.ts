@@ -10,6 +10,7 @@ import { ServiceError } from './base/errors.ts';
 import { newId, serviceTenantId } from './base/ids.ts';
 import { StartError } from './base/start-error.ts';
 import type { Config } from './config.ts';
+import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
 import { serviceActor } from './domain/actor.ts';
 import { createApiFront } from './fronts/api/app.ts';
 import { createHealthApp } from './fronts/health.ts';
@@ -28,6 +29,7 @@ import { createGroup } from './operations/create-group.ts';
 import { createKey } from './operations/create-key.ts';
 import { createVault } from './operations/create-vault.ts';
 import { destroyMasterKey } from './operations/destroy-master-key.ts';
+import { diagnoseEndpoint } from './operations/diagnose-endpoint.ts';
 import { createDirectory } from './operations/directory.ts';
 import { changeEndpointSettings } from './operations/endpoint-settings.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
@@ -81,6 +83,8 @@ export interface ServiceOptions {
   readonly log: Log;
   /** The address that databases and people are given; known only once the listener has its port. */
   readonly publicUrl: () => string;
+  /** Where this node's own listener is. */
+  readonly listening: () => { readonly host: string; readonly port: number };
   /** The store failed under the service: what was confirmed is safe, nothing more can be. */
   readonly onFatal: (error: StartError) => void;
   /** How the TDE front learns of the peer and of the end of an answer: the listener's business. */
@@ -145,6 +149,7 @@ export const createOperations = (ports: Ports): Operations => ({
     addCredential: addEndpointCredential(ports),
     removeCredential: removeEndpointCredential(ports),
   },
+  diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
   audit: readAudit(ports),
   tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
   tde: {
@@ -220,6 +225,10 @@ const readPem = (path: string): string => {
   }
 };
 
+/** The certificates of a PEM file, one by one. */
+const readAuthorities = (path: string | undefined): readonly string[] =>
+  path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
+
 export const openService = async (options: ServiceOptions): Promise<Service> => {
   const { config, version, log, publicUrl, onFatal, connection } = options;
   const clock = systemClock;
@@ -283,7 +292,19 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       publicUrl,
     };
 
-    const ports: Ports = { store, core, root, ring, directory, clock, log, erasure, usage, identity };
+    const certificatePath = config.tls.main?.certificate ?? join(config.dataDirectory, 'tls.crt');
+    const keyPath = config.tls.main?.key ?? join(config.dataDirectory, 'tls.key');
+    const diagnosis = createEndpointDiagnosis(
+      { store, directory, clock, identity },
+      {
+        crypto: raw,
+        node: options.listening,
+        servedCertificate: () => readPem(certificatePath),
+        trustedAuthorities: readAuthorities(config.diagnostics.trustedAuthorities),
+        cloudNetworks: config.diagnostics.cloudNetworks,
+      },
+    );
+    const ports: Ports = { store, core, root, ring, directory, clock, log, erasure, usage, identity, diagnosis };
     const { adminToken } = await setUp(ports)();
     await erasure.resume();
     await directory.load();
@@ -306,8 +327,6 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     app.route('/api', createApiFront({ operations, clock, log, version, ...connection }));
     app.route('/', serveConsole(pagesDirectory));
 
-    const certificatePath = config.tls.main?.certificate ?? join(config.dataDirectory, 'tls.crt');
-    const keyPath = config.tls.main?.key ?? join(config.dataDirectory, 'tls.key');
     if (config.tls.main === undefined && !existsSync(certificatePath)) {
       const names = [...config.server.publicNames];
       writeFileSync(certificatePath, raw.createSelfSignedCertificate({ keyPath, names, days: 825 }), { mode: 0o644 });

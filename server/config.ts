@@ -60,6 +60,12 @@ const schema = z.strictObject({
       allow_unlocked: z.boolean().default(false),
     })
     .prefault({}),
+  diagnostics: z
+    .strictObject({
+      trusted_authorities: z.string().min(1).optional(),
+      cloud_networks: z.array(network).max(10_000).default([]),
+    })
+    .prefault({}),
   log: z
     .strictObject({
       level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
@@ -107,6 +113,11 @@ export interface Config {
     readonly connections: number;
   };
   readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
+  readonly diagnostics: {
+    /** PEM file of authorities beside the public ones. */
+    readonly trustedAuthorities: string | undefined;
+    readonly cloudNetworks: readonly string[];
+  };
   readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly destination: string };
 }
 
@@ -149,6 +160,13 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
       connections: parsed.limits.connections,
     },
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
+    diagnostics: {
+      trustedAuthorities:
+        parsed.diagnostics.trusted_authorities === undefined
+          ? undefined
+          : resolve(folder, parsed.diagnostics.trusted_authorities),
+      cloudNetworks: parsed.diagnostics.cloud_networks,
+    },
     log: {
       level: parsed.log.level,
       destination: destination === 'stderr' || destination === 'stdout' ? destination : resolve(folder, destination),

@@ -87,6 +87,9 @@ const openLog = ({ level, destination }: Config['log']): ServerLog => {
   };
 };
 
+/** Where a listener of this address is reached from its own host. */
+const loopbackOf = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host);
+
 const hostInUrl = (name: string): string => (isIPv6(name) ? `[${name}]` : name);
 
 export const startServer = async ({ config, say }: StartOptions): Promise<RunningServer> => {
@@ -112,6 +115,7 @@ export const startServer = async ({ config, say }: StartOptions): Promise<Runnin
     version,
     log,
     publicUrl,
+    listening: () => ({ host: loopbackOf(config.server.host), port }),
     onFatal: (error) => {
       log.error(error.message, { error });
       finish(error);
@@ -169,7 +173,7 @@ export const startServer = async ({ config, say }: StartOptions): Promise<Runnin
     finish(undefined);
   };
 
-  const url = `https://${hostInUrl(config.server.host === '0.0.0.0' ? '127.0.0.1' : config.server.host)}:${port}`;
+  const url = `https://${hostInUrl(loopbackOf(config.server.host))}:${port}`;
   log.info('listening', {
     url,
     publicUrl: publicUrl(),

@@ -8,12 +8,14 @@ export interface Finding {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly evidence: string;
   readonly fix?: string | undefined;
+  /** What somebody else will call this fault, where that is known: the exception of a cloud key service. */
+  readonly predicts?: string | undefined;
 }
 
 /** `Context` carries what the checks work on; a check may leave there what later ones need. */
 export interface Check<Context> {
   readonly id: string;
-  /** Where the fault would be: 'configuration', 'files', 'socket', 'network', 'tls', 'service', 'key'. */
+  /** Where the fault would be: 'configuration', 'files', 'socket', 'network', 'dns', 'tls', 'service', 'key', ... */
   readonly layer: string;
   readonly title: string;
   /** Ids of checks without whose success this one says nothing. */
@@ -28,6 +30,7 @@ export interface CheckResult {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly evidence: string;
   readonly fix?: string | undefined;
+  readonly predicts?: string | undefined;
   readonly durationMs: number;
 }
 

@@ -6,6 +6,8 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { CheckResult } from '../base/checks.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { type GlobalOptions, openCaller } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { formatTable, type OutputFormat } from './output.ts';
 import { loadProvider } from './provider.ts';
@@ -19,7 +21,7 @@ interface DoctorOptions {
   readonly output: OutputFormat;
 }
 
-interface Diagnosis {
+export interface Diagnosed {
   readonly what: string;
   readonly results: readonly CheckResult[];
 }
@@ -27,7 +29,7 @@ interface Diagnosis {
 const defaultConf = '/etc/dke/pkcs11.toml';
 const marks = { ok: 'ok', warning: 'warning', failed: 'FAILED', skipped: 'skipped' } as const;
 
-const databaseHost = async (conf: string, options: DoctorOptions): Promise<Diagnosis> => {
+const databaseHost = async (conf: string, options: DoctorOptions): Promise<Diagnosed> => {
   const { diagnose } = await loadProvider<{
     readonly diagnose: (options: object) => Promise<readonly CheckResult[]>;
   }>('diagnose');
@@ -43,7 +45,7 @@ const databaseHost = async (conf: string, options: DoctorOptions): Promise<Diagn
   };
 };
 
-const show = ({ what, results }: Diagnosis): string => {
+export const show = ({ what, results }: Diagnosed): string => {
   const first = results.find(({ state }) => state === 'failed');
   const summary = first === undefined ? `${what} is in order` : `${what}: ${first.layer} fails: ${first.evidence}`;
   const rows = results.map(({ state, layer, title, evidence, fix }) => [
@@ -52,11 +54,72 @@ const show = ({ what, results }: Diagnosis): string => {
     title,
     fix === undefined ? evidence : `${evidence}; ${fix}`,
   ]);
-  return `${summary}\n${first?.fix === undefined ? '' : `  ${first.fix}\n`}\n${formatTable(rows)}\n`;
+  const advice = first?.fix === undefined ? '' : `  ${first.fix}\n`;
+  const foretold = first?.predicts === undefined ? '' : `  the cloud key service says ${first.predicts}\n`;
+  return `${summary}\n${advice}${foretold}\n${formatTable(rows)}\n`;
+};
+
+/** Shows what was found, and ends with an error when something failed. */
+const conclude = (diagnoses: readonly Diagnosed[], output: OutputFormat): void => {
+  process.stdout.write(output === 'json' ? `${JSON.stringify(diagnoses, null, 2)}\n` : diagnoses.map(show).join('\n'));
+  const failures = diagnoses.flatMap(({ results }) => results).filter(({ state }) => state === 'failed').length;
+  if (failures > 0) throw new CommandError('checks-failed', `${failures} of the checks failed`);
+};
+
+interface CloudOptions {
+  readonly cloudUriEndpoint?: string;
+  readonly cloudUriPath?: string;
+  readonly cloudAccessKeyId?: string;
+  readonly cloudKeyId?: string;
+}
+
+/** A service that cannot be reached is the first thing that the cloud meets too. */
+const unreachable = ({ message, hint }: CommandError): CheckResult => ({
+  id: 'service-answers',
+  layer: 'network',
+  title: 'the service answers',
+  state: 'failed',
+  evidence: message,
+  fix: hint ?? 'start the service',
+  predicts: 'XksProxyUriUnreachableException',
+  durationMs: 0,
+});
+
+const addEndpointDoctor = (doctor: Command): void => {
+  doctor
+    .command('endpoint <endpoint>')
+    .description(
+      'Checks every layer between the cloud key service and the key of an endpoint, from the service’s own node and through\n' +
+        'its public name. The first line that fails is where to begin.',
+    )
+    .option('--cloud-uri-endpoint <url>', 'XksProxyUriEndpoint that the cloud is configured with')
+    .option('--cloud-uri-path <path>', 'XksProxyUriPath that the cloud is configured with')
+    .option('--cloud-access-key-id <id>', 'AccessKeyId that the cloud signs with')
+    .option('--cloud-key-id <id>', 'XksKeyId of the KMS key')
+    .action(async (name: string, options: CloudOptions, command: Command) => {
+      const globals = command.optsWithGlobals<GlobalOptions>();
+      const cloud = {
+        uriEndpoint: options.cloudUriEndpoint,
+        uriPath: options.cloudUriPath,
+        accessKeyId: options.cloudAccessKeyId,
+        externalKeyId: options.cloudKeyId,
+      };
+      let results: readonly CheckResult[];
+      try {
+        const { call, resolve: find } = openCaller(globals);
+        const path = { id: await find('endpoint', name) };
+        const body = { callerTime: new Date().toISOString(), cloud };
+        ({ results } = await call(apiRoutes.diagnostics.run, { path, body }));
+      } catch (error) {
+        if (!(error instanceof CommandError) || error.exitClass !== 'unreachable') throw error;
+        results = [unreachable(error)];
+      }
+      conclude([{ what: `the endpoint ${name}`, results }], globals.output);
+    });
 };
 
 export const addDoctor = (program: Command): void => {
-  program
+  const doctor = program
     .command('doctor')
     .summary('check a database host or the host of the service')
     .description(
@@ -76,17 +139,14 @@ export const addDoctor = (program: Command): void => {
         throw new CommandError('config', 'there is nothing to check here', {
           hint: 'give --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',
         });
-      const diagnoses: Diagnosis[] = [];
+      const diagnoses: Diagnosed[] = [];
       if (conf !== undefined) diagnoses.push(await databaseHost(conf, options));
       if (config !== undefined)
         diagnoses.push({
           what: 'the host of the service',
           results: await diagnoseServerHost({ configPath: resolve(config), workingDirectory: process.cwd() }),
         });
-      process.stdout.write(
-        options.output === 'json' ? `${JSON.stringify(diagnoses, null, 2)}\n` : diagnoses.map(show).join('\n'),
-      );
-      const failures = diagnoses.flatMap(({ results }) => results).filter(({ state }) => state === 'failed').length;
-      if (failures > 0) throw new CommandError('checks-failed', `${failures} of the checks failed`);
+      conclude(diagnoses, options.output);
     });
+  addEndpointDoctor(doctor);
 };

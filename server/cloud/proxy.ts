@@ -5,9 +5,10 @@
 import { createHash } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { parseBase64, toBase64 } from '../base/bytes.ts';
+import { signForProxy } from '../base/sigv4-signer.ts';
 import type { CloudCrypto } from './crypto.ts';
 import { ProxyFault, proxyErrors } from './exceptions.ts';
-import { type AccessKey, signForProxy } from './sigv4.ts';
+import type { AccessKey } from './sigv4.ts';
 
 const maxAnswerBytes = 64 * 1024;
 

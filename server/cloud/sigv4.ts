@@ -1,8 +1,6 @@
-// AWS Signature Version 4 on both sides of the cloud: checks what callers signed (service kms) and signs what goes to proxies
-// (service kms-xks-proxy). Secrets and signing keys stay in the addon. Left out: query-string signing, session tokens,
-// chunked payloads.
+// Checks what callers of the simulated cloud signed: AWS Signature Version 4, service kms. Secrets and signing keys stay in the
+// addon. Left out: query-string signing, session tokens, chunked payloads.
 
-import { createHash } from 'node:crypto';
 import type { CloudCrypto, KeyRef } from './crypto.ts';
 import { KmsException } from './exceptions.ts';
 
@@ -16,8 +14,6 @@ const maxSkewMs = 5 * 60 * 1000;
 const shape =
   /^AWS4-HMAC-SHA256 Credential=([^\s,/]{1,128})\/(\d{8})\/([a-z0-9-]{1,64})\/([a-z0-9-]{1,64})\/aws4_request, ?SignedHeaders=([a-z0-9;-]{1,1024}), ?Signature=([0-9a-f]{64})$/;
 const dateShape = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
-
-const amzDate = (now: number): string => new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '');
 
 export interface CallerRequest {
   readonly target: string;
@@ -57,35 +53,4 @@ export const verifyCaller = (crypto: CloudCrypto, key: AccessKey, request: Calle
   } finally {
     crypto.release(signingKey);
   }
-};
-
-/** The headers of a signed POST to a proxy. */
-export const signForProxy = (
-  crypto: CloudCrypto,
-  key: AccessKey,
-  request: { readonly host: string; readonly path: string; readonly region: string; readonly body: Uint8Array },
-  now: number,
-): Record<string, string> => {
-  const date = amzDate(now);
-  const day = date.slice(0, 8);
-  const list = 'content-type;host;x-amz-date';
-  const payload = createHash('sha256').update(request.body).digest('hex');
-  const canonical = `POST\n${request.path}\n\ncontent-type:application/json\nhost:${request.host}\nx-amz-date:${date}\n\n${list}\n${payload}`;
-  const scope = `${day}/${request.region}/kms-xks-proxy/aws4_request`;
-  const hash = createHash('sha256').update(canonical).digest('hex');
-  const signature = Buffer.alloc(32);
-  const signingKey = crypto.sigv4SigningKey(key.secret, day, request.region, 'kms-xks-proxy');
-  try {
-    const text = Buffer.from(`AWS4-HMAC-SHA256\n${date}\n${scope}\n${hash}`);
-    crypto.mac(signingKey, { algorithm: 'hmac', digest: 'sha256' }, text, signature);
-  } finally {
-    crypto.release(signingKey);
-  }
-  return {
-    host: request.host,
-    'content-type': 'application/json',
-    'content-length': String(request.body.length),
-    'x-amz-date': date,
-    authorization: `AWS4-HMAC-SHA256 Credential=${key.accessKeyId}/${scope}, SignedHeaders=${list}, Signature=${signature.toString('hex')}`,
-  };
 };

@@ -1,5 +1,6 @@
 // Key store endpoints: what a cloud key service calls under /xks/<prefix>.
 
+import type { CheckResult } from '../base/checks.ts';
 import type { AuthorizationRule } from './authorization-rule.ts';
 import type { Integrity } from './vault.ts';
 
@@ -44,6 +45,15 @@ export interface Endpoint {
   /** At most two: the old and the new one of a rotation. */
   readonly credentials: readonly EndpointCredential[];
   readonly integrity: Integrity;
+}
+
+/** One run of the diagnostics of an endpoint. */
+export interface EndpointDiagnosisRecord {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly at: number;
+  /** In the order in which one thing rests on another: the first that failed is where to begin. */
+  readonly results: readonly CheckResult[];
 }
 
 /** One path segment; the whole path /xks/<prefix>/kms/xks/v1 stays below 128 characters. */

@@ -9,6 +9,8 @@ const usesEveryMs = 1_000;
 // Small enough that the requests of a cloud key service, which have 250 ms, do not wait behind a batch.
 const requestBatch = 250;
 const pruneBatch = 2_000;
+/** How long the results of diagnostics are kept. */
+const diagnosisDays = 90;
 const pruneEveryMs = 60_000;
 
 /** Lets what arrived meanwhile be answered. */
@@ -52,6 +54,7 @@ export const createHousekeeping = (
   const prune = async (): Promise<void> => {
     if (clock.monotonic() - prunedAt < pruneEveryMs) return;
     prunedAt = clock.monotonic();
+    await store.write((tx) => tx.diagnoses.prune(clock.now() - diagnosisDays * 86_400_000), { durable: false });
     await store.write((tx) => tx.requests.prune(clock.now() - limits.requestLogDays * 86_400_000, pruneBatch), {
       durable: false,
     });

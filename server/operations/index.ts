@@ -9,7 +9,7 @@ import type { CipherParameters, Digest, MacParameters, OaepParameters, Signature
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
-import type { Endpoint, EndpointCredential, EndpointSettings } from '../domain/endpoint.ts';
+import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../domain/endpoint.ts';
 import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
@@ -25,6 +25,7 @@ import type {
 } from '../domain/tde.ts';
 import type { Tenant } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
+import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
@@ -155,6 +156,14 @@ export interface EndpointOperations {
     id: string,
     query: PageRequest,
   ): Promise<Page<XksRequestRecord & { readonly sequence: number }>>;
+}
+
+export interface DiagnosticsOperations {
+  /** Runs every check of the endpoint, from this node and through its public name; takes seconds when something hangs. */
+  run(actor: Actor, endpointId: string, request: DiagnosisRequest): Promise<EndpointDiagnosisRecord>;
+  /** Newest first. */
+  list(actor: Actor, endpointId: string, query: PageRequest): Promise<Page<EndpointDiagnosisRecord>>;
+  get(actor: Actor, endpointId: string, diagnosisId: string): Promise<EndpointDiagnosisRecord>;
 }
 
 export interface AuditFilter extends PageRequest {
@@ -402,6 +411,7 @@ export interface Operations {
   readonly applications: ApplicationOperations;
   readonly masterKeys: MasterKeyOperations;
   readonly endpoints: EndpointOperations;
+  readonly diagnostics: DiagnosticsOperations;
   readonly audit: AuditOperations;
   readonly tokens: TokenOperations;
   readonly tde: TdeOperations;

@@ -3,6 +3,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { CryptoCore } from './crypto-core.ts';
 import type { Directory } from './directory.ts';
+import type { EndpointDiagnosis } from './endpoint-diagnosis.ts';
 import type { ErasureTurns } from './erasure.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { Log } from './log.ts';
@@ -22,4 +23,5 @@ export interface Ports {
   readonly erasure: ErasureTurns;
   readonly usage: UsageLog;
   readonly identity: ServiceIdentity;
+  readonly diagnosis: EndpointDiagnosis;
 }

@@ -9,7 +9,7 @@
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
-import type { Endpoint, EndpointCredential } from '../domain/endpoint.ts';
+import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
@@ -59,6 +59,11 @@ export interface StoredAccessGuid extends AccessGuid {
 export interface StoredToken extends ApiToken {
   readonly hash: string;
   readonly integrity: Integrity;
+}
+
+/** What the diagnostics of an endpoint found, and the ids of the requests that they made for it. */
+export interface StoredDiagnosis extends EndpointDiagnosisRecord {
+  readonly requestIds: readonly string[];
 }
 
 export interface Window {
@@ -224,6 +229,14 @@ export interface Repositories {
       },
       window: Window,
     ): Promise<readonly AuditEvent[]>;
+  };
+  readonly diagnoses: {
+    insert(diagnosis: StoredDiagnosis): Promise<void>;
+    get(id: string): Promise<StoredDiagnosis | undefined>;
+    /** Newest first. */
+    list(endpointId: string, window: Window): Promise<readonly StoredDiagnosis[]>;
+    /** Deletes those older than this; answers how many. */
+    prune(before: number): Promise<number>;
   };
   readonly requests: {
     append(entries: readonly XksRequestRecord[]): Promise<void>;

@@ -247,6 +247,15 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
     await create.createIndex('audit_by_actor').on('audit_events').columns(['actor_id', 'sequence']).execute();
     await create.createIndex('audit_by_request').on('audit_events').columns(['request_id', 'sequence']).execute();
     await create
+      .createTable('diagnoses')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('endpoint_id', 'text', (c) => c.notNull().references('endpoints.id'))
+      .addColumn('at', long, (c) => c.notNull())
+      .addColumn('results', 'text', (c) => c.notNull())
+      .addColumn('request_ids', 'text', (c) => c.notNull())
+      .execute();
+    await create.createIndex('diagnoses_by_endpoint').on('diagnoses').columns(['endpoint_id', 'id']).execute();
+    await create
       .createTable('request_log')
       .addColumn('sequence', sequence.type, sequence.define)
       .addColumn('at', long, (c) => c.notNull())

@@ -664,6 +664,29 @@ export const createRepositories = (
       },
     },
 
+    diagnoses: {
+      insert: async (diagnosis) => {
+        await db.insertInto('diagnoses').values(rows.diagnosisRow(diagnosis)).execute();
+      },
+      get: async (id) => {
+        const row = await db.selectFrom('diagnoses').selectAll().where('id', '=', id).executeTakeFirst();
+        return row === undefined ? undefined : rows.toDiagnosis(row);
+      },
+      list: async (endpointId, { after, limit }) => {
+        let query = db
+          .selectFrom('diagnoses')
+          .selectAll()
+          .where('endpoint_id', '=', endpointId)
+          .orderBy('id', 'desc')
+          .limit(limit);
+        if (after !== undefined) query = query.where('id', '<', after);
+        return (await query.execute()).map(rows.toDiagnosis);
+      },
+      prune: async (before) => {
+        const { numDeletedRows } = await db.deleteFrom('diagnoses').where('at', '<', before).executeTakeFirst();
+        return Number(numDeletedRows);
+      },
+    },
     requests: {
       append: async (entries) => {
         for (let at = 0; at < entries.length; at += requestRows) {

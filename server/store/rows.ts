@@ -16,7 +16,7 @@ import type { Key, KeyAlgorithm, KeyUsage } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { ApplicationState, Instance, ObjectClass, TdeApplication, TdeGroup } from '../domain/tde.ts';
 import type { Integrity, Vault, VaultState } from '../domain/vault.ts';
-import type { StoredAccessGuid, StoredObject, StoredToken } from '../ports/store.ts';
+import type { StoredAccessGuid, StoredDiagnosis, StoredObject, StoredToken } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 import type { Schema } from './schema.ts';
 
@@ -312,6 +312,21 @@ export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: In
   content: bytes(row.content),
   state,
   integrity,
+});
+
+export const diagnosisRow = (diagnosis: StoredDiagnosis) => ({
+  id: diagnosis.id,
+  endpoint_id: diagnosis.endpointId,
+  at: diagnosis.at,
+  results: JSON.stringify(diagnosis.results),
+  request_ids: JSON.stringify(diagnosis.requestIds),
+});
+export const toDiagnosis = (row: Row<'diagnoses'>): StoredDiagnosis => ({
+  id: row.id,
+  endpointId: row.endpoint_id,
+  at: row.at,
+  results: JSON.parse(row.results) as StoredDiagnosis['results'],
+  requestIds: JSON.parse(row.request_ids) as StoredDiagnosis['requestIds'],
 });
 
 /** Settings in a tampered row may be no JSON at all; such a row is refused by its integrity, so the defaults do. */

@@ -153,6 +153,13 @@ export interface Schema {
     request_id: string;
     details: string;
   };
+  diagnoses: {
+    id: string;
+    endpoint_id: string;
+    at: number;
+    results: string;
+    request_ids: string;
+  };
   request_log: {
     sequence: Generated<number>;
     at: number;

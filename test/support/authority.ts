@@ -42,7 +42,7 @@ export const makeAuthority = (folder: string, name: string, above?: { folder: st
   writeFileSync(path('index.txt.attr'), 'unique_subject = no\n');
   writeFileSync(
     path('ca.cnf'),
-    `[ca]\ndefault_ca = own\n[own]\ndatabase = ${path('index.txt')}\nrand_serial = yes\nnew_certs_dir = ${own}\ndefault_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n[req]\ndistinguished_name = name\nprompt = no\n[name]\n[authority]\nbasicConstraints = critical, CA:TRUE\nkeyUsage = critical, keyCertSign, cRLSign\nsubjectKeyIdentifier = hash\n`,
+    `[ca]\ndefault_ca = own\n[own]\ndatabase = ${path('index.txt')}\nrand_serial = yes\nnew_certs_dir = ${own}\ndefault_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n[req]\ndistinguished_name = name\nprompt = no\n[name]\n`,
   );
   const key = (file: string): void =>
     openssl('genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256', '-out', file);
@@ -51,6 +51,7 @@ export const makeAuthority = (folder: string, name: string, above?: { folder: st
     request: string,
     certificate: string,
     extensions: string,
+    more: readonly string[] = [],
     from = '20260101000000Z',
     to = '20991231000000Z',
   ): void =>
@@ -58,23 +59,22 @@ export const makeAuthority = (folder: string, name: string, above?: { folder: st
       'ca',
       '-batch',
       '-notext',
-      ...['-config', join(signer, 'ca.cnf'), '-cert', join(signer, 'ca.pem'), '-keyfile', join(signer, 'ca.key')],
+      ...more,
+      ...['-config', join(signer, 'ca.cnf'), '-keyfile', join(signer, 'ca.key')],
+      ...(more.includes('-selfsign') ? [] : ['-cert', join(signer, 'ca.pem')]),
       ...['-in', request, '-out', certificate, '-extfile', extensions, '-startdate', from, '-enddate', to],
     );
   const ask = (keyFile: string, commonName: string, request: string): void =>
     openssl('req', '-new', '-config', path('ca.cnf'), '-key', keyFile, '-subj', `/CN=${commonName}`, '-out', request);
 
   key(path('ca.key'));
-  if (above === undefined) {
-    openssl(
-      ...['req', '-x509', '-new', '-config', path('ca.cnf'), '-extensions', 'authority', '-key', path('ca.key')],
-      ...['-subj', `/CN=${name}`, '-days', '3650', '-out', path('ca.pem')],
-    );
-  } else {
-    ask(path('ca.key'), name, path('ca.csr'));
-    writeFileSync(path('ca.ext'), 'basicConstraints = critical, CA:TRUE\nkeyUsage = critical, keyCertSign\n');
-    sign(above.folder, path('ca.csr'), path('ca.pem'), path('ca.ext'));
-  }
+  ask(path('ca.key'), name, path('ca.csr'));
+  writeFileSync(
+    path('ca.ext'),
+    'basicConstraints = critical, CA:TRUE\nkeyUsage = critical, keyCertSign\nsubjectKeyIdentifier = hash\n',
+  );
+  if (above === undefined) sign(own, path('ca.csr'), path('ca.pem'), path('ca.ext'), ['-selfsign']);
+  else sign(above.folder, path('ca.csr'), path('ca.pem'), path('ca.ext'));
   const pem = readFileSync(path('ca.pem'), 'utf8');
   const chain = above === undefined ? '' : pem + above.chain;
   return {
@@ -87,7 +87,7 @@ export const makeAuthority = (folder: string, name: string, above?: { folder: st
       ask(file('key'), commonName, file('csr'));
       const alternative = names.length === 0 ? '' : `subjectAltName = ${names.join(',')}\n`;
       writeFileSync(file('ext'), `basicConstraints = CA:FALSE\nextendedKeyUsage = ${usage}\n${alternative}`);
-      sign(own, file('csr'), file('leaf'), file('ext'), notBefore, notAfter);
+      sign(own, file('csr'), file('leaf'), file('ext'), [], notBefore, notAfter);
       writeFileSync(file('crt'), readFileSync(file('leaf'), 'utf8') + chain);
       return { certificate: file('crt'), key: file('key') };
     },

@@ -69,6 +69,7 @@ export const openTestService = async (
     version: '0.0.0-test',
     log: { debug: () => undefined, info: () => undefined, warn: keep('warn'), error: keep('error') },
     publicUrl: () => 'https://keys.example',
+    listening: () => ({ host: '127.0.0.1', port: 9 }),
     onFatal: (error) => {
       fatal.push(error);
     },

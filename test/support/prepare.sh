@@ -12,6 +12,8 @@ case $job in
     need p11-kit 'command -v p11-kit'
     need p11-kit-modules 'test -n "$(find /usr/lib -name p11-kit-client.so | head -n 1)"'
     need opensc 'command -v pkcs11-tool'
+    need openssl 'command -v openssl'
+    need libfaketime 'test -n "$(find /usr/lib -name libfaketimeMT.so.1 | head -n 1)"'
     ;;
 esac
 case $job in

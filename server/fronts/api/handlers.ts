@@ -13,6 +13,7 @@ import {
   representApplication,
   representAuditEvent,
   representBlastRadius,
+  representDiagnosis,
   representEndpoint,
   representGroup,
   representInstance,
@@ -95,7 +96,8 @@ const formatProxyConfiguration = (prefix: string, accessKeyId: string, secretAcc
 };
 
 export const createHandlers = (operations: Operations): Handlers => {
-  const { tenants, vaults, keys, tdeGroups, applications, masterKeys, endpoints, audit, tokens } = operations;
+  const { tenants, vaults, keys, tdeGroups, applications, masterKeys, endpoints, diagnostics, audit, tokens } =
+    operations;
   return {
     tenants: {
       list: async ({ actor }) => ({ items: (await tenants.list(actor)).map(representTenant) }),
@@ -218,6 +220,17 @@ export const createHandlers = (operations: Operations): Handlers => {
         representEndpoint(await endpoints.removeCredential(actor, path.id, path.credentialId)),
       requests: async ({ actor, path, query }) =>
         representPage(await endpoints.requests(actor, path.id, query), representRequest),
+    },
+
+    diagnostics: {
+      run: async ({ actor, path, body: { callerTime, cloud = {} } }) => {
+        const time = callerTime === undefined ? null : Date.parse(callerTime);
+        const diagnosis = await diagnostics.run(actor, path.id, { callerTime: time, cloud });
+        return { id: diagnosis.id, answer: representDiagnosis(diagnosis) };
+      },
+      list: async ({ actor, path, query }) =>
+        representPage(await diagnostics.list(actor, path.id, query), representDiagnosis),
+      get: async ({ actor, path }) => representDiagnosis(await diagnostics.get(actor, path.id, path.diagnosisId)),
     },
 
     audit: {

@@ -15,6 +15,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   applications: 'TDE applications',
   masterKeys: 'TDE master keys',
   endpoints: 'Key store endpoints',
+  diagnostics: 'Diagnostics',
   audit: 'Audit',
   tokens: 'Tokens',
   session: 'Session',

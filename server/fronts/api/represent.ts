@@ -4,7 +4,7 @@
 import { toRfc3339 } from '../../base/clock.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
-import type { Endpoint, EndpointCredential } from '../../domain/endpoint.ts';
+import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
 import type { Key, KeyVersion } from '../../domain/key.ts';
 import type { Page } from '../../domain/page.ts';
 import type { AccessGuid, BlastRadius, Instance, MasterKey, TdeApplication, TdeGroup } from '../../domain/tde.ts';
@@ -13,6 +13,7 @@ import type { Vault } from '../../domain/vault.ts';
 import type { Health, ServiceStatus } from '../../operations/index.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
 import type * as audit from '../contract/api/audit.ts';
+import type * as diagnostics from '../contract/api/diagnostics.ts';
 import type * as endpoints from '../contract/api/endpoints.ts';
 import type * as keys from '../contract/api/keys.ts';
 import type * as masterKeys from '../contract/api/master-keys.ts';
@@ -192,6 +193,22 @@ export const representRequest = (
   phases: { readMs: entry.phases.readMs, authMs: entry.phases.authMs, cryptoMs: entry.phases.cryptoMs },
   reason: entry.reason,
   peer: entry.peer,
+});
+
+export const representDiagnosis = (diagnosis: EndpointDiagnosisRecord): diagnostics.Diagnosis => ({
+  id: diagnosis.id,
+  endpointId: diagnosis.endpointId,
+  at: moment(diagnosis.at),
+  results: diagnosis.results.map(({ id, layer, title, state, evidence, fix, predicts, durationMs }) => ({
+    id,
+    layer,
+    title,
+    state,
+    evidence,
+    ...(fix === undefined ? {} : { fix }),
+    ...(predicts === undefined ? {} : { predicts }),
+    durationMs,
+  })),
 });
 
 export const representAuditEvent = (event: AuditEvent): audit.AuditRecord => ({

@@ -3,6 +3,7 @@
 // A pure function of the request, the endpoint's credentials and the clock, but for the cache of signing keys. It leaves out
 // what the proxy protocol has no use for: query-string signing, session tokens, unsigned or chunked payloads.
 
+import { refusalReasons } from '../../base/refusal-reasons.ts';
 import type { KeyRef, XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksCredentialView } from '../../ports/xks-directory.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -154,11 +155,13 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
       service,
       (key) => core.sigv4Verify(key, head, request.body, scope, signature, statedHash) && credential !== undefined,
     );
-    if (credential === undefined) return refuse('unknown access key id');
-    if (!verified) return refuse('the signature does not match');
+    if (credential === undefined) return refuse(`${refusalReasons.unknownKey} ${accessKeyId}`);
+    if (!verified) return refuse(refusalReasons.mismatch);
     if (known === undefined) keepShape(prefix, shape);
     // Last, so that the clock's answer is not given to those who cannot sign.
-    if (Math.abs(now - time) > maxSkewMs) return refuse('the request is more than 5 minutes off');
+    const behind = Math.round((now - time) / 1000);
+    if (Math.abs(now - time) > maxSkewMs)
+      return refuse(`${refusalReasons.skew} ${Math.abs(behind)} s ${behind > 0 ? 'before' : 'after'} this clock`);
     return { ok: true, credential };
   };
 

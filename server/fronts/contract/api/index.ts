@@ -1,6 +1,7 @@
 // Every route of the console's API, by resource.
 
 import { auditRoutes } from './audit.ts';
+import { diagnosticsRoutes } from './diagnostics.ts';
 import { endpointRoutes } from './endpoints.ts';
 import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
@@ -21,6 +22,7 @@ export const apiRoutes = {
   applications: applicationRoutes,
   masterKeys: masterKeyRoutes,
   endpoints: endpointRoutes,
+  diagnostics: diagnosticsRoutes,
   audit: auditRoutes,
   tokens: tokenRoutes,
   session: sessionRoutes,

@@ -1,0 +1,30 @@
+// SigV4: this clock is right. Requests more than five minutes off are refused.
+
+import { notAsked, ok, warning } from '../../../base/checks.ts';
+import { refusalReasons } from '../../../base/refusal-reasons.ts';
+import { type EndpointCheck, foretold } from '../context.ts';
+
+const warnMs = 1_000;
+const failMs = 60_000;
+
+const seconds = (ms: number): string => `${Math.abs(ms / 1000).toFixed(1)} s ${ms > 0 ? 'behind' : 'ahead'}`;
+
+export const clock: EndpointCheck = {
+  id: 'clock',
+  layer: 'sigv4',
+  title: "this node's clock is right",
+  needs: [],
+  run: ({ callerAheadMs, recent }) => {
+    const fix = 'let chrony or systemd-timesyncd set the clock';
+    const exception = 'XksProxyIncorrectAuthenticationCredentialException';
+    if (callerAheadMs !== null && Math.abs(callerAheadMs) > failMs)
+      return foretold(exception, `this clock is ${seconds(callerAheadMs)} of the one of whoever asked`, fix);
+    const [latest] = recent.filter(({ operation }) => operation !== 'unknown');
+    if (latest?.reason?.startsWith(refusalReasons.skew) === true)
+      return foretold(exception, `the cloud's latest request was refused: ${latest.reason}`, fix);
+    if (callerAheadMs === null) return notAsked('nobody told the time');
+    return Math.abs(callerAheadMs) > warnMs
+      ? warning(`this clock is ${seconds(callerAheadMs)} of the one of whoever asked`, fix)
+      : ok(`within ${Math.abs(callerAheadMs).toFixed(0)} ms of the one of whoever asked`);
+  },
+};

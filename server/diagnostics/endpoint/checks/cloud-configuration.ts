@@ -1,0 +1,46 @@
+// Connection: what the cloud side is configured with is what this endpoint has. Compared byte for byte, as the cloud does.
+
+import { notAsked, ok } from '../../../base/checks.ts';
+import { xksProxyUriPath } from '../../../domain/endpoint.ts';
+import { type EndpointCheck, foretold } from '../context.ts';
+
+export const cloudConfiguration: EndpointCheck = {
+  id: 'cloud-configuration',
+  layer: 'connection',
+  title: 'the cloud is configured with this endpoint',
+  needs: [],
+  run: ({ cloud, endpoint, publicUrl }) => {
+    const path = xksProxyUriPath(endpoint.prefix);
+    const { uriEndpoint, uriPath, accessKeyId, externalKeyId } = cloud;
+    if (uriEndpoint !== undefined && new URL(uriEndpoint).origin !== publicUrl.origin)
+      return foretold(
+        'XksProxyInvalidConfigurationException',
+        `the cloud calls ${uriEndpoint}; this service is ${publicUrl.origin}`,
+        `set the key store's XksProxyUriEndpoint to ${publicUrl.origin}, or server.public_url`,
+      );
+    if (uriPath !== undefined && uriPath !== path)
+      return foretold(
+        'XksProxyInvalidConfigurationException',
+        `the cloud calls ${uriPath}; this endpoint is ${path}`,
+        `set the key store's XksProxyUriPath to ${path}`,
+      );
+    if (accessKeyId !== undefined && !endpoint.credentials.some((credential) => credential.accessKeyId === accessKeyId))
+      return foretold(
+        'XksProxyIncorrectAuthenticationCredentialException',
+        `the cloud signs with ${accessKeyId}, which is no credential of this endpoint`,
+        'add a credential and enter it at the cloud key store',
+      );
+    if (externalKeyId !== undefined && externalKeyId !== endpoint.keyId)
+      return foretold(
+        'XksKeyNotFoundException',
+        externalKeyId.toLowerCase() === endpoint.keyId.toLowerCase()
+          ? `the cloud asks for key ${externalKeyId}, which differs from ${endpoint.keyId} in upper and lower case only`
+          : `the cloud asks for key ${externalKeyId}; this endpoint answers for ${endpoint.keyId}`,
+        `make the KMS key with XksKeyId ${endpoint.keyId}`,
+      );
+    const told = Object.entries(cloud).filter(([, value]) => value !== undefined);
+    return told.length === 0
+      ? notAsked('nobody told what the cloud is configured with')
+      : ok(told.map(([name, value]) => `${name} ${value}`).join(', '));
+  },
+};

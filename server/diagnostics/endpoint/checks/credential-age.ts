@@ -1,0 +1,30 @@
+// SigV4: credentials are exchanged every quarter, and an old one that nobody uses is removed.
+
+import { ok, warning } from '../../../base/checks.ts';
+import type { EndpointCheck } from '../context.ts';
+
+const day = 86_400_000;
+const quarter = 92 * day;
+const silence = 7 * day;
+
+export const credentialAge: EndpointCheck = {
+  id: 'credential-age',
+  layer: 'sigv4',
+  title: 'credentials are fresh',
+  needs: [],
+  run: ({ endpoint, now }) => {
+    const time = now();
+    const [newest, ...older] = [...endpoint.credentials].sort((a, b) => b.createdAt - a.createdAt);
+    if (newest === undefined) return warning('there is none', `dke endpoint credential add ${endpoint.name}`);
+    const silent = older.find(({ lastUsedAt, createdAt }) => time - (lastUsedAt ?? createdAt) > silence);
+    if (silent !== undefined)
+      return warning(
+        `${silent.accessKeyId} has been silent for 7 days`,
+        `dke endpoint credential remove ${endpoint.name} ${silent.id}`,
+      );
+    const days = Math.floor((time - newest.createdAt) / day);
+    return time - newest.createdAt > quarter
+      ? warning(`${newest.accessKeyId} is ${days} days old`, 'exchange it: credentials live a quarter')
+      : ok(`${newest.accessKeyId}: ${days} days`);
+  },
+};

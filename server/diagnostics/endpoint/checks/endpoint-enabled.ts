@@ -1,0 +1,23 @@
+// Connection: the endpoint itself takes requests.
+
+import { failed, ok } from '../../../base/checks.ts';
+import type { EndpointCheck } from '../context.ts';
+
+export const endpointEnabled: EndpointCheck = {
+  id: 'endpoint-enabled',
+  layer: 'connection',
+  title: 'the endpoint is enabled',
+  needs: [],
+  run: ({ endpoint }) => {
+    if (endpoint.integrity !== 'ok')
+      return {
+        ...failed('its stored row was changed from outside; it is refused', 'restore the database from a backup'),
+        predicts: 'XksProxyInvalidConfigurationException',
+      };
+    if (endpoint.state === 'enabled') return ok(endpoint.name);
+    return {
+      ...failed(`${endpoint.name} is ${endpoint.state}`, `dke endpoint enable ${endpoint.name}`),
+      predicts: 'XksKeyInvalidConfigurationException',
+    };
+  },
+};

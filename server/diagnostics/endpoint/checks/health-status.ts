@@ -1,0 +1,46 @@
+// Health: a signed GetHealthStatus answers as the proxy protocol wants it.
+
+import { notAsked, ok } from '../../../base/checks.ts';
+import { type EndpointCheck, foretold, wantsCertificate } from '../context.ts';
+import { diagnosticMetadata, type View } from '../probe.ts';
+
+const complaint = (members: Readonly<Record<string, unknown>> | undefined): string | undefined => {
+  if (members === undefined) return 'it is no JSON object';
+  if (!Number.isInteger(members.xksProxyFleetSize) || (members.xksProxyFleetSize as number) < 1)
+    return 'xksProxyFleetSize is no whole number above 0';
+  for (const name of ['xksProxyVendor', 'xksProxyModel', 'ekmVendor'])
+    if (typeof members[name] !== 'string') return `${name} is missing`;
+  const { ekmFleetDetails } = members;
+  return Array.isArray(ekmFleetDetails) && ekmFleetDetails.length >= 1 && ekmFleetDetails.length <= 10
+    ? undefined
+    : 'ekmFleetDetails does not have 1 to 10 entries';
+};
+
+export const healthStatus = (view: View): EndpointCheck => ({
+  id: `health-status-${view}`,
+  layer: 'health',
+  title: view === 'node' ? 'GetHealthStatus answers at this node' : 'GetHealthStatus answers through the public name',
+  needs: ['endpoint-enabled', view === 'node' ? 'node-listens' : 'public-health'],
+  run: async (context) => {
+    const [credential] = context.credentials;
+    if (credential === undefined)
+      return foretold(
+        'XksProxyIncorrectAuthenticationCredentialException',
+        'the endpoint has no credential',
+        `dke endpoint credential add ${context.endpoint.name} --out proxy.json`,
+      );
+    if (wantsCertificate(context)) return notAsked('the endpoint wants a client certificate, which only the cloud has');
+    const body = { requestMetadata: diagnosticMetadata() };
+    const { status, members, durationMs } = await context.prober.post(view, '/health', body, credential);
+    if (status !== 200)
+      return foretold(
+        status === 404 ? 'XksProxyInvalidConfigurationException' : 'XksProxyInvalidResponseException',
+        `it answers ${status} ${String(members?.errorName ?? 'without errorName')}`,
+        'what stands in front of the service must pass path, headers and body on unchanged',
+      );
+    const wrong = complaint(members);
+    return wrong === undefined
+      ? ok(`fleet size ${String(members?.xksProxyFleetSize)}, ${durationMs.toFixed(0)} ms`)
+      : foretold('XksProxyInvalidResponseException', `the answer is malformed: ${wrong}`);
+  },
+});

@@ -1,0 +1,20 @@
+// Network: a connection stays open for the next request. Without that every call pays for a handshake out of its 250 ms.
+
+import { notAsked, ok, warning } from '../../../base/checks.ts';
+import type { EndpointCheck } from '../context.ts';
+
+export const keepAlive: EndpointCheck = {
+  id: 'keep-alive',
+  layer: 'network',
+  title: 'connections are kept open',
+  needs: ['public-health'],
+  run: async ({ prober }) => {
+    const second = await prober.get('public', '/health');
+    if (second.reused) return ok('the second request used the first one’s connection');
+    if (second.status !== 200) return notAsked(`GET /health answers ${second.status}`);
+    return warning(
+      'every request needs a connection of its own',
+      'let what stands in front of the service keep connections open (its idle time-out above 350 s)',
+    );
+  },
+};

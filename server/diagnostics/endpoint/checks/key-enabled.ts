@@ -1,0 +1,21 @@
+// Key and vault: the key may be used.
+
+import { ok } from '../../../base/checks.ts';
+import { type EndpointCheck, foretold } from '../context.ts';
+
+export const keyEnabled: EndpointCheck = {
+  id: 'key-enabled',
+  layer: 'key',
+  title: 'the key is enabled',
+  needs: ['key-found'],
+  run: ({ key }) => {
+    if (key === undefined) throw new Error('there is no key');
+    return key.state === 'active'
+      ? ok(`version ${key.currentVersion}`)
+      : foretold(
+          'XksKeyInvalidConfigurationException',
+          `the key ${key.name} is ${key.state}`,
+          `dke key enable ${key.name}`,
+        );
+  },
+};

@@ -1,0 +1,19 @@
+// Activity: when the cloud last called, and last asked for health.
+
+import { ok, warning } from '../../../base/checks.ts';
+import type { EndpointCheck } from '../context.ts';
+
+export const lastCalls: EndpointCheck = {
+  id: 'last-calls',
+  layer: 'activity',
+  title: 'the cloud calls',
+  needs: [],
+  run: ({ recent, lastHealthAt }) => {
+    const [latest] = recent;
+    const health =
+      lastHealthAt === null ? 'never asked for health' : `asked for health at ${new Date(lastHealthAt).toISOString()}`;
+    return latest === undefined
+      ? warning(`nobody called in the last hour; ${health}`, 'connect the key store in the cloud')
+      : ok(`last call ${new Date(latest.at).toISOString()} (${latest.operation}, ${latest.status}); ${health}`);
+  },
+};

@@ -1,0 +1,23 @@
+// Activity: answers through the public name come in time. The cloud key service gives up after 250 ms, connection included.
+
+import { notAsked, ok, warning } from '../../../base/checks.ts';
+import { type EndpointCheck, foretold } from '../context.ts';
+
+const slowMs = 100;
+const lateMs = 250;
+
+export const latency: EndpointCheck = {
+  id: 'latency',
+  layer: 'activity',
+  title: 'answers come in time',
+  needs: ['round-trip-public'],
+  run: ({ latencies = [] }) => {
+    if (latencies.length === 0) return notAsked('nothing was measured');
+    const middle = [...latencies].sort((a, b) => a - b)[Math.floor(latencies.length / 2)] ?? 0;
+    const evidence = `${middle.toFixed(0)} ms in the middle of ${latencies.length} calls`;
+    const fix = 'put the service nearer to the cloud’s region, and look at what stands in front of it';
+    if (middle > lateMs)
+      return foretold('XksProxyUriUnreachableException', `${evidence}; the cloud gives up at ${lateMs} ms`, fix);
+    return middle > slowMs ? warning(`${evidence}; above ${slowMs} ms is slow`, fix) : ok(evidence);
+  },
+};

@@ -1,0 +1,23 @@
+// Health: what a probe from outside sees.
+
+import { ok } from '../../../base/checks.ts';
+import { type EndpointCheck, foretold } from '../context.ts';
+
+export const publicHealth: EndpointCheck = {
+  id: 'public-health',
+  layer: 'health',
+  title: 'GET /health answers through the public name',
+  needs: ['tls-handshake', 'tls-expiry', 'tls-name', 'tls-chain'],
+  run: async ({ prober, publicUrl }) => {
+    const { status, members, durationMs } = await prober.get('public', '/health');
+    if (status === 200 && typeof members?.status === 'string')
+      return ok(`${String(members.status)}, ${durationMs.toFixed(0)} ms`);
+    return foretold(
+      status === 200 ? 'XksProxyInvalidResponseException' : 'XksProxyUriUnreachableException',
+      status === 200
+        ? `${publicUrl.origin} answers 200 without the service's JSON: it is something else`
+        : `${publicUrl.origin}/health answers ${status}`,
+      'let the public name lead to this service',
+    );
+  },
+};

@@ -1,0 +1,19 @@
+// Activity: what went wrong in the last hour, by name.
+
+import { notAsked, ok, warning } from '../../../base/checks.ts';
+import type { EndpointCheck } from '../context.ts';
+
+export const recentErrors: EndpointCheck = {
+  id: 'recent-errors',
+  layer: 'activity',
+  title: 'errors of the last hour',
+  needs: [],
+  run: ({ recent }) => {
+    if (recent.length === 0) return notAsked('nobody called in the last hour');
+    const counts = new Map<string, number>();
+    for (const { errorName } of recent) if (errorName !== null) counts.set(errorName, (counts.get(errorName) ?? 0) + 1);
+    if (counts.size === 0) return ok(`none of ${recent.length}`);
+    const list = [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${count} ${name}`);
+    return warning(`of ${recent.length}: ${list.join(', ')}`, 'the request log has each with its reason');
+  },
+};

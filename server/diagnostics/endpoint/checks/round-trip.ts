@@ -1,0 +1,84 @@
+// Key and vault: metadata, encrypt and decrypt as the cloud key service does them, integrity value included.
+
+import { createHash, randomBytes } from 'node:crypto';
+import { parseBase64, toBase64 } from '../../../base/bytes.ts';
+import { type Finding, notAsked, ok } from '../../../base/checks.ts';
+import { type EndpointCheck, type EndpointContext, foretold, wantsCertificate } from '../context.ts';
+import { diagnosticMetadata, type ProbeAnswer, type View } from '../probe.ts';
+
+const refused = ({ status, members }: ProbeAnswer, what: string): Finding => {
+  const name = String(members?.errorName ?? 'without errorName');
+  if (name === 'AccessDeniedException')
+    return notAsked(`a rule of the endpoint denies the diagnostics' ${what}; it may allow the cloud's`);
+  if (name === 'ThrottlingException') return notAsked('the rate of the endpoint is used up');
+  return foretold(
+    name === 'KeyNotFoundException' ? 'XksKeyNotFoundException' : 'XksProxyInvalidResponseException',
+    `${what} answers ${status} ${name}`,
+  );
+};
+
+const bytesOf = (answer: ProbeAnswer, name: string): Buffer => {
+  const value = answer.members?.[name];
+  const bytes = typeof value === 'string' ? parseBase64(value) : null;
+  if (bytes === null) throw new Error(`${name} of the answer is no Base64`);
+  return bytes;
+};
+
+const travel = async (context: EndpointContext, view: View): Promise<Finding> => {
+  const { prober, endpoint } = context;
+  const [credential] = context.credentials;
+  if (credential === undefined || wantsCertificate(context))
+    return notAsked('there is nothing to sign with, or a client certificate is wanted');
+  const post = (operation: string, body: object): Promise<ProbeAnswer> =>
+    prober.post(
+      view,
+      `/keys/${endpoint.keyId}/${operation}`,
+      { requestMetadata: diagnosticMetadata(), ...body },
+      credential,
+    );
+  const metadata = await post('metadata', {});
+  if (metadata.status !== 200) return refused(metadata, 'GetKeyMetadata');
+  const plaintext = randomBytes(32);
+  const aad = randomBytes(16);
+  const common = { encryptionAlgorithm: 'AES_GCM', additionalAuthenticatedData: toBase64(aad) };
+  const sealed = await post('encrypt', {
+    ...common,
+    plaintext: toBase64(plaintext),
+    ciphertextDataIntegrityValueAlgorithm: 'SHA_256',
+  });
+  if (sealed.status !== 200) return refused(sealed, 'Encrypt');
+  const [iv, tag, ciphertext] = [
+    bytesOf(sealed, 'initializationVector'),
+    bytesOf(sealed, 'authenticationTag'),
+    bytesOf(sealed, 'ciphertext'),
+  ];
+  const ciphertextMetadata =
+    sealed.members?.ciphertextMetadata === undefined ? Buffer.alloc(0) : bytesOf(sealed, 'ciphertextMetadata');
+  const expected = createHash('sha256')
+    .update(Buffer.concat([aad, ciphertextMetadata, iv, ciphertext, tag]))
+    .digest();
+  if (!bytesOf(sealed, 'ciphertextDataIntegrityValue').equals(expected))
+    return foretold('XksProxyInvalidResponseException', 'the integrity value of the ciphertext is wrong');
+  const { initializationVector, authenticationTag, ciphertext: text, ciphertextMetadata: meta } = sealed.members ?? {};
+  const opened = await post('decrypt', {
+    ...common,
+    initializationVector,
+    authenticationTag,
+    ciphertext: text,
+    ...(meta === undefined ? {} : { ciphertextMetadata: meta }),
+  });
+  if (opened.status !== 200) return refused(opened, 'Decrypt');
+  if (!bytesOf(opened, 'plaintext').equals(plaintext))
+    return foretold('XksProxyInvalidResponseException', 'what was decrypted is not what was encrypted');
+  const durations = [metadata, sealed, opened].map(({ durationMs }) => durationMs);
+  if (view === 'public') context.latencies = durations;
+  return ok(`metadata, encrypt, decrypt: ${durations.map((ms) => `${ms.toFixed(0)} ms`).join(', ')}`);
+};
+
+export const roundTrip = (view: View): EndpointCheck => ({
+  id: `round-trip-${view}`,
+  layer: 'key',
+  title: view === 'node' ? 'a round trip at this node' : 'a round trip through the public name',
+  needs: ['key-kind', 'key-enabled', `health-status-${view}`],
+  run: (context) => travel(context, view),
+});

@@ -1,0 +1,21 @@
+// Key and vault: the vault behind the endpoint is in use.
+
+import { ok } from '../../../base/checks.ts';
+import { type EndpointCheck, foretold } from '../context.ts';
+
+export const vaultEnabled: EndpointCheck = {
+  id: 'vault-enabled',
+  layer: 'key',
+  title: 'the vault is enabled',
+  needs: [],
+  run: ({ vault }) => {
+    if (vault?.integrity === 'tampered')
+      return foretold('XksKeyNotFoundException', 'its stored row was changed from outside', 'restore a backup');
+    if (vault?.state === 'enabled') return ok(vault.name);
+    return foretold(
+      'XksKeyNotFoundException',
+      vault === undefined ? 'the vault is gone' : `the vault ${vault.name} is ${vault.state}`,
+      vault?.state === 'disabled' ? `dke vault enable ${vault.name}` : 'make an endpoint over another vault',
+    );
+  },
+};

@@ -1,0 +1,24 @@
+// SigV4: what is signed with another secret is refused.
+
+import { failed, notAsked, ok } from '../../../base/checks.ts';
+import { type EndpointCheck, wantsCertificate } from '../context.ts';
+import { diagnosticMetadata } from '../probe.ts';
+
+export const wrongCredential: EndpointCheck = {
+  id: 'wrong-credential',
+  layer: 'sigv4',
+  title: 'a wrong signature is refused',
+  needs: ['credentials-sign'],
+  run: async (context) => {
+    const [credential] = context.credentials;
+    if (credential === undefined || wantsCertificate(context)) return notAsked('there is nothing to sign with');
+    const body = { requestMetadata: diagnosticMetadata() };
+    const { status } = await context.prober.forge('node', '/health', body, credential);
+    return status === 401
+      ? ok('401')
+      : failed(
+          `a wrong signature was answered ${status}`,
+          'stop the service and report this: keys may be used by anybody',
+        );
+  },
+};

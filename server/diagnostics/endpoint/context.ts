@@ -1,0 +1,69 @@
+// What the checks of one key store endpoint work on, and what they leave for each other.
+
+import type { X509Certificate } from 'node:crypto';
+import { type Check, type Finding, failed } from '../../base/checks.ts';
+import type { Endpoint } from '../../domain/endpoint.ts';
+import type { Key } from '../../domain/key.ts';
+import type { Vault } from '../../domain/vault.ts';
+import type { CloudSide } from '../../ports/endpoint-diagnosis.ts';
+import type { XksCredentialView, XksRequestRecord } from '../../ports/xks-directory.ts';
+import type { Prober } from './probe.ts';
+
+/** The exceptions with which the cloud key service tells its users of a proxy's faults. */
+export type CloudException =
+  | 'XksProxyUriUnreachableException'
+  | 'XksProxyInvalidResponseException'
+  | 'XksProxyIncorrectAuthenticationCredentialException'
+  | 'XksKeyNotFoundException'
+  | 'XksKeyInvalidConfigurationException'
+  | 'XksProxyInvalidConfigurationException';
+
+/** What the public name showed at its handshake. */
+export interface Handshake {
+  readonly protocol: string;
+  readonly cipher: string;
+  readonly certificate: X509Certificate;
+  /** OpenSSL's word for what is wrong with the chain; null when it verifies. */
+  readonly fault: string | null;
+  /** Issuer of the last certificate that was sent. */
+  readonly top: X509Certificate;
+}
+
+export interface EndpointContext {
+  readonly endpoint: Endpoint;
+  readonly key: Key | undefined;
+  readonly vault: Vault | undefined;
+  /** With their secrets, which stay in the addon. */
+  readonly credentials: readonly XksCredentialView[];
+  readonly publicUrl: URL;
+  /** PEM chain that this node serves. */
+  readonly servedCertificate: string;
+  /** Networks of the cloud key service, where they are known. */
+  readonly cloudRanges: readonly string[];
+  /** Requests of others in the last hour, newest first, at most 1000. */
+  readonly recent: readonly XksRequestRecord[];
+  readonly lastHealthAt: number | null;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** How far the clock of whoever asked is ahead of this one, in milliseconds; null when he did not tell. */
+  readonly callerAheadMs: number | null;
+  /** What the cloud side is configured with, as far as it was told. */
+  readonly cloud: CloudSide;
+  readonly prober: Prober;
+  addresses?: readonly string[];
+  handshake?: Handshake;
+  /** Durations of the calls of the round trip through the public name, in milliseconds. */
+  latencies?: readonly number[];
+}
+
+export type EndpointCheck = Check<EndpointContext>;
+
+/** A finding that the cloud key service will answer with this exception. */
+export const foretold = (predicts: CloudException, evidence: string, fix?: string): Finding => ({
+  ...failed(evidence, fix),
+  predicts,
+});
+
+/** Signed requests of the doctor come without a certificate. */
+export const wantsCertificate = ({ endpoint }: EndpointContext): boolean =>
+  endpoint.settings.clientCertificate !== null;

@@ -1,0 +1,144 @@
+// The diagnostics' hands: calls one endpoint through its public name or straight at this node, signed as the cloud key service
+// signs, and tells what came back and how long it took. What is encrypted is made here and is nobody's secret.
+
+import { randomUUID } from 'node:crypto';
+import { Agent, request } from 'node:https';
+import { type SignerCrypto, type SignerKey, signForProxy } from '../../base/sigv4-signer.ts';
+import type { KeyRef } from '../../ports/crypto-core.ts';
+import { diagnosticsOperation } from '../../ports/endpoint-diagnosis.ts';
+
+/** Where calls go: through everything that stands in front of this node, or past it. */
+export type View = 'public' | 'node';
+
+export interface ProbeAnswer {
+  readonly status: number;
+  /** Undefined when the body is no JSON object. */
+  readonly members: Readonly<Record<string, unknown>> | undefined;
+  readonly durationMs: number;
+  /** Whether an open connection was used again. */
+  readonly reused: boolean;
+}
+
+export interface Prober {
+  get(view: View, path: string): Promise<ProbeAnswer>;
+  /** `target` is below the endpoint's path, for example `/health`. */
+  post(view: View, target: string, body: object, key: SignerKey<KeyRef>): Promise<ProbeAnswer>;
+  /** The same with a signature that is wrong in its last digit. */
+  forge(view: View, target: string, body: object, key: SignerKey<KeyRef>): Promise<ProbeAnswer>;
+  /** Ids of the requests made so far. */
+  requestIds(): readonly string[];
+  close(): void;
+}
+
+/** What stands in requestMetadata of a diagnostic request: the log tells it from others by its operation. */
+export const diagnosticMetadata = (): object => ({
+  awsPrincipalArn: 'arn:aws:iam::000000000000:user/dke-diagnostics',
+  kmsKeyArn: 'arn:aws:kms:us-east-1:000000000000:key/00000000-0000-0000-0000-000000000000',
+  kmsOperation: diagnosticsOperation,
+  kmsRequestId: randomUUID(),
+});
+
+/** Longer than the cloud waits: what is slow shall be measured, not given up. */
+const timeoutMs = 5_000;
+const longestAnswer = 256 * 1024;
+
+const objectOf = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
+export const portOf = (url: URL): number => (url.port === '' ? 443 : Number(url.port));
+
+export const openProber = (options: {
+  readonly crypto: SignerCrypto<KeyRef>;
+  readonly publicUrl: URL;
+  readonly node: { readonly host: string; readonly port: number };
+  readonly uriPath: string;
+  /** PEM certificates that are trusted behind the public name. */
+  readonly trust: readonly string[];
+  readonly now: () => number;
+}): Prober => {
+  const { crypto, publicUrl, node, uriPath } = options;
+  const requestIds: string[] = [];
+  const agents: Readonly<Record<View, Agent>> = {
+    public: new Agent({ keepAlive: true, maxSockets: 1, ca: [...options.trust] }),
+    // Who this node is has been looked at elsewhere; its certificate is for the public name.
+    node: new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false }),
+  };
+
+  const send = (
+    view: View,
+    method: 'GET' | 'POST',
+    path: string,
+    headers: Record<string, string>,
+    body: Buffer | undefined,
+  ): Promise<ProbeAnswer> =>
+    new Promise((resolve, reject) => {
+      const begun = performance.now();
+      const place =
+        view === 'public' ? { host: hostOf(publicUrl), port: portOf(publicUrl) } : { host: node.host, port: node.port };
+      const sent = request(
+        { ...place, agent: agents[view], method, path, headers, signal: AbortSignal.timeout(timeoutMs) },
+        (answer) => {
+          const parts: Buffer[] = [];
+          let size = 0;
+          const requestId = answer.headers['x-request-id'];
+          if (typeof requestId === 'string') requestIds.push(requestId);
+          answer.on('data', (part: Buffer) => {
+            size += part.length;
+            if (size > longestAnswer) sent.destroy(new Error(`the answer is longer than ${longestAnswer} bytes`));
+            else parts.push(part);
+          });
+          answer.on('error', reject);
+          answer.on('end', () =>
+            resolve({
+              status: answer.statusCode ?? 0,
+              members: objectOf(Buffer.concat(parts).toString('utf8')),
+              durationMs: performance.now() - begun,
+              reused: sent.reusedSocket,
+            }),
+          );
+        },
+      );
+      sent.on('error', (error: NodeJS.ErrnoException) =>
+        reject(
+          error.name === 'TimeoutError' || error.name === 'AbortError'
+            ? new Error(`no answer in ${timeoutMs} ms`)
+            : error,
+        ),
+      );
+      sent.end(body);
+    });
+
+  const sign = (target: string, content: object, key: SignerKey<KeyRef>) => {
+    const body = Buffer.from(JSON.stringify(content));
+    const path = `${uriPath}${target}`;
+    const request = { host: publicUrl.host, path, region: 'us-east-1', body };
+    return { path, body, headers: signForProxy(crypto, key, request, options.now()) };
+  };
+
+  return {
+    get: (view, path) => send(view, 'GET', path, { host: publicUrl.host }, undefined),
+    post: (view, target, content, key) => {
+      const { path, headers, body } = sign(target, content, key);
+      return send(view, 'POST', path, headers, body);
+    },
+    forge: (view, target, content, key) => {
+      const { path, headers, body } = sign(target, content, key);
+      const { authorization = '' } = headers;
+      const forged = authorization.slice(0, -1) + (authorization.endsWith('0') ? '1' : '0');
+      return send(view, 'POST', path, { ...headers, authorization: forged }, body);
+    },
+    requestIds: () => requestIds,
+    close: () => {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+};

@@ -1,0 +1,135 @@
+// Runs the checks of one key store endpoint, from this node and through its public name, in the order in which one thing rests on
+// another: the first line that fails is where to begin. Each check is a file of its own.
+
+import { rootCertificates } from 'node:tls';
+import { runChecks } from '../../base/checks.ts';
+import type { SignerCrypto } from '../../base/sigv4-signer.ts';
+import { xksProxyUriPath } from '../../domain/endpoint.ts';
+import type { KeyRef } from '../../ports/crypto-core.ts';
+import { diagnosticsOperation, type EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { callerSignatures } from './checks/caller-signatures.ts';
+import { clock as clockCheck } from './checks/clock.ts';
+import { cloudConfiguration } from './checks/cloud-configuration.ts';
+import { cloudRanges } from './checks/cloud-ranges.ts';
+import { credentialAge } from './checks/credential-age.ts';
+import { credentialsSign } from './checks/credentials-sign.ts';
+import { dnsResolves } from './checks/dns-resolves.ts';
+import { endpointEnabled } from './checks/endpoint-enabled.ts';
+import { healthStatus } from './checks/health-status.ts';
+import { keepAlive } from './checks/keep-alive.ts';
+import { keyEnabled } from './checks/key-enabled.ts';
+import { keyFound } from './checks/key-found.ts';
+import { keyKind } from './checks/key-kind.ts';
+import { lastCalls } from './checks/last-calls.ts';
+import { latency } from './checks/latency.ts';
+import { nodeListens } from './checks/node-listens.ts';
+import { portOpen } from './checks/port-open.ts';
+import { publicHealth } from './checks/public-health.ts';
+import { recentErrors } from './checks/recent-errors.ts';
+import { recentLatency } from './checks/recent-latency.ts';
+import { roundTrip } from './checks/round-trip.ts';
+import { tlsChain } from './checks/tls-chain.ts';
+import { tlsExpiry } from './checks/tls-expiry.ts';
+import { tlsHandshake } from './checks/tls-handshake.ts';
+import { tlsName } from './checks/tls-name.ts';
+import { tlsServed } from './checks/tls-served.ts';
+import { vaultEnabled } from './checks/vault-enabled.ts';
+import { wrongCredential } from './checks/wrong-credential.ts';
+import type { EndpointCheck, EndpointContext } from './context.ts';
+import { openProber } from './probe.ts';
+
+const hour = 3_600_000;
+const mostRecent = 1000;
+
+/** `trust`: PEM certificates of authorities that the cloud key service trusts. */
+const checksOf = (trust: readonly string[]): readonly EndpointCheck[] => [
+  endpointEnabled,
+  cloudConfiguration,
+  vaultEnabled,
+  keyFound,
+  keyKind,
+  keyEnabled,
+  clockCheck,
+  nodeListens,
+  dnsResolves,
+  portOpen,
+  tlsHandshake(trust),
+  tlsExpiry,
+  tlsName,
+  tlsChain,
+  tlsServed,
+  publicHealth,
+  keepAlive,
+  healthStatus('node'),
+  healthStatus('public'),
+  credentialsSign,
+  wrongCredential,
+  callerSignatures,
+  credentialAge,
+  roundTrip('node'),
+  roundTrip('public'),
+  latency,
+  cloudRanges,
+  lastCalls,
+  recentLatency,
+  recentErrors,
+];
+
+export interface EndpointDiagnosisOptions {
+  readonly crypto: SignerCrypto<KeyRef>;
+  /** Where this node listens. */
+  readonly node: () => { readonly host: string; readonly port: number };
+  /** PEM chain that it serves. */
+  readonly servedCertificate: () => string;
+  /** More authorities than the public ones. */
+  readonly trustedAuthorities: readonly string[];
+  readonly cloudNetworks: readonly string[];
+}
+
+export const createEndpointDiagnosis = (
+  { store, directory, clock, identity }: Pick<Ports, 'store' | 'directory' | 'clock' | 'identity'>,
+  options: EndpointDiagnosisOptions,
+): EndpointDiagnosis => {
+  const trust = [...rootCertificates, ...options.trustedAuthorities];
+  const checks = checksOf(trust);
+  return {
+    run: async (endpointId, request, ownRequests) => {
+      const endpoint = await store.read.endpoints.get(endpointId);
+      if (endpoint === undefined) throw new Error('there is no such endpoint');
+      const now = clock.now();
+      const foreign = (await store.read.requests.list(endpointId, { limit: mostRecent })).filter(
+        (entry) => entry.kmsOperation !== diagnosticsOperation && !ownRequests.has(entry.requestId),
+      );
+      const publicUrl = new URL(identity.publicUrl());
+      const prober = openProber({
+        crypto: options.crypto,
+        publicUrl,
+        node: options.node(),
+        uriPath: xksProxyUriPath(endpoint.prefix),
+        trust,
+        now: () => clock.now(),
+      });
+      const context: EndpointContext = {
+        endpoint,
+        key: await store.read.keys.get(endpoint.keyId),
+        vault: await store.read.vaults.get(endpoint.vaultId),
+        credentials: directory.endpoint(endpoint.prefix)?.credentials ?? [],
+        publicUrl,
+        servedCertificate: options.servedCertificate(),
+        cloudRanges: options.cloudNetworks,
+        recent: foreign.filter(({ at }) => at > now - hour),
+        lastHealthAt: foreign.find(({ operation }) => operation === 'health')?.at ?? null,
+        now: () => clock.now(),
+        callerAheadMs: request.callerTime === null ? null : request.callerTime - now,
+        cloud: request.cloud,
+        prober,
+      };
+      try {
+        return { results: await runChecks(checks, context), requestIds: prober.requestIds() };
+      } finally {
+        prober.close();
+      }
+    },
+  };
+};

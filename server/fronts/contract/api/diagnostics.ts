@@ -1,0 +1,78 @@
+// Diagnostics of a key store endpoint: every layer between the cloud and its key, and where to begin.
+
+import { z } from '@hono/zod-openapi';
+import { identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+
+export const checkResultSchema = z
+  .strictObject({
+    id: z.string(),
+    layer: z.string(),
+    title: z.string(),
+    state: z.enum(['ok', 'warning', 'failed', 'skipped']),
+    evidence: z.string(),
+    fix: z.string().optional().openapi({ description: 'What to do about it.' }),
+    predicts: z
+      .string()
+      .optional()
+      .openapi({ description: 'The exception that the cloud key service raises for this.' }),
+    durationMs: z.number(),
+  })
+  .openapi('CheckResult');
+
+export const diagnosisSchema = z
+  .strictObject({
+    id: identifier,
+    endpointId: identifier,
+    at: moment,
+    results: z.array(checkResultSchema).readonly().openapi({
+      description: 'In the order in which one thing rests on another: the first that failed is where to begin.',
+    }),
+  })
+  .openapi('Diagnosis');
+export type Diagnosis = z.output<typeof diagnosisSchema>;
+
+const text = z.string().min(1).max(512);
+const newDiagnosis = z
+  .strictObject({
+    callerTime: moment.optional().openapi({ description: "The caller's clock, which the service's is compared with." }),
+    cloud: z
+      .strictObject({
+        uriEndpoint: z
+          .url({ protocol: /^https$/, error: 'must be an address that begins with https://' })
+          .max(512)
+          .optional()
+          .openapi({ description: 'XksProxyUriEndpoint' }),
+        uriPath: text.optional().openapi({ description: 'XksProxyUriPath' }),
+        accessKeyId: text.optional().openapi({ description: 'AccessKeyId of the proxy credential' }),
+        externalKeyId: text.optional().openapi({ description: 'XksKeyId' }),
+      })
+      .optional()
+      .openapi({ description: 'What the cloud is configured with, to be compared with the endpoint.' }),
+  })
+  .openapi('NewDiagnosis');
+
+export const diagnosticsRoutes = {
+  run: {
+    method: 'post',
+    path: '/api/endpoints/{id}/diagnostics',
+    summary: 'Run the diagnostics of a key store endpoint',
+    description: 'From this node and through the public name. Takes some seconds when something does not answer.',
+    body: newDiagnosis,
+    answer: diagnosisSchema,
+    creates: true,
+  },
+  list: {
+    method: 'get',
+    path: '/api/endpoints/{id}/diagnostics',
+    summary: 'Earlier diagnostics of a key store endpoint',
+    description: 'Newest first; kept for 90 days.',
+    query: pageQuery,
+    answer: pageOf(diagnosisSchema),
+  },
+  get: {
+    method: 'get',
+    path: '/api/endpoints/{id}/diagnostics/{diagnosisId}',
+    summary: 'Get one run of the diagnostics',
+    answer: diagnosisSchema,
+  },
+} as const satisfies RouteGroup;

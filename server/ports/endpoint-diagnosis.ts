@@ -1,0 +1,31 @@
+// The diagnostics of one key store endpoint, as operations see them.
+
+import type { CheckResult } from '../base/checks.ts';
+
+/** kmsOperation of the diagnostics' own requests: no operation of the cloud has this name. */
+export const diagnosticsOperation = 'DkeDiagnostics';
+
+/** What the cloud side is configured with; what is absent was not told. */
+export interface CloudSide {
+  readonly uriEndpoint?: string | undefined;
+  readonly uriPath?: string | undefined;
+  readonly accessKeyId?: string | undefined;
+  readonly externalKeyId?: string | undefined;
+}
+
+export interface DiagnosisRequest {
+  /** The clock of whoever asks, in milliseconds since 1970. */
+  readonly callerTime: number | null;
+  readonly cloud: CloudSide;
+}
+
+export interface Diagnosis {
+  readonly results: readonly CheckResult[];
+  /** Ids of the requests that were made for it. */
+  readonly requestIds: readonly string[];
+}
+
+export interface EndpointDiagnosis {
+  /** `ownRequests`: ids of requests that earlier diagnoses made, which say nothing of the cloud. */
+  run(endpointId: string, request: DiagnosisRequest, ownRequests: ReadonlySet<string>): Promise<Diagnosis>;
+}
