@@ -1,0 +1,212 @@
+// Writes docs/conformance.md: every function of the lists and every mechanism that has a name here, with what becomes of it. What is
+// carried comes from the tables of the code; what the standard has comes from the table here, so that whatever it has and we
+// refuse needs a reason. node test/support/conformance-page.ts
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { handlers } from '../../provider/client/dispatch.ts';
+import { findMechanism, type MechanismRow } from '../../provider/client/operations/mechanisms.ts';
+import { type CallName, calls, stubs } from '../../provider/schema/calls.ts';
+import { CKF } from '../../provider/schema/constants.ts';
+import { CKM, type MechanismName, mechanisms } from '../../provider/schema/mechanisms.ts';
+
+/** What a mechanism can be used for: the function, and its flag in CK_MECHANISM_INFO. */
+export const uses = {
+  generate: { flag: CKF.GENERATE, title: 'GenerateKey' },
+  pair: { flag: CKF.GENERATE_KEY_PAIR, title: 'GenerateKeyPair' },
+  encrypt: { flag: CKF.ENCRYPT, title: 'Encrypt' },
+  decrypt: { flag: CKF.DECRYPT, title: 'Decrypt' },
+  encryptMessage: { flag: CKF.MESSAGE_ENCRYPT, title: 'Encrypt-Message' },
+  decryptMessage: { flag: CKF.MESSAGE_DECRYPT, title: 'Decrypt-Message' },
+  digest: { flag: CKF.DIGEST, title: 'Digest' },
+  sign: { flag: CKF.SIGN, title: 'Sign' },
+  signRecover: { flag: CKF.SIGN_RECOVER, title: 'Sign-Recover' },
+  verify: { flag: CKF.VERIFY, title: 'Verify' },
+  verifyRecover: { flag: CKF.VERIFY_RECOVER, title: 'Verify-Recover' },
+  wrap: { flag: CKF.WRAP, title: 'WrapKey' },
+  unwrap: { flag: CKF.UNWRAP, title: 'UnwrapKey' },
+  derive: { flag: CKF.DERIVE, title: 'DeriveKey' },
+} as const;
+export type Use = keyof typeof uses;
+const useNames = Object.keys(uses) as Use[];
+
+const ciphers = ['encrypt', 'decrypt', 'wrap', 'unwrap'] as const;
+const signatures = ['sign', 'verify'] as const;
+const messages = ['encryptMessage', 'decryptMessage'] as const;
+
+/** The standard's tables "mechanisms against functions" (mechanisms 2.40 section 2, 3.0 section 6), by name; the first that fits. */
+const standard: readonly (readonly [RegExp, readonly Use[]])[] = [
+  [/_KEY_PAIR_GEN$/, ['pair']],
+  [/_KEY_GEN$/, ['generate']],
+  [/^RSA_(PKCS|X_509)$/, [...ciphers, ...signatures, 'signRecover', 'verifyRecover']],
+  [/^RSA_PKCS_OAEP$/, ciphers],
+  [/_RSA_PKCS$|_PSS$|^ECDSA|^EDDSA$/, signatures],
+  [/_HMAC$|_HMAC_GENERAL$|^AES_C?MAC|^DES3_CMAC/, signatures],
+  [/_DERIVE$|_ENCRYPT_DATA$|^HKDF_DATA$/, ['derive']],
+  [/^AES_[GC]CM$/, [...ciphers, ...messages]],
+  [/^(AES|DES3)_/, ciphers],
+  [/^(MD5|SHA)/, ['digest']],
+];
+export const standardUses = (name: MechanismName): readonly Use[] =>
+  standard.find(([pattern]) => pattern.test(name))?.[1] ?? [];
+
+/** Why what the standard has is not carried: by name and use, the first that fits. */
+const reasons: readonly (readonly [RegExp, readonly Use[], string])[] = [
+  [
+    /^RSA_PKCS$/,
+    ciphers,
+    'Whether a PKCS #1 v1.5 padding is right cannot be checked without telling, which decrypts for who asks often enough. `CKM_RSA_PKCS_OAEP` is there.',
+  ],
+  [/^RSA_X_509$/, useNames, 'RSA without padding signs and decrypts whatever somebody made of other messages.'],
+  [/^SHA1_RSA|^ECDSA_SHA1$/, ['sign'], 'SHA-1 is broken for signatures: old ones are verified, new ones are not made.'],
+  [
+    /^AES_(ECB|CTR|GCM|CCM)$/,
+    ['wrap', 'unwrap'],
+    'Keys are wrapped by what notices changes; and a key that encrypts with the same stream or blocks would open what it wrapped.',
+  ],
+  [
+    /^AES_KEY_WRAP/,
+    ['encrypt', 'decrypt'],
+    'What wraps keys does not decrypt data: the two together take sensitive keys out.',
+  ],
+  [/^AES_CCM$/, messages, 'The message functions are for AES-GCM.'],
+  [/^AES_(CTS|OFB|CFB)/, useNames, 'No database or tool that we know of asks for it.'],
+  [/^AES_MAC/, useNames, 'CBC-MAC is forged when lengths differ. `CKM_AES_CMAC` is there.'],
+  [/^MD5$/, useNames, 'Broken.'],
+  [/^DES3_/, useNames, 'Withdrawn (SP 800-131A): blocks of 64 bits repeat too soon.'],
+  [/^(DH_|EC_MONTGOMERY)/, useNames, 'Keys of this type are not carried. `CKM_ECDH1_DERIVE` is there.'],
+];
+
+export const isCarried = (name: MechanismName, use: Use): boolean =>
+  ((findMechanism(CKM[name])?.flags ?? 0) & uses[use].flag) !== 0;
+
+/** Why a use that the standard has is refused; undefined when nobody has written a reason. */
+export const reasonFor = (name: MechanismName, use: Use): string | undefined =>
+  reasons.find(([pattern, of]) => pattern.test(name) && of.includes(use))?.[2];
+
+/** Whether data comes in one piece only. */
+const inOnePiece = (row: MechanismRow | undefined, use: Use): boolean => {
+  if (use === 'signRecover' || use === 'verifyRecover') return true;
+  if (use === 'encrypt' || use === 'decrypt') return row?.oaep !== undefined;
+  return (use === 'sign' || use === 'verify') && row?.signature?.digest === null;
+};
+
+const cell = (name: MechanismName, use: Use): string => {
+  if (isCarried(name, use)) return inOnePiece(findMechanism(CKM[name]), use) ? '1' : '●';
+  return standardUses(name).includes(use) ? '–' : '';
+};
+
+const names = Object.keys(mechanisms) as MechanismName[];
+
+const mechanismMatrix = (): string => {
+  const lines = names.map((name) => `| \`CKM_${name}\` | ${useNames.map((use) => cell(name, use)).join(' | ')} |`);
+  const titles = useNames.map((use) => uses[use].title).join(' | ');
+  return [`| mechanism | ${titles} |`, `|---|${':-:|'.repeat(useNames.length)}`, ...lines].join('\n');
+};
+
+const refusals = (): string => {
+  const grouped = new Map<string, string[]>();
+  for (const name of names) {
+    const refused = standardUses(name).filter((use) => !isCarried(name, use));
+    for (const reason of new Set(refused.map((use) => reasonFor(name, use) ?? ''))) {
+      const of = refused.filter((use) => (reasonFor(name, use) ?? '') === reason);
+      const what = of.length === standardUses(name).length ? '' : ` (${of.map((use) => uses[use].title).join(', ')})`;
+      grouped.set(reason, [...(grouped.get(reason) ?? []), `\`CKM_${name}\`${what}`]);
+    }
+  }
+  const lines = [...grouped].map(([reason, of]) => `| ${of.join(', ')} | ${reason} |`);
+  return ['| not carried | why |', '|---|---|', ...lines].join('\n');
+};
+
+/** What a function does that the words carried and refused do not say. */
+const remarks: Partial<Record<keyof typeof calls | keyof typeof stubs, string>> = {
+  C_InitToken: 'the service makes the token',
+  C_InitPIN: 'no PIN is kept',
+  C_SetPIN: 'no PIN is kept',
+  C_GetOperationState: 'what runs in the agent or the service is not taken out of it',
+  C_SetOperationState: 'what runs in the agent or the service is not taken out of it',
+  C_Login: 'CKU_USER with any PIN',
+  C_LoginUser: 'CKU_USER with any PIN and any name',
+  C_DigestKey: 'always `CKR_KEY_INDIGESTIBLE`: a digest of a key is a way to test guesses at it',
+  C_WaitForSlotEvent: '`CKR_NO_EVENT`; without CKF_DONT_BLOCK `CKR_FUNCTION_NOT_SUPPORTED`',
+  C_GetFunctionStatus: 'always `CKR_FUNCTION_NOT_PARALLEL`',
+  C_CancelFunction: 'always `CKR_FUNCTION_NOT_PARALLEL`',
+  C_SeedRandom: 'taken, and changes nothing: the system seeds the generator',
+  C_MessageSignInit: 'no mechanism signs message by message',
+  C_MessageVerifyInit: 'no mechanism verifies message by message',
+  C_EncapsulateKey: 'no mechanism encapsulates',
+  C_DecapsulateKey: 'no mechanism encapsulates',
+  C_VerifySignatureInit: 'no mechanism needs the signature before the data',
+  C_GetSessionValidationFlags: 'the token is not validated',
+  C_AsyncComplete: 'nothing goes on after a call',
+  C_WrapKeyAuthenticated: 'no mechanism wraps with associated data',
+  C_UnwrapKeyAuthenticated: 'no mechanism wraps with associated data',
+};
+
+type Function = keyof typeof calls | keyof typeof stubs;
+const functions: readonly (readonly [Function, '2.40' | '3.0' | '3.2'])[] = [
+  ...Object.entries(calls).map(([name, row]) => [name as Function, 'since' in row ? row.since : '2.40'] as const),
+  ...Object.entries(stubs).map(([name, { since }]) => [name as Function, since] as const),
+];
+
+/** Who answers a function. */
+export const statusOf = (name: Function): 'library' | 'agent' | 'refused' => {
+  if (name in stubs) return 'refused';
+  const row = calls[name as keyof typeof calls];
+  if ('local' in row || name === 'C_GetInfo' || name === 'C_WaitForSlotEvent') return 'library';
+  return handlers[name as CallName] === undefined ? 'refused' : 'agent';
+};
+
+const statuses = {
+  agent: 'carried',
+  library: 'carried, by the library alone',
+  refused: '`CKR_FUNCTION_NOT_SUPPORTED`',
+} as const;
+
+const functionTable = (since: '2.40' | '3.0' | '3.2'): string => {
+  const lines = functions
+    .filter(([, of]) => of === since)
+    .map(([name]) => `| \`${name}\` | ${statuses[statusOf(name)]} | ${remarks[name] ?? ''} |`);
+  return ['| function | status | |', '|---|---|---|', ...lines].join('\n');
+};
+
+const count = (which: (status: string) => boolean): number =>
+  functions.filter(([name]) => which(statusOf(name))).length;
+
+export const conformancePage = (): string => `# Conformance
+
+What \`libdke_pkcs11.so\` makes of every function of PKCS#11 2.40, 3.0 and 3.2, and of every mechanism that it has a name for. This
+page is written from the tables of the code (\`node test/support/conformance-page.ts\`), and the tests start every use of every
+mechanism, with keys of the session and of the token, to see that it is as it says here. How the functions behave is in
+[the PKCS#11 library](pkcs11.md); where single rules of the standard are kept otherwise, in [differences](differences.md).
+
+## Functions
+
+${count((status) => status !== 'refused')} of ${functions.length} functions are carried. All of them are in the lists, so
+that a caller finds a function wherever the standard puts one.
+
+### PKCS#11 2.40
+
+${functionTable('2.40')}
+
+### PKCS#11 3.0
+
+${functionTable('3.0')}
+
+### PKCS#11 3.2
+
+${functionTable('3.2')}
+
+## Functions and mechanisms
+
+● carried, whole and in parts, with keys of the session and of the token. 1: the same, with data in one piece, as the standard has it.
+– not carried, although the standard has it: \`CKR_MECHANISM_INVALID\`; the reasons are below. Nothing: the standard does not have it
+either.
+
+${mechanismMatrix()}
+
+${refusals()}
+`;
+
+if (process.argv[1] === import.meta.filename) {
+  writeFileSync(join(import.meta.dirname, '../../docs/conformance.md'), conformancePage());
+}
