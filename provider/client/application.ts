@@ -16,7 +16,7 @@ import {
   unwrappingKeyInvalid,
   wrappingKeyInvalid,
 } from './errors.ts';
-import { firstSessionObject, HandleMap } from './handle-map.ts';
+import { firstOfConnection, firstSessionObject, HandleMap } from './handle-map.ts';
 import type { ResumedSession } from './hello.ts';
 import { KeyRoles } from './key-roles.ts';
 import { ObjectIndex } from './object-index.ts';
@@ -47,13 +47,15 @@ export class Application {
   readonly usedIvs = new UsedIvs();
   readonly #door: ServiceDoor;
   readonly #instance: InstanceHeader;
-  readonly #objects = new HandleMap<SessionObject>(firstSessionObject);
+  readonly #objects: HandleMap<SessionObject>;
   readonly #index = new ObjectIndex();
   readonly #tokens = new Map<number, TokenView>();
   #info: ServiceInfo | null = null;
   #recipient: KeyRef | null = null;
 
-  constructor(door: ServiceDoor, instance: InstanceHeader) {
+  /** `connection`: the number of the process' connection, as its library counts them. */
+  constructor(door: ServiceDoor, instance: InstanceHeader, connection = 0) {
+    this.#objects = new HandleMap(firstOfConnection(connection));
     this.#door = door;
     this.#instance = instance;
   }

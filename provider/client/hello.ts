@@ -15,6 +15,8 @@ export interface Hello {
   readonly config: string;
   /** The library's version, "1.0". */
   readonly library: string;
+  /** How many connections to an agent the process has had before this one. */
+  readonly connection: number;
   /** As the process sees itself; the socket's credentials are what counts. */
   readonly pid: number;
   /** The name that ps shows: a database's role, such as ora_lgwr_ORCL. */
@@ -51,13 +53,15 @@ export const parseHello = (reserved: Uint8Array): Hello => {
     throw bad('not JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('not an object');
-  const { config, library, pid, process, login, sessions } = value as Record<string, unknown>;
+  const { config, library, connection = 0, pid, process, login, sessions } = value as Record<string, unknown>;
+  if (!isCount(connection)) throw bad('connection');
   if (!isCount(pid)) throw bad('pid');
   if (login !== null && !isCount(login)) throw bad('login');
   if (!Array.isArray(sessions)) throw bad('sessions');
   return {
     config: asText(config, 'config'),
     library: asText(library, 'library'),
+    connection,
     pid,
     process: asText(process, 'process'),
     login,

@@ -98,6 +98,7 @@ export class Session implements Operations {
   /** The session objects that were made in it, and end with it. */
   readonly objects = new Set<SessionObject>();
   closed = false;
+  readonly #turns = new Map<OperationKind, number>();
   find: FindOperation | null = null;
   encrypt: CipherOperation | null = null;
   decrypt: CipherOperation | null = null;
@@ -141,8 +142,20 @@ export class Session implements Operations {
     return !this.closed;
   }
 
+  /** Counts Inits and cancellations of a kind. */
+  turn(kind: OperationKind): number {
+    return this.#turns.get(kind) ?? 0;
+  }
+
+  nextTurn(kind: OperationKind): number {
+    const turn = this.turn(kind) + 1;
+    this.#turns.set(kind, turn);
+    return turn;
+  }
+
   /** One that is away ends as soon as it is back. */
   cancel(kind: OperationKind): void {
+    this.nextTurn(kind);
     const operation = this[kind];
     this[kind] = null;
     this.#away.delete(kind);

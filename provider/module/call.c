@@ -245,7 +245,7 @@ static enum outcome resume(CK_SESSION_HANDLE session, uint32_t epoch, int64_t de
 }
 
 /** One attempt, on the connection there is. `ahead`: Init messages that were held back until now. */
-static enum outcome attempt(struct call *call, struct buffer *ahead, uint32_t epoch) {
+static enum outcome attempt(struct call *call, struct transport_ahead *ahead, uint32_t epoch) {
   const int64_t deadline = call_deadline();
   enum outcome outcome = EXCHANGED;
 
@@ -254,25 +254,40 @@ static enum outcome attempt(struct call *call, struct buffer *ahead, uint32_t ep
   if (outcome == LOST) outcome = UNSENT; /* an Init can be repeated */
   if (outcome == EXCHANGED)
     outcome = transport_exchange(&call->request, ahead, &call->reply, epoch, deadline, call->row->code == CALL_OPEN_SESSION);
-  if (outcome == UNSENDABLE && ahead->length > 0) sessions_all_due();
+  if (outcome == UNSENDABLE && ahead->frames.length > 0) sessions_all_due();
   return outcome;
 }
 
-static CK_RV send_and_wait(struct call *call, struct buffer *ahead) {
+/**
+ * What an operation comes to whose call got no answer. The standard has it end there (5.8 to 5.13: any error but
+ * CKR_BUFFER_TOO_SMALL), so it begins anew nowhere; whether an agent that lives knows, the next Init shows.
+ */
+static void give_up(const struct call *call, enum outcome outcome) {
+  const struct call_row *row = call->row;
+  unsigned operations = row->continues;
+
+  if (call->dialect != DIALECT_OWN) return;
+  if (row->ends >= 0) operations |= 1u << row->ends;
+  if (outcome == UNANSWERED && row->starts >= 0) operations |= 1u << row->starts;
+  if (operations == 0) return;
+  sessions_drop(call->session, operations); /* and the next Init is not held back either */
+  sessions_doubt(call->session, operations);
+}
+
+/** CKR_OK when the reply is there. `outcome`: of the last attempt. */
+static CK_RV send_and_wait(struct call *call, struct transport_ahead *ahead, enum outcome *outcome) {
   /* The first attempt may meet a dead connection, the second an agent that is just going down. */
   for (int attempts = 0; attempts < 3; attempts++) {
     const uint32_t epoch = transport_epoch();
-    const enum outcome outcome = attempt(call, ahead, epoch);
     CK_RV rv;
 
+    *outcome = attempt(call, ahead, epoch);
     /* Should it come to another connection, they are repeated like any other Init. */
-    buffer_reset(ahead);
-    switch (outcome) {
+    buffer_reset(&ahead->frames);
+    switch (*outcome) {
       case EXCHANGED:
         return CKR_OK;
       case UNANSWERED:
-        if (call->row->starts >= 0 && call->dialect == DIALECT_OWN) sessions_doubt(call->session, call->row->starts);
-        /* fall through */
       case UNSENDABLE:
         log_line("no answer to call %u within %d ms", call->row->code, library.settings.call_timeout_ms);
         return CKR_DEVICE_ERROR;
@@ -287,7 +302,7 @@ static CK_RV send_and_wait(struct call *call, struct buffer *ahead) {
     rv = reconnect(epoch);
     if (rv != CKR_OK) return rv;
     if (connect_dialect() != call->dialect) return CKR_DEVICE_REMOVED;
-    if (outcome == LOST && call->row->once) {
+    if (*outcome == LOST && call->row->once) {
       log_line("the agent was lost during call %u, which is not repeated", call->row->code);
       return CKR_DEVICE_ERROR;
     }
@@ -295,18 +310,29 @@ static CK_RV send_and_wait(struct call *call, struct buffer *ahead) {
   return CKR_DEVICE_REMOVED;
 }
 
+static void take_all_held(void *context, struct buffer *frames) {
+  (void)context;
+  sessions_take_all_held(frames);
+}
+
+static void take_own_held(void *context, struct buffer *frames) {
+  const struct call *call = context;
+  sessions_take_held(call->session, frames);
+}
+
 /** Sends the call behind what was held back for it. */
 static CK_RV deliver(struct call *call) {
   const bool changes = !call->row->quiet;
-  struct buffer ahead;
+  enum outcome outcome = UNSENT;
+  struct transport_ahead ahead = {.take = changes ? take_all_held : take_own_held, .context = call};
   CK_RV rv;
 
-  buffer_open(&ahead);
-  if (changes) sessions_begin_change(&ahead);
-  else sessions_take_held(call->session, &ahead);
-  rv = ahead.failed ? CKR_HOST_MEMORY : send_and_wait(call, &ahead);
+  buffer_open(&ahead.frames);
+  if (changes) sessions_begin_change();
+  rv = send_and_wait(call, &ahead, &outcome);
+  if (rv != CKR_OK) give_up(call, outcome);
   if (changes) sessions_end_change();
-  buffer_close(&ahead);
+  buffer_close(&ahead.frames);
   return rv;
 }
 
@@ -413,7 +439,7 @@ bool call_run(struct call *call) {
   if (call->row->code != CALL_FINALIZE) close_strays();
   if (call->rv != CKR_OPERATION_ACTIVE || starts < 0 || !call->answered || !sessions_take_doubt(call->session, starts))
     return done;
-  /* What is active is an earlier Init, carried out after its caller was told that there was no answer. */
+  /* What is active is an operation that has ended for its caller, who was told that there was no answer. */
   cancel(call->session, starts);
   call->rv = CKR_OK;
   call->answered = false;

@@ -246,8 +246,8 @@ static void put_hello(struct buffer *buffer, const struct settings *settings) {
   process_name(name, sizeof name);
   buffer_put_text(buffer, "{\"config\":");
   put_json(buffer, settings->config);
-  snprintf(text, sizeof text, ",\"library\":\"%d.%d\",\"pid\":%ld,\"process\":", DKE_VERSION_MAJOR, DKE_VERSION_MINOR,
-           (long)getpid());
+  snprintf(text, sizeof text, ",\"library\":\"%d.%d\",\"connection\":%lu,\"pid\":%ld,\"process\":", DKE_VERSION_MAJOR,
+           DKE_VERSION_MINOR, (unsigned long)transport_epoch(), (long)getpid());
   buffer_put_text(buffer, text);
   put_json(buffer, name);
   buffer_put_u8(buffer, ',');

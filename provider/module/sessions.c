@@ -25,7 +25,7 @@ struct session {
   CK_SLOT_ID slot;
   CK_FLAGS flags;
   unsigned due;      /* operations whose Init the present agent has not seen */
-  unsigned doubtful; /* operations whose Init it may have carried out after we gave up waiting */
+  unsigned doubtful; /* operations that it may have started, or not ended, after we gave up waiting */
   unsigned held;     /* operations whose Init goes out with the next call */
   struct message messages[OPERATIONS_MAX];
 };
@@ -192,12 +192,12 @@ void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations) {
   pthread_mutex_unlock(&table.lock);
 }
 
-void sessions_doubt(CK_SESSION_HANDLE handle, int operation) {
+void sessions_doubt(CK_SESSION_HANDLE handle, unsigned operations) {
   struct session *session;
 
   pthread_mutex_lock(&table.lock);
   session = *find(handle);
-  if (session != NULL) session->doubtful |= 1u << operation;
+  if (session != NULL) session->doubtful |= operations;
   pthread_mutex_unlock(&table.lock);
 }
 
@@ -275,9 +275,15 @@ void sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames) {
   pthread_mutex_unlock(&table.lock);
 }
 
-void sessions_begin_change(struct buffer *frames) {
+void sessions_begin_change(void) {
   pthread_mutex_lock(&table.lock);
   table.changing++;
+  pthread_mutex_unlock(&table.lock);
+}
+
+void sessions_take_all_held(struct buffer *frames) {
+  if (atomic_load_explicit(&table.held, memory_order_acquire) == 0) return;
+  pthread_mutex_lock(&table.lock);
   for (size_t i = 0; table.held != 0 && i < BUCKETS; i++)
     for (struct session *session = table.buckets[i]; session != NULL; session = session->next) take_held(session, frames);
   pthread_mutex_unlock(&table.lock);

@@ -43,13 +43,15 @@ bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char 
                    sessions_repeats repeats);
 /** Takes what a session holds back, as frames without a call code, after what is in `frames`. */
 void sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames);
-/** Around a call that may change keys, sessions or the login. The first takes what all sessions hold back. */
-void sessions_begin_change(struct buffer *frames);
+/** The same for all sessions. */
+void sessions_take_all_held(struct buffer *frames);
+/** Around a call that may change keys, sessions or the login, and takes what all hold back: nothing is held back meanwhile. */
+void sessions_begin_change(void);
 void sessions_end_change(void);
 
-/** An Init that was sent and whose answer never came: the agent may have started the operation all the same. */
-void sessions_doubt(CK_SESSION_HANDLE handle, int operation);
-/** Whether there was such an Init and none has succeeded since; there is none afterwards. */
+/** A call of these operations, a bit set, got no answer: they may run in the agent, although they do not for the caller. */
+void sessions_doubt(CK_SESSION_HANDLE handle, unsigned operations);
+/** Whether there was such a call and no Init has succeeded since; there is none afterwards. */
 bool sessions_take_doubt(CK_SESSION_HANDLE handle, int operation);
 
 /** The members "login" and "sessions" of the hello. */

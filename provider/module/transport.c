@@ -264,11 +264,32 @@ static void write_header(struct buffer *request, uint32_t code) {
   buffer_poke_u32(request->data + 8, (uint32_t)(request->length - TRANSPORT_HEADER));
 }
 
-static enum sent send_request(struct buffer *request, struct buffer *ahead, uint32_t epoch, int64_t deadline) {
+static uint32_t next_code(void) {
+  wire.last_code++;
+  if (wire.last_code == 0) wire.last_code++;
+  return wire.last_code;
+}
+
+static void write_codes(struct buffer *frames) {
+  pthread_mutex_lock(&wire.lock);
+  for (size_t at = 0; at < frames->length; at += TRANSPORT_HEADER + buffer_peek_u32(frames->data + at + 8))
+    buffer_poke_u32(frames->data + at, next_code());
+  pthread_mutex_unlock(&wire.lock);
+}
+
+static enum sent send_request(struct buffer *request, struct transport_ahead *ahead, uint32_t epoch, int64_t deadline) {
   enum sent sent = BROKEN;
 
   pthread_mutex_lock(&wire.write_lock);
-  if (wire.fd >= 0 && wire.epoch == epoch) sent = send_all(wire.fd, ahead, request, deadline);
+  if (wire.fd >= 0 && wire.epoch == epoch) {
+    struct buffer *frames = NULL;
+    if (ahead != NULL) {
+      ahead->take(ahead->context, &ahead->frames);
+      if (ahead->frames.length > 0) frames = &ahead->frames;
+    }
+    if (frames != NULL) write_codes(frames);
+    sent = frames != NULL && frames->failed ? NOT_SENT : send_all(wire.fd, frames, request, deadline);
+  }
   pthread_mutex_unlock(&wire.write_lock);
   return sent;
 }
@@ -424,13 +445,7 @@ static enum outcome await(struct pending *call, uint32_t epoch, int64_t deadline
   }
 }
 
-static uint32_t next_code(void) {
-  wire.last_code++;
-  if (wire.last_code == 0) wire.last_code++;
-  return wire.last_code;
-}
-
-enum outcome transport_exchange(struct buffer *request, struct buffer *ahead, struct buffer *reply, uint32_t epoch,
+enum outcome transport_exchange(struct buffer *request, struct transport_ahead *ahead, struct buffer *reply, uint32_t epoch,
                                 int64_t deadline, bool keep_late) {
   struct pending call = {.reply = reply, .state = WAITING, .keep_late = keep_late};
   enum outcome outcome;
@@ -441,8 +456,6 @@ enum outcome transport_exchange(struct buffer *request, struct buffer *ahead, st
     pthread_mutex_unlock(&wire.lock);
     return UNSENT;
   }
-  for (size_t at = 0; ahead != NULL && at < ahead->length; at += TRANSPORT_HEADER + buffer_peek_u32(ahead->data + at + 8))
-    buffer_poke_u32(ahead->data + at, next_code());
   call.code = next_code();
   link_call(&call);
   if (!wire.led) {

@@ -31,12 +31,21 @@ void transport_adopt(int fd, int spin_us);
 uint32_t transport_epoch(void);
 bool transport_is_open(void);
 /**
- * Sends a request, whose first TRANSPORT_HEADER bytes are filled in here, and waits for the reply's body.
- * `ahead`: whole frames but for their call codes, to leave in the same piece before it; nobody waits for their replies.
- * NULL for none. `epoch`: the connection it is meant for. `keep_late`: a reply that comes after the deadline is for
+ * What leaves in one piece with a request, before it: whole frames but for their call codes, to whose replies nobody listens.
+ * `take` adds them to `frames` when the request's turn has come: until that is sent no other thread sends anything, so none can
+ * overtake what was taken.
+ */
+struct transport_ahead {
+  void (*take)(void *context, struct buffer *frames);
+  void *context;
+  struct buffer frames;
+};
+/**
+ * Sends a request, whose first TRANSPORT_HEADER bytes are filled in here, and waits for the reply's body. `ahead`: NULL for
+ * nothing. `epoch`: the connection it is meant for. `keep_late`: a reply that comes after the deadline is for
  * transport_take_late.
  */
-enum outcome transport_exchange(struct buffer *request, struct buffer *ahead, struct buffer *reply, uint32_t epoch,
+enum outcome transport_exchange(struct buffer *request, struct transport_ahead *ahead, struct buffer *reply, uint32_t epoch,
                                 int64_t deadline, bool keep_late);
 /** Takes one late reply of this connection, in place of what is in `reply`. False when none has come: cheap. */
 bool transport_take_late(struct buffer *reply, uint32_t epoch);

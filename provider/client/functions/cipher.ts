@@ -19,7 +19,7 @@ const flags = { encrypt: CKF.ENCRYPT, decrypt: CKF.DECRYPT } as const satisfies 
 const init = (session: Session, direction: Direction, mechanism: Mechanism | null, key: number): Later<void> => {
   // A null mechanism ends what is running (3.0, section 5.8.1; also 2.40, errata 1).
   if (mechanism === null) return session.cancel(direction);
-  checkIdle(session, direction);
+  const turn = checkIdle(session, direction);
   const row = mechanismFor(mechanism, flags[direction]);
   const { cipher, oaep } = row;
   const local = localKey(session.application, key, row, direction);
@@ -31,16 +31,16 @@ const init = (session: Session, direction: Direction, mechanism: Mechanism | nul
     if (direction === 'decrypt') {
       const { application } = session;
       return tokenKey(application, key, row, direction).then((view) =>
-        begin(session, direction, new ServiceOaep(application, view, parameters)),
+        begin(session, direction, new ServiceOaep(application, view, parameters), turn),
       );
     }
     const found = tokenPublicKey(session.application, key, row, direction);
     return found.then(({ key, private: isPrivate }) =>
-      begin(session, direction, new LocalOaep(key, direction, parameters, isPrivate)),
+      begin(session, direction, new LocalOaep(key, direction, parameters, isPrivate), turn),
     );
   }
   if (cipher === undefined) throw mechanismInvalid();
-  if (local === undefined) return initOnToken(session, direction, row, mechanism, key);
+  if (local === undefined) return initOnToken(session, direction, row, mechanism, key, turn);
   const parameters = cipher.parameters(mechanism.parameter);
   const takeIv = freshIv(session.application, local.view, local.key, direction, parameters);
   begin(session, direction, new LocalCipher(cipher, local.key.ref, direction, parameters, takeIv, local.private));
@@ -52,6 +52,7 @@ const initOnToken = async (
   row: MechanismRow,
   mechanism: Mechanism,
   handle: number,
+  turn: number,
 ): Promise<void> => {
   const { application } = session;
   const { cipher } = row;
@@ -60,7 +61,12 @@ const initOnToken = async (
   const view = await tokenKey(application, handle, row, direction);
   const takeIv = freshIv(application, view, null, direction, parameters);
   const isPrivate = isTrue(view, CKA.PRIVATE);
-  begin(session, direction, new ServiceCipher(application, cipher, handle, direction, parameters, takeIv, isPrivate));
+  begin(
+    session,
+    direction,
+    new ServiceCipher(application, cipher, handle, direction, parameters, takeIv, isPrivate),
+    turn,
+  );
 };
 
 export const cipher = {

@@ -89,11 +89,11 @@ export const object = {
   C_SetAttributeValue: (session, { object, template }) => changeObject(session, object, template),
 
   C_FindObjectsInit: (session, { template }) => {
-    checkIdle(session, 'find');
+    const turn = checkIdle(session, 'find');
     const operation = new FindOperation(session.application, template);
     const searching = operation.begin();
     if (searching === undefined) return begin(session, 'find', operation);
-    return searching.then(() => begin(session, 'find', operation));
+    return searching.then(() => begin(session, 'find', operation, turn));
   },
 
   C_FindObjects: (session, { objects }) => step(session, 'find', false, (operation) => operation.take(objects)),

@@ -24,21 +24,21 @@ const flags = { sign: CKF.SIGN, verify: CKF.VERIFY } as const satisfies Record<P
 
 const init = (session: Session, purpose: Purpose, mechanism: Mechanism | null, key: number): Later<void> => {
   if (mechanism === null) return session.cancel(purpose);
-  checkIdle(session, purpose);
+  const turn = checkIdle(session, purpose);
   const row = mechanismFor(mechanism, flags[purpose]);
   const { mac, signature } = row;
   const local = localKey(session.application, key, row, purpose);
   if (signature !== undefined) {
     if (local !== undefined)
-      return beginSignature(session, purpose, signature, mechanism, { ...local, key: local.key.share() });
-    if (purpose === 'sign') return beginOnToken(session, row, signature, mechanism, key);
+      return beginSignature(session, purpose, signature, mechanism, { ...local, key: local.key.share() }, turn);
+    if (purpose === 'sign') return beginOnToken(session, row, signature, mechanism, key, turn);
     const found = tokenPublicKey(session.application, key, row, purpose);
-    return found.then((brought) => beginSignature(session, purpose, signature, mechanism, brought));
+    return found.then((brought) => beginSignature(session, purpose, signature, mechanism, brought, turn));
   }
   if (mac === undefined) throw mechanismInvalid();
   const length = macLength(mac, mechanism);
   if (purpose === 'verify' && length < leastVerifiedMac) throw parameterInvalid();
-  if (local === undefined) return initOnToken(session, purpose, row, mac, length, key);
+  if (local === undefined) return initOnToken(session, purpose, row, mac, length, key, turn);
   if (purpose === 'sign') begin(session, 'sign', new LocalSign(mac, length, local.key.ref, local.private));
   else begin(session, 'verify', new LocalVerify(mac, length, local.key.ref, local.private));
 };
@@ -50,6 +50,7 @@ const beginOnToken = async (
   signature: SignatureRow,
   mechanism: Mechanism,
   handle: number,
+  turn: number,
 ): Promise<void> => {
   const { application } = session;
   const view = await tokenKey(application, handle, row, 'sign');
@@ -61,7 +62,7 @@ const beginOnToken = async (
     key.release();
     throw error;
   }
-  begin(session, 'sign', operation);
+  begin(session, 'sign', operation, turn);
 };
 
 /** `local.key` is the operation's from here on. */
@@ -71,6 +72,7 @@ const beginSignature = (
   row: SignatureRow,
   mechanism: Mechanism,
   { key, private: isPrivate }: LocalKey,
+  turn: number,
 ): void => {
   let operation: LocalSignature | LocalVerification;
   try {
@@ -79,8 +81,8 @@ const beginSignature = (
     key.release();
     throw error;
   }
-  if (operation instanceof LocalSignature) begin(session, 'sign', operation);
-  else begin(session, 'verify', operation);
+  if (operation instanceof LocalSignature) begin(session, 'sign', operation, turn);
+  else begin(session, 'verify', operation, turn);
 };
 
 const initOnToken = async (
@@ -90,12 +92,13 @@ const initOnToken = async (
   mac: MacRow,
   length: number,
   handle: number,
+  turn: number,
 ): Promise<void> => {
   const { application } = session;
   const view = await tokenKey(application, handle, row, purpose);
   const isPrivate = isTrue(view, CKA.PRIVATE);
-  if (purpose === 'sign') begin(session, 'sign', new ServiceSign(application, mac, length, handle, isPrivate));
-  else begin(session, 'verify', new ServiceVerify(application, mac, length, handle, isPrivate));
+  if (purpose === 'sign') begin(session, 'sign', new ServiceSign(application, mac, length, handle, isPrivate), turn);
+  else begin(session, 'verify', new ServiceVerify(application, mac, length, handle, isPrivate), turn);
 };
 
 export const sign = {

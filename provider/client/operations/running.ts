@@ -7,18 +7,28 @@ import type { Later, MessageOperation, OperationKind, Operations, Session } from
 
 type Running<K extends OperationKind> = NonNullable<Operations[K]>;
 
-/** Starts an operation unless one of its kind runs, or the session was closed meanwhile. */
-export const begin = <K extends OperationKind>(session: Session, kind: K, operation: Running<K>): void => {
-  if (session.closed || session[kind] !== null || session.isAway(kind)) {
+/**
+ * Starts an operation unless one of its kind runs, or the session was closed meanwhile. `turn` is what `checkIdle` gave to an
+ * Init that has asked the service since. A session belongs to one thread: when another Init of the kind has come, or the kind was
+ * cancelled, the caller has given the first one up after its deadline, and it must not begin behind the caller's back.
+ */
+export const begin = <K extends OperationKind>(
+  session: Session,
+  kind: K,
+  operation: Running<K>,
+  turn = session.turn(kind),
+): void => {
+  if (session.closed || session[kind] !== null || session.isAway(kind) || session.turn(kind) !== turn) {
     operation.cancel();
     throw operationActive();
   }
   (session as Operations)[kind] = operation;
 };
 
-/** Refuses an Init while an operation of its kind runs. */
-export const checkIdle = (session: Session, kind: OperationKind): void => {
+/** Refuses an Init while an operation of its kind runs. Answers the Init's turn. */
+export const checkIdle = (session: Session, kind: OperationKind): number => {
   if (session[kind] !== null || session.isAway(kind)) throw operationActive();
+  return session.nextTurn(kind);
 };
 
 const putBack = <K extends OperationKind>(session: Session, kind: K, operation: Running<K>, goesOn: boolean): void => {

@@ -9,6 +9,7 @@
 
 #include "peer.h"
 #include "process.h"
+#include "transport.h"
 
 static struct peer peer;
 
@@ -80,11 +81,11 @@ static void nothing_works_before_initialize(void **state) {
 }
 
 static void the_hello_names_configuration_and_process(void **state) {
-  char config[160];
+  char config[320];
   (void)state;
 
-  snprintf(config, sizeof config, "{\"config\":\"%s/pkcs11.toml\",\"library\":\"%d.%d\",\"pid\":%ld,\"process\":\"module-call-test\",",
-           peer.folder, DKE_VERSION_MAJOR, DKE_VERSION_MINOR, (long)getpid());
+  snprintf(config, sizeof config, "{\"config\":\"%s/pkcs11.toml\",\"library\":\"%d.%d\",\"connection\":%lu,\"pid\":%ld,\"process\":\"module-call-test\",",
+           peer.folder, DKE_VERSION_MAJOR, DKE_VERSION_MINOR, (unsigned long)transport_epoch() - 1, (long)getpid());
   assert_memory_equal(peer.hello, config, strlen(config));
   assert_non_null(strstr(peer.hello, "\"login\":null,\"sessions\":[]}"));
 }
@@ -190,6 +191,31 @@ static void an_init_that_was_carried_out_too_late_is_ended_by_the_next_one(void 
   assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OPERATION_ACTIVE);
 }
 
+static void an_operation_without_an_answer_has_ended_for_its_caller(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_MECHANISM mechanism = cbc();
+  CK_BYTE data[16] = {0};
+  CK_ULONG length = sizeof data;
+  (void)state;
+
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
+  peer.events[0] = 0;
+  peer.silent = 31;
+  assert_int_equal(C_EncryptUpdate(session, data, sizeof data, data, &length), CKR_DEVICE_ERROR);
+  peer.silent = 0;
+  peer.active = 1;
+  assert_int_equal(C_EncryptInit(session, &mechanism, 5), CKR_OK);
+  assert_string_equal(peer.events, "31 29 67 29 ");
+  peer.silent = 30;
+  assert_int_equal(C_Encrypt(session, data, sizeof data, data, &length), CKR_DEVICE_ERROR);
+  peer.silent = 0;
+  /* Nor does it begin anew with another agent. */
+  peer.events[0] = 0;
+  peer.drop = 64;
+  assert_int_equal(C_GenerateRandom(session, data, 4), CKR_OK);
+  assert_string_equal(peer.events, "64 1 64 ");
+}
+
 static void a_session_that_was_opened_too_late_is_closed(void **state) {
   CK_SESSION_HANDLE session = 0;
   CK_BYTE random[4];
@@ -240,6 +266,7 @@ static void a_lost_agent_is_found_again_with_sessions_login_and_init(void **stat
   CK_BYTE data[4] = {1, 2, 3, 4};
   CK_BYTE out[4];
   CK_ULONG length = sizeof out;
+  char connection[32];
   (void)state;
 
   assert_int_equal(C_Login(session, CKU_USER, (CK_UTF8CHAR_PTR) "pin", 3), CKR_OK);
@@ -250,6 +277,9 @@ static void a_lost_agent_is_found_again_with_sessions_login_and_init(void **stat
   assert_memory_equal(out, ((CK_BYTE[]){2, 3, 4, 5}), 4);
   assert_int_equal(peer.connections, 2);
   assert_string_equal(peer.events, "30 1 29 30 ");
+  /* One more than before: no handle of a session object comes to mean another one. */
+  snprintf(connection, sizeof connection, "\"connection\":%lu,", (unsigned long)transport_epoch() - 1);
+  assert_non_null(strstr(peer.hello, connection));
   assert_non_null(strstr(peer.hello, "\"login\":1,\"sessions\":[[17,0,6]]}"));
   assert_null(strstr(peer.hello, "pin\""));
 }
@@ -407,6 +437,7 @@ int main(void) {
       WITH(misaligned_pointers_are_written_bytewise),
       WITH(an_unanswered_call_ends_with_the_deadline_and_the_next_one_works),
       WITH(an_init_that_was_carried_out_too_late_is_ended_by_the_next_one),
+      WITH(an_operation_without_an_answer_has_ended_for_its_caller),
       WITH(a_session_that_was_opened_too_late_is_closed),
       WITH(a_session_that_was_opened_too_late_goes_with_its_agent),
       WITH(a_login_that_was_carried_out_too_late_is_known_by_the_next_one),

@@ -7,6 +7,7 @@
 
 #include "codec.h"
 #include "peer.h"
+#include "process.h"
 
 enum { SESSION_KEY = CODEC_FIRST_SESSION_OBJECT + 5, OTHER_KEY, TOKEN_KEY = 5 };
 
@@ -173,6 +174,36 @@ static void what_may_change_keys_comes_behind_what_is_held_and_makes_the_next_in
   use_once(SESSION_KEY);
 }
 
+static atomic_bool stopping;
+
+static void *change_keys(void *argument) {
+  CK_MECHANISM mechanism = {CKM_AES_KEY_GEN, NULL, 0};
+  CK_OBJECT_HANDLE key;
+
+  (void)argument;
+  while (!stopping) {
+    C_GenerateKey(session + 1, &mechanism, NULL, 0, &key);
+    process_sleep(200); /* while a change is under way nothing is held back */
+  }
+  return NULL;
+}
+
+static void what_another_thread_takes_along_is_not_overtaken(void **state) {
+  enum { CHANGERS = 2, ROUNDS = 10000 };
+  pthread_t threads[CHANGERS];
+  (void)state;
+
+  stopping = false;
+  for (int i = 0; i < CHANGERS; i++) assert_int_equal(pthread_create(&threads[i], NULL, change_keys, NULL), 0);
+  for (int i = 0; i < ROUNDS; i++) {
+    assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+    assert_int_equal(encrypt(), CKR_OK);
+  }
+  stopping = true;
+  for (int i = 0; i < CHANGERS; i++) pthread_join(threads[i], NULL);
+  assert_int_equal(peer.overtaken, 0);
+}
+
 static void what_changes_nothing_leaves_everything_as_it_is(void **state) {
   CK_BYTE random[8];
   (void)state;
@@ -257,6 +288,7 @@ int main(void) {
       WITH(an_operation_that_may_be_running_is_not_taken_for_ended),
       WITH(an_operation_without_an_answer_is_not_taken_for_ended),
       WITH(what_may_change_keys_comes_behind_what_is_held_and_makes_the_next_init_ask),
+      WITH(what_another_thread_takes_along_is_not_overtaken),
       WITH(what_changes_nothing_leaves_everything_as_it_is),
       WITH(an_agent_lost_meanwhile_gets_the_init_once_and_first),
       WITH(a_message_of_many_pieces_comes_behind_a_held_init),

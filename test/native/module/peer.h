@@ -34,6 +34,8 @@ struct peer {
   atomic_int late;         /* call id to answer once, just before the next message is answered */
   atomic_long closed;      /* the session that C_CloseSession named last */
   atomic_int logged_in;    /* C_Login answers CKR_USER_ALREADY_LOGGED_IN */
+  atomic_int begun;        /* C_EncryptInit that no C_Encrypt has followed yet */
+  atomic_int overtaken;    /* C_Encrypt that came before its C_EncryptInit */
   atomic_int active;       /* C_EncryptInit answers CKR_OPERATION_ACTIVE until C_SessionCancel comes */
   atomic_int drop;         /* call id at which to close the connection, once */
   atomic_int drop_late;    /* the same, after having counted it as carried out */
@@ -100,6 +102,8 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       buffer_put_u64(reply, 17);
       break;
     case 30: { /* C_Encrypt */
+      if (peer->begun == 0) peer->overtaken++;
+      peer->begun = 0;
       buffer_get_u64(request);
       buffer_get_u8(request);
       bytes = buffer_get_array(request, &length);
@@ -133,6 +137,7 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       peer_open_reply(reply, call, "");
       break;
     case 29:
+      peer->begun++;
       if (peer->active) peer_error(reply, CKR_OPERATION_ACTIVE);
       else peer_open_reply(reply, call, "");
       break;

@@ -6,6 +6,7 @@ import { CKR } from '../../../provider/schema/return-values.ts';
 const hello = {
   config: '/etc/dke/pkcs11.toml',
   library: '1.0',
+  connection: 2,
   pid: 12,
   process: 'ora_lgwr_ORCL',
   login: null,
@@ -22,6 +23,10 @@ test('a hello says which configuration, which process and which sessions', () =>
   });
 });
 
+test('an older library does not count its connections', () => {
+  expect(parse({ ...hello, connection: undefined }).connection).toBe(0);
+});
+
 test('a path of any bytes survives', () => {
   expect(parse({ ...hello, config: Buffer.from('/etc/sch\u00fcssel', 'utf8').toString('latin1') }).config).toBe(
     '/etc/sch\u00fcssel',
@@ -34,6 +39,7 @@ test('anything else is CKR_ARGUMENTS_BAD', () => {
     [],
     'text',
     { ...hello, pid: -1 },
+    { ...hello, connection: 0.5 },
     { ...hello, config: 5 },
     { ...hello, login: 'user' },
     { ...hello, sessions: [[1, 2]] },
