@@ -63,10 +63,21 @@ export interface HostOptions {
   readonly tsan?: boolean;
 }
 
+/** A line of a host's standard output. */
+export interface Said {
+  readonly whole?: number;
+  readonly report?: ThreadsReport;
+  /** Of host-crowd: connections of the agent, and milliseconds of the longest call. */
+  readonly connected?: number;
+  readonly longest?: number;
+}
+
 export interface Host {
   readonly child: ChildProcess;
   /** Rounds without any error, so far. */
   whole(): number;
+  /** Every line that it has written so far, as it says it. */
+  readonly said: readonly Said[];
   /** Everything that it wrote on its standard error so far. */
   complaints(): string;
   /** Ends its input, and answers its report when it has ended. Rejects when it ended badly. */
@@ -84,7 +95,7 @@ const named = (calls: Readonly<Record<string, Readonly<Record<string, number>>>>
   );
 
 export const startHostProcess = (
-  program: 'threads' | 'life' | 'forks',
+  program: 'threads' | 'life' | 'forks' | 'crowd',
   options: HostOptions,
   ...words: readonly (string | number)[]
 ): Host => {
@@ -102,13 +113,15 @@ export const startHostProcess = (
   });
   const kill = (): boolean => child.kill('SIGKILL');
   process.once('exit', kill);
+  const said: Said[] = [];
   let whole = 0;
   let report: ThreadsReport | undefined;
   let complaints = '';
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const said = JSON.parse(line) as { readonly whole?: number; readonly report?: ThreadsReport };
-    whole = said.whole ?? whole;
-    report = said.report ?? report;
+    const what = JSON.parse(line) as Said;
+    said.push(what);
+    whole = what.whole ?? whole;
+    report = what.report ?? report;
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints += text;
@@ -122,6 +135,7 @@ export const startHostProcess = (
   return {
     child,
     whole: () => whole,
+    said,
     complaints: () => complaints,
     ended,
     async finish() {

@@ -86,9 +86,13 @@ static bool note(struct worker *worker, enum place place, int64_t begun, CK_RV r
   }
   return rv == CKR_OK;
 }
-#define CALL(place, call) note(worker, place, now(), call)
+#define CALL(place, call)                \
+  ({                                     \
+    const int64_t begun = now();         \
+    note(worker, place, begun, call);    \
+  })
 /** The same for a call whose right answer is another than CKR_OK. */
-#define CALL_EXPECTING(place, call, expected) note(worker, place, now(), expect(call, expected))
+#define CALL_EXPECTING(place, call, expected) CALL(place, expect(call, expected))
 static CK_RV expect(CK_RV rv, CK_RV expected) { return rv == expected ? CKR_OK : rv == CKR_OK ? CKR_GENERAL_ERROR : rv; }
 
 static void wrong(const char *what) {
