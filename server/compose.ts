@@ -41,6 +41,7 @@ import { readEndpoints } from './operations/read-endpoints.ts';
 import { readGroups } from './operations/read-groups.ts';
 import { readKeys } from './operations/read-keys.ts';
 import { readMasterKeys } from './operations/read-master-keys.ts';
+import { readRequests } from './operations/read-requests.ts';
 import { readStatus } from './operations/read-status.ts';
 import { readTenants } from './operations/read-tenants.ts';
 import { readVaults } from './operations/read-vaults.ts';
@@ -150,6 +151,7 @@ export const createOperations = (ports: Ports): Operations => ({
     removeCredential: removeEndpointCredential(ports),
   },
   diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
+  requests: readRequests(ports),
   audit: readAudit(ports),
   tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
   tde: {
@@ -311,7 +313,11 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     undo.push(() => directory.close());
 
     const operations = createOperations(ports);
-    const housekeeping = createHousekeeping(ports, { requestLogDays: config.limits.requestLogDays }, operations.health);
+    const housekeeping = createHousekeeping(
+      ports,
+      { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
+      operations.health,
+    );
 
     const xks = createXksFront({
       core: raw,

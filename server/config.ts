@@ -47,6 +47,7 @@ const schema = z.strictObject({
       cached_objects: z.int().min(16).max(1_000_000).default(10_000),
       queued_requests: z.int().min(100).max(1_000_000).default(20_000),
       request_log_days: z.int().min(1).max(3650).default(30),
+      request_log_rows: z.int().min(1000).max(1_000_000_000).default(5_000_000),
       connections: z.int().min(10).max(1_000_000).default(10_000),
     })
     .prefault({}),
@@ -110,6 +111,7 @@ export interface Config {
     readonly cachedObjects: number;
     readonly queuedRequests: number;
     readonly requestLogDays: number;
+    readonly requestLogRows: number;
     readonly connections: number;
   };
   readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
@@ -157,6 +159,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
       cachedObjects: parsed.limits.cached_objects,
       queuedRequests: parsed.limits.queued_requests,
       requestLogDays: parsed.limits.request_log_days,
+      requestLogRows: parsed.limits.request_log_rows,
       connections: parsed.limits.connections,
     },
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },

@@ -22,6 +22,7 @@ export interface Caller {
   readonly output: Output;
   readonly call: ApiClient['call'];
   readonly bytes: ApiClient['bytes'];
+  readonly stream: ApiClient['stream'];
   /** The identifier of what is named; an identifier goes through as it is. */
   resolve(kind: Nameable, text: string): Promise<string>;
 }
@@ -118,6 +119,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
     }),
     call: client.call,
     bytes: client.bytes,
+    stream: client.stream,
     resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
   };
 };

@@ -1,7 +1,9 @@
 // Calls the console API over HTTPS, by the rows of its contract. One connection a call: the command makes few. Failures of
 // every kind become a CommandError.
 
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
+import { pipeline } from 'node:stream/promises';
 import type { AnswerOf, PathParameters, Problem, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
 
@@ -17,6 +19,8 @@ export interface ApiClient {
   call<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<AnswerOf<R>>;
   /** The answer's bytes, for one that holds what may not become a string. The caller wipes them. */
   bytes<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer>;
+  /** Writes the answer as it comes; `into` stays open. */
+  stream<R extends RouteRow>(row: R, input: ApiCall<R>, into: NodeJS.WritableStream): Promise<void>;
 }
 
 export interface ApiClientOptions {
@@ -88,8 +92,17 @@ const parse = <R extends RouteRow>(body: Buffer): AnswerOf<R> => {
   }
 };
 
+const readAll = async (answer: IncomingMessage): Promise<Buffer> => {
+  const parts: Buffer[] = [];
+  for await (const part of answer) parts.push(part as Buffer);
+  const whole = Buffer.concat(parts);
+  for (const part of parts) part.fill(0);
+  return whole;
+};
+
 export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): ApiClient => {
-  const bytes = <R extends RouteRow>(row: R, input: ApiCall<R> = {}): Promise<Buffer> =>
+  /** Resolves with an answer that says that it went well, its body still to come. */
+  const ask = <R extends RouteRow>(row: R, input: ApiCall<R> = {}): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const body = input.body === undefined ? undefined : JSON.stringify(input.body);
       const sent = request(
@@ -100,7 +113,7 @@ export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): Api
           agent: false,
           timeout: timeoutMs,
           headers: {
-            accept: 'application/json',
+            accept: row.streams === undefined ? 'application/json' : '*/*',
             authorization: `Bearer ${token()}`,
             ...(body === undefined
               ? {}
@@ -108,25 +121,32 @@ export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): Api
           },
         },
         (answer) => {
-          const parts: Buffer[] = [];
-          answer.on('data', (part: Buffer) => parts.push(part));
-          answer.on('error', (error) => reject(connectionError(url, error)));
-          answer.on('end', () => {
-            const status = answer.statusCode ?? 0;
-            const whole = Buffer.concat(parts);
-            for (const part of parts) part.fill(0);
-            if (status >= 200 && status <= 299) resolve(whole);
-            else reject(problemError(status, whole.toString('utf8')));
-          });
+          const status = answer.statusCode ?? 0;
+          if (status >= 200 && status <= 299) resolve(answer);
+          else
+            readAll(answer).then(
+              (whole) => reject(problemError(status, whole.toString('utf8'))),
+              (error) => reject(connectionError(url, error)),
+            );
         },
       );
       sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
       sent.on('error', (error) => reject(connectionError(url, error)));
       sent.end(body);
     });
+  const bytes = async <R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer> => {
+    const answer = await ask(row, input);
+    return readAll(answer).catch((error) => Promise.reject(connectionError(url, error)));
+  };
   return {
     url,
     bytes,
+    stream: async (row, input, into) => {
+      const answer = await ask(row, input);
+      await pipeline(answer, into, { end: false }).catch((error: NodeJS.ErrnoException) => {
+        throw error.code === 'EPIPE' ? error : connectionError(url, error);
+      });
+    },
     call: async <R extends RouteRow>(row: R, input?: ApiCall<R>) => parse<R>(await bytes(row, input)),
   };
 };

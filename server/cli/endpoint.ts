@@ -1,4 +1,4 @@
-// `dke endpoint`: key store endpoints, their credentials and their request log.
+// `dke endpoint`: key store endpoints, their settings and their credentials. Their request log: endpoint-requests.ts.
 
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
@@ -6,6 +6,7 @@ import { takeMember } from '../base/secret-member.ts';
 import type { AuthorizationRule, EndpointSettings, ProxyConfiguration } from '../fronts/contract/api/endpoints.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { action, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { addRequests } from './endpoint-requests.ts';
 import { CommandError } from './exit-codes.ts';
 import { confirm } from './output.ts';
 
@@ -203,22 +204,7 @@ export const addEndpoint = (program: Command): void => {
       }),
     );
 
-  paged(noun.command('requests <endpoint>').description('Shows its request log, newest first.')).action(
-    action<Paging>(async ({ call, output, resolve }, query, endpoint) => {
-      const path = { id: await resolve('endpoint', endpoint) };
-      output.list(await call(routes.requests, { path, query: { ...query } }), [
-        ['AT', (row) => row.at],
-        ['OPERATION', (row) => row.operation],
-        ['STATUS', (row) => row.status],
-        ['ERROR', (row) => row.errorName],
-        ['REASON', (row) => row.reason],
-        ['MS', (row) => row.durationMs.toFixed(1)],
-        ['PRINCIPAL', (row) => row.principal],
-        ['KMS REQUEST', (row) => row.kmsRequestId],
-      ]);
-    }),
-  );
-
+  addRequests(noun);
   addSettings(noun);
   addCredential(noun);
 };

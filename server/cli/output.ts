@@ -63,10 +63,11 @@ export const openOutput = (format: OutputFormat, write: (text: string | Uint8Arr
   },
   list: (page, columns) => {
     if (format === 'json') return write(`${JSON.stringify(page, null, 2)}\n`);
-    if (page.items.length === 0) return write('none\n');
+    const more = page.next !== null && page.next !== undefined ? `more: --after ${page.next}\n` : '';
+    if (page.items.length === 0) return write(more === '' ? 'none\n' : `none so far\n${more}`);
     const rows = page.items.map((row) => columns.map(([, read]) => printable(shown(read(row)))));
     write(`${formatTable([columns.map(([heading]) => heading), ...rows])}\n`);
-    if (page.next !== null && page.next !== undefined) write(`more: --after ${page.next}\n`);
+    if (more !== '') write(more);
   },
   say: (line) => {
     if (format === 'text') write(`${line}\n`);

@@ -82,6 +82,7 @@ export const auditKinds = {
   'endpoint.deleted': ['name', 'prefix'],
   'endpoint.credential-added': ['accessKeyId'],
   'endpoint.credential-removed': ['accessKeyId'],
+  'request-log.exported': ['format', 'filter'],
   'token.created': ['name', 'expiresAt'],
   'token.revoked': ['name'],
   'authentication.failed': ['channel', 'reason', 'count'],

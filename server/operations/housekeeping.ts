@@ -8,9 +8,9 @@ const everyMs = 200;
 const usesEveryMs = 1_000;
 // Small enough that the requests of a cloud key service, which have 250 ms, do not wait behind a batch.
 const requestBatch = 250;
-const pruneBatch = 2_000;
 /** How long the results of diagnostics are kept. */
 const diagnosisDays = 90;
+const pruneBatch = 500;
 const pruneEveryMs = 60_000;
 
 /** Lets what arrived meanwhile be answered. */
@@ -24,7 +24,7 @@ export interface Housekeeping {
 
 export const createHousekeeping = (
   { store, directory, usage, clock, log }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'log'>,
-  limits: { readonly requestLogDays: number },
+  limits: { readonly requestLogDays: number; readonly requestLogRows: number },
   checkHealth: () => Promise<unknown>,
 ): Housekeeping => {
   let timer: NodeJS.Timeout | undefined;
@@ -55,9 +55,15 @@ export const createHousekeeping = (
     if (clock.monotonic() - prunedAt < pruneEveryMs) return;
     prunedAt = clock.monotonic();
     await store.write((tx) => tx.diagnoses.prune(clock.now() - diagnosisDays * 86_400_000), { durable: false });
-    await store.write((tx) => tx.requests.prune(clock.now() - limits.requestLogDays * 86_400_000, pruneBatch), {
-      durable: false,
-    });
+    const due = { before: clock.now() - limits.requestLogDays * 86_400_000, keep: limits.requestLogRows };
+    // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in meanwhile is
+    // written between the steps.
+    for (;;) {
+      const removed = await store.write((tx) => tx.requests.prune(due, pruneBatch), { durable: false });
+      if (removed < pruneBatch) break;
+      await writeRequests();
+      await otherWork();
+    }
   };
   const turn = async (all: boolean): Promise<void> => {
     try {

@@ -13,6 +13,7 @@ import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSet
 import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
+import type { RequestFilter } from '../domain/request-log.ts';
 import type {
   AccessGuid,
   BlastRadius,
@@ -150,12 +151,32 @@ export interface EndpointOperations {
   /** At most two live: 'conflict'. */
   addCredential(actor: Actor, id: string): Promise<IssuedEndpointCredential>;
   removeCredential(actor: Actor, id: string, credentialId: string): Promise<Endpoint>;
-  /** The request log, newest first. */
-  requests(
-    actor: Actor,
-    id: string,
-    query: PageRequest,
-  ): Promise<Page<XksRequestRecord & { readonly sequence: number }>>;
+}
+
+export type LoggedRequest = XksRequestRecord & { readonly sequence: number };
+/** Page by page, newest first. */
+export type RequestPages = AsyncIterable<readonly LoggedRequest[]>;
+
+/** The request log of the key store endpoints. */
+export interface RequestOperations {
+  /** Newest first. A page may be short before the end, even empty: `next` tells. Endpoints that were deleted have theirs too. */
+  search(actor: Actor, filter: RequestFilter & PageRequest): Promise<Page<LoggedRequest>>;
+  /** Audited. The records are read while they are taken, so that no more than a page is in memory. */
+  export(actor: Actor, filter: RequestFilter, format: 'ndjson' | 'csv'): Promise<RequestPages>;
+  /**
+   * The records of the calls that a CloudTrail event tells of: its text as it was copied, whatever stands around it, or a bare
+   * request id. 'validation' when there is no request id in it.
+   */
+  correlate(actor: Actor, text: string): Promise<CorrelatedRequests>;
+}
+
+export interface CorrelatedRequests {
+  /** What was looked for. */
+  readonly kmsRequestIds: readonly string[];
+  /** Newest first; at most 1000. */
+  readonly items: readonly LoggedRequest[];
+  /** The time of the oldest record that the log still has; null: it has none. */
+  readonly oldest: number | null;
 }
 
 export interface DiagnosticsOperations {
@@ -412,6 +433,7 @@ export interface Operations {
   readonly masterKeys: MasterKeyOperations;
   readonly endpoints: EndpointOperations;
   readonly diagnostics: DiagnosticsOperations;
+  readonly requests: RequestOperations;
   readonly audit: AuditOperations;
   readonly tokens: TokenOperations;
   readonly tde: TdeOperations;

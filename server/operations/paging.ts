@@ -4,7 +4,7 @@ import { ServiceError } from '../base/errors.ts';
 import { defaultPageSize, largestPageSize, type Page, type PageRequest } from '../domain/page.ts';
 import type { Window } from '../ports/store.ts';
 
-const limitOf = ({ limit }: PageRequest): number => {
+export const limitOf = ({ limit }: PageRequest): number => {
   const value = limit ?? defaultPageSize;
   if (!Number.isInteger(value) || value < 1 || value > largestPageSize)
     throw new ServiceError('validation', `limit is from 1 to ${largestPageSize}`);

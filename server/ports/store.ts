@@ -12,6 +12,7 @@ import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
+import type { RequestFilter } from '../domain/request-log.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
 import type { Tenant } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
@@ -240,10 +241,18 @@ export interface Repositories {
   };
   readonly requests: {
     append(entries: readonly XksRequestRecord[]): Promise<void>;
-    /** Newest first. */
-    list(endpointId: string, window: Window): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
-    /** Deletes entries older than this, in steps. */
-    prune(before: number, limit: number): Promise<number>;
+    /** Newest first. A page may be short before the end, even empty: `next` tells, which is null at the end. */
+    search(
+      filter: RequestFilter,
+      window: Window,
+    ): Promise<{
+      readonly items: readonly (XksRequestRecord & { readonly sequence: number })[];
+      readonly next: string | null;
+    }>;
+    /** The time of the oldest record. */
+    oldest(): Promise<number | undefined>;
+    /** Deletes, among the `limit` oldest, those of before this time and those above this number. Answers how many. */
+    prune(what: { readonly before: number; readonly keep: number }, limit: number): Promise<number>;
   };
 }
 

@@ -1,6 +1,6 @@
 // The schema's history, for every dialect. A migration is never edited after a release: a new one follows it.
 
-import type { ColumnDataType, ColumnDefinitionBuilder, Kysely } from 'kysely';
+import { type ColumnDataType, type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 import type { Migration, MigrationProvider } from 'kysely/migration';
 
 /** Where dialects differ. */
@@ -264,13 +264,37 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .addColumn('status', 'integer', (c) => c.notNull())
       .addColumn('error_name', 'text')
       .addColumn('request_id', 'text', (c) => c.notNull())
+      .addColumn('kms_operation', 'text')
       .addColumn('kms_request_id', 'text')
-      .addColumn('entry', 'text', (c) => c.notNull())
+      .addColumn('principal', 'text')
+      .addColumn('kms_key_arn', 'text')
+      .addColumn('external_key_id', 'text')
+      .addColumn('credential_id', 'text')
+      .addColumn('duration_ms', 'double precision', (c) => c.notNull())
+      .addColumn('read_ms', 'double precision', (c) => c.notNull())
+      .addColumn('auth_ms', 'double precision', (c) => c.notNull())
+      .addColumn('crypto_ms', 'double precision', (c) => c.notNull())
+      .addColumn('reason', 'text')
+      .addColumn('peer', 'text')
       .execute();
     await create
       .createIndex('request_log_by_endpoint')
       .on('request_log')
       .columns(['endpoint_id', 'sequence'])
+      .execute();
+    await create.createIndex('request_log_by_time').on('request_log').columns(['at', 'sequence']).execute();
+    // Refusals are few, and what people look for.
+    await create
+      .createIndex('request_log_of_refusals')
+      .on('request_log')
+      .columns(['endpoint_id', 'sequence'])
+      .where(sql.ref('error_name'), 'is not', null)
+      .execute();
+    // By block: see request-log.ts.
+    await create
+      .createIndex('request_log_by_kms_request')
+      .on('request_log')
+      .expression(sql`(sequence / 2000), kms_request_id`)
       .execute();
   },
 });

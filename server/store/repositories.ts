@@ -1,7 +1,7 @@
 // The queries, over Kysely, for every dialect: no SQL here that only one database understands. A set of repositories works
 // on one connection: the reader's, or the writer's inside a unit of work.
 
-import { type CompiledQuery, type Kysely, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
@@ -10,6 +10,7 @@ import type { Endpoint } from '../domain/endpoint.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts';
+import { createRequestLog } from './request-log.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
 
@@ -687,46 +688,9 @@ export const createRepositories = (
         return Number(numDeletedRows);
       },
     },
-    requests: {
-      append: async (entries) => {
-        for (let at = 0; at < entries.length; at += requestRows) {
-          const part = entries.slice(at, at + requestRows).map(rows.requestRow);
-          // Compiling costs as much as inserting: a full statement's text is made once.
-          const compiled = requestInsert(db, part);
-          await db.executeQuery({ ...compiled, parameters: part.flatMap((row) => Object.values(row)) });
-        }
-      },
-      list: async (endpointId, { after, limit }) => {
-        let query = db
-          .selectFrom('request_log')
-          .selectAll()
-          .where('endpoint_id', '=', endpointId)
-          .orderBy('sequence', 'desc')
-          .limit(limit);
-        if (after !== undefined) query = query.where('sequence', '<', Number(after));
-        return (await query.execute()).map(rows.toRequest);
-      },
-      prune: async (before, limit) => {
-        // Sequences grow with time: the oldest come first, and an index by time would cost every request.
-        const oldest = db.selectFrom('request_log').select(['sequence', 'at']).orderBy('sequence').limit(limit);
-        const old = db.selectFrom(oldest.as('oldest')).select('sequence').where('at', '<', before);
-        const result = await db.deleteFrom('request_log').where('sequence', 'in', old).executeTakeFirst();
-        return Number(result.numDeletedRows);
-      },
-    },
-  };
-};
 
-/** Request records of one statement: full ones share their text, and so their plan. */
-const requestRows = 50;
-type RequestRow = ReturnType<typeof rows.requestRow>;
-const requestInserts = new WeakMap<Kysely<Schema>, CompiledQuery>();
-const requestInsert = (db: Kysely<Schema>, part: readonly RequestRow[]): CompiledQuery => {
-  const known = part.length === requestRows ? requestInserts.get(db) : undefined;
-  if (known !== undefined) return known;
-  const compiled = db.insertInto('request_log').values(part).compile();
-  if (part.length === requestRows) requestInserts.set(db, compiled);
-  return compiled;
+    requests: createRequestLog(db),
+  };
 };
 
 /** For the store's probe. */

@@ -168,7 +168,17 @@ export interface Schema {
     status: number;
     error_name: string | null;
     request_id: string;
+    kms_operation: string | null;
     kms_request_id: string | null;
-    entry: string;
+    principal: string | null;
+    kms_key_arn: string | null;
+    external_key_id: string | null;
+    credential_id: string | null;
+    duration_ms: number;
+    read_ms: number;
+    auth_ms: number;
+    crypto_ms: number;
+    reason: string | null;
+    peer: string | null;
   };
 }

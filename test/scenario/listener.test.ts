@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import type { EndpointRequest } from '../../server/fronts/contract/api/endpoints.ts';
+import type { EndpointRequest } from '../../server/fronts/contract/api/requests.ts';
 import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';

@@ -98,7 +98,7 @@ export const createEndpointDiagnosis = (
       const endpoint = await store.read.endpoints.get(endpointId);
       if (endpoint === undefined) throw new Error('there is no such endpoint');
       const now = clock.now();
-      const foreign = (await store.read.requests.list(endpointId, { limit: mostRecent })).filter(
+      const foreign = (await store.read.requests.search({ endpointId }, { limit: mostRecent })).items.filter(
         (entry) => entry.kmsOperation !== diagnosticsOperation && !ownRequests.has(entry.requestId),
       );
       const publicUrl = new URL(identity.publicUrl());

@@ -17,6 +17,7 @@ import { apiHeaders } from '../shared/security-headers.ts';
 import { type Caller, createAuthenticator } from './authenticate.ts';
 import { entityTag, matches } from './entity-tag.ts';
 import { answerError, HttpRefusal } from './errors.ts';
+import { StreamedFile } from './export.ts';
 import { type Created, createHandlers, missingHandler, SecretJson } from './handlers.ts';
 import { createIdempotency, idempotencyHeader, type KeptAnswer } from './idempotency.ts';
 import { describeApi } from './openapi.ts';
@@ -57,6 +58,12 @@ const json = (value: unknown, status: 200 | 201, headers: Readonly<Record<string
   new Response(typeof value === 'string' ? value : JSON.stringify(value), {
     status,
     headers: { 'content-type': 'application/json', ...headers },
+  });
+
+const sendFile = ({ contentType, name, body }: StreamedFile): Response =>
+  new Response(body, {
+    status: 200,
+    headers: { 'content-type': contentType, 'content-disposition': `attachment; filename="${name}"` },
   });
 
 export const createApiFront = (options: ApiFrontOptions): Hono => {
@@ -174,6 +181,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       }
       if (row.creates) return create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
       const answer = await handler(call);
+      if (answer instanceof StreamedFile) return sendFile(answer);
       return json(answer, 200, isVersioned.has(row) ? { etag: entityTag(answer) } : {});
     });
   };

@@ -8,11 +8,13 @@ import type { ApiRoutes } from '../contract/api/index.ts';
 import type { AnswerOf, RouteInput, RouteRow } from '../contract/api/row.ts';
 import type { IssuedAccessGuid } from '../contract/api/tde-applications.ts';
 import { ValidationError } from './errors.ts';
+import { exportRequests, type StreamedFile } from './export.ts';
 import {
   representAccessGuid,
   representApplication,
   representAuditEvent,
   representBlastRadius,
+  representCorrelated,
   representDiagnosis,
   representEndpoint,
   representGroup,
@@ -46,7 +48,13 @@ export interface Created<A> {
 export type ApiCall<R extends RouteRow> = RouteInput<R> & { readonly actor: Actor };
 export type Handler<R extends RouteRow> = (
   call: ApiCall<R>,
-) => Promise<R extends { readonly creates: true } ? Created<AnswerOf<R>> : AnswerOf<R>>;
+) => Promise<
+  R extends { readonly creates: true }
+    ? Created<AnswerOf<R>>
+    : R extends { readonly streams: readonly string[] }
+      ? StreamedFile
+      : AnswerOf<R>
+>;
 
 /** Sessions are the front's own: see app.ts. */
 export type ResourceRoutes = Omit<ApiRoutes, 'session'>;
@@ -96,8 +104,8 @@ const formatProxyConfiguration = (prefix: string, accessKeyId: string, secretAcc
 };
 
 export const createHandlers = (operations: Operations): Handlers => {
-  const { tenants, vaults, keys, tdeGroups, applications, masterKeys, endpoints, diagnostics, audit, tokens } =
-    operations;
+  const { tenants, vaults, keys, tdeGroups, applications, masterKeys, endpoints } = operations;
+  const { diagnostics, requests, audit, tokens } = operations;
   return {
     tenants: {
       list: async ({ actor }) => ({ items: (await tenants.list(actor)).map(representTenant) }),
@@ -218,8 +226,21 @@ export const createHandlers = (operations: Operations): Handlers => {
       },
       removeCredential: async ({ actor, path }) =>
         representEndpoint(await endpoints.removeCredential(actor, path.id, path.credentialId)),
-      requests: async ({ actor, path, query }) =>
-        representPage(await endpoints.requests(actor, path.id, query), representRequest),
+    },
+
+    requests: {
+      search: async ({ actor, query }) => representPage(await requests.search(actor, query), representRequest),
+      export: async ({ actor, query: { format = 'ndjson', ...filter } }) =>
+        exportRequests(await requests.export(actor, filter, format), format),
+      correlate: async ({ actor, body }) => representCorrelated(await requests.correlate(actor, body.text)),
+      searchOne: async ({ actor, path, query }) => {
+        const { id: endpointId } = await endpoints.get(actor, path.id);
+        return representPage(await requests.search(actor, { ...query, endpointId }), representRequest);
+      },
+      exportOne: async ({ actor, path, query: { format = 'ndjson', ...filter } }) => {
+        const { id: endpointId } = await endpoints.get(actor, path.id);
+        return exportRequests(await requests.export(actor, { ...filter, endpointId }, format), format);
+      },
     },
 
     diagnostics: {

@@ -16,6 +16,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   masterKeys: 'TDE master keys',
   endpoints: 'Key store endpoints',
   diagnostics: 'Diagnostics',
+  requests: 'Key store endpoints',
   audit: 'Audit',
   tokens: 'Tokens',
   session: 'Session',
@@ -33,6 +34,10 @@ const requestHeaders = (row: RouteRow): z.ZodObject =>
   });
 
 const success = (row: RouteRow) => {
+  if (row.streams !== undefined) {
+    const content = Object.fromEntries(row.streams.map((type) => [type, { schema: z.string() }]));
+    return { 200: { description: 'The file', content } };
+  }
   if (row.answer === null) return { 204: { description: 'Done' } };
   const content = { 'application/json': { schema: row.answer } };
   return row.creates ? { 201: { description: 'Made', content } } : { 200: { description: 'Done', content } };

@@ -10,13 +10,13 @@ import type { Page } from '../../domain/page.ts';
 import type { AccessGuid, BlastRadius, Instance, MasterKey, TdeApplication, TdeGroup } from '../../domain/tde.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
-import type { Health, ServiceStatus } from '../../operations/index.ts';
-import type { XksRequestRecord } from '../../ports/xks-directory.ts';
+import type { CorrelatedRequests, Health, LoggedRequest, ServiceStatus } from '../../operations/index.ts';
 import type * as audit from '../contract/api/audit.ts';
 import type * as diagnostics from '../contract/api/diagnostics.ts';
 import type * as endpoints from '../contract/api/endpoints.ts';
 import type * as keys from '../contract/api/keys.ts';
 import type * as masterKeys from '../contract/api/master-keys.ts';
+import type * as requests from '../contract/api/requests.ts';
 import type * as status from '../contract/api/status.ts';
 import type * as applications from '../contract/api/tde-applications.ts';
 import type * as groups from '../contract/api/tde-groups.ts';
@@ -174,12 +174,11 @@ export const representEndpoint = (endpoint: Endpoint): endpoints.Endpoint => ({
   integrity: endpoint.integrity,
 });
 
-export const representRequest = (
-  entry: XksRequestRecord & { readonly sequence: number },
-): endpoints.EndpointRequest => ({
+export const representRequest = (entry: LoggedRequest): requests.EndpointRequest => ({
   sequence: entry.sequence,
   at: moment(entry.at),
   requestId: entry.requestId,
+  endpointId: entry.endpointId,
   operation: entry.operation,
   kmsOperation: entry.kmsOperation,
   kmsRequestId: entry.kmsRequestId,
@@ -209,6 +208,12 @@ export const representDiagnosis = (diagnosis: EndpointDiagnosisRecord): diagnost
     ...(predicts === undefined ? {} : { predicts }),
     durationMs,
   })),
+});
+
+export const representCorrelated = (found: CorrelatedRequests): requests.CorrelatedRequests => ({
+  kmsRequestIds: found.kmsRequestIds,
+  items: found.items.map(representRequest),
+  oldest: momentOrNull(found.oldest),
 });
 
 export const representAuditEvent = (event: AuditEvent): audit.AuditRecord => ({

@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { AuditEvent, AuditKind, SubjectKind } from '../../../domain/audit-event.ts';
-import { identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { identifier, moment, pageOf, pageQuery, type RouteGroup, timeSpan } from './row.ts';
 
 /** Every kind, in the order of the log's own table; the compiler refuses a missing or an unknown one. */
 const kinds = {
@@ -49,6 +49,7 @@ const kinds = {
   'endpoint.deleted': 0,
   'endpoint.credential-added': 0,
   'endpoint.credential-removed': 0,
+  'request-log.exported': 0,
   'token.created': 0,
   'token.revoked': 0,
   'authentication.failed': 0,
@@ -86,8 +87,6 @@ export type AuditRecord = z.output<typeof auditEventSchema>;
 export type { AuditKind } from '../../../domain/audit-event.ts';
 
 const filterText = z.string().min(1).max(200).optional();
-/** A moment with any offset. */
-const filterMoment = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
 export const auditRoutes = {
   list: {
@@ -99,8 +98,7 @@ export const auditRoutes = {
       actorId: filterText,
       subjectId: filterText,
       requestId: filterText,
-      from: filterMoment.optional().openapi({ type: 'string', format: 'date-time', description: 'Inclusive.' }),
-      to: filterMoment.optional().openapi({ type: 'string', format: 'date-time', description: 'Exclusive.' }),
+      ...timeSpan,
       order: z.enum(['newest', 'oldest']).optional().openapi({ default: 'newest' }),
     }),
     answer: pageOf(auditEventSchema),

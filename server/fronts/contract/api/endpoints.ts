@@ -1,4 +1,4 @@
-// Key store endpoints: what a cloud key service calls under /xks/<prefix>, their SigV4 credentials and the request log.
+// Key store endpoints: what a cloud key service calls under /xks/<prefix>, their settings and their SigV4 credentials.
 
 import { z } from '@hono/zod-openapi';
 import type { RuleSubject } from '../../../domain/authorization-rule.ts';
@@ -110,28 +110,6 @@ export const proxyConfigurationSchema = z
   .openapi('XksProxyConfiguration');
 export type ProxyConfiguration = z.output<typeof proxyConfigurationSchema>;
 
-export const endpointRequestSchema = z
-  .strictObject({
-    sequence: z.int(),
-    at: moment,
-    requestId: z.string(),
-    operation: z.string(),
-    kmsOperation: z.string().nullable(),
-    kmsRequestId: z.string().nullable(),
-    principal: z.string().nullable(),
-    kmsKeyArn: z.string().nullable(),
-    externalKeyId: z.string().nullable(),
-    credentialId: z.string().nullable(),
-    status: z.int(),
-    errorName: z.string().nullable(),
-    durationMs: z.number(),
-    phases: z.strictObject({ readMs: z.number(), authMs: z.number(), cryptoMs: z.number() }),
-    reason: z.string().nullable().openapi({ description: 'Why it was refused, when the answer does not tell.' }),
-    peer: z.string().nullable(),
-  })
-  .openapi('EndpointRequest');
-export type EndpointRequest = z.output<typeof endpointRequestSchema>;
-
 const newEndpoint = z
   .strictObject({
     name: displayName,
@@ -210,13 +188,5 @@ export const endpointRoutes = {
     path: '/api/endpoints/{id}/credentials/{credentialId}',
     summary: 'Remove a SigV4 credential',
     answer: endpointSchema,
-  },
-  requests: {
-    method: 'get',
-    path: '/api/endpoints/{id}/requests',
-    summary: 'The request log of an endpoint',
-    description: 'Newest first.',
-    query: pageQuery,
-    answer: pageOf(endpointRequestSchema),
   },
 } as const satisfies RouteGroup;

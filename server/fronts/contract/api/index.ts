@@ -5,6 +5,7 @@ import { diagnosticsRoutes } from './diagnostics.ts';
 import { endpointRoutes } from './endpoints.ts';
 import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
+import { requestRoutes } from './requests.ts';
 import type { RouteGroup } from './row.ts';
 import { sessionRoutes } from './session.ts';
 import { statusRoutes } from './status.ts';
@@ -23,6 +24,7 @@ export const apiRoutes = {
   masterKeys: masterKeyRoutes,
   endpoints: endpointRoutes,
   diagnostics: diagnosticsRoutes,
+  requests: requestRoutes,
   audit: auditRoutes,
   tokens: tokenRoutes,
   session: sessionRoutes,

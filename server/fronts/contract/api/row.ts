@@ -13,8 +13,10 @@ export interface RouteRow {
   readonly access?: 'sign-in';
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
-  /** Null: no content. */
+  /** Null: no content, or what `streams` says. */
   readonly answer: z.ZodType | null;
+  /** The answer is a file of one of these media types, sent while it is read. */
+  readonly streams?: readonly string[];
   /** Makes something: answers 201 and takes `Idempotency-Key`. */
   readonly creates?: true;
   /** The answer holds a secret that is shown this once: a repeat under the same `Idempotency-Key` does not show it again. */
@@ -68,6 +70,15 @@ export const pageQuery = z.strictObject({
     .optional()
     .openapi({ type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
 });
+
+/** A moment with any offset. */
+const filterMoment = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+
+/** Query parameters of lists that people look at by time. */
+export const timeSpan = {
+  from: filterMoment.optional().openapi({ type: 'string', format: 'date-time', description: 'Inclusive.' }),
+  to: filterMoment.optional().openapi({ type: 'string', format: 'date-time', description: 'Exclusive.' }),
+};
 
 /** One page of a list; `next` is null on the last one. */
 export const pageOf = <S extends z.ZodType>(item: S) =>

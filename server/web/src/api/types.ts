@@ -6,12 +6,12 @@ export type {
   AuthorizationRule,
   Endpoint,
   EndpointCredential,
-  EndpointRequest,
   EndpointSettings,
   ProxyConfiguration,
 } from '../../../fronts/contract/api/endpoints.ts';
 export type { DeletedKey, Key, KeyVersion } from '../../../fronts/contract/api/keys.ts';
 export type { BlastRadius, DestroyedMasterKey, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
+export type { CorrelatedRequests, EndpointRequest } from '../../../fronts/contract/api/requests.ts';
 export type { Problem } from '../../../fronts/contract/api/row.ts';
 export type { Session } from '../../../fronts/contract/api/session.ts';
 export type { Status } from '../../../fronts/contract/api/status.ts';

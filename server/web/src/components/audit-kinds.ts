@@ -46,6 +46,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'endpoint.deleted': 'Endpoint deleted',
   'endpoint.credential-added': 'Endpoint credential added',
   'endpoint.credential-removed': 'Endpoint credential removed',
+  'request-log.exported': 'Request log exported',
   'token.created': 'API token created',
   'token.revoked': 'API token revoked',
   'authentication.failed': 'Authentication failed',

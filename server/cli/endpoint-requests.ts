@@ -1,0 +1,137 @@
+// `dke endpoint requests` and `dke endpoint find-request`: the request log of the key store endpoints.
+
+import { once } from 'node:events';
+import { createWriteStream, unlinkSync } from 'node:fs';
+import { text as readText } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
+import type { EndpointRequest } from '../fronts/contract/api/requests.ts';
+import { action, type Paging, paged } from './caller.ts';
+import { CommandError } from './exit-codes.ts';
+import type { Columns } from './output.ts';
+
+const routes = apiRoutes.requests;
+
+const columns: Columns<EndpointRequest> = [
+  ['AT', (row) => row.at],
+  ['OPERATION', (row) => row.operation],
+  ['STATUS', (row) => row.status],
+  ['ERROR', (row) => row.errorName],
+  ['REASON', (row) => row.reason],
+  ['MS', (row) => row.durationMs.toFixed(1)],
+  ['PRINCIPAL', (row) => row.principal],
+  ['KMS REQUEST', (row) => row.kmsRequestId],
+];
+
+interface SearchOptions extends Paging {
+  readonly operation?: string;
+  readonly result?: string;
+  readonly status?: string;
+  readonly errorName?: string;
+  readonly kmsOperation?: string;
+  readonly principal?: string;
+  readonly kmsKeyArn?: string;
+  readonly externalKeyId?: string;
+  readonly requestId?: string;
+  readonly kmsRequestId?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly export?: string;
+  readonly out?: string;
+}
+
+/** Writes into a new file, or to standard output. */
+const exportTo = async (
+  path: string | undefined,
+  write: (into: NodeJS.WritableStream) => Promise<void>,
+): Promise<void> => {
+  if (path === undefined) {
+    await write(process.stdout).catch((error: NodeJS.ErrnoException) => {
+      // Who reads no further (`| head`) has what it wanted.
+      if (error.code !== 'EPIPE') throw error;
+    });
+    return;
+  }
+  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  try {
+    await once(file, 'open');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandError('permission', code === 'EEXIST' ? `${path} exists` : `${path} cannot be written (${code})`, {
+      hint: 'name another file',
+    });
+  }
+  try {
+    await write(file);
+  } catch (error) {
+    // A part of an export looks like the whole.
+    unlinkSync(path);
+    throw error;
+  } finally {
+    file.end();
+    await once(file, 'close');
+  }
+};
+
+export const addRequests = (endpoint: Command): void => {
+  paged(
+    endpoint
+      .command('requests [endpoint]')
+      .description('Searches the request log, newest first; of all endpoints when none is named. Texts to the letter.')
+      .option('--operation <name>', 'health, metadata, encrypt, decrypt, or unknown')
+      .option('--result <result>', 'answered or refused')
+      .option('--status <status>', 'HTTP status')
+      .option('--error-name <name>', 'for example AccessDeniedException')
+      .option('--kms-operation <name>', 'what the cloud was asked, for example GenerateDataKey')
+      .option('--principal <arn>', 'who asked; with * at its end, whoever begins so')
+      .option('--kms-key-arn <arn>', 'the KMS key; with * at its end, whichever begins so')
+      .option('--external-key-id <id>', 'the key of this service')
+      .option('--request-id <id>', 'X-Request-Id of the answer')
+      .option('--kms-request-id <id>', 'requestID in CloudTrail')
+      .option('--from <time>', 'RFC 3339, for example 2026-03-01T09:30:00Z')
+      .option('--to <time>', 'RFC 3339; not included')
+      .option('--export <format>', 'all that is found, as ndjson or csv')
+      .option('--out <file>', 'with --export: into this new file'),
+  ).action(
+    action<SearchOptions>(async ({ call, stream, output, resolve }, options, name) => {
+      const { export: format, out, limit, after, ...filter } = options;
+      const id = name === undefined ? undefined : await resolve('endpoint', name);
+      if (format === undefined) {
+        const query = { ...filter, limit, after };
+        const page =
+          id === undefined
+            ? await call(routes.search, { query })
+            : await call(routes.searchOne, { path: { id }, query });
+        output.list(page, columns);
+        return;
+      }
+      const query = { ...filter, format };
+      await exportTo(out, (into) =>
+        id === undefined
+          ? stream(routes.export, { query }, into)
+          : stream(routes.exportOne, { path: { id }, query }, into),
+      );
+    }),
+  );
+
+  endpoint
+    .command('find-request [id]')
+    .description(
+      'Finds the requests of a CloudTrail event: pasted into standard input, or by the value of its requestID.',
+    )
+    .action(
+      action(async ({ call, output }, _, id) => {
+        if (id === undefined && process.stdin.isTTY) output.say('Paste the event, then press Ctrl-D.');
+        const found = await call(routes.correlate, { body: { text: id ?? (await readText(process.stdin)) } });
+        if (output.format === 'json') output.record(found);
+        else if (found.items.length > 0) for (const item of found.items) output.record(item);
+        if (found.items.length > 0) return;
+        throw new CommandError('not-found', `no request has the id ${found.kmsRequestIds.join(' or ')}`, {
+          hint:
+            found.oldest === null
+              ? 'the request log is empty: no endpoint of this service was called yet'
+              : `the request log begins at ${found.oldest}; a request that never came here is not in it (see dke endpoint requests)`,
+        });
+      }),
+    );
+};

@@ -1,0 +1,28 @@
+// The request log of key store endpoints: what a search in it may ask for. Texts are compared byte for byte.
+
+export interface RequestFilter {
+  /** Null: requests that met no endpoint. */
+  readonly endpointId?: string | null | undefined;
+  readonly operation?: string | undefined;
+  readonly result?: RequestResult | undefined;
+  readonly status?: number | undefined;
+  readonly errorName?: string | undefined;
+  readonly kmsOperation?: string | undefined;
+  /** `*` at the end: any that begin with what stands before it. */
+  readonly principal?: string | undefined;
+  /** `*` at the end: any that begin with what stands before it. */
+  readonly kmsKeyArn?: string | undefined;
+  readonly externalKeyId?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly kmsRequestId?: string | undefined;
+  /** Milliseconds since the epoch, inclusive. */
+  readonly from?: number | undefined;
+  /** Exclusive. */
+  readonly to?: number | undefined;
+}
+
+export type RequestResult = 'answered' | 'refused';
+
+/** What a pattern with an optional `*` at its end asks for. */
+export const readPattern = (pattern: string): { readonly text: string; readonly prefix: boolean } =>
+  pattern.endsWith('*') ? { text: pattern.slice(0, -1), prefix: true } : { text: pattern, prefix: false };

@@ -1,0 +1,136 @@
+// The request log of the key store endpoints: what the cloud key service asked, and how each request ended.
+
+import { z } from '@hono/zod-openapi';
+import type { RequestFilter } from '../../../domain/request-log.ts';
+import { identifier, moment, pageOf, pageQuery, type RouteGroup, timeSpan } from './row.ts';
+
+export const endpointRequestSchema = z
+  .strictObject({
+    sequence: z.int().openapi({ description: 'The order.' }),
+    at: moment,
+    requestId: z.string(),
+    endpointId: identifier.nullable().openapi({ description: 'Null: the request met no endpoint.' }),
+    operation: z.string().openapi({ example: 'encrypt' }),
+    kmsOperation: z.string().nullable(),
+    kmsRequestId: z.string().nullable().openapi({ description: '`requestID` of the event in CloudTrail.' }),
+    principal: z.string().nullable(),
+    kmsKeyArn: z.string().nullable(),
+    externalKeyId: z.string().nullable(),
+    credentialId: z.string().nullable(),
+    status: z.int(),
+    errorName: z.string().nullable(),
+    durationMs: z.number(),
+    phases: z.strictObject({ readMs: z.number(), authMs: z.number(), cryptoMs: z.number() }),
+    reason: z.string().nullable().openapi({ description: 'Why it was refused, when the answer does not tell.' }),
+    peer: z.string().nullable(),
+  })
+  .openapi('EndpointRequest');
+export type EndpointRequest = z.output<typeof endpointRequestSchema>;
+
+const text = (most: number) =>
+  z
+    .string()
+    .min(1)
+    .max(most)
+    .regex(/^\P{Cc}+$/u, 'must have no control characters');
+const orPrefix = { description: 'To the letter; with `*` at its end: whatever begins so.' };
+
+const filters = {
+  operation: text(40)
+    .optional()
+    .openapi({ description: '`health`, `metadata`, `encrypt`, `decrypt`; `unknown` for a path that is none of them.' }),
+  result: z.enum(['answered', 'refused']).optional(),
+  status: z
+    .string()
+    .regex(/^[1-5][0-9]{2}$/, 'must be an HTTP status')
+    .transform(Number)
+    .optional()
+    .openapi({ type: 'integer' }),
+  errorName: text(100).optional(),
+  kmsOperation: text(100).optional(),
+  principal: text(2048).optional().openapi(orPrefix),
+  kmsKeyArn: text(2048).optional().openapi(orPrefix),
+  externalKeyId: text(128).optional(),
+  requestId: text(128).optional(),
+  kmsRequestId: text(256).optional(),
+  ...timeSpan,
+} satisfies Record<Exclude<keyof RequestFilter, 'endpointId'>, z.ZodType>;
+
+const anyEndpoint = {
+  endpointId: text(100)
+    .transform((id) => (id === 'none' ? null : id))
+    .optional()
+    .openapi({ type: 'string', description: '`none`: requests that met no endpoint.' }),
+};
+const exportFormat = {
+  format: z.enum(['ndjson', 'csv']).optional().openapi({ default: 'ndjson' }),
+};
+const exportTypes = ['application/x-ndjson', 'text/csv'];
+
+const searching =
+  'Newest first. Texts are compared to the letter. A page may be short before the end, even empty: go on while `next` is not null.';
+const exporting =
+  'Newest first, one record a line, sent while it is read; audited. In CSV a text that a spreadsheet would take for a formula ' +
+  "has a ' in front.";
+
+export const correlatedRequestsSchema = z
+  .strictObject({
+    kmsRequestIds: z.array(z.string()).readonly().openapi({ description: 'What was looked for.' }),
+    items: z.array(endpointRequestSchema).readonly(),
+    oldest: moment.nullable().openapi({ description: 'The time of the oldest record that the log still has.' }),
+  })
+  .openapi('CorrelatedRequests');
+export type CorrelatedRequests = z.output<typeof correlatedRequestsSchema>;
+
+const cloudTrailText = z
+  .strictObject({
+    text: z.string().min(1, 'must not be empty').max(60_000, 'must be at most 60000 characters').openapi({
+      description: 'A CloudTrail event as it was copied (one, several, or a piece of one), or a bare request id.',
+    }),
+  })
+  .openapi('CloudTrailText');
+
+export const requestRoutes = {
+  search: {
+    method: 'get',
+    path: '/api/requests',
+    summary: 'Search the request log of all endpoints',
+    description: `${searching} Requests that met no endpoint and those to deleted ones are in it.`,
+    query: pageQuery.extend({ ...anyEndpoint, ...filters }),
+    answer: pageOf(endpointRequestSchema),
+  },
+  export: {
+    method: 'get',
+    path: '/api/requests/export',
+    summary: 'Export the request log of all endpoints',
+    description: exporting,
+    query: z.strictObject({ ...anyEndpoint, ...filters, ...exportFormat }),
+    answer: null,
+    streams: exportTypes,
+  },
+  correlate: {
+    method: 'post',
+    path: '/api/requests/correlate',
+    summary: 'Find the requests of a CloudTrail event',
+    description: 'By the `requestID` of the event, which is the `kmsRequestId` of the request. Changes nothing.',
+    body: cloudTrailText,
+    answer: correlatedRequestsSchema,
+  },
+  searchOne: {
+    method: 'get',
+    path: '/api/endpoints/{id}/requests',
+    summary: 'Search the request log of an endpoint',
+    description: searching,
+    query: pageQuery.extend(filters),
+    answer: pageOf(endpointRequestSchema),
+  },
+  exportOne: {
+    method: 'get',
+    path: '/api/endpoints/{id}/requests/export',
+    summary: 'Export the request log of an endpoint',
+    description: exporting,
+    query: z.strictObject({ ...filters, ...exportFormat }),
+    answer: null,
+    streams: exportTypes,
+  },
+} as const satisfies RouteGroup;

@@ -1,0 +1,221 @@
+// The request log of every store (ports/store.ts, `requests`): what a search finds, page by page, and what goes when.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Kysely, SqliteDialect } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../server/base/clock.ts';
+import type { RequestFilter } from '../../server/domain/request-log.ts';
+import type { Store } from '../../server/ports/store.ts';
+import type { XksRequestRecord } from '../../server/ports/xks-directory.ts';
+import { requestStatements } from '../../server/store/request-log.ts';
+import type { Schema } from '../../server/store/schema.ts';
+import { openStore } from '../../server/store/store.ts';
+
+const count = 12_345;
+/** Record number `at`, from 1: every fifth is refused, every third of endpoint b, every hundredth met no endpoint. */
+const recordOf = (at: number): XksRequestRecord => ({
+  at: 1_000_000 + at,
+  requestId: `request-${at}`,
+  endpointId: at % 100 === 0 ? null : at % 3 === 0 ? 'b' : 'a',
+  operation: at % 2 === 0 ? 'encrypt' : 'decrypt',
+  kmsOperation: 'GenerateDataKey',
+  kmsRequestId: at % 100 === 0 ? null : `kms-${at}`,
+  principal: `arn:aws:iam::111122223333:user/${at % 7 === 0 ? 'Alice' : 'alice'}${at}`,
+  kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1',
+  externalKeyId: 'key',
+  credentialId: 'credential',
+  status: at % 5 === 0 ? 403 : 200,
+  errorName: at % 5 === 0 ? 'AccessDeniedException' : null,
+  durationMs: at / 8,
+  phases: { readMs: 0.25, authMs: 0.5, cryptoMs: 0.125 },
+  reason: at % 5 === 0 ? 'denied by the rule 100%_' : null,
+  peer: '192.0.2.1',
+});
+
+let folder: string;
+let store: Store;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-request-log-'));
+  store = await openStore({
+    path: join(folder, 'dke.db'),
+    clock: systemClock,
+    authenticateRow: () => '',
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  const all = Array.from({ length: count }, (_, at) => recordOf(at + 1));
+  for (let at = 0; at < count; at += 999) await store.write((tx) => tx.requests.append(all.slice(at, at + 999)));
+});
+afterAll(async () => {
+  await store?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The numbers of the records that are found, all pages together. */
+const find = async (filter: RequestFilter, limit = 1000): Promise<number[]> => {
+  const found: number[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const { items, next } = await store.read.requests.search(filter, { after, limit });
+    expect(items.length).toBeLessThanOrEqual(limit);
+    found.push(...items.map(({ requestId }) => Number(requestId.slice('request-'.length))));
+    if (next === null) return found;
+    after = next;
+  }
+};
+const expected = (holds: (record: XksRequestRecord, at: number) => boolean): number[] =>
+  Array.from({ length: count }, (_, at) => count - at).filter((at) => holds(recordOf(at), at));
+
+describe('a search in the request log', () => {
+  test('gives back what was written, member by member', async () => {
+    const { items } = await store.read.requests.search({ requestId: 'request-5000' }, { limit: 1 });
+    expect(items).toEqual([{ ...recordOf(5000), sequence: 5000 }]);
+  });
+
+  test.each<[string, RequestFilter, (record: XksRequestRecord, at: number) => boolean]>([
+    ['nothing: all of it', {}, () => true],
+    ['an endpoint', { endpointId: 'b' }, ({ endpointId }) => endpointId === 'b'],
+    ['no endpoint', { endpointId: null }, ({ endpointId }) => endpointId === null],
+    [
+      'an operation of an endpoint',
+      { endpointId: 'a', operation: 'encrypt' },
+      (r) => r.endpointId === 'a' && r.operation === 'encrypt',
+    ],
+    ['refusals', { result: 'refused' }, ({ errorName }) => errorName !== null],
+    [
+      'refusals of an endpoint',
+      { endpointId: 'b', result: 'refused' },
+      (r) => r.endpointId === 'b' && r.errorName !== null,
+    ],
+    ['answers', { result: 'answered' }, ({ errorName }) => errorName === null],
+    ['a status', { status: 403 }, ({ status }) => status === 403],
+    ['an error', { errorName: 'AccessDeniedException' }, ({ errorName }) => errorName !== null],
+    ['an error in another case', { errorName: 'accessdeniedexception' }, () => false],
+    ['a principal', { principal: 'arn:aws:iam::111122223333:user/alice8' }, (_, at) => at === 8],
+    [
+      'a principal by its beginning, with its case',
+      { principal: 'arn:aws:iam::111122223333:user/Alice*' },
+      (_, at) => at % 7 === 0,
+    ],
+    ['a beginning that is no pattern', { principal: 'arn%*' }, () => false],
+    ['any principal', { principal: '*' }, () => true],
+    ['a key ARN by its beginning', { kmsKeyArn: 'arn:aws:kms:us-east-1:*' }, () => true],
+    ['another key ARN', { kmsKeyArn: 'arn:aws:kms:us-west-1:*' }, () => false],
+    ['another KMS operation', { kmsOperation: 'Encrypt' }, () => false],
+    ['an external key id in another case', { externalKeyId: 'KEY' }, () => false],
+    ['a request of the cloud', { kmsRequestId: 'kms-4321' }, (_, at) => at === 4321],
+    ['the oldest request of the cloud', { kmsRequestId: 'kms-1' }, (_, at) => at === 1],
+    ['a request of the cloud at another endpoint', { endpointId: 'b', kmsRequestId: 'kms-4321' }, () => false],
+    ['a time on', { from: 1_000_000 + 12_000 }, (_, at) => at >= 12_000],
+    ['a time before', { to: 1_000_000 + 50 }, (_, at) => at < 50],
+    [
+      'a span of refusals',
+      { from: 1_003_000, to: 1_003_100, result: 'refused' },
+      (_, at) => at >= 3000 && at < 3100 && at % 5 === 0,
+    ],
+    ['the future', { from: 9_000_000 }, () => false],
+    ['the time before the log', { to: 1 }, () => false],
+  ])('for %s', async (_, filter, holds) => {
+    expect(await find(filter)).toEqual(expected(holds));
+  });
+
+  test('goes on where the page before ended, whatever their length', async () => {
+    const filter: RequestFilter = { endpointId: 'a', result: 'refused', operation: 'decrypt' };
+    expect(await find(filter, 7)).toEqual(await find(filter));
+    expect(await find({ kmsRequestId: 'kms-77' }, 1)).toEqual([77]);
+  });
+});
+
+describe('pruning the request log', () => {
+  const left = async () => {
+    const found = await find({});
+    return [found.length, found.at(-1)];
+  };
+
+  test('takes no more than it was told to in one step', async () => {
+    const due = { before: 1_000_000 + 101, keep: count };
+    expect(await store.write((tx) => tx.requests.prune(due, 60))).toBe(60);
+    expect(await store.write((tx) => tx.requests.prune(due, 60))).toBe(40);
+    expect(await store.write((tx) => tx.requests.prune(due, 60))).toBe(0);
+    expect(await left()).toEqual([count - 100, 101]);
+    expect(await store.read.requests.oldest()).toBe(1_000_000 + 101);
+  });
+
+  test('keeps the newest when there are too many', async () => {
+    const due = { before: 0, keep: 12_000 };
+    while ((await store.write((tx) => tx.requests.prune(due, 100))) > 0);
+    expect(await left()).toEqual([12_000, count - 12_000 + 1]);
+  });
+});
+
+describe('the statements of a search in SQLite', () => {
+  // No statement may look at the whole log, or sort more than what it found.
+  const plan = (
+    build: (statements: ReturnType<typeof requestStatements>) => { compile(): { sql: string } },
+  ): string => {
+    const database = new DatabaseSync(join(folder, 'dke.db'), { readOnly: true });
+    const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: database as never }) });
+    try {
+      const { sql } = build(requestStatements(db)).compile();
+      const values = Array.from(sql.matchAll(/\?/g), () => 1);
+      return database
+        .prepare(`explain query plan ${sql}`)
+        .all(...values)
+        .map(({ detail }) => String(detail))
+        .join('; ');
+    } finally {
+      database.close();
+    }
+  };
+
+  test.each<[string, RequestFilter, RegExp]>([
+    ['everything', {}, /^SEARCH request_log USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/],
+    [
+      'one endpoint',
+      { endpointId: 'a' },
+      /^SEARCH request_log USING INDEX request_log_by_endpoint \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/,
+    ],
+    [
+      'no endpoint',
+      { endpointId: null },
+      /^SEARCH request_log USING INDEX request_log_by_endpoint \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/,
+    ],
+    [
+      'refusals of one endpoint',
+      { endpointId: 'a', result: 'refused' },
+      /^SEARCH request_log USING INDEX request_log_of_refusals \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/,
+    ],
+    [
+      'an error of one endpoint',
+      { endpointId: 'a', errorName: 'x' },
+      /^SEARCH request_log USING INDEX request_log_(of_refusals|by_endpoint) \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/,
+    ],
+    [
+      'a principal, in steps',
+      { principal: 'x*' },
+      /^SEARCH request_log USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/,
+    ],
+    [
+      'a principal within a time, in steps',
+      { principal: 'x*', from: 1, to: 2 },
+      /^SEARCH request_log USING (INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)|INDEX request_log_by_time)/,
+    ],
+  ])('for %s use an index, and need no sorting', (_, filter, wanted) => {
+    expect(plan((statements) => statements.within(filter, 1, 2, 3))).toMatch(wanted);
+  });
+
+  test('for a request of the cloud look it up in each block', () => {
+    expect(plan((statements) => statements.inBlocks({ kmsRequestId: 'x' }, [3, 2, 1], 9))).toMatch(
+      /^SEARCH request_log USING INDEX request_log_by_kms_request \(<expr>=\? AND kms_request_id=\? AND rowid<\?\)/,
+    );
+  });
+
+  test('for a time look it up', () => {
+    expect(plan((statements) => statements.since(1))).toBe(
+      'SEARCH request_log USING COVERING INDEX request_log_by_time (at>?)',
+    );
+  });
+});
