@@ -12,10 +12,10 @@ import { StartError } from './base/start-error.ts';
 import type { Config } from './config.ts';
 import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
 import { serviceActor } from './domain/actor.ts';
-import { createApiFront } from './fronts/api/app.ts';
+import { type ApiFrontOptions, createApiFront } from './fronts/api/app.ts';
 import { createHealthApp } from './fronts/health.ts';
 import { serveConsole } from './fronts/shared/console-pages.ts';
-import { createTdeApp, type TdeFrontOptions } from './fronts/tde/app.ts';
+import { createTdeFront, type TdeFront } from './fronts/tde/app.ts';
 import { createXksFront, type XksFront } from './fronts/xks/app.ts';
 import type { TlsMaterial } from './listener/listener.ts';
 import { openCore } from './native/core.ts';
@@ -88,15 +88,16 @@ export interface ServiceOptions {
   readonly listening: () => { readonly host: string; readonly port: number };
   /** The store failed under the service: what was confirmed is safe, nothing more can be. */
   readonly onFatal: (error: StartError) => void;
-  /** How the TDE front learns of the peer and of the end of an answer: the listener's business. */
-  readonly connection: Pick<TdeFrontOptions, 'peerOf' | 'afterSent'>;
+  /** How the console's front learns of the peer and of the end of an answer: the listener's business. */
+  readonly connection: Pick<ApiFrontOptions, 'peerOf' | 'afterSent'>;
 }
 
 export interface Service {
   readonly operations: Operations;
-  /** Everything but the XKS proxy. */
+  /** Everything but the XKS proxy and the TDE API. */
   readonly app: Hono;
   readonly xks: XksFront;
+  readonly tde: TdeFront;
   /** PEM file of the first certificate. */
   readonly certificatePath: string;
   /** The value of the first administrator token, when this was the first start. */
@@ -319,6 +320,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       operations.health,
     );
 
+    const tde = createTdeFront({ operations, core, log, requestId, epoch: () => directory.epoch() });
     const xks = createXksFront({
       core: raw,
       directory,
@@ -329,7 +331,6 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     });
     const app = new Hono();
     app.route('/health', createHealthApp({ operations }));
-    app.route('/tde/v1', createTdeApp({ operations, core, log, requestId, ...connection }));
     app.route('/api', createApiFront({ operations, clock, log, version, ...connection }));
     app.route('/', serveConsole(pagesDirectory));
 
@@ -366,6 +367,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       operations,
       app,
       xks,
+      tde,
       certificatePath,
       adminToken,
       requestId,

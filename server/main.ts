@@ -1,4 +1,4 @@
-// Starts and stops the server: one HTTPS listener in one process. XKS requests go to their front on Node's own request and
+// Starts and stops the server: one HTTPS listener in one process. XKS and TDE requests go to their fronts on Node's own request and
 // response before Hono sees anything (docs/decisions/0001); all else goes through Hono.
 
 import { existsSync, readFileSync } from 'node:fs';
@@ -131,6 +131,7 @@ export const startServer = async ({ config, say }: StartOptions): Promise<Runnin
   const viaHono = getRequestListener(service.app.fetch, { overrideGlobalObjects: false });
   const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (service.xks.owns(incoming.url)) service.xks.handle(incoming, outgoing);
+    else if (service.tde.owns(incoming.url)) service.tde.handle(incoming, outgoing);
     else void viaHono(incoming, outgoing);
   };
 

@@ -1,7 +1,9 @@
 // The whole service in this process, without a listener: operations over the real store, addon and root file, in a folder
-// of its own. The TDE front is called through `service.app.request`.
+// of its own. The TDE front is called over plain HTTP on the loopback.
 
 import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, createServer, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../server/base/clock.ts';
@@ -167,6 +169,42 @@ export interface TdeAnswer {
   readonly requestId: string | null;
 }
 
+const listeners = new WeakMap<Service, Promise<number>>();
+/** The port where this service's TDE front listens, without TLS; it does not keep the process alive. */
+const listen = (service: Service): Promise<number> => {
+  const known = listeners.get(service);
+  if (known !== undefined) return known;
+  const server = createServer((incoming, outgoing) => service.tde.handle(incoming, outgoing)).unref();
+  server.keepAliveTimeout = 60_000;
+  const port = new Promise<number>((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+  listeners.set(service, port);
+  return port;
+};
+const kept = new Agent({ keepAlive: true });
+
+/** Sends what it is given, and reads an envelope or a problem. */
+export const sendTde = async (
+  service: Service,
+  path: string,
+  headers: OutgoingHttpHeaders,
+  body: Uint8Array,
+): Promise<TdeAnswer> => {
+  const port = await listen(service);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, method: 'POST', path, headers, agent: kept }, resolve);
+    sent.once('error', reject);
+    sent.end(body);
+  });
+  const answer = Buffer.concat(await response.toArray());
+  const status = response.statusCode ?? 0;
+  const requestId = String(response.headers['x-request-id'] ?? '');
+  if (response.headers['content-type'] !== envelopeType)
+    return { status, head: JSON.parse(answer.toString('utf8')), raw: Buffer.alloc(0), requestId };
+  return { status, ...unpackEnvelope(answer), requestId };
+};
+
 /** One call of the TDE API through the front. */
 export const callTde = async <R extends keyof TdeRoutes>(
   service: Service,
@@ -181,19 +219,12 @@ export const callTde = async <R extends keyof TdeRoutes>(
   } = {},
 ): Promise<TdeAnswer> => {
   const path = tdeRoutes[route].path.replace(':handle', String(options.handle ?? 0));
-  const response = await service.app.request(`/tde/v1/${accessGuid}/${options.appId ?? 'db'}${path}`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${options.bearer ?? accessGuid}`,
-      'content-type': envelopeType,
-      'x-request-id': 'call-7',
-      'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
-    },
-    body: new Uint8Array(packEnvelope(head, options.raw)),
-  });
-  const body = Buffer.from(await response.arrayBuffer());
-  const requestId = response.headers.get('x-request-id');
-  if (response.headers.get('content-type') !== envelopeType)
-    return { status: response.status, head: JSON.parse(body.toString('utf8')), raw: Buffer.alloc(0), requestId };
-  return { status: response.status, ...unpackEnvelope(body), requestId };
+  const address = `/tde/v1/${accessGuid}/${options.appId ?? 'db'}${path}`;
+  const headers = {
+    authorization: `Bearer ${options.bearer ?? accessGuid}`,
+    'content-type': envelopeType,
+    'x-request-id': 'call-7',
+    'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+  };
+  return sendTde(service, address, headers, packEnvelope(head, options.raw));
 };

@@ -14,6 +14,12 @@ export const envelopeType = 'application/vnd.dke.envelope';
 /** Largest body either side accepts, in bytes. */
 export const maxEnvelope = 1 << 20;
 
+/**
+ * Of every answer: a number that changes with every change of keys and objects. What a client remembers of an object from answers
+ * with another number may no longer hold.
+ */
+export const epochHeader = 'X-Dke-Epoch';
+
 /** Base64url JSON in X-Dke-Instance: who calls, for the instance list, the blast radius and the audit log. */
 export interface InstanceHeader {
   readonly host: string;

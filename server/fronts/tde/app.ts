@@ -1,7 +1,8 @@
 // The TDE API (contract/tde.ts): what the agent on a database host calls. Envelopes in and out; data and key bytes stay
-// buffers, wiped after use. Errors are problem documents. Leaves out every decision: those are operations.
+// buffers, wiped after use. Errors are problem documents. On Node's own request and response, as the XKS proxy is: Web objects would
+// cost more than the work itself (docs/decisions/0001). Leaves out every decision: those are operations.
 
-import { type Context, Hono } from 'hono';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { MadeKey, Operations, TdeCaller, VisibleObject } from '../../operations/index.ts';
@@ -9,19 +10,20 @@ import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Log } from '../../ports/log.ts';
 import {
   envelopeType,
+  epochHeader,
   maxEnvelope,
   packEnvelope,
   type TdeRoutes,
   type TokenObject,
-  tdeRoutes,
   unpackEnvelope,
 } from '../contract/tde.ts';
+import { createOutbox } from '../shared/outbox.ts';
 import { readBody } from './body.ts';
 import { asServiceError, toProblem } from './errors.ts';
 import {
+  createInstances,
   type Heads,
   parseHead,
-  parseInstance,
   toCipherParameters,
   toDeriveMechanism,
   toDestination,
@@ -30,16 +32,15 @@ import {
   toSignatureParameters,
   toWrapMechanism,
 } from './heads.ts';
+import { isTdePath, parseTdePath, type TdePath } from './path.ts';
 
 export interface TdeFrontOptions {
   readonly operations: Operations;
   readonly core: Pick<CryptoCore, 'wipe'>;
   readonly log: Log;
   readonly requestId: () => string;
-  /** Address of the peer of a request, where the server knows it. */
-  readonly peerOf: (context: Context) => string | null;
-  /** Runs once the answer has been handed to the socket. */
-  readonly afterSent: (context: Context, done: () => void) => void;
+  /** What an answer says of the state of the service's objects. */
+  readonly epoch: () => number;
 }
 
 const toTokenObject = (object: VisibleObject): TokenObject => ({
@@ -166,38 +167,41 @@ const parseHandle = (text: string | undefined): number => {
   return handle;
 };
 
-/** Mounted at /tde/v1. */
-export const createTdeApp = ({ operations, core, log, requestId, peerOf, afterSent }: TdeFrontOptions): Hono => {
+export interface TdeFront {
+  /** Whether a request target is this front's. */
+  owns(target: string | undefined): boolean;
+  /** Answers one request; never throws. */
+  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
+}
+
+export const createTdeFront = ({ operations, core, log, requestId, epoch }: TdeFrontOptions): TdeFront => {
   const handlers = createHandlers(operations.tde);
-  const app = new Hono();
+  const outbox = createOutbox();
+  const instances = createInstances();
   const wipe = (buffer: Uint8Array): void => core.wipe(buffer);
 
-  const idOf = (c: Context): string => {
-    const given = c.req.header('x-request-id');
-    return given !== undefined && requestIdPattern.test(given) ? given : requestId();
-  };
-  const problem = (c: Context, id: string, error: unknown): Response => {
-    const known = asServiceError(error);
-    // The URL holds the access_guid: the log names the route by the id of the request only.
-    if (known.code === 'internal') log.error('a TDE request failed', { requestId: id, error });
-    else log.debug('a TDE request was refused', { requestId: id, code: known.code });
-    const { status, body } = toProblem(known, id);
-    return c.body(JSON.stringify(body), status, { 'Content-Type': 'application/problem+json', 'X-Request-Id': id });
+  const idOf = ({ headers }: IncomingMessage): string => {
+    const given = headers['x-request-id'];
+    return typeof given === 'string' && requestIdPattern.test(given) ? given : requestId();
   };
 
-  const authenticate = async (c: Context, id: string): Promise<TdeCaller> => {
-    const inPath = c.req.param('access_guid') ?? '';
-    const bearer = /^Bearer ([^\s]+)$/i.exec(c.req.header('authorization') ?? '')?.[1];
-    if (bearer === undefined || bearer !== inPath)
+  const authenticate = (
+    { headers, socket }: IncomingMessage,
+    { accessGuid, appId }: TdePath,
+    id: string,
+  ): Promise<TdeCaller> => {
+    const bearer = /^Bearer ([^\s]+)$/i.exec(headers.authorization ?? '')?.[1];
+    if (bearer === undefined || bearer !== accessGuid)
       throw new ServiceError('unauthenticated', 'the access token does not hold', {
         hint: 'access_token and the access_guid in server_url must be the same',
       });
+    const instance = instances.parse(headers['x-dke-instance']);
     return operations.tde.authenticate({
       accessGuid: bearer,
-      appId: c.req.param('app_id') ?? '',
-      instance: parseInstance(c.req.header('x-dke-instance')),
+      appId,
+      instance,
       requestId: id,
-      peer: peerOf(c),
+      peer: socket.remoteAddress ?? null,
     });
   };
 
@@ -209,42 +213,82 @@ export const createTdeApp = ({ operations, core, log, requestId, peerOf, afterSe
     }
   };
 
-  const register = <R extends keyof TdeRoutes>(route: R): void => {
-    const handler = handlers[route];
-    const serve = async (c: Context): Promise<Response> => {
-      const id = idOf(c);
-      let body: Buffer | undefined;
-      try {
-        const caller = await authenticate(c, id);
-        if (c.req.header('content-type') !== envelopeType)
-          throw new ServiceError('validation', `the content type is ${envelopeType}`);
-        body = await readBody(c.req.raw, maxEnvelope, wipe);
-        const { head, raw } = unpack(body);
-        const reply = await handler({
-          caller,
-          handle: parseHandle(c.req.param('handle')),
-          head: parseHead(route, head),
-          raw,
-        });
-        const packed = packEnvelope(reply.head, reply.raw);
-        if (reply.raw !== undefined) {
-          wipe(reply.raw);
-          afterSent(c, () => wipe(packed));
-        }
-        const answer = new Uint8Array(packed.buffer as ArrayBuffer, packed.byteOffset, packed.byteLength);
-        return c.body(answer, 200, { 'Content-Type': envelopeType, 'X-Request-Id': id });
-      } catch (error) {
-        return problem(c, id, error);
-      } finally {
-        if (body !== undefined) wipe(body);
-      }
-    };
-    app.post(`/:access_guid/:app_id${tdeRoutes[route].path}`, serve);
+  const run = <R extends keyof TdeRoutes>(
+    route: R,
+    caller: TdeCaller,
+    handle: number,
+    body: Buffer,
+  ): Promise<Reply<R>> => {
+    const { head, raw } = unpack(body);
+    return handlers[route]({ caller, handle, head: parseHead(route, head), raw });
   };
-  for (const route of Object.keys(tdeRoutes) as (keyof TdeRoutes)[]) register(route);
 
-  // Mounted apps have no notFound of their own: without this row the console's pages would answer here.
-  app.all('*', (c) => problem(c, idOf(c), new ServiceError('not-found', 'no such path')));
-  app.onError((error, c) => problem(c, idOf(c), error));
-  return app;
+  const answer = async (incoming: IncomingMessage, id: string): Promise<Reply<keyof TdeRoutes>> => {
+    const path = parseTdePath(incoming.url ?? '');
+    if (path === null || incoming.method !== 'POST') throw new ServiceError('not-found', 'no such path');
+    const caller = await authenticate(incoming, path, id);
+    if (incoming.headers['content-type'] !== envelopeType)
+      throw new ServiceError('validation', `the content type is ${envelopeType}`);
+    const body = await readBody(incoming, maxEnvelope, wipe);
+    try {
+      return await run(path.route, caller, parseHandle(path.handle), body);
+    } finally {
+      wipe(body);
+    }
+  };
+
+  const send = (
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    id: string,
+    status: number,
+    type: string,
+    body: Buffer,
+    secret: boolean,
+  ): void => {
+    const headers: (string | number)[] = [
+      'Content-Type',
+      type,
+      'Content-Length',
+      body.length,
+      'X-Request-Id',
+      id,
+      epochHeader,
+      epoch(),
+    ];
+    // What was not read of a request cannot be told from the next one.
+    if (!incoming.complete && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
+    outbox(() => {
+      outgoing.writeHead(status, headers as string[]);
+      if (secret) {
+        outgoing.once('close', () => wipe(body));
+        outgoing.end(body);
+      } else {
+        outgoing.end(body);
+      }
+    });
+  };
+
+  const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, id: string, error: unknown): void => {
+    const known = asServiceError(error);
+    // The URL holds the access_guid: the log names the route by the id of the request only.
+    if (known.code === 'internal') log.error('a TDE request failed', { requestId: id, error });
+    else log.debug('a TDE request was refused', { requestId: id, code: known.code });
+    const { status, body } = toProblem(known, id);
+    send(incoming, outgoing, id, status, 'application/problem+json', Buffer.from(JSON.stringify(body)), false);
+  };
+
+  return {
+    owns: isTdePath,
+    handle: (incoming, outgoing) => {
+      const id = idOf(incoming);
+      answer(incoming, id)
+        .then(({ head, raw }) => {
+          const packed = packEnvelope(head, raw);
+          if (raw !== undefined) wipe(raw);
+          send(incoming, outgoing, id, 200, envelopeType, packed, raw !== undefined);
+        })
+        .catch((error: unknown) => refuse(incoming, outgoing, id, error));
+    },
+  };
 };

@@ -212,7 +212,7 @@ export const parseHead = <R extends keyof TdeRoutes>(route: R, head: unknown): H
 };
 
 /** X-Dke-Instance: base64url JSON. */
-export const parseInstance = (header: string | undefined): InstanceHeader => {
+const parseInstance = (header: string | undefined): InstanceHeader => {
   if (header === undefined || header.length > 4096)
     throw new ServiceError('validation', 'the header X-Dke-Instance is missing or too long');
   let value: unknown;
@@ -224,6 +224,25 @@ export const parseInstance = (header: string | undefined): InstanceHeader => {
   const result = instanceHeader.safeParse(value);
   if (!result.success) throw new ServiceError('validation', `X-Dke-Instance: ${complaint(result.error)}`);
   return result.data;
+};
+
+/** Texts of the header that are remembered with what they say: an agent sends the same one for every call of a process. */
+const mostInstances = 1024;
+
+/** Parses X-Dke-Instance; throws 'validation'. */
+export const createInstances = (): { parse(header: string | string[] | undefined): InstanceHeader } => {
+  const known = new Map<string, InstanceHeader>();
+  return {
+    parse: (header) => {
+      const text = typeof header === 'string' ? header : undefined;
+      const before = text === undefined ? undefined : known.get(text);
+      if (before !== undefined) return before;
+      const parsed = Object.freeze(parseInstance(text));
+      if (known.size >= mostInstances) known.clear();
+      if (text !== undefined) known.set(text, parsed);
+      return parsed;
+    },
+  };
 };
 
 const decode = (text: string): Buffer => Buffer.from(text, 'base64');

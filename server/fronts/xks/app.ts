@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksDirectory, XksEndpointView } from '../../ports/xks-directory.ts';
+import { createOutbox } from '../shared/outbox.ts';
 import { readBody } from './body.ts';
 import { jsonAnswer, type ParsedBody, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { createClientCertificateCheck } from './client-certificate.ts';
@@ -56,22 +57,6 @@ interface Trace {
   readDone: number;
   authDone: number;
 }
-
-/**
- * Runs what one turn of the event loop hands in when the turn is over. Answers that leave one after the other cost little more
- * than half of what answers cost between which other requests are worked on; one alone waits for nothing.
- */
-const createOutbox = (): ((send: () => void) => void) => {
-  let waiting: (() => void)[] = [];
-  const flush = (): void => {
-    const taken = waiting;
-    waiting = [];
-    for (const send of taken) send();
-  };
-  return (send) => {
-    if (waiting.push(send) === 1) setImmediate(flush);
-  };
-};
 
 export const createXksFront = (options: XksFrontOptions): XksFront => {
   const { core, directory, clock } = options;
