@@ -429,10 +429,30 @@ static void cancel(CK_SESSION_HANDLE session, int operation) {
   call_end(&call);
 }
 
+/**
+ * Of a call that is refused here, before the agent has seen it: what the standard lets end with any error ends there too.
+ */
+static void end_refused(const struct call *refused) {
+  const struct call_row *row = refused->row;
+
+  if (refused->dialect != DIALECT_OWN) return;
+  for (int i = 0; i < OPERATIONS_MAX; i++) {
+    if (i != row->ends && (row->continues & 1u << i) == 0) continue;
+    if (operation_flags[i] == CKF_FIND_OBJECTS) continue; /* C_FindObjectsFinal alone ends a search */
+    cancel(refused->session, i);
+    sessions_drop(refused->session, 1u << i);
+  }
+}
+
 bool call_run(struct call *call) {
   const int starts = call->row->starts;
   bool done;
 
+  if (call->rv == CKR_OK && call->request.failed) call->rv = CKR_DATA_LEN_RANGE;
+  if (call->rv != CKR_OK) {
+    end_refused(call);
+    return false;
+  }
   if (hold_back(call)) return true;
   call->age = sessions_age();
   done = exchange(call);

@@ -10,7 +10,7 @@ import { InitialValues } from '../operations/initial-values.ts';
 import { localKey, tokenKey } from '../operations/keys.ts';
 import { mechanismFor } from '../operations/mechanisms.ts';
 import { DecryptMessages, EncryptMessages, localGcm, serviceGcm } from '../operations/message.ts';
-import { begin, checkIdle, step, stepMessage } from '../operations/running.ts';
+import { begin, checkIdle, step, stepOn } from '../operations/running.ts';
 import type { Later, MessageStep, Session } from '../session.ts';
 
 type Kind = 'messageEncrypt' | 'messageDecrypt';
@@ -64,15 +64,15 @@ export const message = {
   C_MessageEncryptInit: (session, { mechanism, key }) => init(session, 'messageEncrypt', mechanism, key),
   C_EncryptMessage: (session, { parameter, associatedData, plaintext, ciphertext }) =>
     sealed(
-      stepMessage(session, 'messageEncrypt', (operation) =>
+      stepOn(session, 'messageEncrypt', (operation) =>
         operation.whole(parameter, associatedData, plaintext, ciphertext),
       ),
     ),
   C_EncryptMessageBegin: (session, { parameter, associatedData }) =>
-    stepMessage(session, 'messageEncrypt', (operation) => operation.begin(parameter, associatedData)),
+    stepOn(session, 'messageEncrypt', (operation) => operation.begin(parameter, associatedData)),
   C_EncryptMessageNext: (session, { parameter, plaintextPart, ciphertextPart, flags }) =>
     sealedPart(
-      stepMessage(session, 'messageEncrypt', (operation) =>
+      stepOn(session, 'messageEncrypt', (operation) =>
         operation.next(parameter, plaintextPart, ciphertextPart, isLast(flags)),
       ),
     ),
@@ -81,16 +81,16 @@ export const message = {
   C_MessageDecryptInit: (session, { mechanism, key }) => init(session, 'messageDecrypt', mechanism, key),
   C_DecryptMessage: (session, { parameter, associatedData, ciphertext, plaintext }) =>
     opened(
-      stepMessage(session, 'messageDecrypt', (operation) =>
+      stepOn(session, 'messageDecrypt', (operation) =>
         operation.whole(parameter, associatedData, ciphertext, plaintext),
       ),
     ),
   C_DecryptMessageBegin: (session, { parameter, associatedData }) => {
-    stepMessage(session, 'messageDecrypt', (operation) => operation.begin(parameter, associatedData));
+    stepOn(session, 'messageDecrypt', (operation) => operation.begin(parameter, associatedData));
   },
   C_DecryptMessageNext: (session, { parameter, ciphertextPart, plaintextPart, flags }) =>
     opened(
-      stepMessage(session, 'messageDecrypt', (operation) =>
+      stepOn(session, 'messageDecrypt', (operation) =>
         operation.next(parameter, ciphertextPart, plaintextPart, isLast(flags)),
       ),
     ),

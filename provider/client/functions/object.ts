@@ -10,7 +10,7 @@ import { isReadable, isValue, kindOfView, type ObjectView } from '../object-view
 import { FindOperation } from '../operations/find.ts';
 import { changeObject, copyObject, createObject, destroyObject } from '../operations/objects.ts';
 import { wipeAfterReply } from '../operations/parts.ts';
-import { begin, checkIdle, step } from '../operations/running.ts';
+import { begin, checkIdle, step, stepOn } from '../operations/running.ts';
 import { readSessionValue, readValue, valueLength } from '../operations/value.ts';
 import type { Later } from '../session.ts';
 
@@ -96,7 +96,7 @@ export const object = {
     return searching.then(() => begin(session, 'find', operation, turn));
   },
 
-  C_FindObjects: (session, { objects }) => step(session, 'find', false, (operation) => operation.take(objects)),
+  C_FindObjects: (session, { objects }) => stepOn(session, 'find', (operation) => operation.take(objects)),
 
   C_FindObjectsFinal: (session) => step(session, 'find', true, () => undefined),
 } as const satisfies GuardedHandlers;

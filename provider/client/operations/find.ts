@@ -60,14 +60,17 @@ export class FindOperation implements Operation {
 
   async #more(head: FindHead): Promise<void> {
     const { answer } = await this.#application.ask('findObjects', null, head);
-    const last = answer.objects.at(-1);
-    this.#next = answer.more && last !== undefined ? { ...head, after: last.handle } : null;
+    const found: number[] = [];
     for (const object of answer.objects) {
       const view = this.#application.remember(object);
       if (this.#application.sees(view) && (this.#matches(view) || (await this.#matchesByValue(view)))) {
-        this.#found.push(view.handle);
+        found.push(view.handle);
       }
     }
+    // All of a page or nothing: after an error the same page is asked for again.
+    const last = answer.objects.at(-1);
+    this.#next = answer.more && last !== undefined ? { ...head, after: last.handle } : null;
+    this.#found.push(...found);
   }
 
   #matches(view: ObjectView, value?: Uint8Array): boolean {

@@ -3,7 +3,7 @@
 // the service is being asked.
 import { LengthOnly } from '../../schema/types.ts';
 import { operationActive, operationMissing } from '../errors.ts';
-import type { Later, MessageOperation, OperationKind, Operations, Session } from '../session.ts';
+import type { Later, OperationKind, Operations, Session } from '../session.ts';
 
 type Running<K extends OperationKind> = NonNullable<Operations[K]>;
 
@@ -89,19 +89,20 @@ const finishLater = async <K extends OperationKind, R>(
   }
 };
 
-type MessageKind = 'messageEncrypt' | 'messageDecrypt';
+/** The operations that an error does not end: a search lasts until its Final, and of messages only the one under way ends. */
+type LastingKind = 'find' | 'messageEncrypt' | 'messageDecrypt';
 
-/** One step of a message. The operation goes on whatever comes: an error ends the message, which is the operation's to do. */
-export const stepMessage = <R>(
+/** One step of an operation that goes on whatever comes. */
+export const stepOn = <K extends LastingKind, R>(
   session: Session,
-  kind: MessageKind,
-  work: (operation: MessageOperation) => Later<R>,
+  kind: K,
+  work: (operation: Running<K>) => Later<R>,
 ): Later<R> => {
-  const operation = session[kind];
+  const operation = session[kind] as Running<K> | null;
   if (operation === null) throw session.isAway(kind) ? operationActive() : operationMissing();
   const result = work(operation);
   if (!(result instanceof Promise)) return result;
-  session[kind] = null;
+  (session as Operations)[kind] = null as Operations[K];
   session.send(kind, operation);
   return finishLater(session, kind, operation, result, () => true, true);
 };

@@ -287,34 +287,35 @@ static CK_RV wrap(CK_BYTE_PTR out, CK_ULONG_PTR length) {
   return p11->C_WrapKey(session, &mechanism, wrapper, hmac, out, length);
 }
 
-/* `once`: what was given out is not given again. */
+/* `once`: what was given out is not given again. `lasts`: an error ends nothing. */
 static const struct output {
   const char *name;
   void (*start)(void);
   CK_RV (*run)(CK_BYTE_PTR out, CK_ULONG_PTR length);
   int once;
+  int lasts;
 } outputs[] = {
-    {"C_Encrypt", an_encryption, encrypt, 1},
-    {"C_EncryptUpdate", an_encryption, encrypt_update, 0},
-    {"C_EncryptFinal", part_of_encryption, encrypt_final, 1},
-    {"C_Decrypt", a_decryption, decrypt, 1},
-    {"C_DecryptUpdate", a_decryption, decrypt_update, 0},
-    {"C_DecryptFinal", part_of_decryption, decrypt_final, 1},
-    {"C_Digest", digest_init, digest, 1},
-    {"C_DigestFinal", part_of_digest, digest_final, 1},
-    {"C_Sign", a_mac, sign, 1},
-    {"C_SignFinal", part_of_mac, sign_final, 1},
-    {"C_SignRecover", a_recoverable_signature, sign_recover, 1},
-    {"C_VerifyRecover", a_signature, verify_recover, 1},
-    {"C_DigestEncryptUpdate", both_digest_and_encrypt, digest_encrypt, 0},
-    {"C_DecryptDigestUpdate", both_decrypt_and_digest, decrypt_digest, 0},
-    {"C_SignEncryptUpdate", both_sign_and_encrypt, sign_encrypt, 0},
-    {"C_DecryptVerifyUpdate", both_decrypt_and_verify, decrypt_verify, 0},
-    {"C_WrapKey", reset, wrap, 0},
-    {"C_EncryptMessage", messages_to_encrypt, encrypt_message, 0},
-    {"C_EncryptMessageNext", a_message_in_parts, encrypt_message_end, 1},
-    {"C_DecryptMessage", a_message_to_decrypt, decrypt_message, 0},
-    {"C_DecryptMessageNext", an_encrypted_message_in_parts, decrypt_message_end, 1},
+    {"C_Encrypt", an_encryption, encrypt, 1, 0},
+    {"C_EncryptUpdate", an_encryption, encrypt_update, 0, 0},
+    {"C_EncryptFinal", part_of_encryption, encrypt_final, 1, 0},
+    {"C_Decrypt", a_decryption, decrypt, 1, 0},
+    {"C_DecryptUpdate", a_decryption, decrypt_update, 0, 0},
+    {"C_DecryptFinal", part_of_decryption, decrypt_final, 1, 0},
+    {"C_Digest", digest_init, digest, 1, 0},
+    {"C_DigestFinal", part_of_digest, digest_final, 1, 0},
+    {"C_Sign", a_mac, sign, 1, 0},
+    {"C_SignFinal", part_of_mac, sign_final, 1, 0},
+    {"C_SignRecover", a_recoverable_signature, sign_recover, 1, 0},
+    {"C_VerifyRecover", a_signature, verify_recover, 1, 0},
+    {"C_DigestEncryptUpdate", both_digest_and_encrypt, digest_encrypt, 0, 0},
+    {"C_DecryptDigestUpdate", both_decrypt_and_digest, decrypt_digest, 0, 0},
+    {"C_SignEncryptUpdate", both_sign_and_encrypt, sign_encrypt, 0, 0},
+    {"C_DecryptVerifyUpdate", both_decrypt_and_verify, decrypt_verify, 0, 0},
+    {"C_WrapKey", reset, wrap, 0, 1},
+    {"C_EncryptMessage", messages_to_encrypt, encrypt_message, 0, 1},
+    {"C_EncryptMessageNext", a_message_in_parts, encrypt_message_end, 1, 1},
+    {"C_DecryptMessage", a_message_to_decrypt, decrypt_message, 0, 1},
+    {"C_DecryptMessageNext", an_encrypted_message_in_parts, decrypt_message_end, 1, 1},
 };
 
 static void output_rule(const struct output *output) {
@@ -331,7 +332,6 @@ static void output_rule(const struct output *output) {
   length = 0;
   IS(output->run(NULL, &length), CKR_OK);
   HOLDS(length == wanted && wanted < sizeof out);
-  IS(output->run(out, NULL), CKR_ARGUMENTS_BAD);
   /* Too little room, also none, and nothing is written. What is told is exact or more; with room for it, it comes. */
   for (CK_ULONG room = 0; wanted > 0 && room < wanted; room += wanted > 1 ? wanted - 1 : 1) {
     length = room;
@@ -348,6 +348,12 @@ given:
     length = sizeof out;
     IS(output->run(out, &length), CKR_OPERATION_NOT_INITIALIZED);
   }
+  /* An error ends the operation, also one that the library finds by itself. Of messages it ends none. */
+  reset();
+  output->start();
+  IS(output->run(out, NULL), CKR_ARGUMENTS_BAD);
+  length = sizeof out;
+  IS(output->run(out, &length), output->lasts ? CKR_OK : CKR_OPERATION_NOT_INITIALIZED);
   if (faults > before) printf("  ... that was %s\n", output->name);
 }
 

@@ -31,6 +31,14 @@ static int stop(void **state) {
 /* The peer carries next to nothing: what gets through to it with sound arguments is CKR_FUNCTION_NOT_SUPPORTED. */
 #define REFUSED(call) assert_int_equal(call, CKR_ARGUMENTS_BAD)
 
+/* Beside C_Initialize, the agent hears C_SessionCancel alone: an error ends the operation that the call would have gone on with. */
+static void nothing_came_through(void) {
+  int event;
+  int width;
+
+  for (const char *at = peer.events; sscanf(at, "%d %n", &event, &width) == 1; at += width) assert_true(event == 1 || event == 67);
+}
+
 static void null_outputs_are_refused(void **state) {
   CK_BYTE byte = 0;
   CK_MECHANISM digest = {CKM_SHA256, NULL, 0};
@@ -71,7 +79,7 @@ static void null_outputs_are_refused(void **state) {
   REFUSED(list->C_UnwrapKey(17, &digest, 1, &byte, 1, NULL, 0, NULL));
   REFUSED(list->C_DeriveKey(17, &digest, 1, NULL, 0, NULL));
   REFUSED(list->C_WaitForSlotEvent(CKF_DONT_BLOCK, NULL, NULL));
-  assert_int_equal(peer.calls, 0);
+  nothing_came_through();
 }
 
 static void null_inputs_with_a_length_are_refused(void **state) {
@@ -113,7 +121,7 @@ static void null_inputs_with_a_length_are_refused(void **state) {
   REFUSED(list->C_GenerateRandom(17, NULL, 5));
   assert_int_equal(list->C_SetAttributeValue(17, 1, &hollow, 1), CKR_ATTRIBUTE_VALUE_INVALID);
   assert_int_equal(list->C_CreateObject(17, &hollow, 1, &handle), CKR_ATTRIBUTE_VALUE_INVALID);
-  assert_int_equal(peer.calls, 0);
+  nothing_came_through();
 }
 
 static void lengths_beyond_all_memory_are_refused(void **state) {
@@ -136,7 +144,7 @@ static void lengths_beyond_all_memory_are_refused(void **state) {
   }
   assert_int_equal(list->C_CreateObject(17, &large, 1, &handle), CKR_ATTRIBUTE_VALUE_INVALID);
   assert_int_equal(list->C_EncryptInit(17, &mechanism, 5), CKR_MECHANISM_PARAM_INVALID);
-  assert_int_equal(peer.calls, 0);
+  nothing_came_through();
   /* All ones is CK_UNAVAILABLE_INFORMATION: it travels as that, without a value, and is the agent's to refuse. */
   assert_int_not_equal(list->C_CreateObject(17, &huge, 1, &handle), CKR_OK);
   assert_int_equal(byte, 0);
