@@ -41,7 +41,7 @@ inline ByteVector BytesOf(std::string_view text) { return ByteVector(text.begin(
 // A row of numbers, as the vectors of FORMAT.md use them.
 inline ByteVector Sequence(uint8_t first, size_t count) {
   ByteVector bytes(count);
-  for (size_t i = 0; i < count; i++) bytes[i] = static_cast<uint8_t>(first + i);
+  for (uint8_t& byte : bytes) byte = first++;
   return bytes;
 }
 
