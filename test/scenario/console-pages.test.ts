@@ -7,8 +7,10 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import { writeProviderConfig } from '../support/console-api.ts';
 import { type Site, startSite } from '../support/site.ts';
+import { callXks, requestMetadata } from '../support/xks-client.ts';
 
 const output = resolve(import.meta.dirname, '../output/console');
 
@@ -240,10 +242,57 @@ describe.runIf(executablePath !== null)('the console', () => {
     await page.getByText('1,800 requests a second, 1,800 at once').waitFor();
     await page.getByText('via service lambda.*.amazonaws.com').waitFor();
     await shoot('endpoint');
+    await showRequests();
     await go('Key store endpoints');
     await page.getByRole('link', { name: 'aws-eu-central-1' }).waitFor();
     await shoot('endpoints');
   });
+
+  /** Filters, live tail, export and the CloudTrail event, on the page of an endpoint that nobody but this test calls. */
+  const showRequests = async (): Promise<void> => {
+    const id = new URL(page.url()).pathname.split('/').at(-1);
+    const endpoint = await site.api.call<Endpoint>('GET', `/api/endpoints/${id}`);
+    await page.getByRole('button', { name: 'Follow' }).click();
+    await page.getByText('What comes in shows here by itself').waitFor();
+    const configuration = await site.api.call<ProxyConfiguration>('POST', `/api/endpoints/${id}/credentials`);
+    const kmsRequestId = '4112f4d6-db54-4af4-ae30-c55a22a8dfae';
+    for (const keyId of [endpoint.keyId, 'another-key'])
+      await callXks(
+        { server: site.server, configuration },
+        { target: `/keys/${keyId}/metadata`, body: { requestMetadata: requestMetadata({ kmsRequestId }) } },
+      );
+    await page.getByText('404 KeyNotFoundException').waitFor();
+    await shoot('requests-live');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByLabel('Result').selectOption('Answered');
+    await page.getByRole('status').filter({ hasText: '1 shown' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?result=answered');
+    await page.getByRole('button', { name: 'Details' }).click();
+    await page.getByText('Authenticating', { exact: true }).waitFor();
+    await shoot('requests-filtered');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'CSV', exact: true }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('dke-requests.csv');
+    expect(
+      readFileSync(await download.path(), 'utf8')
+        .trimEnd()
+        .split('\r\n'),
+    ).toHaveLength(2);
+    await page.getByRole('button', { name: 'Paste a CloudTrail event' }).click();
+    await page
+      .getByRole('textbox', { name: 'CloudTrail event' })
+      .fill(JSON.stringify({ eventName: 'Encrypt', requestID: kmsRequestId }));
+    await shoot('requests-paste');
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    const found = dialog('Requests of this event');
+    await found.getByText('404 KeyNotFoundException').waitFor();
+    await shoot('requests-found');
+    await found.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByRole('status').filter({ hasText: '2 shown' }).waitFor();
+  };
 
   test('shows who did what, and the tokens', async () => {
     await go('Audit log');

@@ -4,6 +4,7 @@
 import { createRootRoute, createRoute, createRouter, Link, lazyRouteComponent } from '@tanstack/react-router';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState, ProblemView } from '../components/problem-view.tsx';
+import { requestFilters } from '../components/request-filters.ts';
 import { Shell } from './shell.tsx';
 
 const root = createRootRoute({
@@ -86,6 +87,7 @@ const endpoints = createRoute({
 const endpoint = createRoute({
   getParentRoute: () => root,
   path: '/endpoints/$id',
+  validateSearch: readFilters(...requestFilters),
   component: lazyRouteComponent(() => import('../pages/endpoint.tsx'), 'EndpointPage'),
 });
 const audit = createRoute({

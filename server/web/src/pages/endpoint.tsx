@@ -4,25 +4,25 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
-import type { Endpoint, EndpointCredential, EndpointRequest, Key, ProxyConfiguration } from '../api/types.ts';
+import type { Endpoint, EndpointCredential, Key, ProxyConfiguration } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { useAnnounce } from '../components/announce.tsx';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { Copyable } from '../components/copy.tsx';
-import { type Column, DataTable } from '../components/data-table.tsx';
+import { DataTable } from '../components/data-table.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
 import { EndpointSettingsPanel } from '../components/endpoint-settings.tsx';
 import { endpointPath, endpointsPath } from '../components/endpoints.ts';
 import { FormDialog } from '../components/form.tsx';
 import { keyPath, keysPath } from '../components/key-actions.tsx';
-import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
+import { RequestLog } from '../components/request-log.tsx';
 import { SecretOnceDialog, SecretValue, saveFile } from '../components/secret-once.tsx';
-import { Badge, StateBadge } from '../components/state-badge.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 import { nameVault, useVaults } from '../components/vaults.ts';
 
@@ -161,90 +161,6 @@ const Credentials = ({ endpoint }: { endpoint: Endpoint }) => {
   );
 };
 
-const columns: readonly Column<EndpointRequest>[] = [
-  { key: 'at', header: 'Time', nowrap: true, cell: (request) => <Time value={request.at} seconds /> },
-  { key: 'operation', header: 'Operation', names: true, cell: (request) => request.operation },
-  {
-    key: 'result',
-    header: 'Result',
-    cell: (request) =>
-      request.errorName === null ? (
-        <Badge tone="ok" icon="active">
-          {String(request.status)}
-        </Badge>
-      ) : (
-        <Badge tone="danger" icon="warning">
-          {`${request.status} ${request.errorName}`}
-        </Badge>
-      ),
-  },
-  {
-    key: 'duration',
-    header: 'Duration',
-    nowrap: true,
-    cell: (request) => <span className="tabular-nums">{formatMs(request.durationMs)}</span>,
-  },
-  {
-    key: 'principal',
-    header: 'Principal',
-    cell: (request) =>
-      request.principal === null ? (
-        <span className="text-muted">none</span>
-      ) : (
-        <span className="wrap-anywhere">{request.principal}</span>
-      ),
-  },
-];
-
-const formatMs = (value: number): string => `${value.toFixed(2)} ms`;
-
-const orDash = (value: string | null, label: string) =>
-  value === null ? '–' : <Copyable key={label} value={value} label={label} />;
-
-const Requests = ({ id }: { id: string }) => {
-  const list = useList<EndpointRequest>(`${endpointPath(id)}/requests`);
-  return (
-    <Panel
-      title="Request log"
-      description="What the cloud key service asked, newest first."
-      actions={
-        <Button icon="refresh" busy={list.isRefetching} onClick={() => void list.refetch()}>
-          Refresh
-        </Button>
-      }
-      flush
-    >
-      <ListView
-        list={list}
-        caption="Requests"
-        rowKey={(request) => String(request.sequence)}
-        columns={columns}
-        detail={(request) => (
-          <Facts
-            items={[
-              ['KMS operation', request.kmsOperation ?? '–'],
-              ['KMS request id', orDash(request.kmsRequestId, 'KMS request id')],
-              ['KMS key ARN', orDash(request.kmsKeyArn, 'KMS key ARN')],
-              ['External key id', orDash(request.externalKeyId, 'external key id')],
-              ['Request id', orDash(request.requestId, 'request id')],
-              ['Address', request.peer ?? '–'],
-              [
-                'Phases',
-                `read ${formatMs(request.phases.readMs)}, authenticate ${formatMs(request.phases.authMs)}, cryptography ${formatMs(request.phases.cryptoMs)}`,
-              ],
-            ]}
-          />
-        )}
-        empty={
-          <EmptyState title="No request yet">
-            The first is the health check that the cloud key service makes when the external key store is connected.
-          </EmptyState>
-        }
-      />
-    </Panel>
-  );
-};
-
 type Action = 'enable' | 'disable' | 'delete';
 
 const EndpointDialog = ({ endpoint, action, onClose }: { endpoint: Endpoint; action: Action; onClose: () => void }) => {
@@ -281,6 +197,8 @@ const EndpointDialog = ({ endpoint, action, onClose }: { endpoint: Endpoint; act
 
 export const EndpointPage = () => {
   const { id } = route.useParams();
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
   const vaults = useVaults();
   const [action, setAction] = useState<Action | null>(null);
   const query = useQuery({
@@ -350,7 +268,13 @@ export const EndpointPage = () => {
       </Panel>
       {endpoint !== undefined && <EndpointSettingsPanel endpoint={endpoint} />}
       {endpoint !== undefined && endpoint.state !== 'deleted' && <Credentials endpoint={endpoint} />}
-      {endpoint !== undefined && <Requests id={endpoint.id} />}
+      {endpoint !== undefined && (
+        <RequestLog
+          endpointId={endpoint.id}
+          filters={filters}
+          onFilters={(next) => void navigate({ search: next, replace: true, resetScroll: false })}
+        />
+      )}
       {endpoint !== undefined && action !== null && (
         <EndpointDialog endpoint={endpoint} action={action} onClose={() => setAction(null)} />
       )}

@@ -1,0 +1,13 @@
+// The filters of an endpoint's request log that stand in its page's address.
+
+export const requestFilters = [
+  'result',
+  'operation',
+  'errorName',
+  'principal',
+  'kmsRequestId',
+  'kmsOperation',
+  'from',
+  'to',
+] as const;
+export type RequestFilters = { readonly [name in (typeof requestFilters)[number]]?: string | undefined };

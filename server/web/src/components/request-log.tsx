@@ -1,0 +1,334 @@
+// The request log of an endpoint: filtered by the server, followed live, exported, and asked for the request of a CloudTrail
+// event. Filters are in the address, so that a view can be sent to whoever must see it.
+
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { formatTarget, type Query, send } from '../api/client.ts';
+import type { CorrelatedRequests, EndpointRequest, Status } from '../api/types.ts';
+import { Button, buttonClass } from './button.tsx';
+import { Copyable } from './copy.tsx';
+import { type Column, DataTable, TableSkeleton } from './data-table.tsx';
+import { Dialog, DialogActions } from './dialog.tsx';
+import { endpointPath } from './endpoints.ts';
+import { AreaField, type Choice } from './field.tsx';
+import { FilterBar, SelectFilter, TextFilter } from './filters.tsx';
+import { FormDialog } from './form.tsx';
+import { Icon } from './icon.tsx';
+import { type ListPage, ListView, useList } from './list-view.tsx';
+import { Notice } from './notice.tsx';
+import { Facts, Panel } from './page.tsx';
+import { EmptyState, ProblemView } from './problem-view.tsx';
+import type { RequestFilters } from './request-filters.ts';
+import { Badge } from './state-badge.tsx';
+import { Time } from './time.tsx';
+
+const choices = (...values: readonly string[]): readonly Choice[] => values.map((value) => ({ value, text: value }));
+const operations = choices('encrypt', 'decrypt', 'metadata', 'health');
+const results: readonly Choice[] = [
+  { value: 'answered', text: 'Answered' },
+  { value: 'refused', text: 'Refused' },
+];
+const errorNames = choices(
+  'AccessDeniedException',
+  'AuthenticationFailedException',
+  'ConnectionClosed',
+  'DependencyTimeoutException',
+  'InternalException',
+  'InvalidCiphertextException',
+  'InvalidKeyUsageException',
+  'InvalidStateException',
+  'InvalidUriPathException',
+  'KeyNotFoundException',
+  'ThrottlingException',
+  'UnsupportedOperationException',
+  'ValidationException',
+);
+
+/** Local date and time of an input, as RFC 3339 in UTC; absent when it is not a moment. */
+const toUtc = (local: string | undefined): string | undefined => {
+  if (local === undefined) return undefined;
+  const moment = new Date(local);
+  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
+};
+
+const formatMs = (value: number): string => `${value.toFixed(2)} ms`;
+
+const columns: readonly Column<EndpointRequest>[] = [
+  { key: 'at', header: 'Time', nowrap: true, cell: (request) => <Time value={request.at} seconds /> },
+  { key: 'operation', header: 'Operation', names: true, cell: (request) => request.operation },
+  {
+    key: 'result',
+    header: 'Result',
+    cell: (request) =>
+      request.errorName === null ? (
+        <Badge tone="ok" icon="active">
+          {String(request.status)}
+        </Badge>
+      ) : (
+        <Badge tone="danger" icon="warning">
+          {`${request.status} ${request.errorName}`}
+        </Badge>
+      ),
+  },
+  {
+    key: 'duration',
+    header: 'Duration',
+    nowrap: true,
+    cell: (request) => <span className="tabular-nums">{formatMs(request.durationMs)}</span>,
+  },
+  {
+    key: 'principal',
+    header: 'Principal',
+    cell: (request) =>
+      request.principal === null ? (
+        <span className="text-muted">none</span>
+      ) : (
+        <span className="wrap-anywhere">{request.principal}</span>
+      ),
+  },
+];
+
+const orDash = (value: string | null, label: string) =>
+  value === null ? '–' : <Copyable key={label} value={value} label={label} />;
+
+const detail = (request: EndpointRequest) => (
+  <Facts
+    items={[
+      ...(request.reason === null ? [] : [['Reason', request.reason] as const]),
+      ['Reading', formatMs(request.phases.readMs)],
+      ['Authenticating', formatMs(request.phases.authMs)],
+      ['Cryptography and answering', formatMs(request.phases.cryptoMs)],
+      ['KMS operation', request.kmsOperation ?? '–'],
+      ['KMS request id', orDash(request.kmsRequestId, 'KMS request id')],
+      ['KMS key ARN', orDash(request.kmsKeyArn, 'KMS key ARN')],
+      ['External key id', orDash(request.externalKeyId, 'external key id')],
+      ['Request id', orDash(request.requestId, 'request id')],
+      ['Address', request.peer ?? '–'],
+    ]}
+  />
+);
+
+const table = {
+  caption: 'Requests',
+  rowKey: (request: EndpointRequest) => String(request.sequence),
+  columns,
+  detail,
+};
+
+const FindDialog = ({ onClose }: { onClose: () => void }) => {
+  const [text, setText] = useState('');
+  const [found, setFound] = useState<CorrelatedRequests | null>(null);
+  if (found === null) {
+    return (
+      <FormDialog<CorrelatedRequests>
+        title="Find the request of a CloudTrail event"
+        wide
+        call={{ method: 'POST', path: '/api/requests/correlate', body: { text } }}
+        submitLabel="Find"
+        submitDisabled={text.trim() === ''}
+        onCancel={onClose}
+        onDone={setFound}
+      >
+        {(fault) => (
+          <AreaField
+            label="CloudTrail event"
+            value={text}
+            onValue={setText}
+            fault={fault('text')}
+            autoFocus
+            help="The event as it was copied, whole or in part, or the value of its requestID. It is not kept."
+          />
+        )}
+      </FormDialog>
+    );
+  }
+  return (
+    <Dialog title="Requests of this event" wide onClose={onClose}>
+      {found.items.length === 0 ? (
+        <Notice tone="info" title="No request here has this id">
+          <p className="wrap-anywhere">Looked for: {found.kmsRequestIds.join(', ')}.</p>
+          {found.oldest === null ? (
+            <p>The request log is empty.</p>
+          ) : (
+            <p>
+              The request log begins at <Time value={found.oldest} seconds />. A request that never came here is not in
+              it.
+            </p>
+          )}
+        </Notice>
+      ) : (
+        <DataTable {...table} rows={found.items} />
+      )}
+      <DialogActions>
+        <Button onClick={() => setFound(null)}>Look for another</Button>
+        <Button tone="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+};
+
+const liveEvery = 2_000;
+const liveRows = 50;
+
+/** The newest requests, asked for again and again while it is shown. */
+const Live = ({ path, filters }: { path: string; filters: Query }) => {
+  const newest = useQuery({
+    queryKey: [path, 'live', filters],
+    queryFn: ({ signal }) =>
+      send<ListPage<EndpointRequest>>({ method: 'GET', path, query: { ...filters, limit: liveRows } }, { signal }),
+    refetchInterval: liveEvery,
+    gcTime: 0,
+  });
+  return (
+    <>
+      <p role="status" className="flex items-center gap-2 border-b border-line bg-sunken px-4 py-2 text-xs text-muted">
+        <Icon name="clock" className="size-3.5" />
+        Following: the newest {liveRows}, every {liveEvery / 1000} seconds.
+      </p>
+      {newest.error !== null && (
+        <div className="p-4">
+          <ProblemView error={newest.error} onRetry={() => void newest.refetch()} compact />
+        </div>
+      )}
+      {newest.data === undefined ? (
+        newest.error === null && <TableSkeleton />
+      ) : newest.data.items.length === 0 ? (
+        <EmptyState title="Nothing yet">What comes in shows here by itself.</EmptyState>
+      ) : (
+        <DataTable {...table} rows={newest.data.items} />
+      )}
+    </>
+  );
+};
+
+/** Says that records are missing, as long as the service runs that lost them. */
+const Dropped = () => {
+  const status = useQuery({
+    queryKey: ['/api/status'],
+    queryFn: ({ signal }) => send<Status>({ method: 'GET', path: '/api/status' }, { signal }),
+  });
+  const dropped = status.data?.requestLog.dropped ?? 0;
+  if (dropped === 0) return null;
+  return (
+    <div className="p-4">
+      <Notice tone="warn" title={`${dropped} records are missing here`}>
+        They were dropped because the store did not keep up, since the service was started. The requests were answered.
+      </Notice>
+    </div>
+  );
+};
+
+export const RequestLog = ({
+  endpointId,
+  filters,
+  onFilters,
+}: {
+  endpointId: string;
+  filters: RequestFilters;
+  /** Takes the whole set of filters. */
+  onFilters: (filters: RequestFilters) => void;
+}) => {
+  const [live, setLive] = useState(false);
+  const [finding, setFinding] = useState(false);
+  const path = `${endpointPath(endpointId)}/requests`;
+  const query = { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) };
+  const list = useList<EndpointRequest>(path, query);
+  const filtered = Object.values(filters).some((value) => value !== undefined);
+  const set = (change: RequestFilters) => onFilters({ ...filters, ...change });
+  const clear = () => onFilters({});
+  return (
+    <Panel
+      title="Request log"
+      description="What the cloud key service asked, newest first."
+      actions={
+        <>
+          <Button icon="filter" onClick={() => setFinding(true)}>
+            Paste a CloudTrail event
+          </Button>
+          <a
+            className={buttonClass()}
+            href={formatTarget({ path: `${path}/export`, query: { ...query, format: 'csv' } })}
+            download
+          >
+            <Icon name="download" />
+            CSV
+          </a>
+          <a
+            className={buttonClass()}
+            href={formatTarget({ path: `${path}/export`, query: { ...query, format: 'ndjson' } })}
+            download
+          >
+            <Icon name="download" />
+            NDJSON
+          </a>
+          <Button icon={live ? 'pause' : 'clock'} aria-pressed={live} onClick={() => setLive(!live)}>
+            {live ? 'Pause' : 'Follow'}
+          </Button>
+          {!live && (
+            <Button icon="refresh" busy={list.isRefetching} onClick={() => void list.refetch()}>
+              Refresh
+            </Button>
+          )}
+        </>
+      }
+      flush
+    >
+      <FilterBar active={filtered} onClear={clear}>
+        <SelectFilter label="Result" value={filters.result} onValue={(result) => set({ result })} choices={results} />
+        <SelectFilter
+          label="Operation"
+          value={filters.operation}
+          onValue={(operation) => set({ operation })}
+          choices={operations}
+        />
+        <SelectFilter
+          label="Error"
+          value={filters.errorName}
+          onValue={(errorName) => set({ errorName })}
+          choices={errorNames}
+        />
+        <TextFilter
+          label="Principal (* at the end: begins so)"
+          value={filters.principal}
+          onValue={(principal) => set({ principal })}
+        />
+        <TextFilter
+          label="KMS request id"
+          value={filters.kmsRequestId}
+          onValue={(kmsRequestId) => set({ kmsRequestId })}
+        />
+        <TextFilter
+          label="KMS operation"
+          value={filters.kmsOperation}
+          onValue={(kmsOperation) => set({ kmsOperation })}
+        />
+        <TextFilter
+          label="From (local time)"
+          type="datetime-local"
+          value={filters.from}
+          onValue={(from) => set({ from })}
+        />
+        <TextFilter label="To (local time)" type="datetime-local" value={filters.to} onValue={(to) => set({ to })} />
+      </FilterBar>
+      <Dropped />
+      {live ? (
+        <Live path={path} filters={query} />
+      ) : (
+        <ListView
+          {...table}
+          list={list}
+          filtered={filtered}
+          onClearFilters={clear}
+          empty={
+            <EmptyState title="No request yet">
+              The first is the health check that the cloud key service makes when the external key store is connected.
+            </EmptyState>
+          }
+        />
+      )}
+      {finding && <FindDialog onClose={() => setFinding(false)} />}
+    </Panel>
+  );
+};
