@@ -23,7 +23,7 @@ export interface CipherOperation extends Operation {
   /** Whether a part was taken: then a whole message is refused. */
   readonly started: boolean;
   whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
-  update(input: Uint8Array, out: OutBuffer): BytesOutput;
+  update(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
   final(out: OutBuffer): Later<BytesOutput>;
 }
 

@@ -23,9 +23,15 @@ const decryptAnd = (session: Session, other: Summary, part: Uint8Array, out: Out
   if (session[other] === null || session.decrypt === null) throw operationMissing();
   return step(session, 'decrypt', false, (decrypt) => {
     const result = decrypt.update(part, out);
-    if (typeof result === 'number') feed(session, other, out.space.subarray(0, result));
-    return result;
+    if (result instanceof Promise) return result.then((clear) => feedClear(session, other, clear, out));
+    return feedClear(session, other, result, out);
   });
+};
+
+const feedClear = (session: Session, other: Summary, clear: BytesOutput, out: OutBuffer): BytesOutput => {
+  if (typeof clear === 'number') feed(session, other, out.space.subarray(0, clear));
+  else if (!(clear instanceof LengthOnly)) feed(session, other, clear);
+  return clear;
 };
 
 const feed = (session: Session, other: Summary, part: Uint8Array): void => {

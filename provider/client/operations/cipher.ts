@@ -17,6 +17,7 @@ import type { Application } from '../application.ts';
 import { dataTooLong, operationMissing } from '../errors.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { CipherOperation } from '../session.ts';
+import { Chain, isChained, type Piece } from './chain.ts';
 import { cipherHead, oaepHead } from './heads.ts';
 import type { TakeIv } from './initial-values.ts';
 import { publicHalf } from './keys.ts';
@@ -63,6 +64,13 @@ const placeFor = (out: OutBuffer, length: number): Buffer => {
   return out.space;
 };
 
+/**
+ * Nothing under GCM, and nothing beside it: so SunPKCS11 gives up what C_EncryptInit began before it knew what to authenticate, and
+ * begins again with the same IV. This uses no IV up. What comes of it is the same each time; still, no program should publish it.
+ */
+const givesUp = (parameters: CipherParameters, length: number): boolean =>
+  length === 0 && parameters.algorithm === 'aes-gcm' && (parameters.aad?.length ?? 0) === 0;
+
 export class LocalCipher implements CipherOperation {
   readonly private: boolean;
   readonly #row: CipherRow;
@@ -99,7 +107,7 @@ export class LocalCipher implements CipherOperation {
     checkLength(this.#row, this.#direction, this.#parameters, length);
     const most = resultLength(this.#direction, this.#parameters, length);
     if (fits(out, most)) {
-      this.#takeIv?.();
+      if (!givesUp(this.#parameters, length)) this.#takeIv?.();
       return core.cipher(this.key, this.#direction, this.#parameters, input, placeFor(out, most));
     }
     if (out.capacity === null || this.#parameters.algorithm !== 'aes-cbc-pad' || this.#direction === 'encrypt') {
@@ -238,7 +246,10 @@ export class ServiceOaep implements CipherOperation {
   cancel(): void {}
 }
 
-/** With a key that never leaves the service: parts are collected, and the message travels in one call. */
+/**
+ * With a key that never leaves the service. Parts travel as they come where the mode allows it (chain.ts); those of GCM and CCM are
+ * collected, and the message travels in one call.
+ */
 export class ServiceCipher implements CipherOperation {
   readonly private: boolean;
   started = false;
@@ -248,6 +259,7 @@ export class ServiceCipher implements CipherOperation {
   readonly #direction: Direction;
   readonly #parameters: CipherParameters;
   readonly #takeIv: TakeIv | null;
+  readonly #chain: Chain | null;
   readonly #parts = new Parts();
   /** The result, made but not yet fetched because the room was too small. */
   #result: Uint8Array | null = null;
@@ -267,6 +279,7 @@ export class ServiceCipher implements CipherOperation {
     this.#direction = direction;
     this.#parameters = parameters;
     this.#takeIv = takeIv;
+    this.#chain = isChained(parameters) ? new Chain(direction, parameters) : null;
     this.private = isPrivate;
   }
 
@@ -279,26 +292,54 @@ export class ServiceCipher implements CipherOperation {
     return this.#run(ownCopy(input), out.capacity);
   }
 
-  update(input: Uint8Array, out: OutBuffer): BytesOutput {
-    // Nothing comes back before the end, so a query takes nothing in either.
-    if (out.capacity === null) return new LengthOnly(0);
+  update(input: Uint8Array, out: OutBuffer): BytesOutput | Promise<BytesOutput> {
+    const chain = this.#chain;
+    // Of what is collected nothing comes back before the end.
+    const ready = chain === null ? 0 : chain.ready(input.length);
+    // A query takes nothing in.
+    if (!fits(out, ready)) return new LengthOnly(ready);
     this.started = true;
-    this.#parts.add(input);
-    return 0;
+    if (chain === null) {
+      this.#parts.add(input);
+      return 0;
+    }
+    if (chain.runsOver(input.length)) throw wrongLength(this.#direction);
+    const piece = chain.take(input);
+    return piece === null ? 0 : this.#follow(chain, piece);
+  }
+
+  async #follow(chain: Chain, { parameters, bytes, skip }: Piece): Promise<BytesOutput> {
+    const { raw } = await this.#application.ask(this.#direction, this.#handle, cipherHead(parameters), bytes);
+    chain.follow(raw);
+    return wipeAfterReply(raw).subarray(skip);
   }
 
   final(out: OutBuffer): BytesOutput | Promise<BytesOutput> {
     const { capacity } = out;
     if (this.#result !== null) return this.#fetch(this.#result, capacity);
+    if (this.#chain !== null) return this.#finalOf(this.#chain, out);
     checkLength(this.#row, this.#direction, this.#parameters, this.#parts.length);
     const most = resultLength(this.#direction, this.#parameters, this.#parts.length);
     if (capacity === null) return new LengthOnly(most);
     return this.#run(this.#parts.copy(), capacity);
   }
 
-  async #run(input: Uint8Array<ArrayBuffer>, capacity: number | null): Promise<BytesOutput> {
-    this.#takeIv?.();
-    const head = cipherHead(this.#parameters);
+  #finalOf(chain: Chain, out: OutBuffer): BytesOutput | Promise<BytesOutput> {
+    checkLength(this.#row, this.#direction, this.#parameters, chain.total);
+    // What is unpadded is shorter than the most it can be: it is made to see how long it is.
+    const unknown = out.capacity !== null && this.#direction === 'decrypt';
+    if (!fits(out, chain.lastLength) && !unknown) return new LengthOnly(chain.lastLength);
+    const piece = chain.last();
+    return piece === null ? 0 : this.#run(piece.bytes, out.capacity, piece.parameters);
+  }
+
+  async #run(
+    input: Uint8Array<ArrayBuffer>,
+    capacity: number | null,
+    parameters: CipherParameters = this.#parameters,
+  ): Promise<BytesOutput> {
+    if (this.started || !givesUp(parameters, input.length)) this.#takeIv?.();
+    const head = cipherHead(parameters);
     const { raw } = await this.#application.ask(this.#direction, this.#handle, head, input);
     return this.#fetch(raw, capacity);
   }
@@ -314,6 +355,7 @@ export class ServiceCipher implements CipherOperation {
   }
 
   cancel(): void {
+    this.#chain?.wipe();
     this.#parts.wipe();
     if (this.#result !== null) core.wipe(this.#result);
   }

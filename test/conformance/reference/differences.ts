@@ -186,7 +186,8 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
           'CKR_OK',
           'CKR_OPERATION_NOT_INITIALIZED',
         ],
-        'the dual functions': 'CKR_OPERATION_ACTIVE',
+        'the dual functions with a key of the session': 'CKR_OPERATION_ACTIVE',
+        'the dual functions with a key of the token': 'CKR_OPERATION_ACTIVE',
       },
     },
     {

@@ -89,6 +89,8 @@ const expectedOf = (name: string, { algorithm, aad }: Cipher, key: Buffer, data:
   return Buffer.concat([cipher.update(data), cipher.final(), authenticated.getAuthTag()]);
 };
 
+const cbcCipher = ciphers.AES_CBC as Cipher;
+
 const inParts = (data: Buffer, update: (part: Buffer) => Buffer, final: () => Buffer): Buffer =>
   Buffer.concat([...pieces(data).map((part) => Buffer.from(update(part))), final()]);
 
@@ -405,23 +407,64 @@ const wrongRules: readonly Rule[] = [
       ];
     },
   },
-  {
-    name: 'the dual functions',
-    section: '5.13',
-    expected: 'CKR_OK',
-    look: (on) => {
-      const session = on.open();
-      const rv = rvOf(() => {
-        on.pkcs11.C_EncryptInit(session, ecb, on.aes(value(16)));
-        on.pkcs11.C_DigestInit(session, { mechanism: CKM.SHA256 });
-        on.pkcs11.C_DigestEncryptUpdate(session, bytes(16), Buffer.alloc(16));
-        on.pkcs11.C_EncryptFinal(session, Buffer.alloc(16));
-        on.pkcs11.C_DigestFinal(session, Buffer.alloc(32));
-      });
-      on.pkcs11.C_CloseSession(session);
-      return rv;
+  ...(['session', 'token'] as const).flatMap((where): Rule[] => [
+    {
+      name: `the dual functions with a key of the ${where}`,
+      section: '5.13',
+      expected: {
+        sealed: expectedOf('AES_CBC', cbcCipher, value(16), bytes(48), iv).toString('hex'),
+        opened: bytes(48).toString('hex'),
+        digests: [0, 1].map(() => createHash('sha256').update(bytes(48)).digest('hex')),
+      },
+      look: ({ pkcs11, session, aes }) => {
+        const key = aes(value(16), where === 'token' ? { TOKEN: true, LABEL: `dual ${Math.random()}` } : {});
+        const [first, second] = [bytes(48).subarray(0, 20), bytes(48).subarray(20)];
+        pkcs11.C_EncryptInit(session, cbc, key);
+        pkcs11.C_DigestInit(session, { mechanism: CKM.SHA256 });
+        const sealed = Buffer.concat([
+          ...[first, second].map((part) => pkcs11.C_DigestEncryptUpdate(session, part, Buffer.alloc(48))),
+          pkcs11.C_EncryptFinal(session, Buffer.alloc(16)),
+        ]);
+        const digest = pkcs11.C_DigestFinal(session, Buffer.alloc(32)).toString('hex');
+        pkcs11.C_DecryptInit(session, cbc, key);
+        pkcs11.C_DigestInit(session, { mechanism: CKM.SHA256 });
+        const opened = Buffer.concat([
+          ...[sealed.subarray(0, 20), sealed.subarray(20)].map((part) =>
+            pkcs11.C_DecryptDigestUpdate(session, part, Buffer.alloc(48)),
+          ),
+          pkcs11.C_DecryptFinal(session, Buffer.alloc(16)),
+        ]);
+        const digests = [digest, pkcs11.C_DigestFinal(session, Buffer.alloc(32)).toString('hex')];
+        return { sealed: sealed.toString('hex'), opened: opened.toString('hex'), digests };
+      },
     },
-  },
+    ...(
+      [
+        ['AES_ECB', [0, 16, 16, 32, 16, 0]],
+        ['AES_CBC', [0, 16, 16, 32, 16, 0]],
+        ['AES_CBC_PAD', [0, 16, 16, 32, 16, 16]],
+        ['AES_CTR', [5, 16, 11, 32, 16, 0]],
+      ] as const
+    ).map(
+      ([name, expected]): Rule => ({
+        name: `CKM_${name} with a key of the ${where} gives out every block that is full with the part that fills it`,
+        section: '5.8',
+        expected,
+        look: ({ pkcs11, session, aes }) => {
+          const mechanism = ciphers[name]?.mechanism(iv) ?? ecb;
+          const key = aes(
+            value(32),
+            where === 'token' ? { TOKEN: true, LABEL: `blocks ${name} ${Math.random()}` } : {},
+          );
+          pkcs11.C_EncryptInit(session, mechanism, key);
+          const lengths = [5, 16, 11, 32, 16].map(
+            (length) => pkcs11.C_EncryptUpdate(session, bytes(length), Buffer.alloc(length + 16)).length,
+          );
+          return [...lengths, pkcs11.C_EncryptFinal(session, Buffer.alloc(32)).length];
+        },
+      }),
+    ),
+  ]),
 ];
 
 const oaep = (hashAlg: number, mgf: number): pkcs11js.Mechanism =>

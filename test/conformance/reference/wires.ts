@@ -18,7 +18,7 @@ export const wires = {
   'p11-kit-client.so on our agent': {
     token: 'DKE',
     notCarried:
-      /SHA224|_PSS\b|EDDSA|EDWARDS|AES_(?:CBC|CTR|GCM|CMAC|KEY_WRAP)|ECDH|WrapKey|UnwrapKey|DeriveKey|wrapped under|ALLOWED_MECHANISMS|C_EncryptUpdate and|padded text|C_(?:Sign|Verify)Init /,
+      /SHA224|_PSS\b|EDDSA|EDWARDS|AES_(?:CBC|CTR|GCM|CMAC|KEY_WRAP)|ECDH|WrapKey|UnwrapKey|DeriveKey|wrapped under|ALLOWED_MECHANISMS|C_EncryptUpdate and|dual functions|padded text|C_(?:Sign|Verify)Init /,
     own: {
       'C_Initialize a second time': 'CKR_CANT_LOCK',
       'C_CreateObject: a boolean of two bytes': 'CKR_HOST_MEMORY',

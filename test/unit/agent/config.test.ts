@@ -41,7 +41,6 @@ describe('the fields', () => {
       logLevel: 'info',
       logDir: null,
       spinUs: 20,
-      keyCheckMs: 500,
     });
   });
   test.each([
