@@ -45,6 +45,7 @@ const steps = [
   'KeyStore signs with the key of a certificate: rsa',
   'KeyStore signs with the key of a certificate: ec',
   'KeyStore encrypts with a key that keytool made',
+  'KeyStore encrypts in parts with a key that keytool made',
   'TLS with both keys in the KeyStore',
 ] as const;
 

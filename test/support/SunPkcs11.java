@@ -305,6 +305,20 @@ public class SunPkcs11 {
       cipher.init(Cipher.DECRYPT_MODE, own, new IvParameterSpec(iv));
       check(Arrays.equals(cipher.doFinal(sealed), data));
     });
+    step("KeyStore encrypts in parts with a key that keytool made", () -> {
+      for (String name : new String[] {"AES/CBC/PKCS5Padding", "AES/CTR/NoPadding"}) {
+        SecretKey own = (SecretKey) store.getKey("aes", null);
+        Cipher cipher = Cipher.getInstance(name, provider);
+        cipher.init(Cipher.ENCRYPT_MODE, own, new IvParameterSpec(iv));
+        java.io.ByteArrayOutputStream sealed = new java.io.ByteArrayOutputStream();
+        try (javax.crypto.CipherOutputStream stream = new javax.crypto.CipherOutputStream(sealed, cipher)) {
+          for (int at = 0; at < data.length; at += 100) stream.write(data, at, 100);
+        }
+        cipher.init(Cipher.DECRYPT_MODE, own, new IvParameterSpec(iv));
+        java.io.ByteArrayInputStream source = new java.io.ByteArrayInputStream(sealed.toByteArray());
+        check(Arrays.equals(new javax.crypto.CipherInputStream(source, cipher).readAllBytes(), data));
+      }
+    });
     step("TLS with both keys in the KeyStore", () -> {
       KeyStore trusted = KeyStore.getInstance("PKCS12");
       trusted.load(null, null);
