@@ -3,14 +3,17 @@
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { Hono } from 'hono';
 import { CoreError } from '../addon/core.ts';
 import { systemClock } from './base/clock.ts';
 import { ServiceError } from './base/errors.ts';
 import { newId, serviceTenantId } from './base/ids.ts';
 import { StartError } from './base/start-error.ts';
+import { openAwsReader } from './clouds/aws.ts';
 import type { Config } from './config.ts';
 import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
+import { createKeyStoreProbe } from './diagnostics/key-store-probe.ts';
 import { serviceActor } from './domain/actor.ts';
 import { type ApiFrontOptions, createApiFront } from './fronts/api/app.ts';
 import { createHealthApp } from './fronts/health.ts';
@@ -32,6 +35,7 @@ import { destroyMasterKey } from './operations/destroy-master-key.ts';
 import { diagnoseEndpoint } from './operations/diagnose-endpoint.ts';
 import { createDirectory } from './operations/directory.ts';
 import { changeEndpointSettings } from './operations/endpoint-settings.ts';
+import { createKeyStoreWatch, externalKeyStores } from './operations/external-key-stores.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
 import type { Operations } from './operations/index.ts';
 import { authenticateAdmin, createToken, listTokens, revokeToken } from './operations/manage-tokens.ts';
@@ -153,6 +157,7 @@ export const createOperations = (ports: Ports): Operations => ({
   },
   diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
   requests: readRequests(ports),
+  externalKeyStores: externalKeyStores(ports),
   audit: readAudit(ports),
   tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
   tde: {
@@ -297,17 +302,37 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
 
     const certificatePath = config.tls.main?.certificate ?? join(config.dataDirectory, 'tls.crt');
     const keyPath = config.tls.main?.key ?? join(config.dataDirectory, 'tls.key');
-    const diagnosis = createEndpointDiagnosis(
+    const trustedAuthorities = readAuthorities(config.diagnostics.trustedAuthorities);
+    const keyStoreProbe = createKeyStoreProbe(
       { store, directory, clock, identity },
+      { crypto: raw, node: options.listening, trust: [...rootCertificates, ...trustedAuthorities] },
+    );
+    const cloud = config.aws.read ? openAwsReader({ kmsEndpoint: config.aws.kmsEndpoint }, log) : undefined;
+    const diagnosis = createEndpointDiagnosis(
+      { store, directory, clock, identity, cloud },
       {
         crypto: raw,
         node: options.listening,
         servedCertificate: () => readPem(certificatePath),
-        trustedAuthorities: readAuthorities(config.diagnostics.trustedAuthorities),
+        trustedAuthorities,
         cloudNetworks: config.diagnostics.cloudNetworks,
       },
     );
-    const ports: Ports = { store, core, root, ring, directory, clock, log, erasure, usage, identity, diagnosis };
+    const ports: Ports = {
+      store,
+      core,
+      root,
+      ring,
+      directory,
+      clock,
+      log,
+      erasure,
+      usage,
+      identity,
+      diagnosis,
+      keyStoreProbe,
+      cloud,
+    };
     const { adminToken } = await setUp(ports)();
     await erasure.resume();
     await directory.load();
@@ -361,7 +386,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         },
       }),
     );
+    const watch = createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000);
     housekeeping.start();
+    watch.start();
 
     return {
       operations,
@@ -378,6 +405,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         directory.setHealthy(false);
       },
       stop: async () => {
+        await watch.stop();
         await erasure.stop();
         await housekeeping.stop();
         await store.write((tx) =>

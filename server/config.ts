@@ -61,6 +61,13 @@ const schema = z.strictObject({
       allow_unlocked: z.boolean().default(false),
     })
     .prefault({}),
+  external_key_stores: z.strictObject({ probe_seconds: seconds(86_400).default(300) }).prefault({}),
+  aws: z
+    .strictObject({
+      read: z.boolean().default(false),
+      kms_endpoint: z.url({ protocol: /^https?$/, error: 'an address that begins with https://' }).optional(),
+    })
+    .prefault({}),
   diagnostics: z
     .strictObject({
       trusted_authorities: z.string().min(1).optional(),
@@ -115,6 +122,8 @@ export interface Config {
     readonly connections: number;
   };
   readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
+  readonly externalKeyStores: { readonly probeSeconds: number };
+  readonly aws: { readonly read: boolean; readonly kmsEndpoint: string | undefined };
   readonly diagnostics: {
     /** PEM file of authorities beside the public ones. */
     readonly trustedAuthorities: string | undefined;
@@ -163,6 +172,8 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
       connections: parsed.limits.connections,
     },
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
+    externalKeyStores: { probeSeconds: parsed.external_key_stores.probe_seconds },
+    aws: { read: parsed.aws.read, kmsEndpoint: parsed.aws.kms_endpoint },
     diagnostics: {
       trustedAuthorities:
         parsed.diagnostics.trusted_authorities === undefined

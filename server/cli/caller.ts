@@ -34,6 +34,7 @@ const nameable = {
   'TDE group': { row: apiRoutes.tdeGroups.list, noun: 'tde group' },
   'TDE application': { row: apiRoutes.applications.list, noun: 'tde app' },
   endpoint: { row: apiRoutes.endpoints.list, noun: 'endpoint' },
+  'external key store': { row: apiRoutes.externalKeyStores.list, noun: 'key-store' },
   token: { row: apiRoutes.tokens.list, noun: 'token' },
 } as const satisfies Record<string, { readonly row: RouteRow; readonly noun: string }>;
 export type Nameable = keyof typeof nameable;

@@ -7,6 +7,7 @@ import { addCloud } from './cloud.ts';
 import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
+import { addKeyStore } from './key-store.ts';
 import { addServer } from './server.ts';
 import { addTde } from './tde.ts';
 import { addToken } from './token.ts';
@@ -44,6 +45,7 @@ export const makeProgram = (version: string): Command => {
   addKey(program);
   addTde(program);
   addEndpoint(program);
+  addKeyStore(program);
   addAudit(program);
   addStatus(program);
   addDoctor(program);

@@ -83,6 +83,9 @@ export const auditKinds = {
   'endpoint.credential-added': ['accessKeyId'],
   'endpoint.credential-removed': ['accessKeyId'],
   'request-log.exported': ['format', 'filter'],
+  'external-key-store.registered': ['name', 'customKeyStoreId', 'region', 'endpointId'],
+  'external-key-store.state-changed': ['name', 'from', 'to', 'errorCode', 'source'],
+  'external-key-store.removed': ['name', 'customKeyStoreId'],
   'token.created': ['name', 'expiresAt'],
   'token.revoked': ['name'],
   'authentication.failed': ['channel', 'reason', 'count'],
@@ -109,6 +112,7 @@ export type SubjectKind =
   | 'application'
   | 'object'
   | 'endpoint'
+  | 'external-key-store'
   | 'token';
 
 /** A stored record. `sequence` gives the order; `at` is for people. */

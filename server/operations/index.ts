@@ -10,6 +10,7 @@ import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../domain/endpoint.ts';
+import type { ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
@@ -177,6 +178,25 @@ export interface CorrelatedRequests {
   readonly items: readonly LoggedRequest[];
   /** The time of the oldest record that the log still has; null: it has none. */
   readonly oldest: number | null;
+}
+
+export interface ExternalKeyStoreOperations {
+  /** One of the cloud's custom key stores, once in each region: 'conflict'. */
+  register(
+    actor: Actor,
+    input: {
+      readonly name: string;
+      readonly customKeyStoreId: string;
+      readonly region: string;
+      readonly endpointId: string;
+    },
+  ): Promise<ExternalKeyStore>;
+  list(actor: Actor, query: PageRequest): Promise<Page<ExternalKeyStore>>;
+  get(actor: Actor, id: string): Promise<ExternalKeyStore>;
+  /** Looks now. */
+  probe(actor: Actor, id: string): Promise<ExternalKeyStore>;
+  /** Forgets it; nothing changes in the cloud or at the endpoint. */
+  remove(actor: Actor, id: string): Promise<ExternalKeyStore>;
 }
 
 export interface DiagnosticsOperations {
@@ -434,6 +454,7 @@ export interface Operations {
   readonly endpoints: EndpointOperations;
   readonly diagnostics: DiagnosticsOperations;
   readonly requests: RequestOperations;
+  readonly externalKeyStores: ExternalKeyStoreOperations;
   readonly audit: AuditOperations;
   readonly tokens: TokenOperations;
   readonly tde: TdeOperations;

@@ -6,6 +6,7 @@ import type { Directory } from './directory.ts';
 import type { EndpointDiagnosis } from './endpoint-diagnosis.ts';
 import type { ErasureTurns } from './erasure.ts';
 import type { KeyRing } from './key-ring.ts';
+import type { CloudReader, KeyStoreConnection } from './key-store-connection.ts';
 import type { Log } from './log.ts';
 import type { RootProvider } from './root-provider.ts';
 import type { ServiceIdentity } from './service-identity.ts';
@@ -24,4 +25,7 @@ export interface Ports {
   readonly usage: UsageLog;
   readonly identity: ServiceIdentity;
   readonly diagnosis: EndpointDiagnosis;
+  readonly keyStoreProbe: KeyStoreConnection;
+  /** Undefined where the cloud is not asked. */
+  readonly cloud: CloudReader | undefined;
 }

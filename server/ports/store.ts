@@ -10,6 +10,7 @@ import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../domain/endpoint.ts';
+import type { Connection, ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
@@ -205,6 +206,18 @@ export interface Repositories {
     insertCredential(tenantId: string, credential: EndpointCredential): Promise<void>;
     removeCredential(id: string): Promise<void>;
     touchCredential(id: string, at: number): Promise<void>;
+  };
+  readonly externalKeyStores: {
+    get(id: string): Promise<ExternalKeyStore | undefined>;
+    findByCloudId(customKeyStoreId: string, region: string): Promise<ExternalKeyStore | undefined>;
+    /** By id. */
+    list(window: Window): Promise<readonly ExternalKeyStore[]>;
+    /** Of an endpoint, by id. */
+    listByEndpoint(endpointId: string): Promise<readonly ExternalKeyStore[]>;
+    insert(store: ExternalKeyStore): Promise<void>;
+    /** What was seen, not policy. */
+    setConnection(id: string, connection: Connection): Promise<void>;
+    remove(id: string): Promise<void>;
   };
   readonly tokens: {
     get(id: string): Promise<StoredToken | undefined>;

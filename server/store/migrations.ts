@@ -247,6 +247,19 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
     await create.createIndex('audit_by_actor').on('audit_events').columns(['actor_id', 'sequence']).execute();
     await create.createIndex('audit_by_request').on('audit_events').columns(['request_id', 'sequence']).execute();
     await create
+      .createTable('external_key_stores')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('tenant_id', 'text', (c) => c.notNull().references('tenants.id'))
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('custom_key_store_id', 'text', (c) => c.notNull())
+      .addColumn('region', 'text', (c) => c.notNull())
+      .addColumn('endpoint_id', 'text', (c) => c.notNull().references('endpoints.id'))
+      .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('connection', 'text', (c) => c.notNull())
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .addUniqueConstraint('external_key_stores_by_cloud', ['custom_key_store_id', 'region'])
+      .execute();
+    await create
       .createTable('diagnoses')
       .addColumn('id', 'text', (c) => c.primaryKey())
       .addColumn('endpoint_id', 'text', (c) => c.notNull().references('endpoints.id'))

@@ -45,6 +45,12 @@ export const createRepositories = (
   const check = (table: rows.PolicyTable, row: { readonly row_mac: string; readonly [column: string]: unknown }) =>
     rows.rowIntegrity(authenticate, table, row);
 
+  const checkedStore = (row: Schema['external_key_stores']) =>
+    rows.toExternalKeyStore(row, check('external_key_stores', { ...row }));
+  const storesBy = (column: 'id' | 'custom_key_store_id' | 'endpoint_id', value: string) =>
+    db.selectFrom('external_key_stores').selectAll().where(column, '=', value).orderBy('id').execute();
+  const toStore = ([row]: readonly Schema['external_key_stores'][]) =>
+    row === undefined ? undefined : checkedStore(row);
   const loadEndpoints = async (found: readonly Schema['endpoints'][]): Promise<readonly Endpoint[]> => {
     if (found.length === 0) return [];
     const credentials = await db
@@ -665,6 +671,33 @@ export const createRepositories = (
       },
     },
 
+    externalKeyStores: {
+      get: async (id) => toStore(await storesBy('id', id)),
+      findByCloudId: async (customKeyStoreId, region) =>
+        toStore((await storesBy('custom_key_store_id', customKeyStoreId)).filter((row) => row.region === region)),
+      list: async ({ after, limit }) => {
+        let query = db.selectFrom('external_key_stores').selectAll().orderBy('id').limit(limit);
+        if (after !== undefined) query = query.where('id', '>', after);
+        return (await query.execute()).map((row) => checkedStore(row));
+      },
+      listByEndpoint: async (endpointId) => (await storesBy('endpoint_id', endpointId)).map(checkedStore),
+      insert: async (store) => {
+        await db
+          .insertInto('external_key_stores')
+          .values(rows.sealRow(authenticate, 'external_key_stores', rows.externalKeyStoreRow(store)))
+          .execute();
+      },
+      setConnection: async (id, connection) => {
+        await db
+          .updateTable('external_key_stores')
+          .set({ connection: JSON.stringify(connection) })
+          .where('id', '=', id)
+          .execute();
+      },
+      remove: async (id) => {
+        await db.deleteFrom('external_key_stores').where('id', '=', id).execute();
+      },
+    },
     diagnoses: {
       insert: async (diagnosis) => {
         await db.insertInto('diagnoses').values(rows.diagnosisRow(diagnosis)).execute();

@@ -12,6 +12,7 @@ import {
   type EndpointSettings,
   type EndpointState,
 } from '../domain/endpoint.ts';
+import { type Connection, type ExternalKeyStore, neverLooked } from '../domain/external-key-store.ts';
 import type { Key, KeyAlgorithm, KeyUsage } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { ApplicationState, Instance, ObjectClass, TdeApplication, TdeGroup } from '../domain/tde.ts';
@@ -73,6 +74,7 @@ export const policyColumns = {
   ],
   endpoints: ['id', 'tenant_id', 'name', 'prefix', 'vault_id', 'key_id', 'state', 'settings', 'created_at'],
   endpoint_credentials: ['id', 'endpoint_id', 'access_key_id', 'created_at'],
+  external_key_stores: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
   api_tokens: ['id', 'name', 'hash', 'created_at', 'expires_at', 'revoked_at'],
 } as const satisfies { readonly [T in keyof Schema]?: readonly (keyof Schema[T])[] };
 
@@ -311,6 +313,36 @@ export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: In
   destroyedAt: row.destroyed_at,
   content: bytes(row.content),
   state,
+  integrity,
+});
+
+/** What was seen of a connection is no policy: text that cannot be read is as if nobody had looked. */
+const parseConnection = (text: string): Connection => {
+  try {
+    return { ...neverLooked, ...(JSON.parse(text) as Connection) };
+  } catch {
+    return neverLooked;
+  }
+};
+export const externalKeyStoreRow = (store: ExternalKeyStore) => ({
+  id: store.id,
+  tenant_id: store.tenantId,
+  name: store.name,
+  custom_key_store_id: store.customKeyStoreId,
+  region: store.region,
+  endpoint_id: store.endpointId,
+  created_at: store.createdAt,
+  connection: JSON.stringify(store.connection),
+});
+export const toExternalKeyStore = (row: Row<'external_key_stores'>, integrity: Integrity): ExternalKeyStore => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+  customKeyStoreId: row.custom_key_store_id,
+  region: row.region,
+  endpointId: row.endpoint_id,
+  createdAt: row.created_at,
+  connection: parseConnection(row.connection),
   integrity,
 });
 

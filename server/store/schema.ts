@@ -153,6 +153,17 @@ export interface Schema {
     request_id: string;
     details: string;
   };
+  external_key_stores: {
+    id: string;
+    tenant_id: string;
+    name: string;
+    custom_key_store_id: string;
+    region: string;
+    endpoint_id: string;
+    created_at: number;
+    connection: string;
+    row_mac: string;
+  };
   diagnoses: {
     id: string;
     endpoint_id: string;

@@ -15,7 +15,7 @@ interface Layer {
 }
 
 const nothing = /^\b$/;
-const adapters = ['store', 'native', 'roots', 'sinks'];
+const adapters = ['store', 'native', 'roots', 'sinks', 'clouds'];
 // A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports another.
 const fronts = [
   ...new Set(files(['server'], '.ts').flatMap((path) => /^server\/fronts\/([a-z-]+)/.exec(path)?.[1] ?? [])),
@@ -42,6 +42,7 @@ const layers: readonly Layer[] = [
   { name: 'native', path: /^server\/native\//, may: ['base', 'domain', 'ports', 'addon'] },
   // The addon reads and writes the root file itself: its keys do not pass through here.
   { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon'] },
+  { name: 'clouds', path: /^server\/clouds\//, may: ['base', 'domain', 'ports'] },
   { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'domain', 'ports'] },
   {
     name: 'contract',

@@ -243,6 +243,23 @@ describe.runIf(executablePath !== null)('the console', () => {
     await page.getByText('via service lambda.*.amazonaws.com').waitFor();
     await shoot('endpoint');
     await showRequests();
+    await go('External key stores');
+    await page.getByRole('button', { name: 'Register key store' }).first().click();
+    const register = dialog('Register an external key store');
+    await register.getByLabel('Name').fill('orders in the cloud');
+    await register.getByLabel('Custom key store id').fill('cks-1234567890abcdef0');
+    await register.getByLabel('Region').fill('eu-central-1');
+    await register.getByLabel('Endpoint that it calls').selectOption({ label: 'aws-eu-central-1' });
+    await register.getByRole('button', { name: 'Register', exact: true }).click();
+    await register.waitFor({ state: 'detached' });
+    // The certificate is the server's own: nobody outside trusts it.
+    await page.getByRole('button', { name: 'Actions on external key store orders in the cloud' }).click();
+    await page.getByRole('menuitem', { name: 'Look now…' }).click();
+    await dialog(/^Look at/)
+      .getByRole('button', { name: 'Look now' })
+      .click();
+    await page.getByText('XKS_PROXY_INVALID_TLS_CONFIGURATION').waitFor();
+    await shoot('external-key-stores');
     await go('Key store endpoints');
     await page.getByRole('link', { name: 'aws-eu-central-1' }).waitFor();
     await shoot('endpoints');
@@ -326,7 +343,16 @@ describe.runIf(executablePath !== null)('the console', () => {
       ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 700 } }],
     ] as const) {
       const [other, opened] = await openPage({ ...options, storageState: state });
-      for (const path of ['/', '/vaults', '/keys', '/tde/applications', '/endpoints', '/audit', '/tokens']) {
+      for (const path of [
+        '/',
+        '/vaults',
+        '/keys',
+        '/tde/applications',
+        '/endpoints',
+        '/external-key-stores',
+        '/audit',
+        '/tokens',
+      ]) {
         await opened.goto(path);
         await opened.getByRole('heading', { level: 1 }).waitFor();
         await opened.waitForLoadState('networkidle');

@@ -3,6 +3,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { type Check, type Finding, failed } from '../../base/checks.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
+import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key } from '../../domain/key.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { CloudSide } from '../../ports/endpoint-diagnosis.ts';
@@ -49,6 +50,8 @@ export interface EndpointContext {
   readonly callerAheadMs: number | null;
   /** What the cloud side is configured with, as far as it was told. */
   readonly cloud: CloudSide;
+  /** External key stores that are registered for the endpoint. */
+  readonly keyStores: readonly ExternalKeyStore[];
   readonly prober: Prober;
   addresses?: readonly string[];
   handshake?: Handshake;

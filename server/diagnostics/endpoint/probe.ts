@@ -56,7 +56,7 @@ const objectOf = (text: string): Readonly<Record<string, unknown>> | undefined =
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 export const portOf = (url: URL): number => (url.port === '' ? 443 : Number(url.port));
 
-export const openProber = (options: {
+export interface ProberOptions {
   readonly crypto: SignerCrypto<KeyRef>;
   readonly publicUrl: URL;
   readonly node: { readonly host: string; readonly port: number };
@@ -64,7 +64,9 @@ export const openProber = (options: {
   /** PEM certificates that are trusted behind the public name. */
   readonly trust: readonly string[];
   readonly now: () => number;
-}): Prober => {
+}
+
+export const openProber = (options: ProberOptions): Prober => {
   const { crypto, publicUrl, node, uriPath } = options;
   const requestIds: string[] = [];
   const agents: Readonly<Record<View, Agent>> = {

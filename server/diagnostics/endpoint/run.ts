@@ -29,6 +29,7 @@ import { publicHealth } from './checks/public-health.ts';
 import { recentErrors } from './checks/recent-errors.ts';
 import { recentLatency } from './checks/recent-latency.ts';
 import { roundTrip } from './checks/round-trip.ts';
+import { storeStatus } from './checks/store-status.ts';
 import { tlsChain } from './checks/tls-chain.ts';
 import { tlsExpiry } from './checks/tls-expiry.ts';
 import { tlsHandshake } from './checks/tls-handshake.ts';
@@ -71,6 +72,7 @@ const checksOf = (trust: readonly string[]): readonly EndpointCheck[] => [
   roundTrip('public'),
   latency,
   cloudRanges,
+  storeStatus,
   lastCalls,
   recentLatency,
   recentErrors,
@@ -88,7 +90,7 @@ export interface EndpointDiagnosisOptions {
 }
 
 export const createEndpointDiagnosis = (
-  { store, directory, clock, identity }: Pick<Ports, 'store' | 'directory' | 'clock' | 'identity'>,
+  { store, directory, clock, identity, cloud }: Pick<Ports, 'store' | 'directory' | 'clock' | 'identity' | 'cloud'>,
   options: EndpointDiagnosisOptions,
 ): EndpointDiagnosis => {
   const trust = [...rootCertificates, ...options.trustedAuthorities];
@@ -101,6 +103,9 @@ export const createEndpointDiagnosis = (
       const foreign = (await store.read.requests.search({ endpointId }, { limit: mostRecent })).items.filter(
         (entry) => entry.kmsOperation !== diagnosticsOperation && !ownRequests.has(entry.requestId),
       );
+      const keyStores = await store.read.externalKeyStores.listByEndpoint(endpointId);
+      const [keyStore] = keyStores;
+      const told = keyStore === undefined ? undefined : await cloud?.describe(keyStore);
       const publicUrl = new URL(identity.publicUrl());
       const prober = openProber({
         crypto: options.crypto,
@@ -122,7 +127,8 @@ export const createEndpointDiagnosis = (
         lastHealthAt: foreign.find(({ operation }) => operation === 'health')?.at ?? null,
         now: () => clock.now(),
         callerAheadMs: request.callerTime === null ? null : request.callerTime - now,
-        cloud: request.cloud,
+        cloud: { ...told?.configuration, ...request.cloud },
+        keyStores,
         prober,
       };
       try {

@@ -17,6 +17,7 @@ import {
   representCorrelated,
   representDiagnosis,
   representEndpoint,
+  representExternalKeyStore,
   representGroup,
   representInstance,
   representKey,
@@ -105,7 +106,7 @@ const formatProxyConfiguration = (prefix: string, accessKeyId: string, secretAcc
 
 export const createHandlers = (operations: Operations): Handlers => {
   const { tenants, vaults, keys, tdeGroups, applications, masterKeys, endpoints } = operations;
-  const { diagnostics, requests, audit, tokens } = operations;
+  const { diagnostics, requests, audit, tokens, externalKeyStores } = operations;
   return {
     tenants: {
       list: async ({ actor }) => ({ items: (await tenants.list(actor)).map(representTenant) }),
@@ -252,6 +253,18 @@ export const createHandlers = (operations: Operations): Handlers => {
       list: async ({ actor, path, query }) =>
         representPage(await diagnostics.list(actor, path.id, query), representDiagnosis),
       get: async ({ actor, path }) => representDiagnosis(await diagnostics.get(actor, path.id, path.diagnosisId)),
+    },
+
+    externalKeyStores: {
+      register: async ({ actor, body }) => {
+        const store = await externalKeyStores.register(actor, body);
+        return { id: store.id, answer: representExternalKeyStore(store) };
+      },
+      list: async ({ actor, query }) =>
+        representPage(await externalKeyStores.list(actor, query), representExternalKeyStore),
+      get: async ({ actor, path }) => representExternalKeyStore(await externalKeyStores.get(actor, path.id)),
+      probe: async ({ actor, path }) => representExternalKeyStore(await externalKeyStores.probe(actor, path.id)),
+      remove: async ({ actor, path }) => representExternalKeyStore(await externalKeyStores.remove(actor, path.id)),
     },
 
     audit: {

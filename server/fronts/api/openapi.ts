@@ -17,6 +17,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   endpoints: 'Key store endpoints',
   diagnostics: 'Diagnostics',
   requests: 'Key store endpoints',
+  externalKeyStores: 'External key stores',
   audit: 'Audit',
   tokens: 'Tokens',
   session: 'Session',

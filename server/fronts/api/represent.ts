@@ -5,6 +5,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
+import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key, KeyVersion } from '../../domain/key.ts';
 import type { Page } from '../../domain/page.ts';
 import type { AccessGuid, BlastRadius, Instance, MasterKey, TdeApplication, TdeGroup } from '../../domain/tde.ts';
@@ -14,6 +15,7 @@ import type { CorrelatedRequests, Health, LoggedRequest, ServiceStatus } from '.
 import type * as audit from '../contract/api/audit.ts';
 import type * as diagnostics from '../contract/api/diagnostics.ts';
 import type * as endpoints from '../contract/api/endpoints.ts';
+import type * as externalKeyStores from '../contract/api/external-key-stores.ts';
 import type * as keys from '../contract/api/keys.ts';
 import type * as masterKeys from '../contract/api/master-keys.ts';
 import type * as requests from '../contract/api/requests.ts';
@@ -192,6 +194,25 @@ export const representRequest = (entry: LoggedRequest): requests.EndpointRequest
   phases: { readMs: entry.phases.readMs, authMs: entry.phases.authMs, cryptoMs: entry.phases.cryptoMs },
   reason: entry.reason,
   peer: entry.peer,
+});
+
+export const representExternalKeyStore = (store: ExternalKeyStore): externalKeyStores.ExternalKeyStore => ({
+  id: store.id,
+  tenantId: store.tenantId,
+  name: store.name,
+  customKeyStoreId: store.customKeyStoreId,
+  region: store.region,
+  endpointId: store.endpointId,
+  createdAt: moment(store.createdAt),
+  connection: {
+    state: store.connection.state,
+    errorCode: store.connection.errorCode,
+    detail: store.connection.detail,
+    source: store.connection.source,
+    since: momentOrNull(store.connection.since),
+    checkedAt: momentOrNull(store.connection.checkedAt),
+  },
+  integrity: store.integrity,
 });
 
 export const representDiagnosis = (diagnosis: EndpointDiagnosisRecord): diagnostics.Diagnosis => ({

@@ -3,6 +3,7 @@
 import { auditRoutes } from './audit.ts';
 import { diagnosticsRoutes } from './diagnostics.ts';
 import { endpointRoutes } from './endpoints.ts';
+import { externalKeyStoreRoutes } from './external-key-stores.ts';
 import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
 import { requestRoutes } from './requests.ts';
@@ -25,6 +26,7 @@ export const apiRoutes = {
   endpoints: endpointRoutes,
   diagnostics: diagnosticsRoutes,
   requests: requestRoutes,
+  externalKeyStores: externalKeyStoreRoutes,
   audit: auditRoutes,
   tokens: tokenRoutes,
   session: sessionRoutes,

@@ -9,6 +9,7 @@ export type {
   EndpointSettings,
   ProxyConfiguration,
 } from '../../../fronts/contract/api/endpoints.ts';
+export type { ExternalKeyStore } from '../../../fronts/contract/api/external-key-stores.ts';
 export type { DeletedKey, Key, KeyVersion } from '../../../fronts/contract/api/keys.ts';
 export type { BlastRadius, DestroyedMasterKey, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
 export type { CorrelatedRequests, EndpointRequest } from '../../../fronts/contract/api/requests.ts';

@@ -90,6 +90,11 @@ const endpoint = createRoute({
   validateSearch: readFilters(...requestFilters),
   component: lazyRouteComponent(() => import('../pages/endpoint.tsx'), 'EndpointPage'),
 });
+const externalKeyStores = createRoute({
+  getParentRoute: () => root,
+  path: '/external-key-stores',
+  component: lazyRouteComponent(() => import('../pages/external-key-stores.tsx'), 'ExternalKeyStoresPage'),
+});
 const audit = createRoute({
   getParentRoute: () => root,
   path: '/audit',
@@ -113,6 +118,7 @@ export const router = createRouter({
     application,
     endpoints,
     endpoint,
+    externalKeyStores,
     audit,
     tokens,
   ]),

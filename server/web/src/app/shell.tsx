@@ -34,7 +34,13 @@ const navigation: readonly { readonly title: string | null; readonly items: read
       { to: '/tde/applications', text: 'Applications', icon: 'application' },
     ],
   },
-  { title: 'Cloud key stores', items: [{ to: '/endpoints', text: 'Key store endpoints', icon: 'endpoint' }] },
+  {
+    title: 'Cloud key stores',
+    items: [
+      { to: '/endpoints', text: 'Key store endpoints', icon: 'endpoint' },
+      { to: '/external-key-stores', text: 'External key stores', icon: 'active' },
+    ],
+  },
   {
     title: 'Accountability',
     items: [

@@ -1,4 +1,18 @@
-// The addresses of key store endpoints.
+// The key store endpoints: their addresses, and a choice of them.
+
+import { useQuery } from '@tanstack/react-query';
+import { send } from '../api/client.ts';
+import type { Endpoint } from '../api/types.ts';
+import type { ListPage } from './list-view.tsx';
 
 export const endpointsPath = '/api/endpoints';
 export const endpointPath = (id: string): string => `${endpointsPath}/${encodeURIComponent(id)}`;
+
+/** A hundred at most, for the places that offer a choice of one or name the one a thing belongs to. */
+export const useEndpoints = (): readonly Endpoint[] =>
+  useQuery({
+    queryKey: [endpointsPath, 'choices'],
+    queryFn: ({ signal }) =>
+      send<ListPage<Endpoint>>({ method: 'GET', path: endpointsPath, query: { limit: 100 } }, { signal }),
+    staleTime: 30_000,
+  }).data?.items ?? [];

@@ -1,0 +1,216 @@
+// External key stores: the cloud's side of the endpoints, and whether they are connected.
+
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Endpoint, ExternalKeyStore } from '../api/types.ts';
+import { ActionDialog } from '../components/action-dialog.tsx';
+import { useAnnounce } from '../components/announce.tsx';
+import { Button } from '../components/button.tsx';
+import { useEndpoints } from '../components/endpoints.ts';
+import { NameField, SelectField, TextField } from '../components/field.tsx';
+import { FormDialog } from '../components/form.tsx';
+import type { IconName } from '../components/icon.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { ActionMenu } from '../components/menu.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { Badge, type StateTone } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const path = '/api/external-key-stores';
+const storePath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
+
+const looks: Readonly<Record<ExternalKeyStore['connection']['state'], readonly [StateTone, IconName, string]>> = {
+  CONNECTED: ['ok', 'active', 'Connected'],
+  CONNECTING: ['warn', 'clock', 'Connecting'],
+  DISCONNECTED: ['warn', 'pause', 'Disconnected'],
+  DISCONNECTING: ['warn', 'clock', 'Disconnecting'],
+  FAILED: ['danger', 'warning', 'Failed'],
+};
+
+const ConnectionView = ({ store: { connection, integrity } }: { store: ExternalKeyStore }) => {
+  if (integrity === 'tampered')
+    return (
+      <Badge tone="danger" icon="warning">
+        Tampered with
+      </Badge>
+    );
+  const [tone, icon, word] = looks[connection.state];
+  return (
+    <span className="flex flex-wrap items-center gap-2">
+      <Badge tone={tone} icon={icon}>
+        {word}
+      </Badge>
+      {connection.errorCode !== null && <code className="text-xs break-all">{connection.errorCode}</code>}
+      {connection.detail !== null && <span className="text-xs text-muted">{connection.detail}</span>}
+      {connection.checkedAt === null && <span className="text-xs text-muted">not looked at yet</span>}
+    </span>
+  );
+};
+
+const RegisterStore = ({ endpoints, onClose }: { endpoints: readonly Endpoint[]; onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const [name, setName] = useState('');
+  const [customKeyStoreId, setCustomKeyStoreId] = useState('');
+  const [region, setRegion] = useState('');
+  const [endpointId, setEndpointId] = useState('');
+  return (
+    <FormDialog<ExternalKeyStore>
+      title="Register an external key store"
+      call={{ method: 'POST', path, body: { name, customKeyStoreId, region, endpointId } }}
+      creates
+      submitLabel="Register"
+      onCancel={onClose}
+      onDone={async (store) => {
+        await client.invalidateQueries({ queryKey: [path] });
+        announce(`External key store “${store.name}” registered`);
+        onClose();
+      }}
+    >
+      {(fault) => (
+        <>
+          <NameField value={name} onValue={setName} fault={fault('name')} />
+          <TextField
+            label="Custom key store id"
+            mono
+            placeholder="cks-1234567890abcdef0"
+            help="In the cloud's console, on the page of the key store."
+            value={customKeyStoreId}
+            onValue={setCustomKeyStoreId}
+            fault={fault('customKeyStoreId')}
+          />
+          <TextField
+            label="Region"
+            mono
+            placeholder="eu-central-1"
+            value={region}
+            onValue={setRegion}
+            fault={fault('region')}
+          />
+          <SelectField
+            label="Endpoint that it calls"
+            placeholder="Choose an endpoint"
+            choices={endpoints
+              .filter(({ state }) => state !== 'deleted')
+              .map((endpoint) => ({ value: endpoint.id, text: endpoint.name }))}
+            value={endpointId}
+            onValue={setEndpointId}
+            fault={fault('endpointId')}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+export const ExternalKeyStoresPage = () => {
+  const list = useList<ExternalKeyStore>(path);
+  const endpoints = useEndpoints();
+  const [registering, setRegistering] = useState(false);
+  const [probing, setProbing] = useState<ExternalKeyStore | null>(null);
+  const [removing, setRemoving] = useState<ExternalKeyStore | null>(null);
+  const register = (
+    <Button tone="primary" icon="plus" onClick={() => setRegistering(true)}>
+      Register key store
+    </Button>
+  );
+  return (
+    <Page
+      title="External key stores"
+      description="The cloud's side of the endpoints. Their connection is looked at every few minutes, as the cloud would use it."
+      actions={register}
+    >
+      <Panel flush>
+        <ListView
+          list={list}
+          caption="External key stores"
+          rowKey={(store) => store.id}
+          columns={[
+            { key: 'name', header: 'Name', names: true, cell: (store) => store.name },
+            { key: 'connection', header: 'Connection', cell: (store) => <ConnectionView store={store} /> },
+            {
+              key: 'since',
+              header: 'Since',
+              cell: (store) =>
+                store.connection.since === null ? (
+                  <span className="text-muted">–</span>
+                ) : (
+                  <Time value={store.connection.since} />
+                ),
+            },
+            {
+              key: 'cloud',
+              header: 'Custom key store',
+              cell: (store) => (
+                <span>
+                  <code className="text-xs break-all">{store.customKeyStoreId}</code>{' '}
+                  <span className="text-muted">{store.region}</span>
+                </span>
+              ),
+            },
+            {
+              key: 'endpoint',
+              header: 'Endpoint',
+              cell: (store) => (
+                <Link to="/endpoints/$id" params={{ id: store.endpointId }} className="link">
+                  {endpoints.find(({ id }) => id === store.endpointId)?.name ?? 'Open'}
+                </Link>
+              ),
+            },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (store) => (
+                <ActionMenu
+                  label={`Actions on external key store ${store.name}`}
+                  actions={[
+                    { text: 'Look now…', icon: 'refresh', onSelect: () => setProbing(store) },
+                    { text: 'Forget…', icon: 'trash', danger: true, onSelect: () => setRemoving(store) },
+                  ]}
+                />
+              ),
+            },
+          ]}
+          empty={
+            <EmptyState title="No external key store yet" action={register}>
+              Make an endpoint, create the external key store in the cloud with its proxy file, then register the id
+              that the cloud gave it: its connection is watched here from then on.
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {registering && <RegisterStore endpoints={endpoints} onClose={() => setRegistering(false)} />}
+      {probing !== null && (
+        <ActionDialog<ExternalKeyStore>
+          title={`Look at “${probing.name}” now?`}
+          call={{ method: 'POST', path: `${storePath(probing.id)}/probe` }}
+          submitLabel="Look now"
+          renews={[path]}
+          done={`“${probing.name}” was looked at`}
+          onClose={() => setProbing(null)}
+        >
+          <p>
+            Health, metadata, an encrypt and a decrypt through the public name of its endpoint, in the cloud's 250 ms.
+          </p>
+        </ActionDialog>
+      )}
+      {removing !== null && (
+        <ActionDialog<ExternalKeyStore>
+          title={`Forget “${removing.name}”?`}
+          call={{ method: 'DELETE', path: storePath(removing.id) }}
+          submitLabel="Forget"
+          danger
+          renews={[path]}
+          done={`“${removing.name}” is forgotten`}
+          onClose={() => setRemoving(null)}
+        >
+          <p>Nothing changes in the cloud or at the endpoint; its connection is watched no more.</p>
+        </ActionDialog>
+      )}
+    </Page>
+  );
+};

@@ -1,0 +1,232 @@
+// External key stores: their connection as the service's own probe sees it, and as the cloud says where it can be asked. The cloud
+// is the real `dke cloud`; what stands before the service is made to fail.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  ConnectCustomKeyStoreCommand,
+  CreateCustomKeyStoreCommand,
+  DisconnectCustomKeyStoreCommand,
+  KMSClient,
+} from '@aws-sdk/client-kms';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { ExternalKeyStore } from '../../server/fronts/contract/api/external-key-stores.ts';
+import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
+import { type CloudProcess, startCloudProcess } from '../support/cloud-process.ts';
+import { runCommand } from '../support/command.ts';
+import { type PublicFront, startPublicFront } from '../support/public-front.ts';
+import { type Site, startSite } from '../support/site.ts';
+import { createXksEndpoint } from '../support/xks-call.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'dke-stores-'));
+let authority: Authority;
+let good: IssuedCertificate;
+let front: PublicFront;
+const sites: Site[] = [];
+
+beforeAll(async () => {
+  authority = makeAuthority(folder, 'public authority');
+  good = authority.issue({ commonName: 'front', names: ['DNS:localhost'], usage: 'serverAuth' });
+  front = await startPublicFront(good);
+});
+afterEach(async () => {
+  for (const site of sites.splice(0)) await site.end();
+  front.behave({});
+  front.show(good);
+});
+afterAll(async () => {
+  await front?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const start = async (more = '', environment: NodeJS.ProcessEnv = {}): Promise<Site> => {
+  const toml = `public_url = "${front.url}"\n[diagnostics]\ntrusted_authorities = "${authority.certificate}"\n${more}`;
+  const site = await startSite({ toml, environment });
+  sites.push(site);
+  front.leadTo(site.server.port);
+  return site;
+};
+const register = (site: Site, endpointId: string, customKeyStoreId = 'cks-1', region = 'eu-central-1') =>
+  site.api.call<ExternalKeyStore>('POST', '/api/external-key-stores', {
+    name: `store ${customKeyStoreId}`,
+    customKeyStoreId,
+    region,
+    endpointId,
+  });
+const probe = (site: Site, { id }: ExternalKeyStore) =>
+  site.api.call<ExternalKeyStore>('POST', `/api/external-key-stores/${id}/probe`);
+
+describe('the probe plays the cloud’s part', () => {
+  test('each fault has the cloud’s code, and every change of state is audited once', async () => {
+    const site = await start();
+    const { endpoint } = await createXksEndpoint(site, 'watched');
+    const store = await register(site, endpoint.id);
+    expect(store.connection).toMatchObject({ state: 'DISCONNECTED', source: null, since: null, checkedAt: null });
+    expect(await probe(site, store)).toMatchObject({
+      connection: { state: 'CONNECTED', errorCode: null, source: 'probe' },
+    });
+    const { connection } = await probe(site, store);
+
+    const expectFailure = async (errorCode: string, detail?: string): Promise<void> => {
+      const seen = (await probe(site, store)).connection;
+      expect(seen).toMatchObject({ state: 'FAILED', errorCode });
+      if (detail !== undefined) expect(seen.detail).toContain(detail);
+    };
+    front.behave({ delayMs: 300 });
+    await expectFailure('XKS_PROXY_TIMED_OUT', 'GetHealthStatus took 3');
+    front.behave({ answer: { status: 200, body: '<html>' } });
+    await expectFailure('XKS_PROXY_INVALID_RESPONSE');
+    front.behave({ answer: { status: 404, body: '{}' } });
+    await expectFailure('XKS_PROXY_INVALID_CONFIGURATION');
+    front.behave({ answer: { status: 401, body: '{"errorName":"AuthenticationFailedException"}' } });
+    await expectFailure('INVALID_CREDENTIALS');
+    front.behave({ answer: { status: 429, body: '{"errorName":"ThrottlingException"}' } });
+    await expectFailure('XKS_PROXY_NOT_REACHABLE');
+    front.behave({});
+    front.show(
+      makeAuthority(folder, 'stranger').issue({ commonName: 'x', names: ['DNS:localhost'], usage: 'serverAuth' }),
+    );
+    await expectFailure('XKS_PROXY_INVALID_TLS_CONFIGURATION');
+    front.show(good);
+    await front.close();
+    await expectFailure('XKS_PROXY_NOT_REACHABLE', 'ECONNREFUSED');
+    await front.open();
+    await site.api.call('POST', `/api/keys/${endpoint.keyId}/disable`);
+    await expectFailure('XKS_PROXY_INVALID_RESPONSE', 'Encrypt answers 400 InvalidStateException');
+    await site.api.call('POST', `/api/keys/${endpoint.keyId}/enable`);
+    await site.api.call('POST', `/api/endpoints/${endpoint.id}/disable`);
+    expect((await probe(site, store)).connection).toMatchObject({ state: 'DISCONNECTED', errorCode: null });
+    await site.api.call('POST', `/api/endpoints/${endpoint.id}/enable`);
+    const again = await probe(site, store);
+    expect(again.connection).toMatchObject({ state: 'CONNECTED', source: 'probe' });
+    expect(Date.parse(again.connection.since ?? '')).toBeGreaterThan(Date.parse(connection.since ?? ''));
+
+    const audit = await site.api.audit(`subjectId=${store.id}`);
+    expect(audit.map(({ kind }) => kind)).toEqual([
+      'external-key-store.registered',
+      ...Array(audit.length - 1).fill('external-key-store.state-changed'),
+    ]);
+    // CONNECTED twice in a row, and NOT_REACHABLE by 429 and by a closed port one after another with TLS between: each change once.
+    expect(audit.slice(1).map(({ details }) => details.errorCode ?? details.to)).toEqual([
+      'CONNECTED',
+      'XKS_PROXY_TIMED_OUT',
+      'XKS_PROXY_INVALID_RESPONSE',
+      'XKS_PROXY_INVALID_CONFIGURATION',
+      'INVALID_CREDENTIALS',
+      'XKS_PROXY_NOT_REACHABLE',
+      'XKS_PROXY_INVALID_TLS_CONFIGURATION',
+      'XKS_PROXY_NOT_REACHABLE',
+      'XKS_PROXY_INVALID_RESPONSE',
+      'DISCONNECTED',
+      'CONNECTED',
+    ]);
+  });
+
+  test('looks by itself, and the diagnostics of the endpoint show it', async () => {
+    const site = await start('[external_key_stores]\nprobe_seconds = 1\n');
+    const { endpoint } = await createXksEndpoint(site, 'watched');
+    const { id } = await register(site, endpoint.id);
+    const state = async () =>
+      (await site.api.call<ExternalKeyStore>('GET', `/api/external-key-stores/${id}`)).connection.state;
+    await expect.poll(state, { timeout: 20_000 }).toBe('CONNECTED');
+    front.behave({ answer: { status: 503, body: '{"errorName":"DependencyTimeoutException"}' } });
+    await expect.poll(state, { timeout: 20_000 }).toBe('FAILED');
+    const { results } = await site.api.call<{ results: { id: string; state: string; evidence: string }[] }>(
+      'POST',
+      `/api/endpoints/${endpoint.id}/diagnostics`,
+      {},
+    );
+    const line = results.find((result) => result.id === 'store-status');
+    expect(line).toMatchObject({ state: 'failed' });
+    expect(line?.evidence).toContain('cks-1 FAILED XKS_PROXY_TIMED_OUT');
+  });
+});
+
+describe('the cloud, where it can be asked', () => {
+  test('has the last word, and what it is configured with is compared', async () => {
+    const cloud: CloudProcess = await startCloudProcess(folder, authority.certificate);
+    const text = readFileSync(cloud.credentialsFile, 'utf8');
+    const accessKeyId = /key_id = (\S+)/.exec(text)?.[1] ?? '';
+    const secretAccessKey = /access_key = (\S+)/.exec(text)?.[1] ?? '';
+    const kms = new KMSClient({
+      endpoint: cloud.url,
+      region: 'us-east-1',
+      credentials: { accessKeyId, secretAccessKey },
+      requestHandler: { httpsAgent: new Agent({ ca: readFileSync(cloud.certificateFile) }) },
+    });
+    try {
+      const site = await start(`[aws]\nread = true\nkms_endpoint = "${cloud.url}"\n`, {
+        AWS_ACCESS_KEY_ID: accessKeyId,
+        AWS_SECRET_ACCESS_KEY: secretAccessKey,
+        NODE_EXTRA_CA_CERTS: cloud.certificateFile,
+      });
+      const { endpoint, configuration } = await createXksEndpoint(site, 'in the cloud');
+      const { CustomKeyStoreId = '' } = await kms.send(
+        new CreateCustomKeyStoreCommand({
+          CustomKeyStoreName: 'orders',
+          CustomKeyStoreType: 'EXTERNAL_KEY_STORE',
+          XksProxyConnectivity: 'PUBLIC_ENDPOINT',
+          XksProxyUriEndpoint: front.url,
+          XksProxyUriPath: configuration.XksProxyUriPath,
+          XksProxyAuthenticationCredential: configuration.XksProxyAuthenticationCredential,
+        }),
+      );
+      const store = await register(site, endpoint.id, CustomKeyStoreId, 'us-east-1');
+      const seen = async () => {
+        const { connection } = await probe(site, store);
+        return `${connection.source}: ${connection.state}`;
+      };
+      // The endpoint would work; the cloud has not connected it.
+      expect(await seen()).toBe('cloud: DISCONNECTED');
+      await kms.send(new ConnectCustomKeyStoreCommand({ CustomKeyStoreId }));
+      await expect.poll(seen, { timeout: 20_000 }).toBe('cloud: CONNECTED');
+      await kms.send(new DisconnectCustomKeyStoreCommand({ CustomKeyStoreId }));
+      await expect.poll(seen, { timeout: 20_000 }).toBe('cloud: DISCONNECTED');
+
+      const other = await createXksEndpoint(site, 'another');
+      const moved = await register(site, other.endpoint.id, CustomKeyStoreId, 'us-west-2');
+      expect((await probe(site, moved)).connection.source).toBe('cloud');
+      const { results } = await site.api.call<{ results: { id: string; state: string; evidence: string }[] }>(
+        'POST',
+        `/api/endpoints/${other.endpoint.id}/diagnostics`,
+        {},
+      );
+      const line = results.find(({ id }) => id === 'cloud-configuration');
+      expect(line).toMatchObject({ state: 'failed' });
+      expect(line?.evidence).toContain(`the cloud calls ${configuration.XksProxyUriPath}`);
+
+      const unknown = await register(site, endpoint.id, 'cks-nowhere', 'us-east-1');
+      expect((await probe(site, unknown)).connection).toMatchObject({
+        state: 'DISCONNECTED',
+        source: 'cloud',
+        detail: 'AWS KMS has no custom key store cks-nowhere in us-east-1',
+      });
+      await cloud.stop();
+      // It cannot be asked any more: the probe says what it sees.
+      expect(await seen()).toBe('probe: CONNECTED');
+    } finally {
+      kms.destroy();
+      await cloud.stop();
+    }
+  });
+});
+
+test('the command registers, lists, probes and forgets; a store is registered once', async () => {
+  const site = await start();
+  await createXksEndpoint(site, 'by command');
+  const tokenFile = join(folder, 'token');
+  writeFileSync(tokenFile, site.token, { mode: 0o600 });
+  const environment = { DKE_SERVER: site.server.url, DKE_CA_FILE: site.server.caFile, DKE_TOKEN_FILE: tokenFile };
+  const dke = (...args: string[]) => runCommand(['key-store', ...args, '-o', 'json'], { environment });
+  const registration = ['register', 'orders', '--id', 'cks-9', '--region', 'eu-west-1', '--endpoint', 'by command'];
+  expect(JSON.parse((await dke(...registration)).stdout)).toMatchObject({ customKeyStoreId: 'cks-9' });
+  const twice = await dke(...registration);
+  expect(twice.code).toBe(11);
+  expect(twice.stderr).toContain('registered already');
+  expect(JSON.parse((await dke('probe', 'orders')).stdout)).toMatchObject({ connection: { state: 'CONNECTED' } });
+  expect(JSON.parse((await dke('list')).stdout)).toMatchObject({ items: [{ name: 'orders' }] });
+  expect((await dke('remove', 'orders')).code).toBe(0);
+  expect(JSON.parse((await dke('list')).stdout)).toMatchObject({ items: [] });
+  expect((await dke('get', 'orders')).code).toBe(10);
+});
