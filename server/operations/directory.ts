@@ -15,7 +15,7 @@ import type { Integrity, Vault } from '../domain/vault.ts';
 import type { KeyRef } from '../ports/crypto-core.ts';
 import type { Changes, Directory, LoadedObject } from '../ports/directory.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { StoredAccessGuid } from '../ports/store.ts';
+import type { StoredAccessGuid, StoredObject } from '../ports/store.ts';
 import type { XksCredentialView, XksEndpointView, XksKeyView, XksRequestRecord } from '../ports/xks-directory.ts';
 import { credentialAttributes, recordAttributes } from './key-records.ts';
 
@@ -25,6 +25,10 @@ export interface DirectoryLimits {
   /** Request records waiting to be written; more are dropped and counted. */
   readonly requests: number;
 }
+
+/** Searches by label whose answers are kept, and objects in one of them. */
+const mostSearches = 2000;
+const mostFoundKept = 16;
 
 interface CachedObject {
   readonly loaded: LoadedObject;
@@ -62,6 +66,8 @@ export const createDirectory = (
   let dropped = 0;
   let tellAuthorities: () => void = () => undefined;
   let healthy = true;
+  /** Answers of searches by label since the last renewal. */
+  const found = new Map<string, readonly StoredObject[]>();
   /** Moves with every renewal: a load that saw it move starts again. */
   let generation = 0;
   /** So that a restarted service does not show an epoch that an agent has seen for another state. */
@@ -330,6 +336,7 @@ export const createDirectory = (
     },
     renew: (changes) => {
       generation += 1;
+      found.clear();
       // References go at once, before anything is awaited; what remains is read again in order.
       if (changes.vaults !== undefined && changes.vaults.length > 0)
         for (const handle of [...objects.keys()]) dropObject(handle);
@@ -350,6 +357,20 @@ export const createDirectory = (
         : { application, accessGuidId: accessGuid.id };
     },
     object: async (handle) => (await load(handle))?.loaded,
+    findObjects: async (filter, limit) => {
+      // Databases look for a label again and again; who lists everything does so once.
+      if (filter.label === undefined) return store.read.objects.find(filter, limit);
+      const name = JSON.stringify([filter.groupId, filter.label, filter.class, filter.after, limit]);
+      const known = found.get(name);
+      if (known !== undefined) return known;
+      const before = generation;
+      const objects = await store.read.objects.find(filter, limit);
+      if (before === generation && objects.length <= mostFoundKept) {
+        if (found.size >= mostSearches) found.clear();
+        found.set(name, objects);
+      }
+      return objects;
+    },
     withObjectKeys: async (handles, use) => {
       for (;;) {
         const opened: OpenObject[] = [];

@@ -3,7 +3,7 @@
 
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
-import type { TdeApplication } from '../domain/tde.ts';
+import type { ObjectClass, TdeApplication } from '../domain/tde.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { KeyRef } from './crypto-core.ts';
 import type { StoredObject } from './store.ts';
@@ -43,6 +43,16 @@ export interface Directory extends XksDirectory {
   application(
     accessGuidHash: string,
   ): { readonly application: TdeApplication; readonly accessGuidId: string } | undefined;
+  /** Live objects by handle (ports/store.ts, `objects.find`), without their content. */
+  findObjects(
+    filter: {
+      readonly groupId: string;
+      readonly label?: string | undefined;
+      readonly class?: ObjectClass | undefined;
+      readonly after: number;
+    },
+    limit: number,
+  ): Promise<readonly StoredObject[]>;
   /** Live objects only. */
   object(handle: number): Promise<LoadedObject | undefined>;
   /**

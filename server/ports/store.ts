@@ -167,7 +167,7 @@ export interface Repositories {
     /** Live objects of the group and destroyed ones alike. */
     get(handle: number): Promise<StoredObject | undefined>;
     getById(id: string): Promise<StoredObject | undefined>;
-    /** Live objects of a group by handle, greater than `after`. */
+    /** Live objects of a group by handle, greater than `after`; without their content, which is null here. */
     find(
       filter: {
         readonly groupId: string;

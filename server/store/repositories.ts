@@ -22,6 +22,39 @@ const refuseTampered = (entity: { readonly integrity: 'ok' | 'tampered' }): void
     });
 };
 
+/** Of a page of objects, what they hold would be megabytes. */
+const columnsWithoutContent = (
+  Object.keys({
+    handle: 0,
+    id: 0,
+    tenant_id: 0,
+    group_id: 0,
+    application_id: 0,
+    class: 0,
+    label: 0,
+    algorithm: 0,
+    bits: 0,
+    usages: 0,
+    sensitive: 0,
+    extractable: 0,
+    modifiable: 0,
+    destroyable: 0,
+    local: 0,
+    private: 0,
+    check_value: 0,
+    public_key: 0,
+    wrapped_sensitive: 0,
+    attributes: 0,
+    created_at: 0,
+    destroyed_at: 0,
+    last_used_at: 0,
+    row_mac: 0,
+  } satisfies Record<Exclude<keyof Schema['tde_objects'], 'content'>, 0>) as Exclude<
+    keyof Schema['tde_objects'],
+    'content'
+  >[]
+).map((column) => `tde_objects.${column}` as const);
+
 const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 const toRecord = (row: Schema['key_records']): StoredRecord | undefined =>
@@ -475,7 +508,11 @@ export const createRepositories = (
         return row && loadObject(row);
       },
       find: async ({ groupId, label, class: objectClass, publicKey, after }, limit) => {
-        let query = objectQuery()
+        let query = db
+          .selectFrom('tde_objects')
+          .leftJoin('keys', 'keys.id', 'tde_objects.id')
+          .select(columnsWithoutContent)
+          .select('keys.state as key_state')
           .where('tde_objects.group_id', '=', groupId)
           .where('tde_objects.destroyed_at', 'is', null)
           .where('tde_objects.handle', '>', after)
@@ -484,7 +521,7 @@ export const createRepositories = (
         if (label !== undefined) query = query.where('tde_objects.label', '=', label);
         if (objectClass !== undefined) query = query.where('tde_objects.class', '=', objectClass);
         if (publicKey !== undefined) query = query.where('tde_objects.public_key', '=', publicKey);
-        return (await query.execute()).map(loadObject);
+        return (await query.execute()).map((row) => loadObject({ ...row, content: null }));
       },
       keyLabelExists: async (groupId, label, classes, exceptHandle) => {
         const row = await db

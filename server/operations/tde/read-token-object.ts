@@ -31,7 +31,7 @@ export const readTokenObjects = (
       if (!Number.isSafeInteger(after) || after < 0) throw new ServiceError('validation', 'after is not a handle');
       if (!Number.isInteger(limit) || limit < 1 || limit > mostFound)
         throw new ServiceError('validation', `limit is from 1 to ${mostFound}`);
-      const found = await store.read.objects.find(
+      const found = await directory.findObjects(
         { groupId: caller.application.groupId, label, class: objectClass, after },
         limit + 1,
       );
