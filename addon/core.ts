@@ -202,6 +202,8 @@ export interface FrameServerOptions {
    * disconnected. Default 30 000; 0 = never.
    */
   readonly stallMilliseconds?: number;
+  /** A peer that is answered this version byte is offered a lane: memory shared with it, for the time while calls flow. Absent: nobody. */
+  readonly laneVersion?: number;
 }
 export interface Peer {
   readonly pid: number;
@@ -245,7 +247,12 @@ export interface FrameServer {
   /** Changes `spinMicroseconds`. From the server's own thread. */
   setSpin(microseconds: number): void;
   /** Counters for health and tests. */
-  statistics(): { readonly connections: number; readonly frames: number; readonly rejected: number };
+  statistics(): {
+    readonly connections: number;
+    readonly frames: number;
+    readonly laneMessages: number;
+    readonly rejected: number;
+  };
   /** Closes the socket and every connection; the next `turn` reports them to `close` and returns 'stopped'. */
   stop(): void;
 }

@@ -85,6 +85,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     read("maxFrame", UINT32_MAX, &options.max_frame);
     read("maxConnections", UINT32_MAX, &options.max_connections);
     read("stallMilliseconds", UINT32_MAX, &options.stall_milliseconds);
+    read("laneVersion", 255, &options.lane_version);
     return options;
   }
 
@@ -159,6 +160,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     const auto result = Napi::Object::New(info.Env());
     result.Set("connections", static_cast<double>(statistics.connections));
     result.Set("frames", static_cast<double>(statistics.frames));
+    result.Set("laneMessages", static_cast<double>(statistics.lane_messages));
     result.Set("rejected", static_cast<double>(statistics.rejected));
     return result;
   }

@@ -19,6 +19,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "lane.h"
+
 namespace dke {
 namespace {
 
@@ -35,6 +37,17 @@ constexpr int64_t kFlowWindows = 10;
 // After so many rounds with the same single caller it counts as alone; it is then read this often without asking epoll for
 // others.
 constexpr uint64_t kLoneRounds = 16;
+// More lanes than this are not looked at: the other peers have their sockets.
+constexpr size_t kMostLanes = 64;
+// Spinning in vain so often in a row means that others want this CPU, or that the callers think between their calls: the loop then
+// sleeps at once, for so many rounds, and for twice as many each time that it was in vain again.
+constexpr uint32_t kSpinsInVain = 4;
+constexpr uint32_t kSpinsLeftOut = 64;
+constexpr uint32_t kMostLeftOut = 1024;
+// A lane that had nothing so often in a row gives its place to others.
+constexpr uint32_t kIdleLooks = 1000;
+// When the sockets had nothing this often in a row, they are asked only every so many looks at the lanes.
+constexpr uint64_t kQuietRounds = 16;
 constexpr int64_t kMuteNanoseconds = 100'000'000;
 
 int64_t Now() {
@@ -164,7 +177,7 @@ std::shared_ptr<FrameSignal> FindSignal(uint32_t id) {
 std::shared_ptr<FrameBuffers> FrameBuffers::Create(size_t max_frame) {
   constexpr size_t kPage = 4096;
   const size_t frame = (max_frame + kPage - 1) / kPage * kPage;
-  const size_t size = frame + kPage + frame + kScratch + kBatch;
+  const size_t size = frame + kPage + frame + kScratch + kBatch + kLane;
   void* region = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (region == MAP_FAILED) return nullptr;
   madvise(region, size, MADV_DONTDUMP);
@@ -175,6 +188,7 @@ std::shared_ptr<FrameBuffers> FrameBuffers::Create(size_t max_frame) {
   buffers->reply_ = buffers->request_ + frame + kPage;
   buffers->scratch_ = buffers->reply_ + frame;
   buffers->batch_ = buffers->scratch_ + kScratch;
+  buffers->lane_ = buffers->batch_ + kBatch;
   return buffers;
 }
 
@@ -224,6 +238,9 @@ struct FrameLoop::Connection {
   bool closed = false;
   bool paused = false;    // too much output waits: its frames wait, too
   bool ready = false;     // listed in ready_
+  bool watched = false;   // listed in lanes_
+  uint32_t idle_looks = 0;
+  std::unique_ptr<FrameLane> lane;
   uint32_t interest = EPOLLIN;
   int64_t deadline = INT64_MAX;
   Bytes in;
@@ -389,7 +406,7 @@ void FrameLoop::CloseListener() {
 
 bool FrameLoop::Watch(int fd) { return Arm(fd, EPOLLIN, &watch_fired_); }
 
-FrameStatistics FrameLoop::statistics() const { return {connections_.size(), frames_, rejected_}; }
+FrameStatistics FrameLoop::statistics() const { return {connections_.size(), frames_, lane_messages_, rejected_}; }
 
 // ---- The loop ---------------------------------------------------------------------------------------------------------
 
@@ -451,28 +468,66 @@ FrameLoop::Turn FrameLoop::Run(FrameHandler* handler) {
 }
 
 int FrameLoop::Wait(epoll_event* events, int capacity) {
-  if (!ready_.empty()) return epoll_wait(epoll_, events, capacity, 0);
+  if (!ready_.empty()) {
+    ServeLanes();
+    return epoll_wait(epoll_, events, capacity, 0);
+  }
   if (options_.spin_microseconds > 0 && frames_ != frames_seen_) {
     const int64_t window = static_cast<int64_t>(options_.spin_microseconds) * 1000;
     const int64_t now = Now();
     const bool flowing = now - last_busy_ <= kFlowWindows * window;
     frames_seen_ = frames_;
     last_busy_ = now;
-    // Yielding, not pausing: when the peer shares this CPU, it can only send its next call if it gets to run. A peer that
-    // is alone is let run before anything else, since nothing can have come yet.
-    while (flowing && !signal_->raised()) {
-      const bool lone = lone_ != nullptr && lone_rounds_ >= kLoneRounds;
-      if (lone) {
-        sched_yield();
-        if (ReceiveLone()) return 0;
-      }
-      const int count = epoll_wait(epoll_, events, capacity, 0);
-      if (count != 0) return count;
-      if (Now() - now >= window) break;
-      if (!lone) sched_yield();
+    if (flowing && spins_to_leave_out_ > 0) {
+      --spins_to_leave_out_;
+    } else if (flowing) {
+      const int count = Spin(events, capacity, now + window);
+      if (count != kNothingCame) return count;
     }
   }
+  if (LeaveLanes()) return 0;
   return epoll_wait(epoll_, events, capacity, SleepTimeout());
+}
+
+// Yielding, not pausing: when the peer shares this CPU, it can only send its next call if it gets to run. A peer that is alone is
+// let run before anything else, since nothing can have come yet. What epoll_wait told, 0 when frames came another way, or
+// kNothingCame.
+int FrameLoop::Spin(epoll_event* events, int capacity, int64_t until) {
+  while (!signal_->raised()) {
+    int count = 0;
+    bool yielded = false;
+    if (!lanes_.empty()) {
+      const bool served = ServeLanes();
+      // Sockets last, so that what a lane has brought is done when they are asked.
+      if (!failed_ && (quiet_rounds_ < kQuietRounds || ++lane_rounds_ % kQuietRounds == 0)) {
+        count = epoll_wait(epoll_, events, capacity, 0);
+        quiet_rounds_ = count == 0 ? quiet_rounds_ + 1 : 0;
+      }
+      if (served || failed_ || pending_ || count != 0) return Came(count);
+    } else {
+      if (lone_ != nullptr && lone_rounds_ >= kLoneRounds) {
+        sched_yield();
+        yielded = true;
+        if (ReceiveLone()) return Came(0);
+      }
+      count = epoll_wait(epoll_, events, capacity, 0);
+      if (count != 0) return Came(count);
+    }
+    if (Now() >= until) break;
+    if (!yielded) sched_yield();
+  }
+  if (++spins_in_vain_ >= kSpinsInVain) {
+    spins_left_out_ = spins_left_out_ == 0 ? kSpinsLeftOut : std::min(2 * spins_left_out_, kMostLeftOut);
+    spins_to_leave_out_ = spins_left_out_;
+    spins_in_vain_ = 0;
+  }
+  return kNothingCame;
+}
+
+int FrameLoop::Came(int count) {
+  spins_in_vain_ = 0;
+  spins_left_out_ = 0;
+  return count;
 }
 
 int FrameLoop::SleepTimeout() const {
@@ -489,6 +544,7 @@ void FrameLoop::ServeReady() {
     Connection* const connection = found->second.get();
     connection->ready = false;
     if (!connection->paused) connection->in.Discard(Consume(connection, connection->in.data(), connection->in.size()));
+    ServeLane(connection);
   }
   ready_.insert(ready_.end(), serving_.begin() + static_cast<std::ptrdiff_t>(served), serving_.end());
   serving_.clear();
@@ -569,6 +625,7 @@ void FrameLoop::Serve(Connection* connection, uint32_t events) {
   }
   // Whole frames that are in memory come first; they are served in this round's second half.
   if (!connection->ready && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) Receive(connection);
+  WatchLane(connection);
 }
 
 // False when there was nothing to read.
@@ -590,6 +647,8 @@ bool FrameLoop::Receive(Connection* connection) {
     return true;
   }
   const auto length = static_cast<size_t>(got);
+  // What the peer put into its lane before it sent this comes before it.
+  ServeLane(connection);
   if (fresh) {
     const size_t used = Consume(connection, into, length);
     const bool kept = connection->closed || in.Append(into + used, length - used);
@@ -612,14 +671,85 @@ bool FrameLoop::ReceiveLone() {
   return Receive(lone_);
 }
 
+// ---- Lanes ------------------------------------------------------------------------------------------------------------
+
+void FrameLoop::WatchLane(Connection* connection) {
+  if (connection->closed || connection->watched || connection->lane == nullptr || options_.spin_microseconds == 0 ||
+      lanes_.size() >= kMostLanes || !connection->lane->joined()) {
+    return;
+  }
+  connection->watched = true;
+  connection->idle_looks = 0;
+  connection->lane->Watch(true);
+  lanes_.push_back(connection);
+}
+
+// False when nothing waited.
+bool FrameLoop::ServeLane(Connection* connection) {
+  if (connection->closed || connection->paused || connection->lane == nullptr) return false;
+  uint8_t* const message = buffers_->lane();
+  const int taken = connection->lane->Take(message);
+  if (taken == 0) return false;
+  if (taken < 0) {
+    Drop(connection, true);
+    return true;
+  }
+  ++lane_messages_;
+  const auto length = static_cast<size_t>(taken);
+  const size_t used = HandOn(connection, message, length, true);
+  TransmitBatch(connection);
+  explicit_bzero(message, length);
+  // Only whole frames pass through a lane.
+  if (!connection->closed && used != length) Drop(connection, true);
+  return true;
+}
+
+// Looks at every lane once. False when nothing waited in any.
+bool FrameLoop::ServeLanes() {
+  bool served = false;
+  for (size_t i = 0; i < lanes_.size() && !failed_; ++i) {
+    Connection* const connection = lanes_[i];
+    if (connection == nullptr) continue;
+    if (ServeLane(connection)) {
+      served = true;
+      connection->idle_looks = 0;
+    } else if (++connection->idle_looks > kIdleLooks) {
+      lanes_[i] = nullptr;
+      if (LeaveLane(connection)) served = true;
+    }
+  }
+  lanes_.erase(std::remove(lanes_.begin(), lanes_.end(), nullptr), lanes_.end());
+  return served;
+}
+
+// Said first, looked after that: what the peer puts there meanwhile is seen here, or the peer sees that it must ring.
+bool FrameLoop::LeaveLane(Connection* connection) {
+  connection->watched = false;
+  connection->lane->Watch(false);
+  return ServeLane(connection);
+}
+
+// Before the loop sleeps: nobody may go on writing into a lane that nobody looks at. True when something had come meanwhile.
+bool FrameLoop::LeaveLanes() {
+  bool served = false;
+  std::vector<Connection*> left;
+  left.swap(lanes_);
+  // A connection that is dropped on the way stays in the graveyard until the next round, but is not to be touched any more.
+  for (Connection* connection : left) {
+    if (connection != nullptr && !connection->closed && LeaveLane(connection)) served = true;
+  }
+  return served;
+}
+
 // Hands on the whole frames at `data` and says how many bytes they were.
 size_t FrameLoop::Consume(Connection* connection, const uint8_t* data, size_t length) {
-  const size_t used = HandOn(connection, data, length);
+  const size_t used = HandOn(connection, data, length, false);
   TransmitBatch(connection);
   return used;
 }
 
-size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t length) {
+// A message from a lane is short and has no other place to wait in: it is done at once, whatever it holds.
+size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t length, bool from_lane) {
   // Whether a whole frame follows at `data + at`.
   const auto another = [&](size_t at) {
     return length - at >= kHeader &&
@@ -634,6 +764,10 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
     const uint32_t call_code = GetU32(data + at);
     const uint32_t options = GetU32(data + at + 4);
     const uint32_t body = GetU32(data + at + 8);
+    if (call_code == 0 && options == 0 && body == 0 && connection->lane != nullptr) {
+      at += kHeader;  // a ring: the lane is looked at after this
+      continue;
+    }
     // Call code 0 means "no frame" to p11-kit's clients, so no reply could carry it.
     if (call_code == 0 || static_cast<uint64_t>(options) + body > options_.max_frame) {
       TransmitBatch(connection);
@@ -642,8 +776,8 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
     }
     const size_t whole = kHeader + options + body;
     if (length - at < whole) return at;
-    if (connection->paused) return at;
-    if (budget == 0) {
+    if (connection->paused && !from_lane) return at;
+    if (budget <= 0 && !from_lane) {
       MarkReady(connection);
       return at;
     }
@@ -676,8 +810,30 @@ void FrameLoop::Greet(Connection* connection, uint8_t version) {
   }
   connection->greeted = true;
   connection->deadline = INT64_MAX;
-  const auto byte = static_cast<uint8_t>(answer);
-  Transmit(connection, &byte, 1, nullptr, 0);
+  if (!GreetBack(connection, static_cast<uint8_t>(answer))) Drop(connection, false);
+}
+
+// The version byte, with the lane's descriptor for who can use one. Nothing was sent before it, so there is room.
+bool FrameLoop::GreetBack(Connection* connection, uint8_t version) {
+  if (version == options_.lane_version && version != 0) connection->lane = FrameLane::Create();
+  iovec part{&version, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) uint8_t control[CMSG_SPACE(sizeof(int))] = {};
+  if (connection->lane != nullptr) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    const int fd = connection->lane->fd();
+    memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+  }
+  const ssize_t sent = sendmsg(connection->fd, &message, MSG_NOSIGNAL);
+  if (connection->lane != nullptr) connection->lane->CloseDescriptor();
+  return sent == 1;
 }
 
 // With `more` to come the reply waits for the next one: a call less for us, and a peer that is not woken in between.
@@ -717,6 +873,13 @@ bool FrameLoop::Send(uint64_t connection, uint32_t call_code, const uint8_t* bod
 void FrameLoop::Transmit(Connection* connection, const uint8_t* head, size_t head_length, const uint8_t* body,
                          size_t body_length) {
   size_t sent = 0;
+  if (connection->watched && connection->lane->Fits(head_length + body_length)) {
+    if (connection->lane->Put(head, head_length, body, body_length)) return;
+    // The peer sleeps: an empty frame wakes it. When the socket takes none, there is something in it that does.
+    const uint8_t ring[kHeader] = {};
+    [[maybe_unused]] const ssize_t ignored = send(connection->fd, ring, sizeof ring, MSG_NOSIGNAL);
+    return;
+  }
   if (connection->out.empty()) {
     iovec parts[2] = {{const_cast<uint8_t*>(head), head_length}, {const_cast<uint8_t*>(body), body_length}};
     msghdr message{};
@@ -762,7 +925,10 @@ void FrameLoop::Flush(Connection* connection) {
 void FrameLoop::UpdateInterest(Connection* connection) {
   const bool was_paused = connection->paused;
   connection->paused = connection->out.size() >= high_water_;
-  if (was_paused && !connection->paused && !connection->in.empty()) MarkReady(connection);
+  if (was_paused && !connection->paused &&
+      (!connection->in.empty() || (connection->lane != nullptr && connection->lane->waiting()))) {
+    MarkReady(connection);
+  }
   const uint32_t interest = (connection->paused ? 0u : EPOLLIN) | (connection->out.empty() ? 0u : EPOLLOUT);
   if (interest == connection->interest) return;
   connection->interest = interest;
@@ -783,6 +949,8 @@ void FrameLoop::Drop(Connection* connection, bool rejected) {
   if (connection->closed) return;
   connection->closed = true;
   if (lone_ == connection) lone_ = nullptr;
+  if (connection->watched) std::replace(lanes_.begin(), lanes_.end(), connection, static_cast<Connection*>(nullptr));
+  connection->watched = false;
   close(connection->fd);
   connection->fd = -1;
   connection->out.Clear();

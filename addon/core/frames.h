@@ -5,6 +5,8 @@
 // numbers (call code, length of the options, length of the body), the options, the body. Options name a module to p11-kit
 // and mean nothing here: they are skipped on the way in and left empty on the way out.
 //
+// While calls flow, a peer of our own dialect and this loop pass messages through shared memory beside the socket (lane.h).
+//
 // One thread owns a FrameLoop. Only FrameSignal (wake, stop) may be used from others.
 //
 // Frame bodies may carry key values and plaintext. Memory that held one is wiped as soon as the frame is done with, and the
@@ -43,11 +45,14 @@ struct FrameOptions {
   uint32_t max_connections = 1024;
   // A peer that does not send its version byte, or does not take a byte of what waits for it, for this long is dropped.
   uint32_t stall_milliseconds = 30000;
+  // A peer that is answered this version byte is offered a lane. 0 = nobody is.
+  uint32_t lane_version = 0;
 };
 
 struct FrameStatistics {
   uint64_t connections = 0;  // open now
   uint64_t frames = 0;       // handed to the handler since the start
+  uint64_t lane_messages = 0;  // requests that came through a lane
   uint64_t rejected = 0;     // connections refused or closed because of a limit or a broken frame
 };
 
@@ -83,6 +88,9 @@ class FrameBuffers {
   // What one read takes from a socket at most, before it is cut into frames.
   uint8_t* scratch() const { return scratch_; }
   static constexpr size_t kScratch = 64 * 1024;
+  // One message from a lane. Apart from what a socket gave: that may be in hand at the same time.
+  uint8_t* lane() const { return lane_; }
+  static constexpr size_t kLane = 4096;
   // Replies to frames that came in one piece, until they leave in one piece.
   uint8_t* batch() const { return batch_; }
   static constexpr size_t kBatch = 64 * 1024;
@@ -95,6 +103,7 @@ class FrameBuffers {
   uint8_t* reply_ = nullptr;  // with room for a header in front, so that a reply leaves in one write
   uint8_t* scratch_ = nullptr;
   uint8_t* batch_ = nullptr;
+  uint8_t* lane_ = nullptr;
 };
 
 // The part of a loop that other threads may touch. Both calls are remembered: one made while the loop is not running ends
@@ -170,7 +179,10 @@ class FrameLoop {
   bool AdoptSocket(std::string* message);
   bool Arm(int fd, uint32_t events, void* tag);
 
+  static constexpr int kNothingCame = -2;
   int Wait(epoll_event* events, int capacity);
+  int Spin(epoll_event* events, int capacity, int64_t until);
+  int Came(int count);
   int SleepTimeout() const;
   void ServeReady();
   void Accept();
@@ -178,11 +190,17 @@ class FrameLoop {
   void Serve(Connection* connection, uint32_t events);
   bool Receive(Connection* connection);
   bool ReceiveLone();
+  bool ServeLane(Connection* connection);
+  bool ServeLanes();
+  void WatchLane(Connection* connection);
+  bool LeaveLane(Connection* connection);
+  bool LeaveLanes();
   size_t Consume(Connection* connection, const uint8_t* data, size_t length);
-  size_t HandOn(Connection* connection, const uint8_t* data, size_t length);
+  size_t HandOn(Connection* connection, const uint8_t* data, size_t length, bool from_lane);
   void Greet(Connection* connection, uint8_t version);
   void Reply(Connection* connection, uint32_t call_code, size_t length, bool more);
   void TransmitBatch(Connection* connection);
+  bool GreetBack(Connection* connection, uint8_t version);
   void Transmit(Connection* connection, const uint8_t* head, size_t head_length, const uint8_t* body, size_t body_length);
   void Flush(Connection* connection);
   void UpdateInterest(Connection* connection);
@@ -224,8 +242,16 @@ class FrameLoop {
   Connection* lone_ = nullptr;  // the only one that had anything to read in the last round
   uint64_t lone_rounds_ = 0;    // for how many rounds that has been so
   uint64_t lone_unasked_ = 0;   // how often it was read since the others were looked at
+  std::vector<Connection*> lanes_;  // those that are looked at; null: gone since the last look
+  uint64_t lane_rounds_ = 0;
+  uint64_t quiet_rounds_ = 0;   // how often in a row the sockets had nothing while lanes were looked at
+
+  uint32_t spins_in_vain_ = 0;       // in a row
+  uint32_t spins_left_out_ = 0;      // rounds that sleep at once when it is in vain again
+  uint32_t spins_to_leave_out_ = 0;  // of these, how many are still to come
 
   uint64_t frames_ = 0;
+  uint64_t lane_messages_ = 0;
   uint64_t frames_seen_ = 0;  // by Wait, to tell whether the round before it carried calls
   uint64_t rejected_ = 0;
   int64_t last_busy_ = 0;     // monotonic nanoseconds

@@ -12,6 +12,7 @@ import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { core, type FrameServerOptions } from '../../addon/core.ts';
+import { ownVersion } from './codec.ts';
 import { startHost } from './host.ts';
 import type { ListenOptions } from './listen.ts';
 import { type Log, openLogs } from './log.ts';
@@ -55,6 +56,7 @@ const isSystemSocket = (socket: string | null): boolean =>
 const serverOptions = (socket: string | null): FrameServerOptions => ({
   ...(socket === null ? { fd: firstListenFd } : { path: socket, mode: isSystemSocket(socket) ? 0o666 : 0o600 }),
   spinMicroseconds: defaultSpin,
+  laneVersion: ownVersion,
   maxFrame,
   maxConnections,
 });

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lane.h"
 #include "launch.h"
 #include "log.h"
 #include "process.h"
@@ -30,6 +31,9 @@ static const char handshake[] = "PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1";
 static _Atomic enum dialect dialect;
 
 enum dialect connect_dialect(void) { return dialect; }
+
+/** The descriptor of the lane that the present peer has offered, -1 for none. Under the lock of connecting. */
+static int offered_lane = -1;
 
 /* --- which socket ------------------------------------------------------------------------------------------------------ */
 
@@ -137,16 +141,39 @@ static int connect_once(const char *path, int64_t deadline) {
   return -1;
 }
 
-/** Offers a version byte and reads the answer; -1 when the peer hangs up or keeps silent. */
-static int offer(int fd, unsigned version, int64_t deadline) {
+/** The descriptor that came with a message, or -1. */
+static int take_descriptor(struct msghdr *message) {
+  struct cmsghdr *control = CMSG_FIRSTHDR(message);
+  int fd;
+
+  if (control == NULL || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
+      control->cmsg_len != CMSG_LEN(sizeof fd))
+    return -1;
+  memcpy(&fd, CMSG_DATA(control), sizeof fd);
+  return process_raise_fd(fd);
+}
+
+/** Offers a version byte and reads the answer; -1 when the peer hangs up or keeps silent. `*lane`: a descriptor, or -1. */
+static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
   unsigned char byte = (unsigned char)version;
+  union {
+    struct cmsghdr alignment;
+    unsigned char bytes[CMSG_SPACE(sizeof(int))];
+  } control;
   ssize_t got;
 
+  *lane = -1;
   if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1) return -1;
   for (;;) {
     struct pollfd poller = {.fd = fd, .events = POLLIN};
-    got = recv(fd, &byte, 1, MSG_DONTWAIT);
-    if (got == 1) return byte;
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got == 1) {
+      *lane = take_descriptor(&message);
+      return byte;
+    }
     if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return -1;
     if (process_until(deadline) == 0) return -1;
     poll(&poller, 1, process_until(deadline));
@@ -162,7 +189,7 @@ static int connect_and_agree(const char *path, int64_t deadline) {
     int answer;
 
     if (fd < 0) return -1;
-    answer = offer(fd, offers[i], deadline);
+    answer = offer(fd, offers[i], &offered_lane, deadline);
     if (answer >= 0) {
       dialect = answer == OWN_VERSION ? DIALECT_OWN : answer >= 2 ? DIALECT_P11KIT_26 : DIALECT_P11KIT_24;
       return fd;
@@ -320,9 +347,12 @@ CK_RV connect_agent(const struct settings *settings) {
   }
   rv = greet(fd, settings);
   if (rv == CKR_OK) {
-    transport_adopt(fd, settings->spin_us);
+    /* Who does not spin never looks at a lane. */
+    if (settings->spin_us == 0 && offered_lane >= 0) close(offered_lane);
+    transport_adopt(fd, settings->spin_us > 0 ? lane_join(offered_lane) : NULL, settings->spin_us);
     return CKR_OK;
   }
+  if (offered_lane >= 0) close(offered_lane);
   log_line("the agent at %s refused %s: 0x%08lx", path, settings->config, rv);
   close(fd);
   return rv;

@@ -16,7 +16,10 @@
 
 enum {
   INPUT_SMALL = 16 * 1024,
-  INPUT_MAX = TRANSPORT_HEADER + BUFFER_MAX
+  INPUT_MAX = TRANSPORT_HEADER + BUFFER_MAX,
+  SOCKET_EVERY = 8, /* looks at the lane for one at the socket */
+  SPINS_IN_VAIN = 4, /* in a row, before the next calls sleep at once */
+  SPINS_LEFT_OUT = 64 /* calls that do; twice as many each time it was in vain again, up to 1024 */
 };
 
 /** What a waiting thread looks at. */
@@ -44,6 +47,8 @@ static struct {
   pthread_mutex_t lock;
   _Atomic uint32_t epoch;
   _Atomic int fd; /* changes under both locks; -1 when there is no connection */
+  struct lane *lane; /* changes under both locks; NULL when there is none */
+  bool unanswered; /* a call of this connection was given up: the agent may not have seen it yet */
   dev_t device;   /* which socket it is, for a forked child that finds another file under the number */
   ino_t inode;
   int spin_us;
@@ -58,6 +63,10 @@ static struct {
   size_t input_capacity;
   size_t input_from;
   size_t input_to;
+  /* The leader's alone, too: whether yielding helps. It does not when others want this CPU, or the answers take their time. */
+  unsigned spins_in_vain;
+  unsigned spins_left_out;
+  unsigned spins_to_leave_out;
 } wire = {.write_lock = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 uint32_t transport_epoch(void) { return wire.epoch; }
@@ -124,6 +133,7 @@ static bool withdraw(struct pending *call, bool sent) {
   if (state == WAITING || state == LEADING) {
     unlink_call(call);
     if (state == LEADING) pass_on();
+    if (sent) wire.unanswered = true;
     if (sent && call->keep_late) expect_late(call->code);
   }
   pthread_mutex_unlock(&wire.lock);
@@ -139,14 +149,16 @@ static void cut(uint32_t epoch) {
   pthread_mutex_unlock(&wire.lock);
 }
 
-/** Closes the connection and tells all who wait. */
-static void lose(uint32_t epoch) {
+/** Closes the connection and tells all who wait. `reading`: another thread may still be looking at the lane. */
+static void lose(uint32_t epoch, bool reading) {
   cut(epoch); /* ends a send that holds the write lock */
   pthread_mutex_lock(&wire.write_lock);
   pthread_mutex_lock(&wire.lock);
   if (wire.epoch == epoch && wire.fd >= 0) {
     close(wire.fd);
     wire.fd = -1;
+    if (!reading) lane_leave(wire.lane);
+    wire.lane = NULL;
     wire.input_from = wire.input_to = 0;
     while (wire.first != NULL) {
       struct pending *call = wire.first;
@@ -160,7 +172,7 @@ static void lose(uint32_t epoch) {
   pthread_mutex_unlock(&wire.write_lock);
 }
 
-void transport_adopt(int fd, int spin_us) {
+void transport_adopt(int fd, struct lane *lane, int spin_us) {
   struct stat status;
 
   pthread_mutex_lock(&wire.write_lock);
@@ -171,6 +183,8 @@ void transport_adopt(int fd, int spin_us) {
   }
   wire.spin_us = spin_us;
   wire.fd = fd;
+  wire.lane = lane;
+  wire.unanswered = false;
   wire.epoch++;
   if (wire.epoch == 0) wire.epoch = 1;
   pthread_mutex_unlock(&wire.lock);
@@ -189,7 +203,7 @@ void transport_close(void) {
     pthread_mutex_unlock(&wire.lock);
     if (waiting) process_sleep(500);
   }
-  lose(epoch);
+  lose(epoch, waiting);
   pthread_mutex_lock(&wire.lock);
   free(wire.input);
   wire.input = NULL;
@@ -218,6 +232,7 @@ void transport_forget(void) {
   pthread_mutex_init(&wire.write_lock, NULL);
   pthread_mutex_init(&wire.lock, NULL);
   wire.fd = -1;
+  wire.lane = NULL; /* not ours to unmap: it was never the child's */
   wire.first = wire.last = NULL;
   wire.led = false;
   wire.late = NULL;
@@ -277,6 +292,24 @@ static void write_codes(struct buffer *frames) {
   pthread_mutex_unlock(&wire.lock);
 }
 
+/** An empty frame. When the socket takes none, there is something in it that wakes the agent as well. */
+static void ring(void) {
+  static const unsigned char empty[TRANSPORT_HEADER];
+  const ssize_t sent = send(wire.fd, empty, sizeof empty, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)sent;
+}
+
+/** Whether a message of this length may go through the lane: nothing but its call is under way that it could overtake. */
+static bool may_take_lane(size_t length) {
+  bool alone;
+
+  if (wire.lane == NULL || !lane_free(wire.lane, length)) return false;
+  pthread_mutex_lock(&wire.lock);
+  alone = wire.first == wire.last && !wire.unanswered;
+  pthread_mutex_unlock(&wire.lock);
+  return alone;
+}
+
 static enum sent send_request(struct buffer *request, struct transport_ahead *ahead, uint32_t epoch, int64_t deadline) {
   enum sent sent = BROKEN;
 
@@ -288,7 +321,15 @@ static enum sent send_request(struct buffer *request, struct transport_ahead *ah
       if (ahead->frames.length > 0) frames = &ahead->frames;
     }
     if (frames != NULL) write_codes(frames);
-    sent = frames != NULL && frames->failed ? NOT_SENT : send_all(wire.fd, frames, request, deadline);
+    if (frames != NULL && frames->failed) {
+      sent = NOT_SENT;
+    } else if (may_take_lane(request->length + (frames == NULL ? 0 : frames->length))) {
+      lane_listen(wire.lane, true); /* we shall be the one who reads, and the answer may come at once */
+      if (!lane_ask(wire.lane, frames, request)) ring();
+      sent = SENT;
+    } else {
+      sent = send_all(wire.fd, frames, request, deadline);
+    }
   }
   pthread_mutex_unlock(&wire.write_lock);
   return sent;
@@ -349,61 +390,133 @@ bool transport_take_late(struct buffer *reply, uint32_t epoch) {
   return true;
 }
 
-/** Hands out every whole frame. False when the peer breaks the protocol. `own` tells whether the leader's was among them. */
+/** Where a frame ends that begins at `bytes`; 0 when more of it is needed (`*whole` tells how much), -1 when it is none. */
+static int measure(const unsigned char *bytes, size_t have, size_t *whole) {
+  uint32_t options;
+  uint32_t body;
+
+  *whole = TRANSPORT_HEADER;
+  if (have < TRANSPORT_HEADER) return 0;
+  options = buffer_peek_u32(bytes + 4);
+  body = buffer_peek_u32(bytes + 8);
+  if (body > BUFFER_MAX || options > BUFFER_MAX - body) return -1;
+  *whole = (size_t)TRANSPORT_HEADER + options + body;
+  return have >= *whole;
+}
+
+/** Gives a whole frame to who waits for it. */
+static void hand_over(const unsigned char *frame, struct pending *leader, bool *own) {
+  const uint32_t code = buffer_peek_u32(frame);
+  const unsigned char *body = frame + TRANSPORT_HEADER + buffer_peek_u32(frame + 4);
+  const size_t length = buffer_peek_u32(frame + 8);
+  struct pending *call;
+
+  pthread_mutex_lock(&wire.lock);
+  for (call = wire.first; call != NULL && call->code != code; call = call->next) continue;
+  if (call == NULL) {
+    keep_late(code, body, length);
+  } else {
+    unlink_call(call);
+    buffer_reset(call->reply);
+    buffer_put_raw(call->reply, body, length);
+    if (call == leader) *own = true;
+    else settle(call, ANSWERED);
+  }
+  pthread_mutex_unlock(&wire.lock);
+}
+
+/** Hands out every whole frame of the input. False when the peer breaks the protocol. `own` tells whether the leader's was among them. */
 static bool hand_out(struct pending *leader, bool *own) {
   for (;;) {
-    const size_t have = wire.input_to - wire.input_from;
-    const unsigned char *header;
-    struct pending *call;
-    uint32_t code;
-    uint32_t options;
-    uint32_t body;
     size_t whole;
+    const int is_whole = measure(wire.input + wire.input_from, wire.input_to - wire.input_from, &whole);
 
-    if (have < TRANSPORT_HEADER) return make_room(TRANSPORT_HEADER);
-    header = wire.input + wire.input_from;
-    code = buffer_peek_u32(header);
-    options = buffer_peek_u32(header + 4);
-    body = buffer_peek_u32(header + 8);
-    if (body > BUFFER_MAX || options > BUFFER_MAX - body) return false;
-    whole = (size_t)TRANSPORT_HEADER + options + body;
-    if (have < whole) return make_room(whole);
-
-    pthread_mutex_lock(&wire.lock);
-    for (call = wire.first; call != NULL && call->code != code; call = call->next) continue;
-    if (call == NULL) {
-      keep_late(code, header + TRANSPORT_HEADER + options, body);
-    } else {
-      unlink_call(call);
-      buffer_reset(call->reply);
-      buffer_put_raw(call->reply, header + TRANSPORT_HEADER + options, body);
-      if (call == leader) *own = true;
-      else settle(call, ANSWERED);
-    }
-    pthread_mutex_unlock(&wire.lock);
+    if (is_whole < 0) return false;
+    if (is_whole == 0) return make_room(whole);
+    hand_over(wire.input + wire.input_from, leader, own);
     buffer_wipe(wire.input + wire.input_from, whole);
     wire.input_from += whole;
     if (wire.input_from == wire.input_to) wire.input_from = wire.input_to = 0;
   }
 }
 
+/** The same for what waits in the lane, where only whole frames pass. False also when nothing waits, and then `broken` stays. */
+static bool fetch(struct lane *lane, struct pending *leader, bool *own, bool *broken) {
+  size_t length;
+  size_t whole;
+  const unsigned char *frame = lane_fetch(lane, &length, broken);
+
+  if (frame == NULL) return false;
+  for (; length > 0; frame += whole, length -= whole) {
+    if (measure(frame, length, &whole) != 1) {
+      *broken = true;
+      return false;
+    }
+    hand_over(frame, leader, own);
+    buffer_wipe((void *)frame, whole);
+  }
+  return true;
+}
+
+/** After the leader's own reply: the office goes to the next, and the agent hears when there is none. */
+static enum outcome retire(struct lane *lane) {
+  pthread_mutex_lock(&wire.lock);
+  pass_on();
+  if (lane != NULL && !wire.led) lane_listen(lane, false);
+  pthread_mutex_unlock(&wire.lock);
+  return EXCHANGED;
+}
+
+/** How long to yield for this answer, in microseconds. */
+static int spin_window(void) {
+  if (wire.spins_to_leave_out == 0) return wire.spin_us;
+  wire.spins_to_leave_out--;
+  return 0;
+}
+
+static void note_spin(bool helped) {
+  if (helped) {
+    wire.spins_in_vain = 0;
+    wire.spins_left_out = 0;
+  } else if (++wire.spins_in_vain >= SPINS_IN_VAIN) {
+    wire.spins_left_out = wire.spins_left_out == 0 ? SPINS_LEFT_OUT : wire.spins_left_out >= 1024 ? 1024 : 2 * wire.spins_left_out;
+    wire.spins_to_leave_out = wire.spins_left_out;
+    wire.spins_in_vain = 0;
+  }
+}
+
 /** Reads for all until the leader's own reply has come. */
 static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadline) {
-  const int64_t spin = process_now() + wire.spin_us;
+  const int window = spin_window();
+  const int64_t spin = process_now() + window;
+  struct lane *const lane = wire.lane;
   const int fd = wire.fd;
+  bool spinning = window > 0;
+  bool listening = lane != NULL;
+  bool broken = false;
   bool own = false;
 
+  if (listening) lane_listen(lane, true);
   /* No answer comes in less time than this takes; and an agent on this CPU gets to run. */
-  if (wire.spin_us > 0) sched_yield();
-  for (;;) {
+  if (spinning) sched_yield();
+  for (unsigned looks = 0;; looks++) {
     ssize_t got;
 
     if (!hand_out(leader, &own)) break;
+    if (!own && lane != NULL) fetch(lane, leader, &own, &broken);
+    if (broken) break;
     if (own) {
-      pthread_mutex_lock(&wire.lock);
-      pass_on();
-      pthread_mutex_unlock(&wire.lock);
-      return EXCHANGED;
+      if (spinning) note_spin(true);
+      return retire(lane);
+    }
+    if (spinning && process_now() >= spin) {
+      note_spin(false);
+      spinning = false;
+    }
+    /* While the lane is in use the socket says little, and asking it costs more than all the rest. */
+    if (spinning && listening && looks % SOCKET_EVERY != SOCKET_EVERY - 1) {
+      sched_yield();
+      continue;
     }
     got = recv(fd, wire.input + wire.input_to, wire.input_capacity - wire.input_to, MSG_DONTWAIT);
     if (got > 0) {
@@ -411,8 +524,12 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
       continue;
     }
     if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) break;
-    if (process_now() < spin) {
+    if (spinning) {
       sched_yield();
+    } else if (listening) {
+      /* One more look after this, at both. */
+      lane_listen(lane, false);
+      listening = false;
     } else {
       struct pollfd poller = {.fd = fd, .events = POLLIN};
       int left = process_until(deadline);
@@ -420,7 +537,7 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
       poll(&poller, 1, left);
     }
   }
-  lose(epoch);
+  lose(epoch, false);
   return LOST;
 }
 

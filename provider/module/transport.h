@@ -4,6 +4,9 @@
  * Leader and followers: of the threads that wait, one reads the socket and hands each reply to its owner; when its own has
  * come it passes the office on. So no thread of ours is needed, and a lone caller reads its own reply without a switch.
  *
+ * While calls flow, a lone call goes through the lane (lane.h) instead of the socket. What goes through one could overtake what is in
+ * the other, so a call takes the lane only when nothing else is under way that the agent may not have seen.
+ *
  * Locks: `write_lock` around sending, `lock` around the list of waiting calls; both only ever held for bounded time, taken
  * in this order. The descriptor is closed under both, so that no thread can send into a number that the host has reused.
  */
@@ -14,6 +17,7 @@
 #include <stdint.h>
 
 #include "buffer.h"
+#include "lane.h"
 
 enum { TRANSPORT_HEADER = 12 }; /* call code, length of options, length of body */
 
@@ -25,8 +29,11 @@ enum outcome {
   UNSENDABLE   /* the deadline passed before anything could be sent; the connection lives */
 };
 
-/** Puts a fresh, negotiated connection to use. `spin_us`: how long to yield for a reply before sleeping. */
-void transport_adopt(int fd, int spin_us);
+/**
+ * Puts a fresh, negotiated connection to use. `lane`: what the agent has offered beside it, or NULL; it is the transport's from here
+ * on. `spin_us`: how long to yield for a reply before sleeping.
+ */
+void transport_adopt(int fd, struct lane *lane, int spin_us);
 /** Counts connections: differs from what it was as soon as there is another one. 0 when there never was one. */
 uint32_t transport_epoch(void);
 bool transport_is_open(void);

@@ -23,7 +23,13 @@ export type FrameEvent =
   | { readonly kind: 'connect'; readonly connection: number; readonly peer: Peer; readonly version: number }
   | { readonly kind: 'close'; readonly connection: number }
   | { readonly kind: 'threw'; readonly message: string }
-  | { readonly kind: 'statistics'; readonly connections: number; readonly frames: number; readonly rejected: number }
+  | {
+      readonly kind: 'statistics';
+      readonly connections: number;
+      readonly frames: number;
+      readonly laneMessages: number;
+      readonly rejected: number;
+    }
   | { readonly kind: 'woken'; readonly ticket: number }
   | { readonly kind: 'stopped' };
 

@@ -61,6 +61,7 @@ struct Fixture {
     dke::FrameOptions options;
     options.path = path;
     options.max_frame = kMaxFrame;
+    options.lane_version = 1;
     dke::FrameLoop::Fault fault;
     std::string message;
     loop = dke::FrameLoop::Open(options, &fault, &message);

@@ -1,0 +1,52 @@
+// The lane: memory that a frame server shares with one peer, through which messages pass while calls are flowing and both sides
+// are looking at it. Layout, and the rules by which nobody waits in vain, in provider/PROTOCOL.md ("Lane").
+//
+// A message is what would have gone through the socket in one piece: whole frames. One waits in each direction at most. The peer
+// is not trusted: what it writes is copied before it is looked at, and nothing that this side needs to know is read back from there.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace dke {
+
+class FrameLane {
+ public:
+  static constexpr size_t kLargestRequest = 4096;
+  static constexpr size_t kLargestAnswer = 8192;
+
+  // Null when the system gives no such memory: then there is only the socket.
+  static std::unique_ptr<FrameLane> Create();
+  ~FrameLane();
+  FrameLane(const FrameLane&) = delete;
+  FrameLane& operator=(const FrameLane&) = delete;
+
+  // The descriptor to hand to the peer, until CloseDescriptor.
+  int fd() const { return fd_; }
+  void CloseDescriptor();
+
+  // Whether the peer has the memory and uses it.
+  bool joined() const;
+  // Tells the peer whether this side is looking. After false, Take must be called once more.
+  void Watch(bool watching);
+  // Whether a request waits.
+  bool waiting() const;
+  // Copies the waiting request to `into` (kLargestRequest) and wipes it. Its length; 0 for none, -1 when the peer breaks the rules.
+  int Take(uint8_t* into);
+  // Whether an answer of this length can go this way now.
+  bool Fits(size_t length) const;
+  // Puts it there. False when the peer has stopped looking: ring.
+  bool Put(const uint8_t* head, size_t head_length, const uint8_t* body, size_t body_length);
+
+ private:
+  struct Shared;
+  FrameLane() = default;
+  Shared* shared_ = nullptr;
+  int fd_ = -1;
+  uint32_t taken_ = 0;
+  uint32_t answered_ = 0;
+};
+
+}  // namespace dke

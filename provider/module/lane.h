@@ -1,0 +1,36 @@
+/*
+ * The lane: memory shared with the agent, through which messages pass instead of through the socket while calls flow and both
+ * sides are looking at it. Layout and rules in provider/PROTOCOL.md, "Lane". Who may use it when is transport.c's business.
+ *
+ * Asking (lane_free, lane_ask) is done under the lock of sending; listening and fetching by the one thread that reads for all.
+ */
+#ifndef DKE_LANE_H
+#define DKE_LANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buffer.h"
+
+enum {
+  LANE_LARGEST_REQUEST = 4096,
+  LANE_LARGEST_ANSWER = 8192
+};
+
+struct lane;
+
+/** Maps what the agent has offered, and closes the descriptor. NULL when it is not what was agreed: there is the socket. */
+struct lane *lane_join(int fd);
+/** Gives the memory back. Nobody may be using it. NULL does nothing. */
+void lane_leave(struct lane *lane);
+
+/** Whether the agent looks at it now, and a request of this length has room. */
+bool lane_free(const struct lane *lane, size_t length);
+/** Puts `ahead` (NULL for none) and `request` there. False when the agent has stopped looking meanwhile: it must be rung. */
+bool lane_ask(struct lane *lane, const struct buffer *ahead, const struct buffer *request);
+/** Tells the agent whether somebody is looking for answers. After false, fetch once more before sleeping. */
+void lane_listen(struct lane *lane, bool listening);
+/** The answer that waits, copied and wiped: valid until the next call. NULL for none; *broken when it breaks the rules. */
+const unsigned char *lane_fetch(struct lane *lane, size_t *length, bool *broken);
+
+#endif

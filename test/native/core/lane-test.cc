@@ -1,0 +1,357 @@
+// The lane of the frame server, from the other side: a peer that maps what it was offered and keeps to the layout of
+// provider/PROTOCOL.md ("Lane"), or breaks it. Framing over the socket is frames-test's business.
+#include "lane.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csetjmp>
+#include <cstdarg>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frames.h"
+
+extern "C" {
+#include <cmocka.h>
+}
+
+namespace {
+
+constexpr uint8_t kOwn = 0xd1;
+constexpr uint32_t kMaxFrame = 1 << 16;
+
+// Answers with the request and its number among all requests.
+class Counter : public dke::FrameHandler {
+ public:
+  dke::FrameLoop* loop = nullptr;
+  std::atomic<int> frames{0};
+  std::atomic<int> closed{0};
+
+  int64_t Connect(uint64_t, const dke::FramePeer&, uint8_t version) override { return version; }
+  int64_t Frame(uint64_t, uint32_t, uint32_t length) override {
+    const std::string answer = std::string(reinterpret_cast<char*>(loop->request()), length) + std::to_string(++frames);
+    memcpy(loop->reply(), answer.data(), answer.size());
+    return static_cast<int64_t>(answer.size());
+  }
+  int64_t Close(uint64_t) override {
+    ++closed;
+    return 0;
+  }
+};
+
+struct Server {
+  std::string folder;
+  std::string path;
+  Counter handler;
+  std::unique_ptr<dke::FrameLoop> loop;
+  std::thread thread;
+
+  // A second of spinning: whoever calls without a pause is waited for.
+  explicit Server(uint32_t spin = 1'000'000) {
+    char name[] = "/tmp/dke-lane-XXXXXX";
+    folder = mkdtemp(name);
+    path = folder + "/socket";
+    dke::FrameOptions options;
+    options.path = path;
+    options.max_frame = kMaxFrame;
+    options.spin_microseconds = spin;
+    options.lane_version = kOwn;
+    dke::FrameLoop::Fault fault;
+    std::string message;
+    loop = dke::FrameLoop::Open(options, &fault, &message);
+    if (loop == nullptr) fail_msg("%s", message.c_str());
+    handler.loop = loop.get();
+    thread = std::thread([this] {
+      while (loop->Run(&handler) != dke::FrameLoop::Turn::kStopped) continue;
+    });
+  }
+  ~Server() {
+    dke::FrameSignal::StopById(loop->id());
+    thread.join();
+    loop.reset();
+    rmdir(folder.c_str());
+  }
+};
+
+using Word = std::atomic<uint32_t>;
+
+struct Peer {
+  int fd = -1;
+  int lane_fd = -1;
+  uint8_t* memory = nullptr;
+  uint32_t asked = 0;
+  uint32_t fetched = 0;
+
+  Word& At(size_t offset) const { return *reinterpret_cast<Word*>(memory + offset); }
+  Word& Joined() const { return At(0); }
+  Word& Asked() const { return At(4); }
+  Word& AskedLength() const { return At(8); }
+  Word& Fetched() const { return At(12); }
+  Word& Listening() const { return At(16); }
+  Word& Answered() const { return At(64); }
+  Word& AnsweredLength() const { return At(68); }
+  Word& Taken() const { return At(72); }
+  Word& Watching() const { return At(76); }
+  uint8_t* Request() const { return memory + 4096; }
+  uint8_t* Answer() const { return memory + 8192; }
+
+  explicit Peer(const Server& server, uint8_t version = kOwn) {
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    memcpy(address.sun_path, server.path.data(), server.path.size());
+    assert_int_equal(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    assert_int_equal(send(fd, &version, 1, MSG_NOSIGNAL), 1);
+    uint8_t answer = 0;
+    iovec part{&answer, 1};
+    alignas(cmsghdr) uint8_t control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    assert_int_equal(recvmsg(fd, &message, MSG_CMSG_CLOEXEC), 1);
+    assert_int_equal(answer, version);
+    const cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+    if (rights == nullptr) return;
+    memcpy(&lane_fd, CMSG_DATA(rights), sizeof lane_fd);
+    void* const mapped = mmap(nullptr, 16384, PROT_READ | PROT_WRITE, MAP_SHARED, lane_fd, 0);
+    assert_ptr_not_equal(mapped, MAP_FAILED);
+    memory = static_cast<uint8_t*>(mapped);
+    Joined() = 1;
+  }
+  ~Peer() {
+    if (memory != nullptr) munmap(memory, 16384);
+    if (lane_fd >= 0) close(lane_fd);
+    if (fd >= 0) close(fd);
+  }
+
+  static void Await(const char* what, const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) fail_msg("%s: it did not come to that", what);
+      sched_yield();
+    }
+  }
+
+  static std::string Frame(uint32_t code, const std::string& body) {
+    std::string frame(12, '\0');
+    frame[3] = static_cast<char>(code);
+    frame[11] = static_cast<char>(body.size());
+    return frame + body;
+  }
+
+  void Send(const std::string& bytes) const {
+    assert_int_equal(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), bytes.size());
+  }
+
+  std::string Receive(size_t length) const {
+    std::string bytes(length, '\0');
+    size_t at = 0;
+    while (at < length) {
+      pollfd waiting{fd, POLLIN, 0};
+      if (poll(&waiting, 1, 30000) != 1) fail_msg("no answer");
+      const ssize_t got = recv(fd, bytes.data() + at, length - at, 0);
+      if (got <= 0) break;
+      at += static_cast<size_t>(got);
+    }
+    bytes.resize(at);
+    return bytes;
+  }
+
+  void Put(const std::string& message) {
+    memcpy(Request(), message.data(), message.size());
+    AskedLength() = static_cast<uint32_t>(message.size());
+    Asked() = ++asked;
+  }
+
+  std::string Fetch() {
+    Await("an answer", [&] { return Answered() != fetched; });
+    const std::string answer(reinterpret_cast<char*>(Answer()), AnsweredLength());
+    Fetched() = ++fetched;
+    return answer;
+  }
+
+  // Calls over the socket until the loop looks at the lane.
+  void WarmUp() {
+    Await("the loop looks at the lane", [&] {
+      Send(Frame(1, "w"));
+      const std::string header = Receive(12);
+      assert_int_equal(header.size(), 12);
+      Receive(static_cast<uint8_t>(header[11]));
+      return Watching() != 0;
+    });
+  }
+};
+
+void ExpectSame(const std::string& got, const std::string& wanted) {
+  assert_int_equal(got.size(), wanted.size());
+  assert_memory_equal(got.data(), wanted.data(), wanted.size());
+}
+
+void ALaneIsOfferedToTheOwnDialectAloneAndCannotShrink(void**) {
+  Server server;
+  const Peer foreign(server, 0);
+  assert_int_equal(foreign.lane_fd, -1);
+  const Peer peer(server);
+  assert_true(peer.lane_fd >= 0);
+  assert_int_not_equal(ftruncate(peer.lane_fd, 0), 0);
+  assert_int_equal(peer.Watching(), 0);
+}
+
+void WhileCallsFlowACallAndItsAnswerPassThroughTheLaneAndLeaveNothingThere(void**) {
+  Server server;
+  Peer peer(server);
+  peer.WarmUp();
+  const int before = server.handler.frames;
+  for (int i = 1; i <= 100; ++i) {
+    peer.Listening() = 1;
+    peer.Put(Peer::Frame(7, "through the lane") + Peer::Frame(8, "twice"));
+    ExpectSame(peer.Fetch(), Peer::Frame(7, "through the lane" + std::to_string(before + 2 * i - 1)) +
+                                 Peer::Frame(8, "twice" + std::to_string(before + 2 * i)));
+    for (size_t at = 0; at < 4096; ++at) assert_int_equal(peer.Request()[at], 0);
+  }
+  char byte;
+  assert_int_equal(recv(peer.fd, &byte, 1, MSG_DONTWAIT), -1);
+}
+
+void APeerThatDoesNotListenIsAnsweredThroughTheSocket(void**) {
+  Server server;
+  Peer peer(server);
+  peer.WarmUp();
+  const int before = server.handler.frames;
+  peer.Put(Peer::Frame(7, "x"));
+  const std::string wanted = Peer::Frame(7, "x" + std::to_string(before + 1));
+  ExpectSame(peer.Receive(wanted.size()), wanted);
+  assert_int_equal(peer.Answered(), 0);
+}
+
+void AnAnswerThatWasNotFetchedIsNotOverwritten(void**) {
+  Server server;
+  Peer peer(server);
+  peer.WarmUp();
+  const int before = server.handler.frames;
+  peer.Listening() = 1;
+  peer.Put(Peer::Frame(7, "x"));
+  Peer::Await("the first answer", [&] { return peer.Answered() == 1; });
+  peer.Put(Peer::Frame(8, "y"));
+  const std::string second = Peer::Frame(8, "y" + std::to_string(before + 2));
+  ExpectSame(peer.Receive(second.size()), second);
+  ExpectSame(peer.Fetch(), Peer::Frame(7, "x" + std::to_string(before + 1)));
+}
+
+void WhatIsPutThereAsTheLoopGoesToSleepIsServedWhenItIsRung(void**) {
+  Server server(1);  // sleeps after a microsecond
+  Peer peer(server);
+  const int before = server.handler.frames;
+  for (int i = 1; i <= 200; ++i) {
+    peer.Put(Peer::Frame(7, "x"));
+    if (peer.Watching() == 0) peer.Send(std::string(12, '\0'));
+    const std::string wanted = Peer::Frame(7, "x" + std::to_string(before + i));
+    ExpectSame(peer.Receive(wanted.size()), wanted);
+  }
+}
+
+void WhatWasPutThereBeforeSomethingWasSentIsServedBeforeIt(void**) {
+  Server server;
+  Peer peer(server);
+  peer.WarmUp();
+  for (int i = 0; i < 200; ++i) {
+    const int before = server.handler.frames;
+    peer.Put(Peer::Frame(7, "x"));
+    peer.Send(Peer::Frame(8, "y"));
+    const std::string first = Peer::Frame(7, "x" + std::to_string(before + 1));
+    const std::string second = Peer::Frame(8, "y" + std::to_string(before + 2));
+    ExpectSame(peer.Receive(first.size()), first);
+    ExpectSame(peer.Receive(second.size()), second);
+  }
+}
+
+void APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed(void**) {
+  Server server;
+  Peer good(server);
+  const std::function<void(Peer&)> crimes[] = {
+      [](Peer& peer) { peer.AskedLength() = 0; peer.Asked() = 1; },
+      [](Peer& peer) { peer.AskedLength() = 4097; peer.Asked() = 1; },
+      [](Peer& peer) { peer.AskedLength() = UINT32_MAX; peer.Asked() = 1; },
+      [](Peer& peer) { peer.AskedLength() = 13; peer.Asked() = 2; },
+      [](Peer& peer) { peer.AskedLength() = 13; peer.Asked() = UINT32_MAX; },
+      [](Peer& peer) { peer.Put(Peer::Frame(7, "x").substr(0, 12)); },
+      [](Peer& peer) { peer.Put(Peer::Frame(7, "x") + "rest"); },
+      [](Peer& peer) { peer.Put(std::string(11, '\0')); },
+      [](Peer& peer) { peer.Put(Peer::Frame(0, "no code")); },
+  };
+  for (const auto& commit : crimes) {
+    const int before = server.handler.closed;
+    Peer bad(server);
+    bad.WarmUp();
+    commit(bad);
+    Peer::Await("the peer is dropped", [&] {
+      // The loop may be asleep: it looks when it is rung.
+      send(bad.fd, std::string(12, '\0').data(), 12, MSG_NOSIGNAL | MSG_DONTWAIT);
+      return server.handler.closed == before + 1;
+    });
+    good.WarmUp();
+  }
+}
+
+void ARingFromWhoHasNoLaneIsABrokenFrame(void**) {
+  Server server;
+  const Peer foreign(server, 0);
+  foreign.Send(std::string(12, '\0'));
+  assert_int_equal(foreign.Receive(1).size(), 0);
+}
+
+void MorePeersThanAreLookedAtAreAllServed(void**) {
+  Server server(20);
+  std::vector<std::thread> threads;
+  std::atomic<int> answered{0};
+  for (int i = 0; i < 100; ++i) {
+    threads.emplace_back([&] {
+      Peer peer(server);
+      for (int call = 0; call < 50; ++call) {
+        const std::string frame = Peer::Frame(7, "x");
+        if (peer.Watching() != 0 && peer.Taken() == peer.asked) {
+          peer.Put(frame);
+          if (peer.Watching() == 0) peer.Send(std::string(12, '\0'));
+        } else {
+          peer.Send(frame);
+        }
+        const std::string header = peer.Receive(12);
+        if (header.size() == 12 && peer.Receive(static_cast<uint8_t>(header[11])).substr(0, 1) == "x") ++answered;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  assert_int_equal(answered, 5000);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(ALaneIsOfferedToTheOwnDialectAloneAndCannotShrink),
+      cmocka_unit_test(WhileCallsFlowACallAndItsAnswerPassThroughTheLaneAndLeaveNothingThere),
+      cmocka_unit_test(APeerThatDoesNotListenIsAnsweredThroughTheSocket),
+      cmocka_unit_test(AnAnswerThatWasNotFetchedIsNotOverwritten),
+      cmocka_unit_test(WhatIsPutThereAsTheLoopGoesToSleepIsServedWhenItIsRung),
+      cmocka_unit_test(WhatWasPutThereBeforeSomethingWasSentIsServedBeforeIt),
+      cmocka_unit_test(APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed),
+      cmocka_unit_test(ARingFromWhoHasNoLaneIsABrokenFrame),
+      cmocka_unit_test(MorePeersThanAreLookedAtAreAllServed),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,275 @@
+/* The library's side of the lane, with the test in the agent's place: what is accepted as a lane, who uses it when, and what a
+ * peer may not do. The agent's side is test/native/core/lane-test.cc. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lane.h"
+#include "process.h"
+#include "transport.h"
+
+enum { SIZE = 16384 };
+
+static int fd = -1; /* kept by the test; the library gets a copy */
+static unsigned char *memory;
+
+static _Atomic uint32_t *word(size_t offset) { return (_Atomic uint32_t *)(memory + offset); }
+#define ASKED word(4)
+#define ASKED_LENGTH word(8)
+#define LISTENING word(16)
+#define ANSWERED word(64)
+#define ANSWERED_LENGTH word(68)
+#define TAKEN word(72)
+#define WATCHING word(76)
+
+static int make(void **state) {
+  (void)state;
+  fd = memfd_create("lane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0 || ftruncate(fd, SIZE) != 0) return -1;
+  memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return memory == MAP_FAILED ? -1 : 0;
+}
+
+static int make_sealed(void **state) {
+  if (make(state) != 0) return -1;
+  return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK);
+}
+
+static int drop(void **state) {
+  (void)state;
+  munmap(memory, SIZE);
+  close(fd);
+  return 0;
+}
+
+static struct lane *join(void) { return lane_join(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
+
+static void answer(const char *text, uint32_t length, uint32_t number) {
+  if (length <= LANE_LARGEST_ANSWER) memcpy(memory + 8192, text, length);
+  *ANSWERED_LENGTH = length;
+  *ANSWERED = number;
+}
+
+static void memory_that_may_shrink_is_refused(void **state) {
+  (void)state;
+  assert_null(join());
+  assert_null(lane_join(-1));
+}
+
+static void memory_of_another_size_is_refused(void **state) {
+  (void)state;
+  assert_int_equal(ftruncate(fd, SIZE + 4096), 0);
+  assert_null(join());
+}
+
+static void a_request_goes_in_only_while_the_agent_looks_and_has_taken_the_last(void **state) {
+  struct lane *lane = join();
+  struct buffer request;
+  (void)state;
+
+  assert_non_null(lane);
+  buffer_open(&request);
+  buffer_put_text(&request, "hello");
+  assert_false(lane_free(lane, 5));
+  *WATCHING = 1;
+  assert_true(lane_free(lane, LANE_LARGEST_REQUEST));
+  assert_false(lane_free(lane, LANE_LARGEST_REQUEST + 1));
+  assert_true(lane_ask(lane, &request, &request));
+  assert_int_equal(*ASKED, 1);
+  assert_int_equal(*ASKED_LENGTH, 10);
+  assert_memory_equal(memory + 4096, "hellohello", 10);
+  assert_false(lane_free(lane, 5));
+  *TAKEN = 1;
+  assert_true(lane_free(lane, 5));
+  *WATCHING = 0;
+  assert_false(lane_ask(lane, NULL, &request));
+  buffer_close(&request);
+  lane_leave(lane);
+}
+
+static void an_answer_is_fetched_once_and_wiped(void **state) {
+  struct lane *lane = join();
+  const unsigned char *got;
+  size_t length = 0;
+  bool broken = false;
+  (void)state;
+
+  assert_null(lane_fetch(lane, &length, &broken));
+  answer("answer", 6, 1);
+  got = lane_fetch(lane, &length, &broken);
+  assert_non_null(got);
+  assert_int_equal(length, 6);
+  assert_memory_equal(got, "answer", 6);
+  for (size_t i = 0; i < 6; i++) assert_int_equal(memory[8192 + i], 0);
+  assert_null(lane_fetch(lane, &length, &broken));
+  assert_false(broken);
+  lane_leave(lane);
+}
+
+static void an_answer_that_breaks_the_rules_is_not_read(void **state) {
+  static const struct {
+    uint32_t length, number;
+  } bad[] = {{0, 1}, {LANE_LARGEST_ANSWER + 1, 1}, {UINT32_MAX, 1}, {5, 2}, {5, UINT32_MAX}};
+  (void)state;
+
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    struct lane *lane;
+    size_t length = 0;
+    bool broken = false;
+
+    *ANSWERED = 0;
+    lane = join();
+    answer("xxxxx", bad[i].length, bad[i].number);
+    assert_null(lane_fetch(lane, &length, &broken));
+    assert_true(broken);
+    lane_leave(lane);
+  }
+}
+
+static void a_forked_child_does_not_have_it(void **state) {
+  struct lane *lane = join();
+  int status = 0;
+  pid_t child;
+  (void)state;
+
+  child = fork();
+  if (child == 0) {
+    bool broken;
+    size_t length;
+    signal(SIGSEGV, SIG_DFL);
+    lane_fetch(lane, &length, &broken);
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status));
+  lane_leave(lane);
+}
+
+/* --- the transport ---------------------------------------------------------------------------------------------------- */
+
+struct agent {
+  int socket;
+  int through_lane;
+  int through_socket;
+  bool break_rules;
+};
+
+/** Answers with what was asked, the way it came, until the other side hangs up. */
+static void *serve(void *data) {
+  struct agent *agent = data;
+  unsigned char frame[256];
+
+  for (;;) {
+    ssize_t got = recv(agent->socket, frame, sizeof frame, MSG_DONTWAIT);
+    if (got == 0) return NULL;
+    if (got > 0) {
+      agent->through_socket++;
+      if (send(agent->socket, frame, (size_t)got, MSG_NOSIGNAL) != got) return NULL;
+    } else if (*ASKED != *TAKEN) {
+      agent->through_lane++;
+      memcpy(frame, memory + 4096, *ASKED_LENGTH);
+      got = (ssize_t)*ASKED_LENGTH;
+      *TAKEN = *ASKED;
+      if (agent->break_rules) answer("", 0, *ANSWERED + 7);
+      else if (*LISTENING) answer((const char *)frame, (uint32_t)got, *ANSWERED + 1);
+      else if (send(agent->socket, frame, (size_t)got, MSG_NOSIGNAL) != got) return NULL;
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+static enum outcome exchange(const char *text, struct buffer *reply) {
+  static const unsigned char header[TRANSPORT_HEADER];
+  struct buffer request;
+  enum outcome outcome;
+
+  buffer_open(&request);
+  buffer_put_raw(&request, header, sizeof header);
+  buffer_put_text(&request, text);
+  outcome = transport_exchange(&request, NULL, reply, transport_epoch(), process_now() + 10000000, false);
+  buffer_close(&request);
+  return outcome;
+}
+
+static void run(struct agent *agent, void (*body)(struct agent *)) {
+  pthread_t thread;
+  int pair[2];
+
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  agent->socket = pair[1];
+  assert_int_equal(pthread_create(&thread, NULL, serve, agent), 0);
+  transport_adopt(pair[0], join(), 1000000);
+  body(agent);
+  transport_close();
+  pthread_join(thread, NULL);
+  close(pair[1]);
+}
+
+static void call_both_ways(struct agent *agent) {
+  struct buffer reply;
+
+  buffer_open(&reply);
+  for (int i = 0; i < 100; i++) {
+    *WATCHING = i % 2;
+    assert_int_equal(exchange("text", &reply), EXCHANGED);
+    assert_int_equal(reply.length, 4);
+    assert_memory_equal(reply.data, "text", 4);
+    buffer_reset(&reply);
+  }
+  assert_int_equal(agent->through_lane, 50);
+  assert_int_equal(agent->through_socket, 50);
+  assert_int_equal(*LISTENING, 0);
+  buffer_close(&reply);
+}
+
+static void a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise(void **state) {
+  struct agent agent = {0};
+  (void)state;
+  run(&agent, call_both_ways);
+}
+
+static void call_and_be_cheated(struct agent *agent) {
+  struct buffer reply;
+
+  (void)agent;
+  buffer_open(&reply);
+  *WATCHING = 1;
+  assert_int_equal(exchange("text", &reply), LOST);
+  assert_false(transport_is_open());
+  buffer_close(&reply);
+}
+
+static void a_broken_lane_is_a_lost_connection(void **state) {
+  struct agent agent = {.break_rules = true};
+  (void)state;
+  run(&agent, call_and_be_cheated);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(memory_that_may_shrink_is_refused, make, drop),
+      cmocka_unit_test_setup_teardown(memory_of_another_size_is_refused, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(a_request_goes_in_only_while_the_agent_looks_and_has_taken_the_last, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(an_answer_is_fetched_once_and_wiped, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(an_answer_that_breaks_the_rules_is_not_read, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(a_forked_child_does_not_have_it, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(a_broken_lane_is_a_lost_connection, make_sealed, drop),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
