@@ -16,6 +16,7 @@ import * as graphene from 'graphene-pk11';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rvOf } from '../support/pkcs11-host.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
+import { lacks } from './differences.ts';
 
 const {
   KeyGenMechanism,
@@ -228,7 +229,8 @@ describe.each(presentTokens)('graphene-pk11 with %s', (name) => {
       expect(session.createDecipher(mechanism, key).once(sealed, Buffer.alloc(128))).toEqual(message);
       sealed[0] = (sealed[0] ?? 0) ^ 1;
       const refusal = rvOf(() => session.createDecipher(mechanism, key).once(sealed, Buffer.alloc(128)));
-      expect(refusal).toBe(name === 'DKE' ? 'CKR_ENCRYPTED_DATA_INVALID' : 'CKR_GENERAL_ERROR');
+      const lost = lacks(name, 'a GCM text that was changed');
+      expect(refusal).toBe(lost ? 'CKR_GENERAL_ERROR' : 'CKR_ENCRYPTED_DATA_INVALID');
       key.destroy();
     });
     test('SHA256_HMAC, whole and in parts', () => {

@@ -25,6 +25,7 @@ case $job in
     need openssl 'command -v openssl'
     need libengine-pkcs11-openssl 'test -n "$(find /usr/lib -path "*/engines-3/pkcs11.so" | head -n 1)"'
     need gnutls-bin 'command -v p11tool && command -v gnutls-serv'
+    need opensc-pkcs11 'test -n "$(find /usr/lib -name pkcs11-spy.so | head -n 1)"'
     need libnss3-tools 'command -v modutil && command -v symkeyutil'
     need openssh-client 'command -v ssh-keygen'
     need openssh-server 'test -x /usr/sbin/sshd'
