@@ -14,7 +14,7 @@ import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './p
 import { type Figures, measure, type Sample } from './pkcs11.ts';
 import { peakResidentMiB, pin, residentMiB } from './processes.ts';
 import { microseconds, ratio, table, thousands } from './statistics.ts';
-import { measureXks, type XksFigure } from './xks.ts';
+import { measureDispatch, measureXks, type XksFigure } from './xks.ts';
 
 const { values } = parseArgs({
   options: {
@@ -125,6 +125,18 @@ try {
       ['the same, answering in batches', ...shown(figures.batchedEcho), ratio(shareOf(figures.batchedEcho))],
     ]);
     if (figures.unrecorded > 0) xksLines += `\n${figures.unrecorded} requests found no room in the request log`;
+  }
+  const dispatchTitle = 'XKS before Hono and behind it';
+  if (dispatchTitle.includes(values.only)) {
+    say(`measuring ${dispatchTitle}`);
+    const { before, behind } = await measureDispatch(Math.min(rounds, 3), seconds);
+    const times = before.perCpuSecond / behind.perCpuSecond;
+    report[dispatchTitle] = { before, behind, times };
+    xksLines += `\n\n${table([
+      [dispatchTitle, 'a CPU second', 'ratio'],
+      ['before', thousands(before.perCpuSecond), ratio(times)],
+      ['behind', thousands(behind.perCpuSecond)],
+    ])}`;
   }
   memory['server, after load'] = residentMiB(serverPid);
   memory['agent, after load'] = residentMiB(ours.agentPid());

@@ -18,7 +18,7 @@ import { XksRefusal } from './errors.ts';
 import { getHealthStatus, probeAnswer } from './health.ts';
 import { getKeyMetadata } from './metadata.ts';
 import { isXksPath, parseXksPath, type XksPath, type XksPathOperation } from './path.ts';
-import { createQueueClock, createRates } from './rate.ts';
+import { createRates, createShedder, type ShedLimits } from './rate.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { createSigV4 } from './sigv4.ts';
 
@@ -29,11 +29,14 @@ export interface XksFrontOptions {
   readonly clock: () => number;
   readonly requestId: () => string;
   readonly product: XksContext['product'];
-  /** Milliseconds that a request may have waited before it is refused rather than answered too late. */
-  readonly shedAfterMs?: number;
+  /** When a request is refused rather than answered too late. */
+  readonly shedding?: ShedLimits;
   /** Told of faults that are ours; the answer says InternalException and no more. */
   readonly onError?: (error: unknown, requestId: string) => void;
 }
+
+/** Below half of the cloud's 250 ms, so that what is taken is answered in time. */
+const defaultShedding: ShedLimits = { latestMs: 100, standingMs: 20, turns: 5 };
 
 export interface XksFront {
   /** Whether a request target is the proxy's. */
@@ -65,8 +68,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
   const sigv4 = createSigV4(core, createSigningKeys(core));
   const checkClientCertificate = createClientCertificateCheck();
   const rates = createRates(() => performance.now());
-  const waited = createQueueClock();
-  const { shedAfterMs = 100 } = options;
+  const overdue = createShedder(options.shedding ?? defaultShedding);
 
   const authenticate = (incoming: IncomingMessage, body: Buffer, trace: Trace, endpoint: XksEndpointView): void => {
     const request = {
@@ -95,7 +97,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const endpoint = directory.endpoint(path.prefix);
     if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'no such path');
     trace.endpoint = endpoint;
-    if (waited() > shedAfterMs) throw new XksRefusal('ThrottlingException', 'the service is busy');
+    if (overdue()) throw new XksRefusal('ThrottlingException', 'the service is busy');
     const { clientCertificate } = endpoint.settings;
     if (clientCertificate === null) return;
     const reason = checkClientCertificate(incoming.socket as TLSSocket, clientCertificate);

@@ -35,21 +35,36 @@ export const createRates = (now: () => number): Rates => {
   };
 };
 
+export interface ShedLimits {
+  /** A request that has waited longer is refused: the cloud would give up before the answer is there. */
+  readonly latestMs: number;
+  /** The same while a queue stands: what is refused then costs less when it is refused soon. */
+  readonly standingMs: number;
+  /** A queue stands when so many turns in a row took longer than `standingMs`. */
+  readonly turns: number;
+}
+
 /**
- * How long, at least, what this turn of the event loop works on has waited: since the turn began. `afterTurn` runs what it is
- * given when the turn is over.
+ * Tells whether the request at hand is to be refused for what it has waited: at least since the turn of the event loop began that
+ * it is worked on in. `afterTurn` runs what it is given when the turn is over.
  */
-export const createQueueClock = (
+export const createShedder = (
+  { latestMs, standingMs, turns }: ShedLimits,
   now: () => number = () => performance.now(),
   afterTurn: (done: () => void) => void = setImmediate,
-): (() => number) => {
+): (() => boolean) => {
   let begun: number | undefined;
+  let longTurns = 0;
   return () => {
-    if (begun !== undefined) return now() - begun;
-    begun = now();
-    afterTurn(() => {
-      begun = undefined;
-    });
-    return 0;
+    const time = now();
+    if (begun === undefined) {
+      begun = time;
+      afterTurn(() => {
+        longTurns = now() - (begun ?? time) > standingMs ? longTurns + 1 : 0;
+        begun = undefined;
+      });
+      return false;
+    }
+    return time - begun > (longTurns >= turns ? standingMs : latestMs);
   };
 };
