@@ -1,5 +1,7 @@
 // Random number generation functions, PKCS#11 2.40 section 5.15.
 import { core } from '../../../addon/core.ts';
+import { CKR } from '../../schema/return-values.ts';
+import { CryptokiError } from '../../schema/types.ts';
 import type { GuardedHandlers } from '../guards.ts';
 
 export const random = {
@@ -9,9 +11,9 @@ export const random = {
 
   C_GenerateRandom: (_session, { random }) => {
     const { capacity, space } = random;
-    // More than a frame carries goes out through a buffer, which the codec cuts with an error of its own.
-    const out = space.length === capacity ? space : Buffer.alloc(capacity ?? 0);
-    if (out.length > 0) core.random(out);
-    return out === space ? out.length : out;
+    // The length is a peer's word: nothing is made of it that no frame could carry.
+    if (space.length < (capacity ?? 0)) throw new CryptokiError(CKR.DEVICE_MEMORY, 'the answer exceeds a frame');
+    if (space.length > 0) core.random(space);
+    return space.length;
   },
 } as const satisfies GuardedHandlers;
