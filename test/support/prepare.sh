@@ -21,6 +21,9 @@ case $job in
     need awscli 'command -v aws'
     need chromium 'command -v chromium'
     need openjdk-17-jdk-headless 'command -v javac'
+    # The fuzzers of test/native/fuzz.
+    need clang 'command -v clang'
+    need libclang-rt-dev 'test -n "$(find /usr/lib -name "libclang_rt.fuzzer*.a" | head -n 1)"'
     # The clients of test/clients.
     need openssl 'command -v openssl'
     need libengine-pkcs11-openssl 'test -n "$(find /usr/lib -path "*/engines-3/pkcs11.so" | head -n 1)"'
