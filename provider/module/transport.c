@@ -429,11 +429,12 @@ static void hand_over(const unsigned char *frame, struct pending *leader, bool *
 static bool hand_out(struct pending *leader, bool *own) {
   for (;;) {
     size_t whole;
-    const int is_whole = measure(wire.input + wire.input_from, wire.input_to - wire.input_from, &whole);
+    const unsigned char *from = wire.input == NULL ? NULL : wire.input + wire.input_from;
+    const int is_whole = measure(from, wire.input_to - wire.input_from, &whole);
 
     if (is_whole < 0) return false;
     if (is_whole == 0) return make_room(whole);
-    hand_over(wire.input + wire.input_from, leader, own);
+    hand_over(from, leader, own);
     buffer_wipe(wire.input + wire.input_from, whole);
     wire.input_from += whole;
     if (wire.input_from == wire.input_to) wire.input_from = wire.input_to = 0;
