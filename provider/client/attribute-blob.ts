@@ -43,6 +43,13 @@ const encodeEntries = (entries: Iterable<readonly [number, AttributeValue]>): Bu
 export const encodeAttributes = (attributes: ReadonlyAttributes): Buffer =>
   Buffer.concat([Buffer.of(format), encodeEntries(attributes)]);
 
+/** The length that a value has in memory: what a template that is applied later is checked by. */
+const lengthOf = (value: AttributeValue): number => {
+  if (typeof value === 'boolean') return 1;
+  if (typeof value !== 'object') return 8;
+  return value instanceof Uint8Array ? value.length : value.length * (isTemplate(value) ? 24 : 8);
+};
+
 const decodeEntries = (bytes: Buffer): [number, AttributeValue][] => {
   const entries: [number, AttributeValue][] = [];
   let at = 0;
@@ -79,7 +86,7 @@ const decodeEntries = (bytes: Buffer): [number, AttributeValue][] => {
         return Array.from({ length: count }, () => Number(long()));
       }
       case 5:
-        return decodeEntries(slice()).map(([type, each]) => ({ type, value: each, length: -1 }));
+        return decodeEntries(slice()).map(([type, each]) => ({ type, value: each, length: lengthOf(each) }));
       default:
         throw new RangeError('attributes hold an unknown form');
     }

@@ -205,7 +205,10 @@ export const viewOf = (object: TokenObject): TokenView => {
     const setIfHas = (type: number, value: AttributeValue) => {
       if (ruleFor(kind, keyType, type) !== undefined) set(type, value);
     };
-    set(CKA.LOCAL, object.local);
+    // The standard calls a copy of a local key local (4.7); to the service, what came to it with a value was made elsewhere. How a key
+    // was generated is kept with it, and with its copies.
+    const mechanism = attributes.get(CKA.KEY_GEN_MECHANISM);
+    set(CKA.LOCAL, object.local || (mechanism !== undefined && mechanism !== unavailableInformation));
     setIfHas(CKA.SENSITIVE, object.sensitive);
     setIfHas(CKA.EXTRACTABLE, object.extractable);
     for (const [usage, type] of usageRows) setIfHas(type, object.usages.includes(usage));

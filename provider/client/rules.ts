@@ -164,7 +164,12 @@ const rows: readonly Row[] = [
   // 4.9 and 4.10: what is secret. Sensitive unless asked otherwise; a master key is asked back for WRAP and UNWRAP by databases
   // that may not have named them.
   row('SENSITIVE', secrets, make('may', 'may', 'raise', 'raise', true)),
-  row('EXTRACTABLE', secrets, make('may', 'may', 'lower', 'lower', false)),
+  // 5.14: a key that is unwrapped is extractable by default, as it was where it came from.
+  row(
+    'EXTRACTABLE',
+    secrets,
+    make('may', 'may', 'lower', 'lower', ({ origin }) => origin.how === 'unwrap'),
+  ),
   row(
     'ALWAYS_SENSITIVE',
     secrets,

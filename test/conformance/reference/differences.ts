@@ -61,6 +61,11 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       rules: { 'CKM_AES_GCM twice under one key and one IV': ['CKR_OK', 'CKR_MECHANISM_PARAM_INVALID'] },
     },
     {
+      reason:
+        'The service gives out the handles of objects of the token, so that they mean the same for as long as the object is there.',
+      rules: { 'the handle of a private object of the token after C_Logout and C_Login': 'CKR_OK' },
+    },
+    {
       reason: 'Databases select their master key by its label and nothing else: of two, they would take either.',
       rules: { 'two keys of the token with one label': ['CKR_OK', 'CKR_TEMPLATE_INCONSISTENT'] },
     },
@@ -74,6 +79,10 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
     },
   ],
   SoftHSM2: [
+    {
+      reason: 'SoftHSM2 has one default for all keys, also for those that are unwrapped.',
+      rules: { 'C_UnwrapKey: what the key says when its template does not': { EXTRACTABLE: false } },
+    },
     {
       reason: 'SoftHSM2 shows an empty slot beside each token, for the next one.',
       rules: { 'slots with a token: one': 2 },

@@ -284,6 +284,17 @@ export const lastRules: readonly Rule[] = [
     },
   },
   {
+    name: 'the handle of a private object of the token after C_Logout and C_Login',
+    section: '5.6',
+    expected: 'CKR_OBJECT_HANDLE_INVALID',
+    look: ({ pkcs11, session, create, token }) => {
+      const object = create({ CLASS: 0, LABEL: 'kept', VALUE: Buffer.of(1), PRIVATE: true, TOKEN: true });
+      pkcs11.C_Logout(session);
+      pkcs11.C_Login(session, CKU.USER, token.pin);
+      return rvOf(() => pkcs11.C_GetObjectSize(session, object));
+    },
+  },
+  {
     name: 'C_Logout twice',
     section: '5.6',
     expected: ['CKR_OK', 'CKR_USER_NOT_LOGGED_IN'],

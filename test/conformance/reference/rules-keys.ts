@@ -376,6 +376,18 @@ const wrapRules: readonly Rule[] = [
       ),
   },
   {
+    name: 'C_UnwrapKey: what the key says when its template does not',
+    section: '5.14',
+    expected: { EXTRACTABLE: true, ALWAYS_SENSITIVE: false, NEVER_EXTRACTABLE: false, LOCAL: false },
+    look: (on) => {
+      const key = on.aes(kek256, { ...wrapping, SENSITIVE: true, EXTRACTABLE: false });
+      const wanted = template({ CLASS: CKO.SECRET_KEY, KEY_TYPE: CKK.AES, SENSITIVE: true });
+      const made = unwrap(on, keyWrap, key, Buffer.from(wrapped256, 'hex'), wanted);
+      const names = ['EXTRACTABLE', 'ALWAYS_SENSITIVE', 'NEVER_EXTRACTABLE', 'LOCAL'] as const;
+      return Object.fromEntries(names.map((name) => [name, on.read(made, name)]));
+    },
+  },
+  {
     name: 'C_UnwrapKey without a type of key',
     section: '5.14',
     expected: 'CKR_TEMPLATE_INCOMPLETE',

@@ -26,7 +26,7 @@ describe('attribute blob', () => {
   test('a template inside keeps its attributes', () => {
     const inner = [{ type: 0x162, value: false, length: 1 }];
     const blob = encodeAttributes(new Map([[0x4000_0212, inner]]));
-    expect(decodeAttributes(blob).get(0x4000_0212)).toEqual([{ type: 0x162, value: false, length: -1 }]);
+    expect(decodeAttributes(blob).get(0x4000_0212)).toEqual([{ type: 0x162, value: false, length: 1 }]);
   });
   test('format 1 has these bytes', () => {
     const blob = encodeAttributes(
