@@ -16,6 +16,7 @@ import {
   type ServiceDoor,
   type ServiceRequest,
 } from './service.ts';
+import { UseChecks } from './use-checks.ts';
 
 /** From the socket thread to the main thread. */
 export type Question =
@@ -42,9 +43,21 @@ export type ToHost = Question | Notice;
 
 /** From the main thread to the socket thread: answers to questions, by their id. */
 export type Reply =
-  | { readonly id: number; readonly kind: 'opened'; readonly context: number; readonly spinUs: number }
+  | {
+      readonly id: number;
+      readonly kind: 'opened';
+      readonly context: number;
+      readonly spinUs: number;
+      readonly keyCheckMs: number;
+    }
   | { readonly id: number; readonly kind: 'refused'; readonly message: string }
-  | { readonly id: number; readonly kind: 'answered'; readonly answer: unknown; readonly raw: Uint8Array<ArrayBuffer> }
+  | {
+      readonly id: number;
+      readonly kind: 'answered';
+      readonly answer: unknown;
+      readonly raw: Uint8Array<ArrayBuffer>;
+      readonly epoch: number;
+    }
   | {
       readonly id: number;
       readonly kind: 'failed';
@@ -64,6 +77,8 @@ export class HostPort {
   readonly #port: MessagePort;
   readonly #spin: (microseconds: number) => void;
   readonly #waiting = new Map<number, Waiting>();
+  /** By context. */
+  readonly #checks = new Map<number, UseChecks>();
   #next = 1;
 
   /** `spin` hears what the configuration opened last wants of the socket loop. */
@@ -81,20 +96,31 @@ export class HostPort {
     // What is wrong with the configuration stands in the log: the main thread, which looked at it, wrote it there.
     if (reply.kind !== 'opened') throw new CryptokiError(CKR.DEVICE_ERROR, 'the configuration is not usable');
     this.#spin(reply.spinUs);
-    return { id: reply.context, door: this.#door(reply.context) };
+    const { context, keyCheckMs } = reply;
+    let checks = this.#checks.get(context);
+    if (checks === undefined) {
+      checks = new UseChecks(keyCheckMs, () => performance.now());
+      this.#checks.set(context, checks);
+    }
+    return { id: context, door: this.#door(context, checks) };
   }
 
-  /** The service through the main thread. */
-  #door(context: number): ServiceDoor {
+  /** The service through the main thread. What one process has learned of a key counts for all that share the configuration. */
+  #door(context: number, checks: UseChecks): ServiceDoor {
     return {
       call: async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
         const { raw } = request;
+        if (checks.knows(request))
+          return { answer: {} as ServiceAnswer<R>['answer'], raw: new Uint8Array(0), epoch: 0 };
+        const sentAt = checks.now();
         const question = { kind: 'call', context, request, caller } as const;
         const reply = await this.#ask(question, raw === null ? [] : [raw.buffer]);
         switch (reply.kind) {
           case 'answered':
-            return { answer: reply.answer as ServiceAnswer<R>['answer'], raw: reply.raw };
+            checks.succeeded(request, sentAt, reply.epoch);
+            return { answer: reply.answer as ServiceAnswer<R>['answer'], raw: reply.raw, epoch: reply.epoch };
           case 'failed':
+            checks.failed();
             throw new ServiceCallError(reply.code, reply.message, reply.requestId);
           default:
             throw new CryptokiError(CKR.GENERAL_ERROR, 'the main thread has answered another question');

@@ -27,6 +27,8 @@ export interface ProviderConfig {
   readonly logLevel: LogLevel;
   /** Microseconds that the agent's socket loop spins before it sleeps. The loop is one: what was opened last counts. */
   readonly spinUs: number;
+  /** How long the service's word that a key may be used spares the next Init the question; 0: every Init asks. */
+  readonly keyCheckMs: number;
 }
 
 export class ConfigError extends Error {
@@ -48,6 +50,7 @@ const fields = {
   log_dir: { type: 'text', required: false },
   log_level: { type: 'text', required: false },
   spin_us: { type: 'integer', min: 0, max: 1000 },
+  key_check_ms: { type: 'integer', min: 0, max: 2000 },
 } as const satisfies Record<string, Row>;
 
 /** Reads the file on behalf of a process of `uid`. Throws ConfigError. */
@@ -155,6 +158,7 @@ export const parseConfig = (path: string, text: string): ProviderConfig => {
     logDir: text_('log_dir'),
     logLevel,
     spinUs: integer('spin_us', 20),
+    keyCheckMs: integer('key_check_ms', 500),
   };
 };
 

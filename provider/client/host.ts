@@ -84,7 +84,13 @@ export const startHost = (options: HostOptions): Host => {
     try {
       const context = open(config ?? options.defaultConfig, peer);
       context.users++;
-      reply({ id, kind: 'opened', context: context.id, spinUs: context.config.spinUs });
+      reply({
+        id,
+        kind: 'opened',
+        context: context.id,
+        spinUs: context.config.spinUs,
+        keyCheckMs: context.config.keyCheckMs,
+      });
     } catch (error) {
       const message = error instanceof ConfigError ? error.message : 'the configuration cannot be opened';
       log.write('error', { peer: peer.pid, uid: peer.uid }, message);
@@ -100,12 +106,12 @@ export const startHost = (options: HostOptions): Host => {
     }
     const { route, handle } = request;
     try {
-      const { answer, raw } = await context.door.call(request, caller);
+      const { answer, raw, epoch } = await context.door.call(request, caller);
       // Memory of its own: the answer's buffer holds more than the raw part.
       const own = new Uint8Array(raw);
       raw.fill(0);
       context.log.write('debug', { id: requestId, route, handle }, 'asked the service');
-      reply({ id, kind: 'answered', answer, raw: own }, [own.buffer]);
+      reply({ id, kind: 'answered', answer, raw: own, epoch }, [own.buffer]);
     } catch (error) {
       const { code, message } =
         error instanceof ServiceCallError ? error : { code: 'internal' as const, message: 'the call failed' };

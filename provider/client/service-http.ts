@@ -5,6 +5,7 @@ import { errors, Pool } from 'undici';
 import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
 import {
   envelopeType,
+  epochHeader,
   maxEnvelope,
   packEnvelope,
   tdeRoutes,
@@ -68,7 +69,8 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
       });
       const bytes = Buffer.from(await response.body.arrayBuffer());
       if (response.statusCode !== 200) throw problem(response.statusCode, bytes, requestId);
-      return parseAnswer(route, response.headers['content-type'], bytes, requestId);
+      const epoch = Number(response.headers[epochHeader.toLowerCase()] ?? 0);
+      return { ...parseAnswer(route, response.headers['content-type'], bytes, requestId), epoch };
     } finally {
       body.fill(0);
     }
@@ -169,7 +171,7 @@ const parseAnswer = <R extends RouteName>(
   contentType: string | string[] | undefined,
   body: Buffer,
   requestId: string,
-): ServiceAnswer<R> => {
+): Omit<ServiceAnswer<R>, 'epoch'> => {
   const wrong = (what: string, cause?: unknown): ServiceCallError =>
     new ServiceCallError('internal', `the service's answer is not understood: ${what}`, requestId, { cause });
   if (typeof contentType !== 'string' || !contentType.startsWith(envelopeType)) throw wrong('media type');

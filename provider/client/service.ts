@@ -23,6 +23,8 @@ export interface ServiceAnswer<R extends RouteName = RouteName> {
   readonly answer: Answer<R>;
   /** Owned by the receiver, who wipes it when it is secret. */
   readonly raw: Uint8Array;
+  /** Of the service's state; 0 when the answer does not tell (`epochHeader`). */
+  readonly epoch: number;
 }
 
 /** Who calls: for the server's instance list and its audit. */

@@ -7,10 +7,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttp2, type Http2Session, constants as http2Constants } from 'node:http2';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, BlockList, isIPv4, isIPv6, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { StartError } from '../base/start-error.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
-import { answerParserError, objectionTo, refuse } from './refusals.ts';
+import { answerParserError, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
 
 /** What the proxy's specification asks of TLS: 1.2 and 1.3, AEAD suites only. */
 const ciphers = [
@@ -26,6 +27,7 @@ const requestTimeoutMs = 10_000;
 /** Above the 350 s after which common load balancers drop a silent connection: they close first, never we under them. */
 const keepAliveTimeoutMs = 360_000;
 const mostStreams = 128;
+const lingerMs = 1_000;
 
 /** PEM texts. The first pair answers those who name no name, or one that no certificate has. */
 export interface TlsMaterial {
@@ -102,6 +104,13 @@ const isWithin = (list: BlockList, address: string | undefined): boolean => {
   return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
 };
 
+/** A request of a connection and its answer; `before` is the one before it, as long as that was unanswered when this came. */
+interface Exchange {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly before: Exchange | undefined;
+}
+
 type ConnectionListener = (socket: Socket) => void;
 
 /** Takes the place of the server's own listener of an event; answers what was there. */
@@ -118,14 +127,52 @@ export const createListener = (options: ListenerOptions): Listener => {
   const [first] = tls.pairs;
   if (first === undefined) throw new Error('a listener has a certificate');
 
-  const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    const objection = objectionTo(incoming);
+  const ending = new WeakSet<object>();
+  /**
+   * Ends a connection whose peer may still be sending: to close it with bytes unread would reset it, and the peer would lose the
+   * answer that tells why (RFC 9112, 9.6).
+   */
+  const endGently = (socket: Duplex): void => {
+    if (ending.has(socket)) return;
+    ending.add(socket);
+    socket.end();
+    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', () => clearTimeout(timer));
+  };
+
+  const exchanges = new WeakMap<object, Exchange>();
+  const handleHttp1 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    // Nobody could be told what became of it.
+    if (ending.has(incoming.socket)) return;
+    const before = exchanges.get(incoming.socket);
+    exchanges.set(incoming.socket, {
+      incoming,
+      outgoing,
+      before: before === undefined || before.outgoing.closed ? undefined : before,
+    });
+    const objection = objectionToHttp1(incoming);
     if (objection !== undefined) {
       refuse(incoming, outgoing, objection);
       return;
     }
-    if (draining && incoming.httpVersionMajor === 1) outgoing.setHeader('Connection', 'close');
+    if (draining) outgoing.setHeader('Connection', 'close');
     options.handle(incoming, outgoing);
+  };
+  /** Who waits for "100 Continue" gets it when somebody begins to read the body: what is refused before is refused at once. */
+  const handleExpectation = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    if (incoming.headers.expect?.toLowerCase() !== '100-continue') {
+      refuse(incoming, outgoing, 'the only expectation is 100-continue', 417);
+      return;
+    }
+    incoming.once('resume', () => {
+      if (!outgoing.headersSent) outgoing.writeContinue();
+    });
+    handleHttp1(incoming, outgoing);
+  };
+  const handleHttp2 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const objection = objectionTo(incoming);
+    if (objection === undefined) options.handle(incoming, outgoing);
+    else refuse(incoming, outgoing, objection);
   };
 
   const server = createServer(
@@ -145,9 +192,17 @@ export const createListener = (options: ListenerOptions): Listener => {
       keepAliveTimeout: keepAliveTimeoutMs,
       connectionsCheckingInterval: 1_000,
       noDelay: true,
+      // Its absence is an objection of ours, so that it is answered as the others are.
+      requireHostHeader: false,
     },
-    handle,
+    handleHttp1,
   );
+  server.on('checkContinue', handleExpectation);
+  server.on('checkExpectation', handleExpectation);
+  server.on('connect', (_incoming, socket) => {
+    refuseByHand(socket, 'the request target is a path');
+    endGently(socket);
+  });
   server.maxConnections = options.maxConnections;
 
   const sessions = new Set<Http2Session>();
@@ -165,7 +220,7 @@ export const createListener = (options: ListenerOptions): Listener => {
     stream.setTimeout(requestTimeoutMs, () => stream.close(http2Constants.NGHTTP2_CANCEL)),
   );
   http2.on('request', (incoming, outgoing) =>
-    handle(incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse),
+    handleHttp2(incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse),
   );
 
   const beginHttp1 = takeOver(server, 'secureConnection');
@@ -178,12 +233,32 @@ export const createListener = (options: ListenerOptions): Listener => {
     established.add(socket);
     const peer = behindProxy.get(endOf(socket));
     if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: peer });
-    if (socket.alpnProtocol === 'h2') http2.emit('connection', socket);
-    else beginHttp1(socket);
+    if (socket.alpnProtocol === 'h2') {
+      http2.emit('connection', socket);
+      return;
+    }
+    // Node calls it when the last answer of a connection is written.
+    socket.destroySoon = () => endGently(socket);
+    beginHttp1(socket);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (established.has(socket) && socket.writable && error.code !== 'ECONNRESET') answerParserError(error, socket);
-    else socket.destroy();
+    // What a peer still sends behind its last answer is read and not looked at.
+    if (ending.has(socket)) return;
+    if (!established.has(socket) || !socket.writable || error.code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    const answer = (): void => {
+      // An answer that closes the connection has been the last.
+      if (socket.writable) answerParserError(error, socket);
+      endGently(socket);
+    };
+    // The requests before the one that cannot be read are answered first. What cannot be read may be the body of one.
+    const last = exchanges.get(socket);
+    const unread = last !== undefined && !last.incoming.complete;
+    const awaited = unread && !last.outgoing.headersSent ? last.before : last;
+    if (awaited === undefined || awaited.outgoing.closed) answer();
+    else awaited.outgoing.once('close', unread && awaited === last ? () => endGently(socket) : answer);
   });
 
   if (options.trustedProxies.length > 0) {

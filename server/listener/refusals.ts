@@ -29,6 +29,14 @@ export const objectionTo = (incoming: IncomingMessage): string | undefined => {
   return codings > 1 ? 'the only transfer coding is chunked' : undefined;
 };
 
+/** The same of what came as HTTP/1: Node's parser also takes 0.9 and 2.0 there, and transfer codings in 1.0 (RFC 9112, 6.1). */
+export const objectionToHttp1 = (incoming: IncomingMessage): string | undefined => {
+  if (incoming.httpVersionMajor !== 1) return 'the request is not HTTP/1.1';
+  if (incoming.httpVersionMinor === 0 && incoming.headers[codingName] !== undefined)
+    return 'HTTP/1.0 has no transfer codings';
+  return objectionTo(incoming);
+};
+
 /** Refusals of the listener speak both dialects: `errorName` for the cloud key service, `code` for everybody. */
 const refusalBody = (status: number, message: string): string =>
   JSON.stringify({
@@ -40,26 +48,44 @@ const refusalBody = (status: number, message: string): string =>
     code: status === 413 ? 'payload-too-large' : 'validation',
   });
 
-export const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, message: string): void => {
-  const body = refusalBody(400, message);
-  if (incoming.httpVersionMajor === 1) outgoing.setHeader('Connection', 'close');
-  outgoing.writeHead(400, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }).end(body);
+export const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, message: string, status = 400): void => {
+  const body = refusalBody(status, message);
+  if (incoming.httpVersionMajor !== 2) outgoing.setHeader('Connection', 'close');
+  outgoing
+    .writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) })
+    .end(body);
 };
 
-const parserRefusals: Readonly<Record<string, readonly [number, string, string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large', 'the headers are longer than 8 KiB'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout', 'the request did not arrive in time'],
-};
-
-/** What Node's parser refuses never becomes a request: the answer is written by hand. */
-export const answerParserError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-  const [status, reason, message] = parserRefusals[error.code ?? ''] ?? [
-    400,
-    'Bad Request',
-    'the request is not HTTP/1.1',
-  ];
+/** For what has no response object: the answer is written by hand, and the connection ends. */
+export const refuseByHand = (socket: Duplex, message: string, status = 400, reason = 'Bad Request'): void => {
   const body = refusalBody(status, message);
   socket.end(
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+};
+
+interface ParserRefusal {
+  readonly message: string;
+  readonly status: number;
+  readonly reason: string;
+}
+const parserRefusals: Readonly<Record<string, ParserRefusal>> = {
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: {
+    message: 'the chunk extensions are longer than 16 KiB',
+    status: 413,
+    reason: 'Content Too Large',
+  },
+  HPE_HEADER_OVERFLOW: {
+    message: 'the headers are longer than 8 KiB',
+    status: 431,
+    reason: 'Request Header Fields Too Large',
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: { message: 'the request did not arrive in time', status: 408, reason: 'Request Timeout' },
+};
+
+/** What Node's parser refuses never becomes a request. */
+export const answerParserError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
+  const known = parserRefusals[error.code ?? ''];
+  if (known === undefined) refuseByHand(socket, 'the request is not HTTP/1.1');
+  else refuseByHand(socket, known.message, known.status, known.reason);
 };

@@ -49,7 +49,7 @@ export const openInProcessService = async (): Promise<InProcessService> => {
           const { code, title } = answer.head as { code: ServiceErrorCode; title: string };
           throw new ServiceCallError(code, title, requestId);
         }
-        return { answer: answer.head as Answer<R>, raw: answer.raw };
+        return { answer: answer.head as Answer<R>, raw: answer.raw, epoch: 0 };
       } finally {
         raw?.fill(0);
       }

@@ -167,6 +167,9 @@ const parseHandle = (text: string | undefined): number => {
   return handle;
 };
 
+/** Routes whose raw answer is meant for anybody's eyes. */
+const open: ReadonlySet<keyof TdeRoutes> = new Set(['encrypt', 'sign', 'wrap']);
+
 export interface TdeFront {
   /** Whether a request target is this front's. */
   owns(target: string | undefined): boolean;
@@ -223,7 +226,10 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch }: TdeF
     return handlers[route]({ caller, handle, head: parseHead(route, head), raw });
   };
 
-  const answer = async (incoming: IncomingMessage, id: string): Promise<Reply<keyof TdeRoutes>> => {
+  const answer = async (
+    incoming: IncomingMessage,
+    id: string,
+  ): Promise<{ readonly route: keyof TdeRoutes; readonly reply: Reply<keyof TdeRoutes> }> => {
     const path = parseTdePath(incoming.url ?? '');
     if (path === null || incoming.method !== 'POST') throw new ServiceError('not-found', 'no such path');
     const caller = await authenticate(incoming, path, id);
@@ -231,7 +237,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch }: TdeF
       throw new ServiceError('validation', `the content type is ${envelopeType}`);
     const body = await readBody(incoming, maxEnvelope, wipe);
     try {
-      return await run(path.route, caller, parseHandle(path.handle), body);
+      return { route: path.route, reply: await run(path.route, caller, parseHandle(path.handle), body) };
     } finally {
       wipe(body);
     }
@@ -260,11 +266,12 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch }: TdeF
     if (!incoming.complete && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
     outbox(() => {
       outgoing.writeHead(status, headers as string[]);
+      // Head and body leave in one piece when the body is text. What is secret never becomes text.
       if (secret) {
         outgoing.once('close', () => wipe(body));
         outgoing.end(body);
       } else {
-        outgoing.end(body);
+        outgoing.end(body.toString('latin1'), 'latin1');
       }
     });
   };
@@ -283,10 +290,10 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch }: TdeF
     handle: (incoming, outgoing) => {
       const id = idOf(incoming);
       answer(incoming, id)
-        .then(({ head, raw }) => {
+        .then(({ route, reply: { head, raw } }) => {
           const packed = packEnvelope(head, raw);
           if (raw !== undefined) wipe(raw);
-          send(incoming, outgoing, id, 200, envelopeType, packed, raw !== undefined);
+          send(incoming, outgoing, id, 200, envelopeType, packed, raw !== undefined && !open.has(route));
         })
         .catch((error: unknown) => refuse(incoming, outgoing, id, error));
     },

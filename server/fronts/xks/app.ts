@@ -9,7 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksDirectory, XksEndpointView } from '../../ports/xks-directory.ts';
 import { createOutbox } from '../shared/outbox.ts';
-import { readBody } from './body.ts';
+import { hasBody, readBody } from './body.ts';
 import { jsonAnswer, type ParsedBody, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { createClientCertificateCheck } from './client-certificate.ts';
 import { decrypt } from './decrypt.ts';
@@ -197,7 +197,8 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       ];
       if (status === 405) headers.push('Allow', 'POST');
       // What was not read of a request cannot be told from the next one.
-      if ((closes || !incoming.complete) && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
+      const unread = !incoming.complete && hasBody(incoming);
+      if ((closes || unread) && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
       outbox(() => {
         outgoing.writeHead(status, headers as string[]);
         // Head and body leave in one piece when the body is text; a plaintext never becomes text.

@@ -3,8 +3,14 @@
 import type { IncomingMessage } from 'node:http';
 
 export const maxBody = 64 * 1024;
+/** What a body may take up on the socket: chunks of one byte are six there, and each may have an extension. */
+const maxOnSocket = 8 * maxBody;
 
-/** Told once: the whole body, null when it is over the cap (the rest is not read), or an error when the peer goes away. */
+/** Whether the head of a request announces a body. */
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/** Told once: the whole body, null when it is over the cap (the rest is not kept), or an error when the peer goes away. */
 export type BodyReader = (body: Buffer | null | Error) => void;
 
 /** Callbacks, no promise: this is the path that every request of a cloud key service takes. */
@@ -13,9 +19,12 @@ export const readBody = (incoming: IncomingMessage, tell: BodyReader): void => {
     tell(null);
     return;
   }
+  // Streams of HTTP/2 share a socket, and have no chunks.
+  const alone = incoming.httpVersionMajor === 1;
   let first: Buffer | undefined;
   let rest: Buffer[] | undefined;
   let size = 0;
+  let readBefore = 0;
   let told = false;
   const settle = (body: Buffer | null | Error): void => {
     if (told) return;
@@ -25,12 +34,14 @@ export const readBody = (incoming: IncomingMessage, tell: BodyReader): void => {
   incoming.on('data', (chunk: Buffer) => {
     if (told) return;
     size += chunk.length;
-    if (size > maxBody) {
-      incoming.pause();
+    if (size > maxBody || (alone && rest !== undefined && incoming.socket.bytesRead - readBefore > maxOnSocket)) {
+      for (const kept of [first, ...(rest ?? []), chunk]) kept?.fill(0);
       settle(null);
     } else if (first === undefined) first = chunk;
-    else if (rest === undefined) rest = [chunk];
-    else rest.push(chunk);
+    else if (rest === undefined) {
+      rest = [chunk];
+      readBefore = incoming.socket.bytesRead;
+    } else rest.push(chunk);
   });
   incoming.on('end', () => {
     // Nearly every body comes in one piece: then nothing is copied.

@@ -41,6 +41,7 @@ describe('the fields', () => {
       logLevel: 'info',
       logDir: null,
       spinUs: 20,
+      keyCheckMs: 500,
     });
   });
   test.each([
