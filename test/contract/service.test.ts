@@ -1,5 +1,5 @@
 // The service as the agent needs it (server/fronts/contract/tde.ts), over the way that the agent takes.
-import { generateKeyPairSync } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -205,6 +205,49 @@ describe('the service', () => {
     expect(await codeOf(ask('checkUse', handle, { usage: 'decrypt' }))).toBe('none');
     expect(await codeOf(ask('checkUse', handle, { usage: 'encrypt' }))).toBe('key-usage');
     expect(await codeOf(ask('encrypt', handle, { mode: 'ecb' }, Buffer.alloc(16)))).toBe('key-usage');
+  });
+
+  test('a pair signs in the service, and its public half comes with it', async () => {
+    const half = (objectClass: 'private-key' | 'public-key', usages: CreateObject['usages']): CreateObject => ({
+      ...masterKey('pair'),
+      ...{ class: objectClass, algorithm: 'ec', bits: 256, usages, sensitive: objectClass === 'private-key' },
+    });
+    const heads = { privateKey: half('private-key', ['sign']), publicKey: half('public-key', ['verify']) };
+    const { privateKey, publicKey } = (await ask('generateKeyPair', null, heads)).answer;
+    expect(publicKey?.publicKey).toBe(privateKey.publicKey);
+    const spki = { key: Buffer.from(privateKey.publicKey ?? '', 'base64'), format: 'der', type: 'spki' } as const;
+    const data = Buffer.from('signed');
+    const digest = createHash('sha256').update(data).digest();
+    const { raw } = await ask('sign', privateKey.handle, { algorithm: 'ecdsa' }, digest);
+    const node = { key: createPublicKey(spki), dsaEncoding: 'ieee-p1363' } as const;
+    expect(verify('sha256', data, node, raw)).toBe(true);
+    expect(await codeOf(ask('readValue', privateKey.handle, {}))).toBe('forbidden');
+  });
+
+  test('a key wraps another, and unwraps it onto the token', async () => {
+    const wraps: CreateObject = { ...masterKey('wraps'), usages: ['wrap', 'unwrap'] };
+    const by = (await ask('generateKey', null, wraps)).answer.handle;
+    const mechanism = { way: 'key-wrap', padded: true } as const;
+    const out = (await ask('generateKey', null, { ...masterKey('out'), extractable: true })).answer;
+    const { raw } = await ask('wrap', by, { mechanism, key: { from: 'token', handle: out.handle } });
+    expect(raw).toHaveLength(40);
+    const back: CreateObject = { ...masterKey('back'), bits: null };
+    const { object } = (await ask('unwrap', by, { mechanism, into: { on: 'token', object: back } }, raw)).answer;
+    expect(object).toMatchObject({ bits: 256, local: false, checkValue: out.checkValue });
+    raw[5] = (raw[5] ?? 0) ^ 1;
+    const again: CreateObject = { ...masterKey('again'), bits: null };
+    expect(await codeOf(ask('unwrap', by, { mechanism, into: { on: 'token', object: again } }, raw))).toBe(
+      'invalid-ciphertext',
+    );
+    const hidden = (await ask('generateKey', null, masterKey('hidden'))).answer.handle;
+    expect(await codeOf(ask('wrap', by, { mechanism, key: { from: 'token', handle: hidden } }))).toBe('forbidden');
+  });
+
+  test('every answer bears an epoch, which moves with a change', async () => {
+    const first = await ask('info', null, {});
+    expect((await ask('info', null, {})).epoch).toBe(first.epoch);
+    const { epoch } = await ask('generateKey', null, masterKey('moves'));
+    expect(epoch).toBeGreaterThan(first.epoch);
   });
 
   test('an object that does not exist, or does no longer, is gone for every route', async () => {

@@ -38,7 +38,11 @@ export const startService = async (): Promise<ServiceProcess> => {
 };
 
 /** pkcs11.toml as a database host has it. */
-export const writeConfig = (folder: string, service: ServiceProcess, extra = ''): string => {
+export const writeConfig = (
+  folder: string,
+  service: Pick<ServiceProcess, 'serverUrl' | 'accessToken' | 'caFile'>,
+  extra = '',
+): string => {
   const path = join(folder, 'pkcs11.toml');
   writeFileSync(
     path,

@@ -1,0 +1,98 @@
+// The server is killed while keys are being wrapped, between the mark and the answer too: whoever has wrapped bytes finds the
+// wrapping key marked, and a key that was destroyed is destroyed.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { loadConfig } from '../../provider/client/config.ts';
+import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
+import { openHttpService } from '../../provider/client/service-http.ts';
+import type { CreateObject } from '../../server/fronts/contract/tde.ts';
+import { createGroup, openConsoleApi, registerApplication } from '../support/console-api.ts';
+import { writeConfig } from '../support/pkcs11-host.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'dke-wrapping-'));
+let server: ServerProcess | undefined;
+let door: ServiceDoor | undefined;
+afterAll(async () => {
+  await door?.close();
+  await server?.remove();
+  rmSync(folder, { recursive: true });
+});
+
+const instance = { host: 'db1', pid: 1, process: 'ora_gen0', library: '1.0', agent: '1.0', osUser: 'oracle' };
+const key = (label: string, more: Partial<CreateObject>): CreateObject => ({
+  class: 'secret-key',
+  label: Buffer.from(label).toString('base64'),
+  algorithm: 'aes',
+  bits: 256,
+  usages: ['encrypt'],
+  sensitive: true,
+  extractable: true,
+  modifiable: true,
+  destroyable: true,
+  private: true,
+  attributes: '',
+  ...more,
+});
+
+test('a kill at any moment leaves no wrapped key without its mark, and no use of what was destroyed', async () => {
+  server = await startServerProcess();
+  const api = openConsoleApi(server, server.adminToken);
+  const { config } = await registerApplication(api, 'erp', await createGroup(api, 'crash'));
+  const path = writeConfig(
+    folder,
+    { serverUrl: config.server_url, accessToken: config.access_token, caFile: server.caFile },
+    'call_timeout_ms = 10000\n',
+  );
+  const opened = openHttpService(loadConfig(path, process.getuid?.() ?? 0));
+  door = opened;
+  const ask = <R extends RouteName>(route: R, handle: number | null, head: Head<R>) =>
+    opened.call({ route, handle, head, raw: null }, { requestId: crypto.randomUUID(), instance });
+  const codeOf = (work: Promise<unknown>): Promise<string> =>
+    work.then(
+      () => 'none',
+      (error: { code: string }) => error.code,
+    );
+  let wraps = 0;
+  for (let round = 0; round < 5; round++) {
+    const by: number[] = [];
+    for (let i = 0; i < 12; i++) {
+      const wrapper = key(`by ${round} ${i}`, { usages: ['wrap', 'unwrap'], extractable: false });
+      by.push((await ask('generateKey', null, wrapper)).answer.handle);
+    }
+    const what = (await ask('generateKey', null, key(`what ${round}`, {}))).answer.handle;
+    const wrapped = new Set<number>();
+    let destroyed = false;
+    const child = server.child;
+    let answers = 0;
+    /** The kill comes with the answer of this number, while the others are under way. */
+    const fatal = 1 + round * 3;
+    const answered = (): void => {
+      answers += 1;
+      if (answers === fatal) child.kill('SIGKILL');
+    };
+    const head = { mechanism: { way: 'key-wrap', padded: true }, key: { from: 'token', handle: what } } as const;
+    const work = by.map((handle) =>
+      ask('wrap', handle, head)
+        .then(() => wrapped.add(handle))
+        .finally(answered),
+    );
+    const destruction = ask('destroyObject', what, {})
+      .then(() => {
+        destroyed = true;
+      })
+      .finally(answered);
+    await Promise.allSettled([...work, destruction]);
+    const { port, folder: used } = server;
+    await server.stop('SIGKILL');
+    server = await startServerProcess({ folder: used, port });
+    wraps += wrapped.size;
+    for (const handle of wrapped)
+      expect(await codeOf(ask('updateObject', handle, { usages: ['decrypt'] }))).toBe('forbidden');
+    if (destroyed) expect(await codeOf(ask('checkUse', what, { usage: 'encrypt' }))).toBe('key-destroyed');
+  }
+  // A kill before every answer would have shown nothing.
+  expect(wraps).toBeGreaterThan(0);
+}, 120_000);

@@ -1,0 +1,227 @@
+// What the TDE front makes of requests that no agent sends: its heads, paths and headers under random input, over the real
+// service. Whatever comes is answered with a problem that names a known code, and nothing secret is in it or in the log.
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { serviceErrorCodes } from '../../../server/base/errors.ts';
+import { envelopeType, packEnvelope, type TdeRoutes, tdeRoutes } from '../../../server/fronts/contract/tde.ts';
+import type { TdeCaller } from '../../../server/operations/index.ts';
+import {
+  administrator,
+  callTde,
+  instance,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+  sendTde,
+} from '../../support/open-service.ts';
+
+let opened: OpenedService;
+let caller: TdeCaller;
+let accessGuid: string;
+let handle: number;
+beforeAll(async () => {
+  opened = await openTestService();
+  ({ caller, accessGuid } = await registerCaller(opened, 'front'));
+  handle = (
+    await opened.operations.tde.generateKey(caller, { ...masterKey('k'), usages: ['wrap', 'unwrap', 'derive'] })
+  ).handle;
+});
+afterAll(() => opened.remove());
+
+const routes = Object.keys(tdeRoutes) as (keyof TdeRoutes)[];
+const instanceHeader = Buffer.from(JSON.stringify(instance)).toString('base64url');
+const headers = (more: Record<string, string> = {}) => ({
+  authorization: `Bearer ${accessGuid}`,
+  'content-type': envelopeType,
+  'x-dke-instance': instanceHeader,
+  ...more,
+});
+const codeOf = (head: unknown): string => (head as { readonly code: string }).code;
+const isKnown = (status: number, head: unknown): void => {
+  if (status === 200) return;
+  expect(status).toBeGreaterThanOrEqual(400);
+  expect(status).not.toBe(500);
+  expect(serviceErrorCodes).toContain(codeOf(head));
+};
+
+const canary = Buffer.from('canary-0123456789abcdef-canary!!');
+const inText = (text: string): boolean =>
+  ['utf8', 'hex', 'base64', 'base64url'].some((form) => text.includes(canary.toString(form as 'hex').slice(0, 40)));
+
+const base64 = fc.oneof(
+  fc.uint8Array({ maxLength: 80 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+  fc.string({ maxLength: 40 }),
+);
+const word = fc.constantFrom(
+  ...['aes', 'rsa', 'ec', 'generic', 'secret-key', 'private-key', 'public-key', 'data', 'token', 'session', 'cbc'],
+  ...[
+    'key-wrap',
+    'cipher',
+    'oaep',
+    'ecdh',
+    'hkdf',
+    'gcm',
+    'ecb',
+    'hmac',
+    'sha256',
+    'both',
+    'extract',
+    'expand',
+    'wrap',
+  ],
+);
+/** Words of the contract in places of the contract, with anything at all among them. */
+const value = fc.oneof(
+  { weight: 3, arbitrary: word },
+  { weight: 3, arbitrary: base64 },
+  { weight: 2, arbitrary: fc.integer() },
+  fc.boolean(),
+  fc.constant(null),
+  fc.double(),
+  fc.constantFrom(-1, 0, 1, 2 ** 31, 2 ** 53, 65_536),
+);
+const member = fc.constantFrom(
+  ...['class', 'label', 'algorithm', 'bits', 'usages', 'sensitive', 'extractable', 'attributes', 'mode', 'iv', 'way'],
+  ...['mechanism', 'into', 'on', 'object', 'recipient', 'key', 'from', 'handle', 'usage', 'digest', 'salt', 'info'],
+  ...['steps', 'point', 'kdf', 'shared', 'padded', 'cipher', 'oaep', 'mgfDigest', 'aad', 'tagLength', '__proto__'],
+);
+const { tree } = fc.letrec<{ tree: unknown; leaf: unknown }>((tie) => ({
+  leaf: value,
+  tree: fc.oneof(
+    { maxDepth: 4, depthSize: 'small' },
+    tie('leaf'),
+    fc.dictionary(member, tie('tree'), { maxKeys: 8 }),
+    fc.array(tie('tree'), { maxLength: 4 }),
+  ),
+}));
+
+const object = (extra: object = {}) => ({ ...masterKey('fuzzed'), ...extra });
+/** One good head of each route that has more than one member. */
+const goodHeads: Partial<Record<keyof TdeRoutes, object>> = {
+  generateKey: object(),
+  generateKeyPair: { privateKey: object({ class: 'private-key', algorithm: 'ed25519' }), publicKey: null },
+  createObject: object({ class: 'data', algorithm: null, bits: null, usages: [] }),
+  wrap: {
+    mechanism: { way: 'key-wrap', padded: true },
+    key: { from: 'session', class: 'secret-key', sensitive: false },
+  },
+  unwrap: { mechanism: { way: 'key-wrap', padded: true }, into: { on: 'token', object: object({ bits: null }) } },
+  derive: {
+    mechanism: { way: 'hkdf', digest: 'sha256', steps: 'both', salt: '', info: '' },
+    into: {
+      ...{ on: 'session', recipient: Buffer.alloc(32, 9).toString('base64'), class: 'secret-key', algorithm: 'aes' },
+      ...{ bits: 256, sensitive: true, extractable: false },
+    },
+  },
+};
+type Path = readonly string[];
+const pathsOf = (head: unknown, path: Path = []): readonly Path[] =>
+  typeof head === 'object' && head !== null
+    ? [path, ...Object.entries(head).flatMap(([name, inner]) => pathsOf(inner, [...path, name]))]
+    : [path];
+const replaced = (head: unknown, [name, ...rest]: Path, by: unknown): unknown =>
+  name === undefined
+    ? by
+    : { ...(head as object), [name]: replaced((head as Record<string, unknown>)[name], rest, by) };
+
+describe('heads', () => {
+  test('of anything are answered, and nothing of them is told', async () => {
+    const property = fc.asyncProperty(fc.constantFrom(...routes), tree, async (route, head) => {
+      const body = fc.stringify(head).length > 50_000 ? {} : (head as object);
+      const answer = await callTde(opened.service, accessGuid, route, body, { handle: 2 ** 30, raw: canary });
+      isKnown(answer.status, answer.head);
+      expect(inText(JSON.stringify(answer.head))).toBe(false);
+    });
+    await fc.assert(property, { numRuns: 800 });
+  }, 60_000);
+
+  test('with one member replaced or added are answered, whatever the member is', async () => {
+    const cases = fc
+      .constantFrom(...(Object.keys(goodHeads) as (keyof typeof goodHeads)[]))
+      .chain((route) =>
+        fc.record({ route: fc.constant(route), path: fc.constantFrom(...pathsOf(goodHeads[route])), by: value }),
+      );
+    const property = fc.asyncProperty(cases, async ({ route, path, by }) => {
+      const head = replaced(goodHeads[route], path, by) as object;
+      const answer = await callTde(opened.service, accessGuid, route, head, { handle, raw: canary });
+      isKnown(answer.status, answer.head);
+      expect(inText(JSON.stringify(answer.head))).toBe(false);
+      const more = replaced(goodHeads[route], [...path.slice(0, -1), 'unknown'], by) as object;
+      if (path.length > 0)
+        expect(codeOf((await callTde(opened.service, accessGuid, route, more, { handle })).head)).toBe('validation');
+    });
+    await fc.assert(property, { numRuns: 500 });
+  }, 60_000);
+
+  test('that are no envelope are refused', async () => {
+    const path = `/tde/v1/${accessGuid}/db/objects/find`;
+    const bodies = fc.oneof(
+      fc.uint8Array({ maxLength: 64 }),
+      fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.concat([Buffer.of(0, 0, 0, bytes.length), bytes])),
+      fc.constant(Buffer.alloc(4, 0xff)),
+      fc.constant(packEnvelope([])),
+    );
+    const property = fc.asyncProperty(bodies, async (body) => {
+      const { status, head } = await sendTde(opened.service, path, headers(), body);
+      expect([status, codeOf(head)]).toEqual([400, 'validation']);
+    });
+    await fc.assert(property, { numRuns: 300 });
+    const deep = Buffer.from(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`);
+    const nested = Buffer.concat([Buffer.alloc(4), deep]);
+    nested.writeUInt32BE(deep.length);
+    expect((await sendTde(opened.service, path, headers(), nested)).status).toBe(400);
+    expect((await sendTde(opened.service, path, headers(), Buffer.alloc((1 << 20) + 1))).status).toBe(413);
+  }, 60_000);
+});
+
+describe('the way to a route', () => {
+  test('that is none does not exist, and no credential is looked at on it', async () => {
+    const at = (path: string) => sendTde(opened.service, path, headers(), packEnvelope({}));
+    const base = `/tde/v1/${accessGuid}/db`;
+    const nowhere = ['', '/', '/info/', '/INFO', '/info?x', '//info', '/objects/1', '/objects/1/none'];
+    for (const path of [...nowhere, '/objects/:handle/get/x', '/objects//get', '/objects/1/2/get', '/%69nfo'])
+      expect([path, codeOf((await at(base + path)).head)]).toEqual([path, 'not-found']);
+    for (const name of ['0', '01', '-1', '1e3', '2147483648', '99999999999', ':handle', 'x', '%31', '１'])
+      expect([name, codeOf((await at(encodeURI(`${base}/objects/${name}/get`))).head)]).toEqual([
+        name,
+        'key-not-found',
+      ]);
+  });
+
+  test('wants the bearer that stands in the address, an app_id, and who calls', async () => {
+    const at = (path: string, more: Record<string, string>) =>
+      sendTde(opened.service, path, headers(more), packEnvelope({}));
+    const good = `/tde/v1/${accessGuid}/db/info`;
+    const other = (await registerCaller(opened, 'other')).accessGuid;
+    expect((await at(good, {})).status).toBe(200);
+    for (const [path, more] of [
+      [good, { authorization: '' }],
+      [good, { authorization: accessGuid }],
+      [good, { authorization: `Basic ${accessGuid}` }],
+      [good, { authorization: `Bearer ${other}` }],
+      [`/tde/v1/${other}/db/info`, {}],
+      [`/tde/v1/${accessGuid}/${'a'.repeat(65)}/info`, {}],
+      [`/tde/v1/${accessGuid}/.x/info`, {}],
+    ] as const)
+      expect(codeOf((await at(path, more)).head)).toBe('unauthenticated');
+    for (const text of ['', 'x', '{}', 'bm90IGpzb24', 'A'.repeat(5000)])
+      expect(codeOf((await at(good, { 'x-dke-instance': text })).head)).toBe('validation');
+    expect(codeOf((await at(good, { 'content-type': 'application/json' })).head)).toBe('validation');
+  });
+
+  test('keeps to the id of the call that was given, if it is one', async () => {
+    const at = (id: string) =>
+      sendTde(opened.service, `/tde/v1/${accessGuid}/db/info`, headers({ 'x-request-id': id }), packEnvelope({}));
+    expect((await at('call-1')).requestId).toBe('call-1');
+    expect((await at('a b')).requestId).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await at('x'.repeat(129))).requestId).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+test('no secret that came in is in the log or in the audit log, and nothing failed inside', async () => {
+  const { items } = await opened.operations.audit.list(administrator, { limit: 1000 });
+  expect(inText(JSON.stringify(items))).toBe(false);
+  expect(inText(JSON.stringify(opened.complaints))).toBe(false);
+  expect(opened.complaints.filter(({ message }) => message === 'a TDE request failed')).toEqual([]);
+});
