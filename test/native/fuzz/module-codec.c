@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   room = data[1];
   buffer_open(&buffer);
   buffer_put_raw(&buffer, data + 2, size - 2);
-  switch (data[0] % 6) {
+  switch (data[0] % 7) {
     case 0: {
       unsigned char *bytes = malloc(room + 1);
       length = room;
@@ -43,6 +43,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       CK_VERSION version;
       codec_get_text(&buffer, text, sizeof text);
       codec_get_version(&buffer, &version);
+      break;
+    }
+    case 4: {
+      unsigned char *iv = malloc(room + 1);
+      unsigned char *tag = malloc(room / 2 + 1);
+      const struct message_place place = {iv, room, data[0] & 0x80 ? tag : NULL, room / 2};
+      codec_get_message(&buffer, &place, true);
+      free(iv);
+      free(tag);
       break;
     }
     default: {

@@ -342,6 +342,41 @@ describe('with the service', () => {
   });
 });
 
+describe('a key that wraps what is sensitive does not open messages', () => {
+  const wrapping = { type: CKM.AES_KEY_WRAP, parameter: null };
+  const startWrapping = async () => {
+    const { agent, session } = await start(false);
+    const generate = (...rows: (readonly [number, boolean])[]) =>
+      agent.call('C_GenerateKey', {
+        session,
+        mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
+        template: template([CKA.VALUE_LEN, 32], ...rows),
+      }) as Promise<number>;
+    const key = await generate();
+    const sensitive = await generate([CKA.EXTRACTABLE, true]);
+    const mayDecrypt = (decrypt: boolean) =>
+      agent.call('C_SetAttributeValue', { session, object: key, template: template([CKA.DECRYPT, decrypt]) });
+    const wrap = () =>
+      agent.rv('C_WrapKey', { session, mechanism: wrapping, wrappingKey: key, key: sensitive, wrappedKey: room(99) });
+    return { agent, session, key, mayDecrypt, wrap };
+  };
+  test('nor wraps it while it does', async () => {
+    const { agent, session, key, mayDecrypt, wrap } = await startWrapping();
+    await agent.call('C_MessageDecryptInit', { session, mechanism, key });
+    await mayDecrypt(false);
+    expect(await wrap()).toBe('CKR_KEY_NOT_WRAPPABLE');
+    await agent.call('C_MessageDecryptFinal', { session });
+    expect(await wrap()).toBe('CKR_OK');
+  });
+  test('whatever its attributes come to say', async () => {
+    const { agent, session, key, mayDecrypt, wrap } = await startWrapping();
+    await mayDecrypt(false);
+    expect(await wrap()).toBe('CKR_OK');
+    await mayDecrypt(true);
+    expect(await agent.rv('C_MessageDecryptInit', { session, mechanism, key })).toBe('CKR_KEY_FUNCTION_NOT_PERMITTED');
+  });
+});
+
 test('other mechanisms, and keys that may not, are refused at Init', async () => {
   const { agent, session, key } = await start(false);
   const rv = (type: number) => agent.rv('C_MessageEncryptInit', { session, mechanism: { type, parameter: null }, key });
