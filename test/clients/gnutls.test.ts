@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort, startDaemon } from '../support/daemon.ts';
+import { makeOthersKey } from '../support/others-key.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { installed, run } from '../support/tools.ts';
 
@@ -105,6 +106,22 @@ describe.runIf(present).each(presentTokens)('GnuTLS with %s', (name) => {
     await p11tool('--delete', url(';object=stored;type=cert'));
     expect(await p11tool('--list-all', url())).not.toContain('stored');
   });
+  test.each(['rsa', 'ec'] as const)(
+    'p11tool brings a %s pair of others to the token and signs with it',
+    async (kind) => {
+      const { key, read } = await makeOthersKey(token.folder, `others-${kind}`, kind);
+      writeFileSync(path('public.pem'), read().publicKey.export({ format: 'pem', type: 'spki' }));
+      const named = ['--label', `others ${kind}`, '--id', kind === 'rsa' ? '71' : '72', url()];
+      await p11tool('--write', '--load-privkey', key, ...named);
+      await p11tool('--write', '--load-pubkey', path('public.pem'), ...named);
+      const written = url(`;object=others%20${kind};type=private`);
+      expect(await p11tool('--test-sign', written)).toMatch(
+        /^Signing using .*\.\.\. ok\nVerifying against private key parameters\.\.\. ok\nVerifying against public key in the token\.\.\. ok\n$/,
+      );
+      await p11tool('--set-label', `ours ${kind}`, written);
+      expect(await p11tool('--list-privkeys', url())).toContain(`Label: ours ${kind}\n`);
+    },
+  );
   test('p11tool gets random bytes', async () => {
     const [one, other] = [
       await p11tool('--generate-random', '16', url()),

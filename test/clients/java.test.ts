@@ -4,6 +4,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeOthersKey } from '../support/others-key.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { installed, type Outcome, run } from '../support/tools.ts';
 import { lacks } from './differences.ts';
@@ -56,10 +57,12 @@ describe.runIf(present).each(presentTokens)('SunPKCS11 with %s', (name) => {
   let token: Token;
   let config: string;
   let lines: readonly string[];
-  const keytool = (...args: string[]): Promise<Outcome> => {
-    const store = ['-keystore', 'NONE', '-storetype', 'PKCS11', '-storepass', token.pin];
-    return run('keytool', [...args, ...store, '-addprovider', 'SunPKCS11', '-providerArg', config], token);
-  };
+  /** These programs are over before an optimizing compiler has been worth it. */
+  const java = (program: 'java' | 'keytool', ...args: string[]): Promise<Outcome> =>
+    run(program, [`${program === 'java' ? '' : '-J'}-XX:TieredStopAtLevel=1`, ...args], token);
+  const provider = (): string[] => ['-addprovider', 'SunPKCS11', '-providerArg', config];
+  const keytool = (...args: string[]): Promise<Outcome> =>
+    java('keytool', ...args, '-keystore', 'NONE', '-storetype', 'PKCS11', '-storepass', token.pin, ...provider());
   beforeAll(async () => {
     token = await startTokens[name]('java');
     config = join(token.folder, 'provider.cfg');
@@ -73,7 +76,7 @@ describe.runIf(present).each(presentTokens)('SunPKCS11 with %s', (name) => {
       expect(code, out + complaints).toBe(0);
     }
     const program = join(import.meta.dirname, '../support/SunPkcs11.java');
-    const { code, out, complaints } = await run('java', [program, config, token.pin], token);
+    const { code, out, complaints } = await java('java', program, config, token.pin);
     expect(code, complaints).toBe(0);
     lines = out.trim().split('\n');
   });
@@ -85,6 +88,17 @@ describe.runIf(present).each(presentTokens)('SunPKCS11 with %s', (name) => {
     expect(out).toMatch(/^ec, PrivateKeyEntry, $/m);
     expect(out).toMatch(/^rsa, PrivateKeyEntry, $/m);
     expect(out).toMatch(/^aes, SecretKeyEntry, $/m);
+  });
+  test('keytool brings keys of others to the token', async () => {
+    for (const kind of ['rsa', 'ec'] as const) {
+      const { pkcs12, password } = await makeOthersKey(token.folder, `others-${kind}`, kind);
+      const from = ['-srckeystore', pkcs12, '-srcstoretype', 'PKCS12', '-srcstorepass', password];
+      const to = ['-destkeystore', 'NONE', '-deststoretype', 'PKCS11', '-deststorepass', token.pin];
+      const { code, out, complaints } = await java('keytool', '-importkeystore', ...from, ...to, ...provider());
+      expect(code, out + complaints).toBe(0);
+    }
+    expect((await keytool('-list')).out.match(/^others-(?:rsa|ec), PrivateKeyEntry, $/gm)).toHaveLength(2);
+    expect((await keytool('-certreq', '-alias', 'others-ec')).out).toContain('BEGIN NEW CERTIFICATE REQUEST');
   });
   test('keytool asks for a certificate', async () => {
     const { out } = await keytool('-certreq', '-alias', 'ec', '-file', join(token.folder, 'request'));

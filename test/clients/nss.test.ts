@@ -4,11 +4,12 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeOthersKey } from '../support/others-key.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { installed, run } from '../support/tools.ts';
 import { lacks } from './differences.ts';
 
-describe.runIf(installed('libnss3-tools', 'modutil', 'symkeyutil', 'certutil')).each(presentTokens)(
+describe.runIf(installed('libnss3-tools', 'modutil', 'symkeyutil', 'certutil', 'pk12util')).each(presentTokens)(
   'NSS with %s',
   (name) => {
     let token: Token;
@@ -62,6 +63,16 @@ describe.runIf(installed('libnss3-tools', 'modutil', 'symkeyutil', 'certutil')).
       expect(made.verify(made.publicKey)).toBe(true);
       expect(await done('certutil', '-K', ...onToken())).toMatch(
         new RegExp(`${type}\\s+[0-9a-f]{40}\\s+tool:nss ${type}\\n`),
+      );
+    });
+    test.each(['rsa', 'ec'] as const)('pk12util brings a %s key of others to the token', async (kind) => {
+      const { pkcs12, password, read } = await makeOthersKey(token.folder, `others ${kind}`, kind);
+      const to = ['-d', database, '-h', 'tool', '-k', join(token.folder, 'pin')];
+      expect(await done('pk12util', '-i', pkcs12, '-W', password, ...to)).toContain('PKCS12 IMPORT SUCCESSFUL');
+      const shown = await done('certutil', '-L', ...onToken(), '-n', `tool:others ${kind}`, '-a');
+      expect(new X509Certificate(shown).fingerprint256).toBe(read().fingerprint256);
+      expect(await done('certutil', '-K', ...onToken())).toMatch(
+        new RegExp(`${kind}\\s+[0-9a-f]{40}\\s+.*others ${kind}\\n`),
       );
     });
     test('certutil deletes a certificate with its key', async () => {

@@ -84,17 +84,17 @@ describe.runIf(present).each(presentTokens)('OpenSSH with %s', (name) => {
       server = await startDaemon(program, ['-D', '-e', '-f', path('sshd.conf')], { ready: /Server listening/ });
     });
 
-    const login = (): ReturnType<typeof run> => {
-      const options = {
-        UserKnownHostsFile: path('known'),
-        IdentityAgent: 'none',
-        IdentityFile: 'none',
-        PreferredAuthentications: 'publickey',
-        PKCS11Provider: token.module,
-      };
+    const askpass = (): NodeJS.ProcessEnv => ({ SSH_ASKPASS: path('askpass'), SSH_ASKPASS_REQUIRE: 'force' });
+    const withToken = (): Readonly<Record<string, string>> => ({
+      IdentityAgent: 'none',
+      IdentityFile: 'none',
+      PKCS11Provider: token.module,
+    });
+    const login = (identity = withToken()): ReturnType<typeof run> => {
+      const options = { UserKnownHostsFile: path('known'), PreferredAuthentications: 'publickey', ...identity };
       const set = Object.entries(options).flatMap(([option, value]) => ['-o', `${option}=${value}`]);
       const to = ['-p', String(port), `${userInfo().username}@127.0.0.1`, 'echo "$SSH_CONNECTION"'];
-      const environment = { ...token.environment, SSH_ASKPASS: path('askpass'), SSH_ASKPASS_REQUIRE: 'force' };
+      const environment = { ...token.environment, ...askpass() };
       return run('ssh', ['-F', '/dev/null', ...set, ...to], { environment });
     };
 
@@ -103,6 +103,26 @@ describe.runIf(present).each(presentTokens)('OpenSSH with %s', (name) => {
       const { code, out, complaints } = await login();
       expect(code, complaints + (server?.printed() ?? '')).toBe(0);
       expect(out).toMatch(new RegExp(`^127\\.0\\.0\\.1 \\d+ 127\\.0\\.0\\.1 ${port}\\n$`));
+    });
+    test('ssh-agent keeps the token open, and logs in', async () => {
+      writeFileSync(path('authorized'), `${(await publicKeys()).get('ssh-rsa') ?? ''}\n`);
+      const socket = path('ssh-agent.sock');
+      // It loads libraries from the system's folders only, unless told otherwise.
+      const keeper = await startDaemon('ssh-agent', ['-D', '-a', socket, '-P', '*'], {
+        ...token,
+        ready: /SSH_AUTH_SOCK/,
+      });
+      try {
+        const environment = { ...token.environment, ...askpass(), SSH_AUTH_SOCK: socket };
+        const added = await run('ssh-add', ['-s', token.module], { environment });
+        expect(added.code, added.complaints).toBe(0);
+        const listed = await run('ssh-add', ['-L'], { environment });
+        expect(listed.out.match(/^(?:ssh-rsa|ecdsa-sha2-nistp256) /gm)).toHaveLength(2);
+        const { code, complaints } = await login({ IdentityAgent: socket, IdentityFile: 'none' });
+        expect(code, complaints + (server?.printed() ?? '')).toBe(0);
+      } finally {
+        await keeper.stop();
+      }
     });
     test('a key of another is refused', async () => {
       writeFileSync(path('authorized'), readFileSync(path('host.pub')));

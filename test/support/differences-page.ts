@@ -24,7 +24,7 @@ ${differenceTable('SoftHSM2')}
 
 ## Programs
 
-pkcs11-tool, GnuTLS, OpenSSL, psql, OpenSSH, NSS, Java and graphene-pk11 do the same with both tokens, and are told the same, but for
+pkcs11-tool, GnuTLS, OpenSSL, psql, nginx, OpenSSH, NSS, Java and graphene-pk11 do the same with both tokens, and are told the same, but for
 this:
 
 ${programTable()}

@@ -30,6 +30,7 @@ case $job in
     need gnutls-bin 'command -v p11tool && command -v gnutls-serv'
     need opensc-pkcs11 'test -n "$(find /usr/lib -name pkcs11-spy.so | head -n 1)"'
     need libnss3-tools 'command -v modutil && command -v symkeyutil'
+    need nginx-light 'test -x /usr/sbin/nginx'
     need openssh-client 'command -v ssh-keygen'
     need openssh-server 'test -x /usr/sbin/sshd'
     need postgresql-15 'test -x /usr/lib/postgresql/15/bin/initdb && command -v psql'
