@@ -11,7 +11,7 @@ import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { StartError } from '../base/start-error.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
-import { answerParserError, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
+import { answerParserError, headersExceed, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
 
 /** What the proxy's specification asks of TLS: 1.2 and 1.3, AEAD suites only. */
 const ciphers = [
@@ -171,8 +171,10 @@ export const createListener = (options: ListenerOptions): Listener => {
   };
   const handleHttp2 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const objection = objectionTo(incoming);
-    if (objection === undefined) options.handle(incoming, outgoing);
-    else refuse(incoming, outgoing, objection);
+    if (objection !== undefined) refuse(incoming, outgoing, objection);
+    else if (headersExceed(incoming, maxHeaderBytes))
+      refuse(incoming, outgoing, 'the headers are longer than 8 KiB', 431);
+    else options.handle(incoming, outgoing);
   };
 
   const server = createServer(
@@ -218,6 +220,13 @@ export const createListener = (options: ListenerOptions): Listener => {
   });
   http2.on('stream', (stream) =>
     stream.setTimeout(requestTimeoutMs, () => stream.close(http2Constants.NGHTTP2_CANCEL)),
+  );
+  http2.on('connect', (incoming, outgoing) =>
+    refuse(
+      incoming as unknown as IncomingMessage,
+      outgoing as unknown as ServerResponse,
+      'the request target is a path',
+    ),
   );
   http2.on('request', (incoming, outgoing) =>
     handleHttp2(incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse),

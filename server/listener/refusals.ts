@@ -37,6 +37,13 @@ export const objectionToHttp1 = (incoming: IncomingMessage): string | undefined 
   return objectionTo(incoming);
 };
 
+/** Whether the header fields of an HTTP/2 request are more than the listener said it takes (RFC 9113, 6.5.2): nobody else counts them. */
+export const headersExceed = ({ rawHeaders }: IncomingMessage, most: number): boolean => {
+  let size = (rawHeaders.length / 2) * 32;
+  for (const text of rawHeaders) size += text.length;
+  return size > most;
+};
+
 /** Refusals of the listener speak both dialects: `errorName` for the cloud key service, `code` for everybody. */
 const refusalBody = (status: number, message: string): string =>
   JSON.stringify({
