@@ -38,7 +38,13 @@ import { changeEndpointSettings } from './operations/endpoint-settings.ts';
 import { createKeyStoreWatch, externalKeyStores } from './operations/external-key-stores.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
 import type { Operations } from './operations/index.ts';
-import { authenticateAdmin, createToken, listTokens, revokeToken } from './operations/manage-tokens.ts';
+import {
+  authenticateAdmin,
+  authenticateMetrics,
+  createToken,
+  listTokens,
+  revokeToken,
+} from './operations/manage-tokens.ts';
 import { readApplications } from './operations/read-applications.ts';
 import { readAudit } from './operations/read-audit.ts';
 import { readEndpoints } from './operations/read-endpoints.ts';
@@ -174,6 +180,7 @@ export const createOperations = (ports: Ports): Operations => ({
     destroyObject: destroyTokenObject(ports),
   },
   authenticateAdmin: authenticateAdmin(ports),
+  authenticateMetrics: authenticateMetrics(ports),
   health: checkHealth(ports),
   status: readStatus(ports),
 });

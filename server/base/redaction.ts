@@ -1,9 +1,10 @@
 // Takes bearer credentials out of text before it reaches a log: access_guid values (anywhere, also inside server_url),
-// administrator tokens, Authorization headers and SigV4 signatures. It is a second line: the first is not to log them.
+// API tokens, Authorization headers and SigV4 signatures. It is a second line: the first is not to log them.
 
 const patterns: readonly (readonly [RegExp, string])[] = [
   [/\bdkeg_[A-Za-z0-9_-]+/g, 'dkeg_***'],
   [/\bdket_[A-Za-z0-9_-]+/g, 'dket_***'],
+  [/\bdkem_[A-Za-z0-9_-]+/g, 'dkem_***'],
   [/\b(Bearer)\s+[^\s",]+/gi, '$1 ***'],
   [/\b(Signature=)[0-9a-f]+/gi, '$1***'],
   [/(\/tde\/v1\/)[^/\s"?]+/g, '$1***'],

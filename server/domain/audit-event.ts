@@ -86,7 +86,7 @@ export const auditKinds = {
   'external-key-store.registered': ['name', 'customKeyStoreId', 'region', 'endpointId'],
   'external-key-store.state-changed': ['name', 'from', 'to', 'errorCode', 'source'],
   'external-key-store.removed': ['name', 'customKeyStoreId'],
-  'token.created': ['name', 'expiresAt'],
+  'token.created': ['name', 'kind', 'expiresAt'],
   'token.revoked': ['name'],
   'authentication.failed': ['channel', 'reason', 'count'],
 } as const satisfies Record<string, readonly string[]>;

@@ -1,11 +1,15 @@
 // Bearer credentials: a prefix that names the kind (so that secret scanners and people recognise one) and 256 random bits
-// in base64url: `dkeg_` access_guid, `dket_` administrator token; 48 characters, safe in URLs and in TOML.
+// in base64url: `dkeg_` access_guid, `dket_` administrator token, `dkem_` token for metrics; 48 characters, safe in URLs and in TOML.
 // They are stored as a keyed hash only. The text is a JavaScript string because it ends in JSON and in HTTP headers.
 
 import type { CryptoCore } from '../ports/crypto-core.ts';
 import type { TokenPurpose } from '../ports/key-ring.ts';
 
-const prefixes = { 'access-guid': 'dkeg_', 'api-token': 'dket_' } as const satisfies Record<TokenPurpose, string>;
+const prefixes = {
+  'access-guid': 'dkeg_',
+  'api-token': 'dket_',
+  'metrics-token': 'dkem_',
+} as const satisfies Record<TokenPurpose, string>;
 const body = /^[A-Za-z0-9_-]{43}$/;
 
 export const makeBearer = (core: Pick<CryptoCore, 'random' | 'wipe'>, purpose: TokenPurpose): string => {

@@ -7,7 +7,7 @@
 
 import type { CipherParameters, Digest, MacParameters, OaepParameters, SignatureParameters } from '../../addon/core.ts';
 import type { Actor } from '../domain/actor.ts';
-import type { ApiToken } from '../domain/api-token.ts';
+import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../domain/external-key-store.ts';
@@ -228,10 +228,15 @@ export interface TokenOperations {
   /** `token` is shown this once. */
   create(
     actor: Actor,
-    input: { readonly name: string; readonly expiresAt?: number | null | undefined },
+    /** `kind`: an administrator's when absent. */
+    input: {
+      readonly name: string;
+      readonly expiresAt?: number | null | undefined;
+      readonly kind?: TokenKind | undefined;
+    },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
   list(actor: Actor, query: PageRequest): Promise<Page<ApiToken>>;
-  /** The last live token is not revoked ('conflict'). */
+  /** The last live one of an administrator is not revoked ('conflict'). */
   revoke(actor: Actor, id: string): Promise<ApiToken>;
 }
 
@@ -460,6 +465,8 @@ export interface Operations {
   readonly tde: TdeOperations;
   /** The actor behind an administrator token; 'unauthenticated' when it does not hold (one message for every reason). */
   authenticateAdmin(token: string, requestId: string, peer: string | null): Promise<Actor>;
+  /** Whether this token may read metrics: 'unauthenticated' when not. Administrators' tokens may not. */
+  authenticateMetrics(token: string): Promise<void>;
   /** Deep: store, root key, round trip on the service's own test key; at most 60 s old. */
   health(): Promise<Health>;
   status(actor: Actor): Promise<ServiceStatus>;

@@ -1,10 +1,11 @@
-// Administrator tokens: create, list, revoke, authenticate. The value is shown once and stored as a keyed hash; the look-up
+// API tokens: create, list, revoke, authenticate. The value is shown once and stored as a keyed hash; the look-up
 // goes by that hash, so that no comparison sees the token and time tells nothing about it.
 
 import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
-import type { ApiToken } from '../domain/api-token.ts';
+import type { ApiToken, TokenKind } from '../domain/api-token.ts';
+import type { TokenPurpose } from '../ports/key-ring.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { StoredToken } from '../ports/store.ts';
 import { looksLikeBearer, makeBearer } from './bearer.ts';
@@ -13,20 +14,27 @@ import type { Operations, TokenOperations } from './index.ts';
 import { checkName } from './names.ts';
 import { byId, pageOf } from './paging.ts';
 
+const purposeOf = { administrator: 'api-token', metrics: 'metrics-token' } as const satisfies Record<
+  TokenKind,
+  TokenPurpose
+>;
+
 const show = ({ hash: _hash, integrity: _integrity, ...token }: StoredToken): ApiToken => token;
 
 export const createToken =
   ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): TokenOperations['create'] =>
-  async (actor, { name, expiresAt }) => {
+  async (actor, { name, expiresAt, kind = 'administrator' }) => {
     checkName(name);
     const now = clock.now();
     if (expiresAt !== undefined && expiresAt !== null && (!Number.isSafeInteger(expiresAt) || expiresAt <= now))
       throw new ServiceError('validation', 'the expiry is not in the future');
-    const token = makeBearer(core, 'api-token');
+    const purpose = purposeOf[kind];
+    const token = makeBearer(core, purpose);
     const stored: StoredToken = {
       id: newId(now),
+      kind,
       name,
-      hash: ring.hashToken('api-token', token),
+      hash: ring.hashToken(purpose, token),
       createdAt: now,
       expiresAt: expiresAt ?? null,
       revokedAt: null,
@@ -40,7 +48,7 @@ export const createToken =
         actor,
         tenantId: serviceTenantId,
         subject: { kind: 'token', id: stored.id },
-        details: { name, expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt) },
+        details: { name, kind, expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt) },
       });
     });
     return { record: show(stored), token };
@@ -62,8 +70,10 @@ export const revokeToken =
       if (before.revokedAt !== null) return show(before);
       const now = clock.now();
       const live = before.expiresAt === null || before.expiresAt > now;
-      if (live && (await tx.tokens.countLive(now)) < 2)
-        throw new ServiceError('conflict', 'this is the last live token', { hint: 'create another one first' });
+      if (before.kind === 'administrator' && live && (await tx.tokens.countLive(now)) < 2)
+        throw new ServiceError('conflict', 'this is the last live administrator token', {
+          hint: 'create another one first',
+        });
       const after: StoredToken = { ...before, revokedAt: now };
       await tx.tokens.update(after);
       await tx.audit.append({
@@ -76,15 +86,21 @@ export const revokeToken =
       return show(after);
     });
 
-export const authenticateAdmin =
-  ({ store, ring, clock, usage }: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>): Operations['authenticateAdmin'] =>
-  async (token, requestId, peer) => {
-    const found = looksLikeBearer('api-token', token)
-      ? await store.read.tokens.findByHash(ring.hashToken('api-token', token))
+/** Finds a token of this kind that holds now; 'unauthenticated', in one message, for every other. */
+const authenticate =
+  (
+    { store, ring, clock, usage }: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
+    kind: TokenKind,
+    channel: 'api' | 'metrics',
+  ) =>
+  async (token: string): Promise<ApiToken> => {
+    const purpose = purposeOf[kind];
+    const found = looksLikeBearer(purpose, token)
+      ? await store.read.tokens.findByHash(ring.hashToken(purpose, token))
       : undefined;
     const now = clock.now();
     const reason =
-      found === undefined
+      found === undefined || found.kind !== kind
         ? 'unknown'
         : found.integrity !== 'ok'
           ? 'tampered'
@@ -94,9 +110,28 @@ export const authenticateAdmin =
               ? 'expired'
               : undefined;
     if (found === undefined || reason !== undefined) {
-      usage.refused('api', reason ?? 'unknown');
+      usage.refused(channel, reason ?? 'unknown');
       throw new ServiceError('unauthenticated', 'the token does not hold');
     }
     usage.tokenUsed(found.id);
-    return { kind: 'administrator', id: found.id, name: found.name, requestId, peer };
+    return show(found);
   };
+
+export const authenticateAdmin = (
+  ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
+): Operations['authenticateAdmin'] => {
+  const find = authenticate(ports, 'administrator', 'api');
+  return async (token, requestId, peer) => {
+    const { id, name } = await find(token);
+    return { kind: 'administrator', id, name, requestId, peer };
+  };
+};
+
+export const authenticateMetrics = (
+  ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
+): Operations['authenticateMetrics'] => {
+  const find = authenticate(ports, 'metrics', 'metrics');
+  return async (token) => {
+    await find(token);
+  };
+};

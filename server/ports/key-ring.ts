@@ -26,7 +26,7 @@ export const recordClasses = [
 ] as const;
 export type RecordClass = (typeof recordClasses)[number];
 
-export type TokenPurpose = 'access-guid' | 'api-token';
+export type TokenPurpose = 'access-guid' | 'api-token' | 'metrics-token';
 
 export interface KeyRing {
   /**

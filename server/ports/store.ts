@@ -224,6 +224,7 @@ export interface Repositories {
     findByHash(hash: string): Promise<StoredToken | undefined>;
     /** By id. */
     list(window: Window): Promise<readonly StoredToken[]>;
+    /** Of administrators. */
     countLive(now: number): Promise<number>;
     insert(token: StoredToken): Promise<void>;
     update(token: StoredToken): Promise<void>;

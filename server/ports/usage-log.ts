@@ -21,7 +21,7 @@ export interface UsageLog {
   /** A use of a key by an application; goes into last-use times and the audit summary of the minute. */
   used(application: TdeApplication, keyId: string, operation: string, succeeded: boolean): void;
   /** A credential that did not hold. */
-  refused(channel: 'tde' | 'api' | 'xks', reason: string): void;
+  refused(channel: 'tde' | 'api' | 'xks' | 'metrics', reason: string): void;
   /** A use of an administrator token. */
   tokenUsed(tokenId: string): void;
   /** Writes what is due; `all` also what could wait. */

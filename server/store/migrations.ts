@@ -219,6 +219,7 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
     await create
       .createTable('api_tokens')
       .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('kind', 'text', (c) => c.notNull())
       .addColumn('name', 'text', (c) => c.notNull())
       .addColumn('hash', 'text', (c) => c.notNull().unique())
       .addColumn('created_at', long, (c) => c.notNull())

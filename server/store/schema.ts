@@ -131,6 +131,7 @@ export interface Schema {
   };
   api_tokens: {
     id: string;
+    kind: string;
     name: string;
     hash: string;
     created_at: number;

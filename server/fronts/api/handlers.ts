@@ -272,9 +272,9 @@ export const createHandlers = (operations: Operations): Handlers => {
     },
 
     tokens: {
-      create: async ({ actor, body: { name, expiresAt } }) => {
+      create: async ({ actor, body: { name, expiresAt, kind } }) => {
         const end = expiresAt === undefined || expiresAt === null ? null : Date.parse(expiresAt);
-        const { record, token } = await tokens.create(actor, { name, expiresAt: end });
+        const { record, token } = await tokens.create(actor, { name, expiresAt: end, kind });
         return { id: record.id, answer: { record: representToken(record), token } };
       },
       list: async ({ actor, query }) => representPage(await tokens.list(actor, query), representToken),

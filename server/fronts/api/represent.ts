@@ -254,6 +254,7 @@ export const representAuditEvent = (event: AuditEvent): audit.AuditRecord => ({
 
 export const representToken = (token: ApiToken): tokens.Token => ({
   id: token.id,
+  kind: token.kind,
   name: token.name,
   createdAt: moment(token.createdAt),
   expiresAt: momentOrNull(token.expiresAt),

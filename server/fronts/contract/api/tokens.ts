@@ -1,11 +1,17 @@
-// Administrator tokens: the credential of the API and the command. Shown once, kept as a keyed hash.
+// API tokens: the credential of the API and the command, and one that reads metrics alone. Shown once, kept as a keyed hash.
 
 import { z } from '@hono/zod-openapi';
+import type { TokenKind } from '../../../domain/api-token.ts';
 import { displayName, identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+
+const kind = z
+  .enum(['administrator', 'metrics'] satisfies TokenKind[])
+  .openapi({ description: 'metrics: reads /metrics and nothing else' });
 
 export const tokenSchema = z
   .strictObject({
     id: identifier,
+    kind,
     name: z.string(),
     createdAt: moment,
     expiresAt: moment.nullable(),
@@ -24,6 +30,7 @@ const newToken = z
   .strictObject({
     name: displayName,
     expiresAt: z.iso.datetime({ offset: true }).nullable().optional().openapi({ description: 'null: until revoked' }),
+    kind: kind.optional().openapi({ default: 'administrator' }),
   })
   .openapi('NewToken');
 
@@ -31,7 +38,7 @@ export const tokenRoutes = {
   create: {
     method: 'post',
     path: '/api/tokens',
-    summary: 'Create an administrator token',
+    summary: 'Create a token',
     body: newToken,
     answer: issuedTokenSchema,
     creates: true,
@@ -42,7 +49,7 @@ export const tokenRoutes = {
     method: 'delete',
     path: '/api/tokens/{id}',
     summary: 'Revoke a token',
-    description: 'The last live one is not revoked: conflict.',
+    description: 'The last live one of an administrator is not revoked: conflict.',
     answer: tokenSchema,
   },
 } as const satisfies RouteGroup;

@@ -98,6 +98,7 @@ const detail = (request: EndpointRequest) => (
       ['Reading', formatMs(request.phases.readMs)],
       ['Authenticating', formatMs(request.phases.authMs)],
       ['Cryptography and answering', formatMs(request.phases.cryptoMs)],
+      ['Principal', orDash(request.principal, 'principal')],
       ['KMS operation', request.kmsOperation ?? '–'],
       ['KMS request id', orDash(request.kmsRequestId, 'KMS request id')],
       ['KMS key ARN', orDash(request.kmsKeyArn, 'KMS key ARN')],
@@ -157,7 +158,7 @@ const FindDialog = ({ onClose }: { onClose: () => void }) => {
           )}
         </Notice>
       ) : (
-        <DataTable {...table} rows={found.items} />
+        <DataTable {...table} columns={columns.filter(({ key }) => key !== 'principal')} rows={found.items} />
       )}
       <DialogActions>
         <Button onClick={() => setFound(null)}>Look for another</Button>
@@ -290,7 +291,8 @@ export const RequestLog = ({
           choices={errorNames}
         />
         <TextFilter
-          label="Principal (* at the end: begins so)"
+          label="Principal"
+          placeholder="arn:…:role/billing*"
           value={filters.principal}
           onValue={(principal) => set({ principal })}
         />

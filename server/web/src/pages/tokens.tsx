@@ -1,4 +1,4 @@
-// API tokens of administrators: list, create (shown once), revoke.
+// API tokens, of administrators and of what reads metrics: list, create (shown once), revoke.
 
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -25,11 +25,18 @@ const lifetimes: readonly Choice[] = [
   { value: 'never', text: 'Until it is revoked' },
 ];
 
+const kindTexts: Readonly<Record<Token['kind'], string>> = {
+  administrator: 'Administrator: everything',
+  metrics: 'Metrics: reads /metrics, nothing else',
+};
+const kinds: readonly Choice[] = Object.entries(kindTexts).map(([value, text]) => ({ value, text }));
+
 const day = 86_400_000;
 
 const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) => void; onClose: () => void }) => {
   const client = useQueryClient();
   const [name, setName] = useState('');
+  const [kind, setKind] = useState<Token['kind']>('administrator');
   const [lifetime, setLifetime] = useState('90');
   // From the moment the form was opened, in whole seconds: the call that is shown is the call that is sent.
   const [openedAt] = useState(() => Math.floor(Date.now() / 1000) * 1000);
@@ -37,7 +44,7 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
   return (
     <FormDialog<IssuedToken>
       title="Create an API token"
-      call={{ method: 'POST', path, body: { name, expiresAt } }}
+      call={{ method: 'POST', path, body: { name, kind, expiresAt } }}
       creates
       submitLabel="Create token"
       onCancel={onClose}
@@ -53,6 +60,13 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
             value={name}
             onValue={setName}
             fault={fault('name')}
+          />
+          <SelectField
+            label="For"
+            value={kind}
+            onValue={(value) => setKind(value === 'metrics' ? 'metrics' : 'administrator')}
+            fault={fault('kind')}
+            choices={kinds}
           />
           <SelectField
             label="Holds for"
@@ -88,7 +102,7 @@ export const TokensPage = () => {
   return (
     <Page
       title="API tokens"
-      description="Administrator tokens, for this console, the dke command and scripts. The service keeps keyed hashes only."
+      description="For this console, the dke command and scripts; for what reads metrics, one that can do nothing else. The service keeps keyed hashes only."
       actions={create}
     >
       <Panel flush>
@@ -98,6 +112,7 @@ export const TokensPage = () => {
           rowKey={(token) => token.id}
           columns={[
             { key: 'name', header: 'Name', names: true, cell: (token) => token.name },
+            { key: 'kind', header: 'For', cell: (token) => token.kind },
             { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOf(token)} /> },
             { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
             { key: 'expires', header: 'Expires', cell: (token) => <Time value={token.expiresAt} /> },
@@ -138,7 +153,7 @@ export const TokensPage = () => {
       {issued !== null && (
         <SecretOnceDialog
           title={`Token “${issued.record.name}”`}
-          notice="This is the only time the token is shown. Whoever has it can do everything an administrator can."
+          notice={`This is the only time the token is shown. Whoever has it can ${issued.record.kind === 'metrics' ? 'read the metrics' : 'do everything an administrator can'}.`}
           taken="I have stored the token"
           onClose={() => setIssued(null)}
         >
