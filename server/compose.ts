@@ -17,12 +17,15 @@ import { createKeyStoreProbe } from './diagnostics/key-store-probe.ts';
 import { serviceActor } from './domain/actor.ts';
 import { type ApiFrontOptions, createApiFront } from './fronts/api/app.ts';
 import { createHealthApp } from './fronts/health.ts';
+import { createMetricsApp } from './fronts/metrics.ts';
 import { serveConsole } from './fronts/shared/console-pages.ts';
 import { createTdeFront, type TdeFront } from './fronts/tde/app.ts';
 import { createXksFront, type XksFront } from './fronts/xks/app.ts';
 import type { TlsMaterial } from './listener/listener.ts';
 import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
+import { readProcessFacts } from './native/process-facts.ts';
+import { readServedCertificate } from './native/served-certificates.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { changeEndpoint } from './operations/change-endpoint.ts';
 import { changeVault } from './operations/change-vault.ts';
@@ -45,12 +48,14 @@ import {
   listTokens,
   revokeToken,
 } from './operations/manage-tokens.ts';
+import { createMeter } from './operations/meter.ts';
 import { readApplications } from './operations/read-applications.ts';
 import { readAudit } from './operations/read-audit.ts';
 import { readEndpoints } from './operations/read-endpoints.ts';
 import { readGroups } from './operations/read-groups.ts';
 import { readKeys } from './operations/read-keys.ts';
 import { readMasterKeys } from './operations/read-master-keys.ts';
+import { readMetrics } from './operations/read-metrics.ts';
 import { readRequests } from './operations/read-requests.ts';
 import { readStatus } from './operations/read-status.ts';
 import { readTenants } from './operations/read-tenants.ts';
@@ -76,6 +81,7 @@ import { wrapTokenKey } from './operations/tde/wrap-token-key.ts';
 import { createUsageLog } from './operations/usage-log.ts';
 import { RootKeyError } from './ports/key-ring.ts';
 import type { Log } from './ports/log.ts';
+import type { ServedCertificate } from './ports/meter.ts';
 import type { Ports } from './ports/ports.ts';
 import { openFileRoot } from './roots/file.ts';
 import { StoreError } from './store/errors.ts';
@@ -115,6 +121,8 @@ export interface Service {
   readonly requestId: () => string;
   /** Reads certificates and keys from their files, and the authorities of client certificates. */
   readTls(): TlsMaterial;
+  /** The listener serves these from now on. */
+  tlsTaken(material: TlsMaterial): void;
   /** Tells when endpoints want client certificates of other authorities than before. */
   onClientAuthorities(tell: () => void): void;
   /** From now on health is bad: whoever spreads requests sends them elsewhere. */
@@ -294,6 +302,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       { objects: config.limits.cachedObjects, requests: config.limits.queuedRequests },
     );
     const usage = createUsageLog({ store, clock, log });
+    const meter = createMeter(clock);
     const erasure = createErasureScheduler(
       { store, core, ring, root, clock, log },
       { gatherMs: config.erasure.gatherMs, retryMs: 30_000, heldMs: 2_000 },
@@ -335,6 +344,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       log,
       erasure,
       usage,
+      meter,
       identity,
       diagnosis,
       keyStoreProbe,
@@ -346,16 +356,35 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     undo.push(() => directory.close());
 
     const operations = createOperations(ports);
+    let certificates: readonly ServedCertificate[] = [];
+    const metrics = readMetrics(ports, {
+      health: operations.health,
+      processFacts: readProcessFacts,
+      certificates: () => certificates,
+    });
     const housekeeping = createHousekeeping(
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
       operations.health,
     );
 
-    const tde = createTdeFront({ operations, core, log, requestId, epoch: () => directory.epoch() });
+    const tde = createTdeFront({
+      operations,
+      core,
+      log,
+      requestId,
+      epoch: () => directory.epoch(),
+      observe: meter.tdeRequest,
+    });
     const xks = createXksFront({
       core: raw,
-      directory,
+      directory: {
+        ...directory,
+        record: (entry) => {
+          meter.xksRequest(entry);
+          directory.record(entry);
+        },
+      },
       clock: () => clock.now(),
       requestId,
       product: { vendor: 'DKE', name: 'DKE', version, node: 'node-1' },
@@ -363,6 +392,10 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     });
     const app = new Hono();
     app.route('/health', createHealthApp({ operations }));
+    app.route(
+      '/metrics',
+      createMetricsApp({ operations, metrics, loopback: config.metrics.loopback, requestId, ...connection }),
+    );
     app.route('/api', createApiFront({ operations, clock, log, version, ...connection }));
     app.route('/', serveConsole(pagesDirectory));
 
@@ -396,6 +429,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const watch = createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000);
     housekeeping.start();
     watch.start();
+    meter.start();
 
     return {
       operations,
@@ -406,6 +440,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       adminToken,
       requestId,
       readTls,
+      tlsTaken: ({ pairs }) => {
+        certificates = pairs.map(({ certificate }) => readServedCertificate(certificate));
+      },
       onClientAuthorities: (tell) => directory.onClientAuthorities(tell),
       announceStop: () => {
         stopping = true;
@@ -415,6 +452,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         await watch.stop();
         await erasure.stop();
         await housekeeping.stop();
+        meter.stop();
         await store.write((tx) =>
           tx.audit.append({
             kind: 'service.stopped',

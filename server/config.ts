@@ -51,6 +51,7 @@ const schema = z.strictObject({
       connections: z.int().min(10).max(1_000_000).default(10_000),
     })
     .prefault({}),
+  metrics: z.strictObject({ loopback: z.boolean().default(true) }).prefault({}),
   memory: z
     .strictObject({
       locked_bytes: z
@@ -121,6 +122,8 @@ export interface Config {
     readonly requestLogRows: number;
     readonly connections: number;
   };
+  /** `loopback`: the service's own host reads them without a token. */
+  readonly metrics: { readonly loopback: boolean };
   readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
   readonly externalKeyStores: { readonly probeSeconds: number };
   readonly aws: { readonly read: boolean; readonly kmsEndpoint: string | undefined };
@@ -171,6 +174,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
       requestLogRows: parsed.limits.request_log_rows,
       connections: parsed.limits.connections,
     },
+    metrics: { loopback: parsed.metrics.loopback },
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
     externalKeyStores: { probeSeconds: parsed.external_key_stores.probe_seconds },
     aws: { read: parsed.aws.read, kmsEndpoint: parsed.aws.kms_endpoint },

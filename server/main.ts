@@ -137,12 +137,14 @@ export const startServer = async ({ config, say }: StartOptions): Promise<Runnin
 
   let listener: Listener;
   try {
+    const tls = service.readTls();
     listener = createListener({
-      tls: service.readTls(),
+      tls,
       maxConnections: config.limits.connections,
       trustedProxies: config.server.trustedProxies,
       handle,
     });
+    service.tlsTaken(tls);
     port = await listener.listen(config.server.host, config.server.port);
   } catch (error) {
     await service.stop();
@@ -153,7 +155,9 @@ export const startServer = async ({ config, say }: StartOptions): Promise<Runnin
 
   const reloadTls = (): void => {
     try {
-      listener.setTls(service.readTls());
+      const tls = service.readTls();
+      listener.setTls(tls);
+      service.tlsTaken(tls);
       log.info('the certificate was read again');
     } catch (error) {
       log.error('the certificate could not be read again; the old one stays', { error });

@@ -418,6 +418,7 @@ export const createDirectory = (
     onClientAuthorities: (tell) => {
       tellAuthorities = tell;
     },
+    endpoints: () => [...endpoints.values()].map(({ endpoint }) => endpoint),
     endpointById: (id) => endpoints.get(id)?.endpoint,
     vault: (id) => vaults.get(id),
     close: () => {

@@ -64,6 +64,8 @@ export interface Directory extends XksDirectory {
     use: (opened: readonly OpenedObject[]) => T,
   ): Promise<{ readonly value: T } | undefined>;
   vault(id: string): Vault | undefined;
+  /** Those that are not deleted. */
+  endpoints(): readonly Endpoint[];
   endpointById(id: string): Endpoint | undefined;
   /** The CA bundles (PEM) of all endpoints that want a client certificate. */
   clientAuthorities(): readonly string[];

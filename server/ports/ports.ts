@@ -8,6 +8,7 @@ import type { ErasureTurns } from './erasure.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { CloudReader, KeyStoreConnection } from './key-store-connection.ts';
 import type { Log } from './log.ts';
+import type { Meter } from './meter.ts';
 import type { RootProvider } from './root-provider.ts';
 import type { ServiceIdentity } from './service-identity.ts';
 import type { Store } from './store.ts';
@@ -23,6 +24,7 @@ export interface Ports {
   readonly log: Log;
   readonly erasure: ErasureTurns;
   readonly usage: UsageLog;
+  readonly meter: Meter;
   readonly identity: ServiceIdentity;
   readonly diagnosis: EndpointDiagnosis;
   readonly keyStoreProbe: KeyStoreConnection;

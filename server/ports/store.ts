@@ -280,6 +280,8 @@ export interface Store {
     /** `durable: false`: all or nothing still, but a power failure may undo it. For what nobody was promised. */
     options?: { readonly durable?: boolean },
   ): Promise<T>;
+  /** Units of work that wait for their turn. */
+  waiting(): number;
   /** Writes and reads a row. */
   probe(): Promise<void>;
   /** Moves the write-ahead log into the database and truncates it, where there is one. */

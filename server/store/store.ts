@@ -107,6 +107,7 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
     path,
     read,
     write: (work, { durable = true } = {}) => writer.submit(() => work(tx), durable),
+    waiting: () => writer.waiting(),
     probe: async () => {
       await writer.submit(async () => {
         await tx.settings.set('probe', String(clock.now()));

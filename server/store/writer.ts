@@ -22,6 +22,8 @@ interface Unit {
 export interface Writer {
   /** Queues a unit of work. */
   submit<T>(work: () => Promise<T>, durable?: boolean): Promise<T>;
+  /** Units that are not begun. */
+  waiting(): number;
   /** Resolves when nothing is queued or running; later units are refused with `closed`. */
   close(closed: Error): Promise<void>;
 }
@@ -90,6 +92,7 @@ export const createWriter = (connection: WriterConnection, onFailure: (error: un
         queue.push({ run: work, durable, resolve: resolve as (value: unknown) => void, reject });
         running ??= drain();
       }),
+    waiting: () => queue.length,
     close: async (closed) => {
       closedWith = closed;
       await running;

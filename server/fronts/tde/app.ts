@@ -39,6 +39,8 @@ export interface TdeFrontOptions {
   readonly core: Pick<CryptoCore, 'wipe'>;
   readonly log: Log;
   readonly requestId: () => string;
+  /** Told of every request when its answer leaves: the route (or `unknown`), the status, and how long it took. */
+  readonly observe: (route: keyof TdeRoutes | 'unknown', status: number, durationMs: number) => void;
   /** What an answer says of the state of the service's objects. */
   readonly epoch: () => number;
 }
@@ -170,6 +172,11 @@ const parseHandle = (text: string | undefined): number => {
 /** Routes whose raw answer is meant for anybody's eyes. */
 const open: ReadonlySet<keyof TdeRoutes> = new Set(['encrypt', 'sign', 'wrap']);
 
+interface Trace {
+  readonly started: number;
+  route: keyof TdeRoutes | 'unknown';
+}
+
 export interface TdeFront {
   /** Whether a request target is this front's. */
   owns(target: string | undefined): boolean;
@@ -177,7 +184,7 @@ export interface TdeFront {
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
 }
 
-export const createTdeFront = ({ operations, core, log, requestId, epoch }: TdeFrontOptions): TdeFront => {
+export const createTdeFront = ({ operations, core, log, requestId, epoch, observe }: TdeFrontOptions): TdeFront => {
   const handlers = createHandlers(operations.tde);
   const outbox = createOutbox();
   const instances = createInstances();
@@ -229,9 +236,11 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch }: TdeF
   const answer = async (
     incoming: IncomingMessage,
     id: string,
+    trace: Trace,
   ): Promise<{ readonly route: keyof TdeRoutes; readonly reply: Reply<keyof TdeRoutes> }> => {
     const path = parseTdePath(incoming.url ?? '');
     if (path === null || incoming.method !== 'POST') throw new ServiceError('not-found', 'no such path');
+    trace.route = path.route;
     const caller = await authenticate(incoming, path, id);
     if (incoming.headers['content-type'] !== envelopeType)
       throw new ServiceError('validation', `the content type is ${envelopeType}`);
@@ -247,6 +256,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch }: TdeF
     incoming: IncomingMessage,
     outgoing: ServerResponse,
     id: string,
+    trace: Trace,
     status: number,
     type: string,
     body: Buffer,
@@ -273,29 +283,37 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch }: TdeF
       } else {
         outgoing.end(body.toString('latin1'), 'latin1');
       }
+      observe(trace.route, status, performance.now() - trace.started);
     });
   };
 
-  const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, id: string, error: unknown): void => {
+  const refuse = (
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    id: string,
+    trace: Trace,
+    error: unknown,
+  ): void => {
     const known = asServiceError(error);
     // The URL holds the access_guid: the log names the route by the id of the request only.
     if (known.code === 'internal') log.error('a TDE request failed', { requestId: id, error });
     else log.debug('a TDE request was refused', { requestId: id, code: known.code });
     const { status, body } = toProblem(known, id);
-    send(incoming, outgoing, id, status, 'application/problem+json', Buffer.from(JSON.stringify(body)), false);
+    send(incoming, outgoing, id, trace, status, 'application/problem+json', Buffer.from(JSON.stringify(body)), false);
   };
 
   return {
     owns: isTdePath,
     handle: (incoming, outgoing) => {
       const id = idOf(incoming);
-      answer(incoming, id)
+      const trace: Trace = { started: performance.now(), route: 'unknown' };
+      answer(incoming, id, trace)
         .then(({ route, reply: { head, raw } }) => {
           const packed = packEnvelope(head, raw);
           if (raw !== undefined) wipe(raw);
-          send(incoming, outgoing, id, 200, envelopeType, packed, raw !== undefined && !open.has(route));
+          send(incoming, outgoing, id, trace, 200, envelopeType, packed, raw !== undefined && !open.has(route));
         })
-        .catch((error: unknown) => refuse(incoming, outgoing, id, error));
+        .catch((error: unknown) => refuse(incoming, outgoing, id, trace, error));
     },
   };
 };

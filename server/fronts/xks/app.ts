@@ -6,6 +6,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
+import { refusalReasons } from '../../base/refusal-reasons.ts';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksDirectory, XksEndpointView } from '../../ports/xks-directory.ts';
 import { createOutbox } from '../shared/outbox.ts';
@@ -84,7 +85,10 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       });
     trace.credentialId = verification.credential.id;
     // Only what is signed counts: a stranger does not use up an endpoint's rate.
-    if (!rates.admit(endpoint)) throw new XksRefusal('ThrottlingException', 'more requests than the endpoint takes');
+    if (!rates.admit(endpoint))
+      throw new XksRefusal('ThrottlingException', 'more requests than the endpoint takes', {
+        reason: refusalReasons.rate,
+      });
   };
 
   /** What can be told before the body is there: throws the refusal. */
@@ -97,7 +101,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const endpoint = directory.endpoint(path.prefix);
     if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'no such path');
     trace.endpoint = endpoint;
-    if (overdue()) throw new XksRefusal('ThrottlingException', 'the service is busy');
+    if (overdue()) throw new XksRefusal('ThrottlingException', 'the service is busy', { reason: refusalReasons.load });
     const { clientCertificate } = endpoint.settings;
     if (clientCertificate === null) return;
     const reason = checkClientCertificate(incoming.socket as TLSSocket, clientCertificate);

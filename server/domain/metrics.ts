@@ -1,0 +1,210 @@
+// What the service can be watched by: one row a metric. The numbers are gathered in operations/read-metrics.ts, written out by
+// fronts/metrics.ts, and explained in docs/monitoring.md; tests keep dashboard, alerts and page to this table.
+//
+// Labels have few values: what is configured (endpoints, credentials, certificates) or one of a fixed list. What callers send
+// (principals, keys, paths) is no label. No value and no label is a secret.
+
+export interface Metric {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+export const metrics = {
+  dke_xks_requests_total: {
+    type: 'counter',
+    help: 'Requests to the XKS proxy. endpoint none: the request met no endpoint; error empty: it was answered.',
+    labels: ['endpoint', 'operation', 'status', 'error'],
+  },
+  dke_xks_request_duration_seconds: {
+    type: 'histogram',
+    help: 'From the first byte of a request to the XKS proxy to its answer. The cloud key service gives up after 0.25.',
+    labels: ['endpoint', 'operation'],
+  },
+  dke_xks_throttled_total: {
+    type: 'counter',
+    help: 'Requests to the XKS proxy answered 429. cause rate: above the rate of the endpoint; load: shed, the service was busy.',
+    labels: ['endpoint', 'cause'],
+  },
+  dke_xks_endpoint_info: {
+    type: 'gauge',
+    help: 'Always 1: what a key store endpoint is called, and its state.',
+    labels: ['endpoint', 'name', 'prefix', 'state'],
+  },
+  dke_xks_credential_created_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When a SigV4 credential was made.',
+    labels: ['endpoint', 'access_key_id'],
+  },
+  dke_xks_credential_last_used_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When a SigV4 credential last signed a request; absent: never.',
+    labels: ['endpoint', 'access_key_id'],
+  },
+  dke_request_log_queued: {
+    type: 'gauge',
+    help: 'Records of the request log that wait to be written.',
+    labels: [],
+  },
+  dke_request_log_dropped_total: {
+    type: 'counter',
+    help: 'Records of the request log that were dropped because too many waited.',
+    labels: [],
+  },
+  dke_tde_requests_total: {
+    type: 'counter',
+    help: 'Requests of agents on database hosts.',
+    labels: ['operation', 'status'],
+  },
+  dke_tde_request_duration_seconds: {
+    type: 'histogram',
+    help: 'From the first byte of a request of an agent to its answer.',
+    labels: ['operation'],
+  },
+  dke_certificate_expiry_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When the certificate that is served for a name ends; the earliest of its chain.',
+    labels: ['name'],
+  },
+  dke_healthy: {
+    type: 'gauge',
+    help: '1: every health check holds.',
+    labels: [],
+  },
+  dke_health_check: {
+    type: 'gauge',
+    help: '1: this health check holds.',
+    labels: ['check'],
+  },
+  dke_keys_in_memory: {
+    type: 'gauge',
+    help: 'Keys that are open in locked memory.',
+    labels: [],
+  },
+  dke_key_memory_used_bytes: {
+    type: 'gauge',
+    help: 'Locked memory that open keys use.',
+    labels: [],
+  },
+  dke_key_memory_capacity_bytes: {
+    type: 'gauge',
+    help: 'Locked memory that there is for keys.',
+    labels: [],
+  },
+  dke_key_memory_locked: {
+    type: 'gauge',
+    help: '1: memory for keys is locked; 0: keys may reach the swap space.',
+    labels: [],
+  },
+  dke_erasure_pending_keys: {
+    type: 'gauge',
+    help: 'Destroyed keys that are not yet unrecoverable from old pages and backups of the store.',
+    labels: [],
+  },
+  dke_erasure_state: {
+    type: 'gauge',
+    help: '1 for the state of the erasure turn: idle, waiting, running, held or failed.',
+    labels: ['state'],
+  },
+  dke_store_writes_waiting: {
+    type: 'gauge',
+    help: 'Units of work that wait for the one writer of the store.',
+    labels: [],
+  },
+  dke_event_loop_delay_seconds: {
+    type: 'histogram',
+    help: 'How late a timer of the event loop fires, looked at fifty times a second.',
+    labels: [],
+  },
+  dke_event_loop_active_seconds_total: {
+    type: 'counter',
+    help: 'Time in which the event loop had work; its rate is what share of one core it uses.',
+    labels: [],
+  },
+  dke_build_info: {
+    type: 'gauge',
+    help: 'Always 1: the version of the service and of Node.',
+    labels: ['version', 'node'],
+  },
+  process_cpu_seconds_total: {
+    type: 'counter',
+    help: 'CPU time of the process, user and system.',
+    labels: [],
+  },
+  process_resident_memory_bytes: {
+    type: 'gauge',
+    help: 'Resident memory.',
+    labels: [],
+  },
+  process_start_time_seconds: {
+    type: 'gauge',
+    help: 'When the process started.',
+    labels: [],
+  },
+  process_open_fds: {
+    type: 'gauge',
+    help: 'Open file descriptors.',
+    labels: [],
+  },
+  process_max_fds: {
+    type: 'gauge',
+    help: 'How many file descriptors the process may open.',
+    labels: [],
+  },
+  nodejs_heap_used_bytes: {
+    type: 'gauge',
+    help: 'Memory of JavaScript objects.',
+    labels: [],
+  },
+} as const satisfies Record<string, Metric>;
+
+export type MetricName = keyof typeof metrics;
+export type Labels<N extends MetricName> = { readonly [L in (typeof metrics)[N]['labels'][number]]: string };
+/** A number of a counter or gauge; the histogram of one. */
+export type ValueOf<N extends MetricName> = (typeof metrics)[N]['type'] extends 'histogram' ? Histogram : number;
+
+/** What is written out of a metric. */
+export interface MetricFamily extends Omit<Metric, 'labels'> {
+  readonly name: string;
+  readonly samples: readonly MetricSample[];
+}
+export interface MetricSample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number | Distribution;
+}
+/** How many were at most so long, bound by bound; `sum` in seconds. */
+export interface Distribution {
+  readonly buckets: readonly { readonly bound: number; readonly count: number }[];
+  readonly sum: number;
+  readonly count: number;
+}
+
+/** Upper bounds in seconds; the cloud key service reports 100 ms as slow and gives up after 250. */
+export const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.5, 1] as const;
+
+/** Counts by bucket, one more than there are bounds: what was longer than all. */
+export interface Histogram {
+  readonly counts: Float64Array;
+  /** Milliseconds. */
+  sumMs: number;
+}
+
+export const newHistogram = (): Histogram => ({ counts: new Float64Array(durationBuckets.length + 1), sumMs: 0 });
+
+const bucketsMs = Float64Array.from(durationBuckets, (bound) => bound * 1000);
+
+export const observe = (histogram: Histogram, ms: number): void => {
+  let at = 0;
+  while (at < bucketsMs.length && ms > (bucketsMs[at] ?? 0)) at += 1;
+  histogram.counts[at] = (histogram.counts[at] ?? 0) + 1;
+  histogram.sumMs += ms;
+};
+
+export const distributionOf = ({ counts, sumMs }: Histogram): Distribution => {
+  let count = 0;
+  const buckets = durationBuckets.map((bound, at) => {
+    count += counts[at] ?? 0;
+    return { bound, count };
+  });
+  return { buckets, sum: sumMs / 1000, count: count + (counts[durationBuckets.length] ?? 0) };
+};

@@ -1,0 +1,132 @@
+// Gathers the numbers of domain/metrics.ts at the moment somebody asks. All but two come from memory; the keys that wait for
+// erasure are read from the store, and health is at most ten seconds old.
+
+import {
+  distributionOf,
+  type Labels,
+  type MetricFamily,
+  type MetricName,
+  type MetricSample,
+  metrics,
+  type ValueOf,
+} from '../domain/metrics.ts';
+import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { Health } from './index.ts';
+
+export interface MetricsSources {
+  readonly health: () => Promise<Health>;
+  readonly processFacts: () => ProcessFacts;
+  readonly certificates: () => readonly ServedCertificate[];
+}
+
+const seconds = (ms: number): number => ms / 1000;
+/** Once: the clock may be set while the process runs. */
+const startedAt = Date.now() / 1000 - process.uptime();
+const flag = (value: boolean): number => (value ? 1 : 0);
+const erasureStates = ['idle', 'waiting', 'running', 'held', 'failed'] as const;
+
+type Add = <N extends MetricName>(name: N, labels: Labels<N>, value: ValueOf<N>) => void;
+
+/** Every metric of the table, with the samples there are now. */
+export const readMetrics =
+  (
+    {
+      store,
+      core,
+      directory,
+      erasure,
+      identity,
+      clock,
+      meter,
+    }: Pick<Ports, 'store' | 'core' | 'directory' | 'erasure' | 'identity' | 'clock' | 'meter'>,
+    sources: MetricsSources,
+  ): (() => Promise<readonly MetricFamily[]>) =>
+  async () => {
+    const found = new Map<MetricName, MetricSample[]>();
+    const add: Add = (name, labels, value) => {
+      const sample = { labels, value: typeof value === 'number' ? value : distributionOf(value) };
+      const own = found.get(name);
+      if (own === undefined) found.set(name, [sample]);
+      else own.push(sample);
+    };
+
+    const series = meter.xks();
+    for (const { endpointId, operation, duration, results } of series) {
+      const endpoint = endpointId ?? 'none';
+      for (const { status, errorName, count } of results)
+        add('dke_xks_requests_total', { endpoint, operation, status: String(status), error: errorName ?? '' }, count);
+      add('dke_xks_request_duration_seconds', { endpoint, operation }, duration);
+    }
+    for (const { id, name, prefix, state, credentials } of directory.endpoints()) {
+      const own = series.filter(({ endpointId }) => endpointId === id);
+      for (const cause of ['rate', 'load'] as const) {
+        const count = own.reduce((sum, { throttled }) => sum + throttled[cause], 0);
+        add('dke_xks_throttled_total', { endpoint: id, cause }, count);
+      }
+      add('dke_xks_endpoint_info', { endpoint: id, name, prefix, state }, 1);
+      for (const { id: credentialId, accessKeyId, createdAt, lastUsedAt } of credentials) {
+        const labels = { endpoint: id, access_key_id: accessKeyId };
+        add('dke_xks_credential_created_timestamp_seconds', labels, seconds(createdAt));
+        const used = Math.max(meter.credentialUse(credentialId) ?? 0, lastUsedAt ?? 0);
+        if (used > 0) add('dke_xks_credential_last_used_timestamp_seconds', labels, seconds(used));
+      }
+    }
+
+    for (const { operation, duration, results } of meter.tde()) {
+      for (const { status, count } of results)
+        add('dke_tde_requests_total', { operation, status: String(status) }, count);
+      add('dke_tde_request_duration_seconds', { operation }, duration);
+    }
+
+    const named = new Set<string>();
+    for (const { names, endsAt } of sources.certificates())
+      for (const name of names) {
+        // The first certificate that has a name is the one that is served for it.
+        if (named.has(name)) continue;
+        named.add(name);
+        add('dke_certificate_expiry_timestamp_seconds', { name }, seconds(endsAt));
+      }
+
+    const { healthy, checks } = await sources.health();
+    add('dke_healthy', {}, flag(healthy));
+    for (const check of checks) add('dke_health_check', { check: check.name }, flag(check.healthy));
+
+    const { queued, dropped } = directory.requestLog();
+    add('dke_request_log_queued', {}, queued);
+    add('dke_request_log_dropped_total', {}, dropped);
+    add('dke_store_writes_waiting', {}, store.waiting());
+
+    const memory = core.memoryStatus();
+    add('dke_keys_in_memory', {}, memory.keys);
+    add('dke_key_memory_used_bytes', {}, memory.used);
+    add('dke_key_memory_capacity_bytes', {}, memory.capacity);
+    add('dke_key_memory_locked', {}, flag(memory.locked));
+
+    const { state } = erasure.state();
+    for (const each of erasureStates) add('dke_erasure_state', { state: each }, flag(each === state));
+    const pending = await store.read.keys.listErasable(clock.now() + 1);
+    add('dke_erasure_pending_keys', {}, pending.length);
+
+    add('dke_event_loop_delay_seconds', {}, meter.eventLoopDelay);
+    add('dke_event_loop_active_seconds_total', {}, seconds(performance.eventLoopUtilization().active));
+    add('dke_build_info', { version: identity.version, node: process.versions.node }, 1);
+
+    const { user, system } = process.cpuUsage();
+    const { rss, heapUsed } = process.memoryUsage();
+    const { openFiles, mostFiles } = sources.processFacts();
+    add('process_cpu_seconds_total', {}, (user + system) / 1_000_000);
+    add('process_resident_memory_bytes', {}, rss);
+    add('process_start_time_seconds', {}, startedAt);
+    add('process_open_fds', {}, openFiles);
+    add('process_max_fds', {}, mostFiles);
+    add('nodejs_heap_used_bytes', {}, heapUsed);
+
+    const names = Object.keys(metrics) as MetricName[];
+    return names.map((name) => ({
+      name,
+      type: metrics[name].type,
+      help: metrics[name].help,
+      samples: found.get(name) ?? [],
+    }));
+  };
