@@ -305,6 +305,27 @@ static void what_is_cancelled_is_not_started_again_and_the_rest_is(void **state)
   assert_string_equal(peer.events, "1 10 29 33 67 30 1 29 30 29 67 30 1 30 ");
 }
 
+static void messages_go_on_with_the_next_agent(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_MECHANISM mechanism = {CKM_AES_GCM, NULL, 0};
+  CK_BYTE iv[12] = {7};
+  CK_BYTE tag[17] = {0};
+  CK_BYTE out[4];
+  CK_ULONG length = sizeof out;
+  CK_GCM_MESSAGE_PARAMS parameter = {iv, sizeof iv, 0, 0, tag, 128};
+  (void)state;
+
+  assert_int_equal(C_MessageEncryptInit(session, &mechanism, 5), CKR_OK);
+  for (int i = 0; i < 2; i++) {
+    peer.drop = 129;
+    assert_int_equal(C_EncryptMessage(session, &parameter, sizeof parameter, NULL, 0, out, 4, out, &length), CKR_OK);
+    assert_memory_equal(out, "seal", 4);
+    assert_memory_equal(tag, "0123456789abcdef", 17);
+    assert_int_equal(iv[0], 7);
+  }
+  assert_string_equal(peer.events, "1 10 128 129 1 128 129 129 1 128 129 ");
+}
+
 static void an_operation_that_has_ended_is_not_started_again(void **state) {
   CK_SESSION_HANDLE session = open_session();
   CK_MECHANISM mechanism = cbc();
@@ -443,6 +464,7 @@ int main(void) {
       WITH(a_login_that_was_carried_out_too_late_is_known_by_the_next_one),
       WITH(a_lost_agent_is_found_again_with_sessions_login_and_init),
       WITH(what_is_cancelled_is_not_started_again_and_the_rest_is),
+      WITH(messages_go_on_with_the_next_agent),
       WITH(an_operation_that_has_ended_is_not_started_again),
       WITH(a_call_that_creates_is_not_sent_twice),
       WITHOUT(without_an_agent_the_device_is_removed),
