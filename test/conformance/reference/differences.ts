@@ -66,6 +66,18 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       rules: { 'the handle of a private object of the token after C_Logout and C_Login': 'CKR_OK' },
     },
     {
+      reason:
+        'What protects a key of the token is settled when it is made: that it was never extractable decides what it may wrap. A copy may be more closed than its source.',
+      rules: {
+        'a key of the token becomes sensitive, and not extractable, and stays so': [
+          'CKR_ATTRIBUTE_READ_ONLY',
+          'CKR_ATTRIBUTE_READ_ONLY',
+          'CKR_OK',
+          'CKR_OK',
+        ],
+      },
+    },
+    {
       reason: 'Databases select their master key by its label and nothing else: of two, they would take either.',
       rules: { 'two keys of the token with one label': ['CKR_OK', 'CKR_TEMPLATE_INCONSISTENT'] },
     },

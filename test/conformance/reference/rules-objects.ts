@@ -308,6 +308,20 @@ export const objectRules: readonly Rule[] = [
       return on.read(object, 'LABEL');
     },
   },
+  ...(['session', 'token'] as const).map(
+    (place): Rule => ({
+      name: `a key of the ${place} becomes sensitive, and not extractable, and stays so`,
+      section: '4.10',
+      expected: ['CKR_OK', 'CKR_OK', 'CKR_ATTRIBUTE_READ_ONLY', 'CKR_ATTRIBUTE_READ_ONLY'],
+      look: (on) => {
+        const wanted = place === 'token' ? { TOKEN: true, LABEL: `sticky ${Math.random()}` } : {};
+        const key = on.aes(aesValue, { ...wanted, SENSITIVE: false, EXTRACTABLE: true });
+        return [{ SENSITIVE: true }, { EXTRACTABLE: false }, { SENSITIVE: false }, { EXTRACTABLE: true }].map(
+          (change) => rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, key, template(change))),
+        );
+      },
+    }),
+  ),
   {
     name: 'a value that may be read is read',
     section: '5.7',
