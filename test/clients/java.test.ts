@@ -48,6 +48,7 @@ const steps = [
   'KeyStore signs with the key of a certificate: ec',
   'KeyStore encrypts with a key that keytool made',
   'KeyStore encrypts in parts with a key that keytool made',
+  'eight threads',
   'TLS with both keys in the KeyStore',
 ] as const;
 

@@ -16,7 +16,9 @@ import java.security.Signature;
 import java.security.interfaces.RSAPublicKey;
 import java.security.spec.ECGenParameterSpec;
 import java.security.spec.RSAPublicKeySpec;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.FutureTask;
 import javax.crypto.Cipher;
 import javax.crypto.KeyAgreement;
@@ -318,6 +320,42 @@ public class SunPkcs11 {
         java.io.ByteArrayInputStream source = new java.io.ByteArrayInputStream(sealed.toByteArray());
         check(Arrays.equals(new javax.crypto.CipherInputStream(source, cipher).readAllBytes(), data));
       }
+    });
+    step("eight threads", () -> {
+      SecretKey kept = (SecretKey) store.getKey("aes", null);
+      PrivateKey signing = (PrivateKey) store.getKey("ec", null);
+      List<FutureTask<Boolean>> threads = new ArrayList<>();
+      for (int each = 0; each < 8; each++) {
+        byte own = (byte) each;
+        FutureTask<Boolean> thread = new FutureTask<>(() -> {
+          byte[] text = new byte[64];
+          Arrays.fill(text, own);
+          for (int turn = 0; turn < 20; turn++) {
+            SecretKey aes = turn % 4 == 0 ? kept : key;
+            Cipher ours = Cipher.getInstance("AES/CBC/NoPadding", provider);
+            ours.init(Cipher.ENCRYPT_MODE, aes, new IvParameterSpec(iv));
+            byte[] sealed = ours.doFinal(text);
+            ours.init(Cipher.DECRYPT_MODE, aes, new IvParameterSpec(iv));
+            if (!Arrays.equals(ours.doFinal(sealed), text)) return false;
+            Mac mac = Mac.getInstance("HmacSHA256", provider);
+            mac.init(new SecretKeySpec(value, "Generic"));
+            Mac theirs = Mac.getInstance("HmacSHA256", "SunJCE");
+            theirs.init(new SecretKeySpec(value, "Generic"));
+            if (!Arrays.equals(mac.doFinal(text), theirs.doFinal(text))) return false;
+          }
+          Signature signature = Signature.getInstance("SHA256withECDSA", provider);
+          signature.initSign(signing);
+          signature.update(text);
+          byte[] made = signature.sign();
+          Signature verifier = Signature.getInstance("SHA256withECDSA", "SunEC");
+          verifier.initVerify(store.getCertificate("ec"));
+          verifier.update(text);
+          return verifier.verify(made);
+        });
+        threads.add(thread);
+        new Thread(thread).start();
+      }
+      for (FutureTask<Boolean> thread : threads) check(thread.get());
     });
     step("TLS with both keys in the KeyStore", () -> {
       KeyStore trusted = KeyStore.getInstance("PKCS12");
