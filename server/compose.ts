@@ -323,7 +323,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       { store, directory, clock, identity },
       { crypto: raw, node: options.listening, trust: [...rootCertificates, ...trustedAuthorities] },
     );
-    const cloud = config.aws.read ? openAwsReader({ kmsEndpoint: config.aws.kmsEndpoint }, log) : undefined;
+    const cloud = config.aws.read ? openAwsReader(config.aws, log) : undefined;
     const diagnosis = createEndpointDiagnosis(
       { store, directory, clock, identity, cloud },
       {

@@ -10,6 +10,7 @@ import { StartError } from './base/start-error.ts';
 
 const hostName = z.string().regex(/^[A-Za-z0-9.:-]{1,253}$/, 'a host name or an address');
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], 'an address or a network like 10.0.0.0/8');
+const httpsAddress = z.url({ protocol: /^https$/, error: 'an address that begins with https://' });
 const seconds = (most: number) => z.int().min(1).max(most);
 
 const schema = z.strictObject({
@@ -66,7 +67,8 @@ const schema = z.strictObject({
   aws: z
     .strictObject({
       read: z.boolean().default(false),
-      kms_endpoint: z.url({ protocol: /^https?$/, error: 'an address that begins with https://' }).optional(),
+      kms_endpoint: httpsAddress.optional(),
+      cloudwatch_endpoint: httpsAddress.optional(),
     })
     .prefault({}),
   diagnostics: z
@@ -126,7 +128,11 @@ export interface Config {
   readonly metrics: { readonly loopback: boolean };
   readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
   readonly externalKeyStores: { readonly probeSeconds: number };
-  readonly aws: { readonly read: boolean; readonly kmsEndpoint: string | undefined };
+  readonly aws: {
+    readonly read: boolean;
+    readonly kmsEndpoint: string | undefined;
+    readonly cloudWatchEndpoint: string | undefined;
+  };
   readonly diagnostics: {
     /** PEM file of authorities beside the public ones. */
     readonly trustedAuthorities: string | undefined;
@@ -177,7 +183,11 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
     metrics: { loopback: parsed.metrics.loopback },
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
     externalKeyStores: { probeSeconds: parsed.external_key_stores.probe_seconds },
-    aws: { read: parsed.aws.read, kmsEndpoint: parsed.aws.kms_endpoint },
+    aws: {
+      read: parsed.aws.read,
+      kmsEndpoint: parsed.aws.kms_endpoint,
+      cloudWatchEndpoint: parsed.aws.cloudwatch_endpoint,
+    },
     diagnostics: {
       trustedAuthorities:
         parsed.diagnostics.trusted_authorities === undefined

@@ -58,7 +58,7 @@ export const createKeyStores = ({
   clock,
 }: {
   readonly crypto: CloudCrypto;
-  readonly open: (address: ProxyAddress, key: AccessKey) => ProxyClient;
+  readonly open: (address: ProxyAddress, key: AccessKey, storeId: string) => ProxyClient;
   readonly hasKeys: (storeId: string) => boolean;
   readonly clock: () => number;
 }): KeyStores => {
@@ -93,8 +93,13 @@ export const createKeyStores = ({
     return { accessKeyId, secret: crypto.importSecret('generic', secret) };
   };
   /** A proxy that has answered GetHealthStatus; otherwise nothing of it stays. */
-  const openChecked = async (by: Requester, address: ProxyAddress, key: AccessKey): Promise<ProxyClient> => {
-    const proxy = open(address, key);
+  const openChecked = async (
+    by: Requester,
+    address: ProxyAddress,
+    key: AccessKey,
+    storeId: string,
+  ): Promise<ProxyClient> => {
+    const proxy = open(address, key, storeId);
     try {
       await asException('manage', () => proxy.health(by));
       return proxy;
@@ -120,7 +125,8 @@ export const createKeyStores = ({
       const key = readAccessKey(input, secret);
       if (key === undefined) throw invalid('XksProxyAuthenticationCredential is missing');
       try {
-        const proxy = await openChecked(by, address, key);
+        const id = `cks-${randomUUID().replaceAll('-', '').slice(0, 17)}`;
+        const proxy = await openChecked(by, address, key, id);
         // Another call may have taken them while the proxy was asked.
         try {
           requireFreeName(name);
@@ -129,7 +135,6 @@ export const createKeyStores = ({
           proxy.close();
           throw error;
         }
-        const id = `cks-${randomUUID().replaceAll('-', '').slice(0, 17)}`;
         stores.set(id, {
           id,
           name,
@@ -219,7 +224,7 @@ export const createKeyStores = ({
       if (fresh !== undefined || uriEndpoint !== undefined || uriPath !== undefined) {
         const key = fresh ?? store.key;
         try {
-          const proxy = await openChecked(by, address, key);
+          const proxy = await openChecked(by, address, key, store.id);
           const before = { proxy: store.proxy, key: store.key };
           Object.assign(store, { address, key, proxy });
           before.proxy.close();

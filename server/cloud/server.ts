@@ -1,4 +1,5 @@
-// The simulated cloud as a listener: the AWS KMS JSON 1.1 protocol over HTTPS, one table of operations. Requests are checked
+// The simulated cloud as a listener: the AWS KMS JSON 1.1 protocol over HTTPS, and of Amazon CloudWatch (JSON 1.0) what it tells of
+// proxies; one table of operations each. Requests are checked
 // against one access key before anything of their body is read; a secret member leaves the body before JSON.parse sees it.
 
 import { randomUUID } from 'node:crypto';
@@ -11,6 +12,7 @@ import { exceptionStatus, KmsException } from './exceptions.ts';
 import type { Input } from './input.ts';
 import { createKeyStores, type KeyStores } from './key-stores.ts';
 import { type Answer, createKeys, type Keys } from './keys.ts';
+import { createLatencyMetric, type LatencyMetric } from './metrics.ts';
 import { openProxy, type Requester } from './proxy.ts';
 import { type AccessKey, verifyCaller } from './sigv4.ts';
 
@@ -37,6 +39,7 @@ export interface RunningCloud {
 interface Call {
   readonly stores: KeyStores;
   readonly keys: Keys;
+  readonly latency: LatencyMetric;
   readonly by: Requester;
   readonly input: Input;
   /** The secret member's characters. */
@@ -49,7 +52,6 @@ interface Operation {
 }
 
 const maxBodyBytes = 64 * 1024;
-const contentType = 'application/x-amz-json-1.1';
 const rawSecret = ['RawSecretAccessKey', 2] as const;
 const members = async (answer: object | Promise<object>): Promise<Answer> => ({ members: await answer });
 
@@ -85,6 +87,38 @@ const operations: Readonly<Record<string, Operation>> = {
   ReEncrypt: { run: ({ keys, by, input }) => keys.reEncrypt(by, input) },
 };
 
+/** Of Amazon CloudWatch. */
+const metricOperations: Readonly<Record<string, Operation>> = {
+  GetMetricStatistics: { run: ({ latency, input }) => members(latency.statistics(input)) },
+};
+
+interface Service {
+  /** As X-Amz-Target begins, and as the scope of a signature names it. */
+  readonly target: string;
+  readonly scope: string;
+  readonly contentType: string;
+  readonly operations: Readonly<Record<string, Operation>>;
+}
+const kmsService: Service = {
+  target: 'TrentService.',
+  scope: 'kms',
+  contentType: 'application/x-amz-json-1.1',
+  operations,
+};
+const services: readonly Service[] = [
+  kmsService,
+  {
+    target: 'GraniteServiceVersion20100801.',
+    scope: 'monitoring',
+    contentType: 'application/x-amz-json-1.0',
+    operations: metricOperations,
+  },
+];
+const serviceOf = (incoming: IncomingMessage): Service => {
+  const target = String(incoming.headers['x-amz-target'] ?? '');
+  return services.find((service) => target.startsWith(service.target)) ?? kmsService;
+};
+
 const readBody = async (incoming: IncomingMessage): Promise<Buffer> => {
   const parts: Buffer[] = [];
   let length = 0;
@@ -113,11 +147,20 @@ const parseInput = (body: Buffer): Input => {
 export const startCloud = async (crypto: CloudCrypto, options: CloudOptions): Promise<RunningCloud> => {
   const { region, accountId, accessKey } = options;
   const clock = Date.now;
+  const latency = createLatencyMetric(clock);
   const stores = createKeyStores({
     crypto,
     clock,
-    open: (address, key) =>
-      openProxy(crypto, { address, key, ca: options.proxyCa, region, clock, budgetMs: options.budgetMs }),
+    open: (address, key, storeId) =>
+      openProxy(crypto, {
+        address,
+        key,
+        ca: options.proxyCa,
+        region,
+        clock,
+        budgetMs: options.budgetMs,
+        measured: (ms) => latency.record(storeId, ms),
+      }),
     hasKeys: (storeId) => keys.inStore(storeId),
   });
   const keys = createKeys({
@@ -136,15 +179,16 @@ export const startCloud = async (crypto: CloudCrypto, options: CloudOptions): Pr
     try {
       if (incoming.method !== 'POST' || incoming.url !== '/')
         throw new KmsException('UnknownOperationException', 'calls are POST /');
-      verifyCaller(crypto, accessKey, { target: '/', headers: incoming.headers, body }, clock());
+      const service = serviceOf(incoming);
+      verifyCaller(crypto, accessKey, { target: '/', headers: incoming.headers, body }, service.scope, clock());
       const target = String(incoming.headers['x-amz-target'] ?? '');
-      const kmsOperation = target.startsWith('TrentService.') ? target.slice('TrentService.'.length) : '';
-      const operation = Object.hasOwn(operations, kmsOperation) ? operations[kmsOperation] : undefined;
+      const kmsOperation = target.startsWith(service.target) ? target.slice(service.target.length) : '';
+      const operation = Object.hasOwn(service.operations, kmsOperation) ? service.operations[kmsOperation] : undefined;
       if (operation === undefined)
         throw new KmsException('UnknownOperationException', 'X-Amz-Target names no operation of this simulation');
       if (operation.takes !== undefined) taken = takeMember(body, ...operation.takes);
       const by = { kmsRequestId, kmsOperation, awsPrincipalArn };
-      const result = await operation.run({ stores, keys, by, input: parseInput(body), secret: taken });
+      const result = await operation.run({ stores, keys, latency, by, input: parseInput(body), secret: taken });
       ({ plaintext } = result);
       return plaintext === undefined
         ? Buffer.from(JSON.stringify(result.members))
@@ -168,7 +212,7 @@ export const startCloud = async (crypto: CloudCrypto, options: CloudOptions): Pr
       reply = Buffer.from(JSON.stringify({ __type: known.exception, message: known.message }));
     }
     outgoing.writeHead(status, {
-      'content-type': contentType,
+      'content-type': serviceOf(incoming).contentType,
       'content-length': reply.length,
       'x-amzn-requestid': requestId,
     });

@@ -1,4 +1,4 @@
-// Checks what callers of the simulated cloud signed: AWS Signature Version 4, service kms. Secrets and signing keys stay in the
+// Checks what callers of the simulated cloud signed: AWS Signature Version 4. Secrets and signing keys stay in the
 // addon. Left out: query-string signing, session tokens, chunked payloads.
 
 import type { CloudCrypto, KeyRef } from './crypto.ts';
@@ -22,7 +22,13 @@ export interface CallerRequest {
 }
 
 /** Throws the exception that the key service answers an unsigned or wrongly signed POST with. */
-export const verifyCaller = (crypto: CloudCrypto, key: AccessKey, request: CallerRequest, now: number): void => {
+export const verifyCaller = (
+  crypto: CloudCrypto,
+  key: AccessKey,
+  request: CallerRequest,
+  service: string,
+  now: number,
+): void => {
   const { authorization } = request.headers;
   if (authorization === undefined)
     throw new KmsException('MissingAuthenticationTokenException', 'the request is not signed');
@@ -31,11 +37,11 @@ export const verifyCaller = (crypto: CloudCrypto, key: AccessKey, request: Calle
   const time = Date.parse(date.replace(dateShape, '$1-$2-$3T$4:$5:$6Z'));
   if (match === null || Number.isNaN(time))
     throw new KmsException('IncompleteSignatureException', 'Authorization or X-Amz-Date is malformed');
-  const [, accessKeyId, scopeDate = '', region = '', service = '', list = '', signature = ''] = match;
+  const [, accessKeyId, scopeDate = '', region = '', signedService = '', list = '', signature = ''] = match;
   const names = list.split(';');
   if (accessKeyId !== key.accessKeyId)
     throw new KmsException('UnrecognizedClientException', 'the access key id is unknown');
-  if (service !== 'kms' || date.slice(0, 8) !== scopeDate || Math.abs(now - time) > maxSkewMs)
+  if (signedService !== service || date.slice(0, 8) !== scopeDate || Math.abs(now - time) > maxSkewMs)
     throw new KmsException('InvalidSignatureException', 'the scope or the time of the signature does not fit');
   for (const needed of ['host', 'x-amz-date', 'x-amz-target'])
     if (!names.includes(needed)) throw new KmsException('IncompleteSignatureException', `${needed} is not signed`);
@@ -44,8 +50,8 @@ export const verifyCaller = (crypto: CloudCrypto, key: AccessKey, request: Calle
     return `${name}:${(Array.isArray(value) ? value.join(',') : (value ?? '')).trim().replace(/ +/g, ' ')}\n`;
   });
   const head = `POST\n${request.target}\n\n${headers.join('')}\n${list}\n`;
-  const scope = `AWS4-HMAC-SHA256\n${date}\n${scopeDate}/${region}/kms/aws4_request\n`;
-  const signingKey = crypto.sigv4SigningKey(key.secret, scopeDate, region, 'kms');
+  const scope = `AWS4-HMAC-SHA256\n${date}\n${scopeDate}/${region}/${service}/aws4_request\n`;
+  const signingKey = crypto.sigv4SigningKey(key.secret, scopeDate, region, service);
   try {
     const stated = String(request.headers['x-amz-content-sha256'] ?? '');
     if (!crypto.sigv4Verify(signingKey, head, request.body, scope, signature, stated))

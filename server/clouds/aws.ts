@@ -1,70 +1,105 @@
-// Asks AWS KMS how it sees an external key store (DescribeCustomKeyStores): read access only. Credentials come from where every AWS
-// tool takes them: the environment, a profile, the instance's role. The SDK is loaded when it is first needed.
+// Asks AWS how it sees an external key store: AWS KMS for its state (DescribeCustomKeyStores), Amazon CloudWatch for the latency that
+// it measured (XksProxyLatency). Read access only. Credentials come from where every AWS tool takes them: the environment, a
+// profile, the instance's role. The SDK is loaded when it is first needed.
 
-import type { KMSClient } from '@aws-sdk/client-kms';
 import type { CloudReader, ConnectionReport } from '../ports/key-store-connection.ts';
 import type { Log } from '../ports/log.ts';
 
 const states = ['CONNECTED', 'CONNECTING', 'DISCONNECTED', 'DISCONNECTING', 'FAILED'] as const;
 const timeoutMs = 5_000;
+const periodSeconds = 300;
+const periods = 3;
 
 export interface AwsOptions {
-  /** Where AWS KMS is; the public address of the region when absent. */
+  /** Where AWS KMS and Amazon CloudWatch are; the public addresses of the region when absent. */
   readonly kmsEndpoint: string | undefined;
+  readonly cloudWatchEndpoint: string | undefined;
 }
 
-/** `log` is told once in a row that AWS cannot be asked. */
-export const openAwsReader = ({ kmsEndpoint }: AwsOptions, log: Log): CloudReader => {
-  const clients = new Map<string, Promise<KMSClient>>();
-  let silent = false;
-  const clientFor = (region: string): Promise<KMSClient> => {
+/** One client a region. */
+const byRegion = <Client>(make: (region: string) => Promise<Client>): ((region: string) => Promise<Client>) => {
+  const clients = new Map<string, Promise<Client>>();
+  return (region) => {
     const known = clients.get(region);
     if (known !== undefined) return known;
-    const made = import('@aws-sdk/client-kms').then(
-      ({ KMSClient: Client }) =>
-        new Client({ region, maxAttempts: 2, ...(kmsEndpoint === undefined ? {} : { endpoint: kmsEndpoint }) }),
-    );
+    const made = make(region);
     clients.set(region, made);
     return made;
   };
+};
+
+const settings = (region: string, endpoint: string | undefined) => ({
+  region,
+  maxAttempts: 2,
+  ...(endpoint === undefined ? {} : { endpoint }),
+});
+
+/** `log` is told once in a row that AWS cannot be asked. */
+export const openAwsReader = ({ kmsEndpoint, cloudWatchEndpoint }: AwsOptions, log: Log): CloudReader => {
+  const silent = new Set<string>();
+  const kmsOf = byRegion(async (region) => {
+    const { KMSClient } = await import('@aws-sdk/client-kms');
+    return new KMSClient(settings(region, kmsEndpoint));
+  });
+  const cloudWatchOf = byRegion(async (region) => {
+    const { CloudWatchClient } = await import('@aws-sdk/client-cloudwatch');
+    return new CloudWatchClient(settings(region, cloudWatchEndpoint));
+  });
+  /** What `ask` answers; undefined, and a word in the log, when it throws. */
+  const attempt = async <T>(what: string, region: string, ask: (signal: AbortSignal) => Promise<T>) => {
+    try {
+      const answer = await ask(AbortSignal.timeout(timeoutMs));
+      silent.delete(what);
+      return answer;
+    } catch (error) {
+      if (!silent.has(what)) log.warn(`${what} cannot be asked`, { region, reason: (error as Error).name });
+      silent.add(what);
+      return undefined;
+    }
+  };
+
   return {
-    describe: async ({ customKeyStoreId, region }) => {
-      try {
-        const client = await clientFor(region);
+    describe: ({ customKeyStoreId, region }) =>
+      attempt('AWS KMS', region, async (abortSignal) => {
         const { DescribeCustomKeyStoresCommand: Describe } = await import('@aws-sdk/client-kms');
-        const { CustomKeyStores: [found] = [] } = await client.send(
-          new Describe({ CustomKeyStoreId: customKeyStoreId }),
-          {
-            abortSignal: AbortSignal.timeout(timeoutMs),
-          },
+        const kms = await kmsOf(region);
+        const { CustomKeyStores: [found] = [] } = await kms
+          .send(new Describe({ CustomKeyStoreId: customKeyStoreId }), { abortSignal })
+          .catch((error: Error) => {
+            if (error.name === 'CustomKeyStoreNotFoundException') return { CustomKeyStores: [] };
+            throw error;
+          });
+        if (found === undefined) {
+          const detail = `AWS KMS has no custom key store ${customKeyStoreId} in ${region}`;
+          return { state: 'DISCONNECTED', errorCode: null, detail, configuration: {} };
+        }
+        const state = states.find((name) => name === found.ConnectionState);
+        if (state === undefined) return undefined;
+        const errorCode = state === 'FAILED' ? (found.ConnectionErrorCode ?? null) : null;
+        const report: ConnectionReport = { state, errorCode, detail: null };
+        const { UriEndpoint, UriPath, AccessKeyId } = found.XksProxyConfiguration ?? {};
+        return { ...report, configuration: { uriEndpoint: UriEndpoint, uriPath: UriPath, accessKeyId: AccessKeyId } };
+      }),
+    latency: ({ customKeyStoreId, region }) =>
+      attempt('Amazon CloudWatch', region, async (abortSignal) => {
+        const { GetMetricStatisticsCommand: Statistics } = await import('@aws-sdk/client-cloudwatch');
+        const cloudWatch = await cloudWatchOf(region);
+        const now = Date.now();
+        const { Datapoints: points = [] } = await cloudWatch.send(
+          new Statistics({
+            Namespace: 'AWS/KMS',
+            MetricName: 'XksProxyLatency',
+            Dimensions: [{ Name: 'CustomKeyStoreId', Value: customKeyStoreId }],
+            StartTime: new Date(now - periods * periodSeconds * 1000),
+            EndTime: new Date(now),
+            Period: periodSeconds,
+            Statistics: ['Average', 'Maximum'],
+          }),
+          { abortSignal },
         );
-        silent = false;
-        const state = states.find((name) => name === found?.ConnectionState);
-        if (found === undefined || state === undefined) return undefined;
-        const report: ConnectionReport = {
-          state,
-          errorCode: state === 'FAILED' ? (found.ConnectionErrorCode ?? null) : null,
-          detail: null,
-        };
-        const {
-          UriEndpoint: uriEndpoint,
-          UriPath: uriPath,
-          AccessKeyId: accessKeyId,
-        } = found.XksProxyConfiguration ?? {};
-        return { ...report, configuration: { uriEndpoint, uriPath, accessKeyId } };
-      } catch (error) {
-        const { name } = error as Error;
-        if (name === 'CustomKeyStoreNotFoundException')
-          return {
-            state: 'DISCONNECTED',
-            errorCode: null,
-            detail: `AWS KMS has no custom key store ${customKeyStoreId} in ${region}`,
-            configuration: {},
-          };
-        if (!silent) log.warn('AWS KMS cannot be asked about external key stores', { region, reason: name });
-        silent = true;
-        return undefined;
-      }
-    },
+        if (points.length === 0) return undefined;
+        const average = points.reduce((sum, { Average = 0 }) => sum + Average, 0) / points.length;
+        return { average, maximum: Math.max(...points.map(({ Maximum = 0 }) => Maximum)) };
+      }),
   };
 };

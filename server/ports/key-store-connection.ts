@@ -14,6 +14,12 @@ export interface KeyStoreConnection {
   probe(endpointId: string): Promise<ConnectionReport>;
 }
 
+/** How long the cloud waited for the proxy, in milliseconds, over the last quarter of an hour. */
+export interface CloudLatency {
+  readonly average: number;
+  readonly maximum: number;
+}
+
 /** Read access to the cloud itself, where it is configured. */
 export interface CloudReader {
   /** What the cloud says of a custom key store; undefined when it cannot be asked now. */
@@ -21,4 +27,6 @@ export interface CloudReader {
     readonly customKeyStoreId: string;
     readonly region: string;
   }): Promise<(ConnectionReport & { readonly configuration: CloudSide }) | undefined>;
+  /** XksProxyLatency of a custom key store; undefined when there were no calls, or the cloud cannot be asked. */
+  latency(store: { readonly customKeyStoreId: string; readonly region: string }): Promise<CloudLatency | undefined>;
 }

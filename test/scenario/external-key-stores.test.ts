@@ -156,11 +156,14 @@ describe('the cloud, where it can be asked', () => {
       requestHandler: { httpsAgent: new Agent({ ca: readFileSync(cloud.certificateFile) }) },
     });
     try {
-      const site = await start(`[aws]\nread = true\nkms_endpoint = "${cloud.url}"\n`, {
-        AWS_ACCESS_KEY_ID: accessKeyId,
-        AWS_SECRET_ACCESS_KEY: secretAccessKey,
-        NODE_EXTRA_CA_CERTS: cloud.certificateFile,
-      });
+      const site = await start(
+        `[aws]\nread = true\nkms_endpoint = "${cloud.url}"\ncloudwatch_endpoint = "${cloud.url}"\n`,
+        {
+          AWS_ACCESS_KEY_ID: accessKeyId,
+          AWS_SECRET_ACCESS_KEY: secretAccessKey,
+          NODE_EXTRA_CA_CERTS: cloud.certificateFile,
+        },
+      );
       const { endpoint, configuration } = await createXksEndpoint(site, 'in the cloud');
       const { CustomKeyStoreId = '' } = await kms.send(
         new CreateCustomKeyStoreCommand({
@@ -195,6 +198,15 @@ describe('the cloud, where it can be asked', () => {
       const line = results.find(({ id }) => id === 'cloud-configuration');
       expect(line).toMatchObject({ state: 'failed' });
       expect(line?.evidence).toContain(`the cloud calls ${configuration.XksProxyUriPath}`);
+
+      const diagnosis = await site.api.call<{ results: { id: string; state: string; evidence: string }[] }>(
+        'POST',
+        `/api/endpoints/${endpoint.id}/diagnostics`,
+        {},
+      );
+      const latency = diagnosis.results.find(({ id }) => id === 'cloud-latency');
+      expect(latency?.state).not.toBe('skipped');
+      expect(latency?.evidence).toMatch(/^XksProxyLatency: \d+ ms on average, \d+ ms at most$/);
 
       const unknown = await register(site, endpoint.id, 'cks-nowhere', 'us-east-1');
       expect((await probe(site, unknown)).connection).toMatchObject({

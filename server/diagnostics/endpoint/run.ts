@@ -7,10 +7,12 @@ import type { SignerCrypto } from '../../base/sigv4-signer.ts';
 import { xksProxyUriPath } from '../../domain/endpoint.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import { diagnosticsOperation, type EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
+import type { CloudReader } from '../../ports/key-store-connection.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { callerSignatures } from './checks/caller-signatures.ts';
 import { clock as clockCheck } from './checks/clock.ts';
 import { cloudConfiguration } from './checks/cloud-configuration.ts';
+import { cloudLatency } from './checks/cloud-latency.ts';
 import { cloudRanges } from './checks/cloud-ranges.ts';
 import { credentialAge } from './checks/credential-age.ts';
 import { credentialsSign } from './checks/credentials-sign.ts';
@@ -44,7 +46,7 @@ const hour = 3_600_000;
 const mostRecent = 1000;
 
 /** `trust`: PEM certificates of authorities that the cloud key service trusts. */
-const checksOf = (trust: readonly string[]): readonly EndpointCheck[] => [
+const checksOf = (trust: readonly string[], cloud: CloudReader | undefined): readonly EndpointCheck[] => [
   endpointEnabled,
   cloudConfiguration,
   vaultEnabled,
@@ -73,6 +75,7 @@ const checksOf = (trust: readonly string[]): readonly EndpointCheck[] => [
   latency,
   cloudRanges,
   storeStatus,
+  cloudLatency(cloud),
   lastCalls,
   recentLatency,
   recentErrors,
@@ -94,7 +97,7 @@ export const createEndpointDiagnosis = (
   options: EndpointDiagnosisOptions,
 ): EndpointDiagnosis => {
   const trust = [...rootCertificates, ...options.trustedAuthorities];
-  const checks = checksOf(trust);
+  const checks = checksOf(trust, cloud);
   return {
     run: async (endpointId, request, ownRequests) => {
       const endpoint = await store.read.endpoints.get(endpointId);

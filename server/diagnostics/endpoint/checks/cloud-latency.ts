@@ -1,0 +1,26 @@
+// Activity: the latency that the cloud itself measured (XksProxyLatency), where it can be asked.
+
+import { notAsked, ok, warning } from '../../../base/checks.ts';
+import type { CloudReader } from '../../../ports/key-store-connection.ts';
+import { type EndpointCheck, foretold } from '../context.ts';
+
+const slowMs = 100;
+const lateMs = 250;
+
+export const cloudLatency = (cloud: CloudReader | undefined): EndpointCheck => ({
+  id: 'cloud-latency',
+  layer: 'activity',
+  title: 'the cloud is answered in time, by its own measure',
+  needs: [],
+  run: async ({ keyStores }) => {
+    const [keyStore] = keyStores;
+    if (cloud === undefined || keyStore === undefined)
+      return notAsked('aws.read is off in dke.toml, or no external key store is registered');
+    const latency = await cloud.latency(keyStore);
+    if (latency === undefined) return notAsked('the cloud has measured nothing in the last 15 minutes');
+    const evidence = `XksProxyLatency: ${latency.average.toFixed(0)} ms on average, ${latency.maximum.toFixed(0)} ms at most`;
+    const fix = 'put the service nearer to the cloud’s region, and look at what stands in front of it';
+    if (latency.average > lateMs) return foretold('XksProxyUriUnreachableException', evidence, fix);
+    return latency.average > slowMs || latency.maximum > lateMs ? warning(evidence, fix) : ok(evidence);
+  },
+});
