@@ -1,5 +1,6 @@
 // The libFuzzer targets of test/native/fuzz under AddressSanitizer and UndefinedBehaviorSanitizer: a short run of each, from a
-// fixed seed. DKE_FUZZ_RUNS multiplies it (1); what a long run finds goes into test/native/fuzz/corpus.
+// fixed seed. DKE_FUZZ_RUNS multiplies it (1). Inputs that reach new code are left in build/fuzz/found; those that are worth keeping
+// go into test/native/fuzz/corpus by hand, under a name.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join, parse, resolve } from 'node:path';
@@ -37,8 +38,11 @@ describe.runIf(hasClang)('no input makes it read or write where it must not, or 
 
   test.each(targets)('%s', { timeout: 120_000 * times }, (target) => {
     const corpus = join(sources, 'corpus', target);
+    // The first folder is the one that the fuzzer writes to.
+    const found = join(build, 'found', target);
+    mkdirSync(found, { recursive: true });
     const words = [`-runs=${(runs[target] ?? 0) * times}`, '-seed=1', '-max_len=4096', '-len_control=0', '-timeout=20'];
-    const ran = spawnSync(join(build, `fuzz-${target}`), [...words, ...(existsSync(corpus) ? [corpus] : [])], {
+    const ran = spawnSync(join(build, `fuzz-${target}`), [...words, found, ...(existsSync(corpus) ? [corpus] : [])], {
       cwd: build,
       encoding: 'utf8',
       maxBuffer: 1 << 28,
