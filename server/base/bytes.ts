@@ -29,3 +29,7 @@ export const canonicalJson = (value: unknown): string => {
   }
   throw new RangeError(`canonical JSON cannot hold a ${typeof value}`);
 };
+
+/** PEM (RFC 7468) of DER that is Base64 already. */
+export const toPem = (label: string, base64: string): string =>
+  `-----BEGIN ${label}-----\n${base64.replaceAll(/.{1,64}/g, '$&\n')}-----END ${label}-----\n`;

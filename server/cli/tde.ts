@@ -187,7 +187,7 @@ const describeRadius = ({ groupApplications, hosts, lastUsedAt }: BlastRadius): 
   `${groupApplications.map(({ name }) => name).join(', ') || 'none'}`;
 
 const addMasterKey = (tde: Command): void => {
-  const noun = tde.command('key').summary('master keys');
+  const noun = tde.command('key').summary('master keys, and other secret and private keys of databases');
 
   paged(
     noun.command('list <application>').description('Lists its master keys, newest first, destroyed ones too.'),
@@ -197,6 +197,7 @@ const addMasterKey = (tde: Command): void => {
       output.list(await call(masterKeys.list, { path, query: { ...query } }), [
         ['ID', (row) => row.id],
         ['LABEL', (row) => row.name],
+        ['TYPE', (row) => (row.class === 'private-key' ? `${row.type} private` : row.type)],
         ['STATE', (row) => row.state],
         ['ORIGIN', (row) => row.origin],
         ['CREATED', (row) => row.createdAt],
@@ -212,6 +213,18 @@ const addMasterKey = (tde: Command): void => {
     .action(
       action(async (caller, _, key) => {
         caller.output.record(await caller.call(masterKeys.get, { path: await masterKeyPath(caller, key) }));
+      }),
+    );
+
+  noun
+    .command('public-key <key>')
+    .description('Prints the public half of a private key as PEM (SubjectPublicKeyInfo).')
+    .action(
+      action(async (caller, _, key) => {
+        const { name, publicKey } = await caller.call(masterKeys.get, { path: await masterKeyPath(caller, key) });
+        if (publicKey === null) throw new CommandError('config', `${name} is a secret key: it has no public half`);
+        if (caller.output.format === 'json') caller.output.record({ publicKey });
+        else caller.output.bytes(Buffer.from(publicKey));
       }),
     );
 

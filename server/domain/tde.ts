@@ -103,7 +103,17 @@ export interface MasterKey extends Key {
   readonly handle: number;
   /** Base64 of the label's bytes. */
   readonly label: string;
+  /** 'imported': also what was unwrapped or derived. */
   readonly origin: 'generated' | 'imported';
+  readonly class: 'secret-key' | 'private-key';
+  readonly sensitive: boolean;
+  readonly extractable: boolean;
+  /** It has wrapped a sensitive key: it never decrypts again. */
+  readonly neverDecrypts: boolean;
+  /** Of a secret key: the first bytes of a block of zeros encrypted, hexadecimal. */
+  readonly checkValue: string | null;
+  /** Of a private key: its public half, Base64 of SubjectPublicKeyInfo. */
+  readonly publicKey: string | null;
   /** Whether the application's sealed copy exists (it does until destruction). */
   readonly sealedCopy: boolean;
   readonly vaultCopy: boolean;

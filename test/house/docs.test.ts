@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { auditKinds } from '../../server/domain/audit-event.ts';
 import { problemRows } from '../../server/fronts/api/errors.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
@@ -19,6 +20,11 @@ const rowsAfter = (heading: string, page = 'docs/api.md'): string[][] => {
 };
 
 describe('docs/api.md', () => {
+  test('names every kind of audit record, once', () => {
+    const kinds = rowsAfter('The audit log').flatMap(([, cell = '']) => cell.replaceAll('`', '').split(', '));
+    expect(kinds.sort()).toEqual(Object.keys(auditKinds).sort());
+  });
+
   test('lists every problem code with its status and title', () => {
     expect(rowsAfter('Problems').map(([, code, status, title]) => [code, status, title])).toEqual(
       Object.entries(problemRows).map(([code, { status, title }]) => [`\`${code}\``, String(status), title]),

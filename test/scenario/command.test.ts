@@ -1,9 +1,13 @@
 // The `dke` command against the real service over HTTPS: every noun, every exit code, and where secrets go.
+import { createPublicKey } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadConfig } from '../../provider/client/config.ts';
+import { openHttpService } from '../../provider/client/service-http.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
+import type { CreateObject } from '../../server/fronts/contract/tde.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
@@ -178,6 +182,37 @@ describe('databases', () => {
     expect((await json<Page>('tde', 'key', 'list', 'erp')).items).toEqual([]);
     expect((await json<Page>('tde', 'group', 'list')).items.map(({ name }) => name)).toEqual(['finance']);
     expect((await json<Named>('tde', 'group', 'get', 'finance')).name).toBe('finance');
+  });
+
+  test('a private key is shown with its public half, which is also printed as PEM', async () => {
+    const file = join(folder, 'signer.toml');
+    const registered = ['tde', 'app', 'register', 'signer', '--group', 'finance', '--out', file];
+    expect((await dke(...registered, '--database-ca-file', server.caFile)).code).toBe(0);
+    const door = openHttpService(loadConfig(file, process.getuid?.() ?? 0));
+    const half: CreateObject = {
+      ...{ class: 'private-key', label: Buffer.from('signing key').toString('base64'), algorithm: 'ec', bits: 384 },
+      ...{ usages: ['sign'], sensitive: true, extractable: false, modifiable: false, destroyable: true, private: true },
+      attributes: '',
+    };
+    const head = { privateKey: half, publicKey: null };
+    const instance = { host: 'db1', pid: 1, process: 'p', library: '1.0', agent: '1.0', osUser: 'oracle' };
+    const { answer } = await door.call(
+      { route: 'generateKeyPair', handle: null, head, raw: null },
+      { requestId: 'a-pair', instance },
+    );
+    await door.close();
+    const shown = await json<Record<string, unknown>>('tde', 'key', 'get', 'signing key');
+    expect(shown).toMatchObject({
+      ...{ class: 'private-key', type: 'P-384', algorithm: 'ec', bits: 384, origin: 'generated', extractable: false },
+      ...{ sensitive: true, neverDecrypts: false, checkValue: null },
+    });
+    expect((await dke('tde', 'key', 'list', 'signer')).stdout).toContain('P-384 private');
+    const run = await dke('tde', 'key', 'public-key', 'signing key');
+    expect(run).toMatchObject({ code: 0, stderr: '', stdout: shown.publicKey });
+    const key = createPublicKey(run.stdout);
+    expect(key.export({ format: 'der', type: 'spki' }).toString('base64')).toBe(answer.privateKey.publicKey);
+    expect(key.asymmetricKeyDetails).toEqual({ namedCurve: 'secp384r1' });
+    expect((await json<Named>('tde', 'key', 'destroy', 'signing key', '--confirm', 'signing key')).id).toBeUndefined();
   });
 
   test('a file that cannot be written costs no secret', async () => {

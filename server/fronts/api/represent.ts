@@ -1,6 +1,7 @@
 // From the service's own records to the contract's: times as RFC 3339 text, and member by member, so that a new column is
 // not shown by accident.
 
+import { toPem } from '../../base/bytes.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
@@ -50,6 +51,23 @@ export const representVault = (vault: Vault): vaults.Vault => ({
   integrity: vault.integrity,
 });
 
+const curves: Readonly<Record<number, string>> = { 256: 'P-256', 384: 'P-384', 521: 'P-521' };
+
+/** What a key is, for people: `AES-256`, `RSA-3072`, `P-384`, `Ed25519`, `generic secret of 160 bits`. */
+const nameKeyType = ({ algorithm, bits }: Pick<Key, 'algorithm' | 'bits'>): string => {
+  switch (algorithm) {
+    case 'aes':
+    case 'rsa':
+      return `${algorithm.toUpperCase()}-${bits}`;
+    case 'ec':
+      return curves[bits] ?? `EC of ${bits} bits`;
+    case 'ed25519':
+      return 'Ed25519';
+    case 'generic':
+      return `generic secret of ${bits} bits`;
+  }
+};
+
 export const representKey = (key: Key): keys.Key => ({
   id: key.id,
   tenantId: key.tenantId,
@@ -58,6 +76,7 @@ export const representKey = (key: Key): keys.Key => ({
   kind: key.kind,
   algorithm: key.algorithm,
   bits: key.bits,
+  type: nameKeyType(key),
   usages: key.usages,
   state: key.state,
   disabledAt: momentOrNull(key.disabledAt),
@@ -130,6 +149,12 @@ export const representMasterKey = (key: MasterKey): masterKeys.MasterKey => ({
   handle: key.handle,
   label: key.label,
   origin: key.origin,
+  class: key.class,
+  sensitive: key.sensitive,
+  extractable: key.extractable,
+  neverDecrypts: key.neverDecrypts,
+  checkValue: key.checkValue,
+  publicKey: key.publicKey === null ? null : toPem('PUBLIC KEY', key.publicKey),
   sealedCopy: key.sealedCopy,
   vaultCopy: key.vaultCopy,
   lastUsedAt: momentOrNull(key.lastUsedAt),

@@ -16,6 +16,7 @@ export const keyShape = {
   kind,
   algorithm: z.enum(['aes', 'generic', 'rsa', 'ec', 'ed25519'] satisfies KeyAlgorithm[]),
   bits: z.int(),
+  type: z.string().openapi({ description: 'For people: AES-256, RSA-3072, P-384, Ed25519.' }),
   usages: z
     .array(z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] satisfies KeyUsage[]))
     .readonly(),

@@ -13,7 +13,16 @@ export const masterKeySchema = z
     groupId: identifier,
     handle: z.int(),
     label: z.string().openapi({ description: "Base64 of the label's bytes." }),
-    origin: z.enum(['generated', 'imported']),
+    origin: z.enum(['generated', 'imported']).openapi({ description: 'imported: also what was unwrapped or derived' }),
+    class: z.enum(['secret-key', 'private-key']),
+    sensitive: z.boolean(),
+    extractable: z.boolean(),
+    neverDecrypts: z.boolean().openapi({ description: 'It has wrapped a sensitive key, and never decrypts again.' }),
+    checkValue: z.string().nullable().openapi({ description: 'Of a secret key: three bytes, hexadecimal.' }),
+    publicKey: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Of a private key: its public half, SubjectPublicKeyInfo as PEM.' }),
     sealedCopy: z.boolean(),
     vaultCopy: z.boolean(),
     lastUsedAt: moment.nullable(),

@@ -3,14 +3,17 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
-import type { Key, KeyVersion } from '../api/types.ts';
+import type { Key, KeyVersion, MasterKey } from '../api/types.ts';
+import { applicationPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
-import { Copyable } from '../components/copy.tsx';
+import { Button } from '../components/button.tsx';
+import { Copyable, CopyButton } from '../components/copy.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { keyPath, keysPath, useKeyActions } from '../components/key-actions.tsx';
 import { ActionMenu } from '../components/menu.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
+import { saveFile } from '../components/secret-once.tsx';
 import { Badge, StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 import { nameVault, useVaults } from '../components/vaults.ts';
@@ -89,6 +92,67 @@ const Versions = ({ id }: { id: string }) => {
   );
 };
 
+/** What the database's library sees of the key. Its public half is for everybody; nothing else of it is shown anywhere. */
+const OnToken = ({ applicationId, id }: { applicationId: string; id: string }) => {
+  const query = useQuery({
+    queryKey: [keysPath, id, 'master-key'],
+    queryFn: ({ signal }) =>
+      send<MasterKey>(
+        { method: 'GET', path: `${applicationPath(applicationId)}/master-keys/${encodeURIComponent(id)}` },
+        { signal },
+      ),
+  });
+  return (
+    <Panel title="On the token" description="What the database's library sees of it.">
+      <Async query={query} lines={3}>
+        {(key) => (
+          <div className="space-y-4">
+            <Facts
+              items={[
+                ['Class', key.class === 'private-key' ? 'Private key' : 'Secret key'],
+                ['Came to be', key.origin === 'generated' ? 'Made by the service' : 'Imported, unwrapped or derived'],
+                [
+                  'Leaves the service',
+                  key.extractable
+                    ? key.sensitive
+                      ? 'Only wrapped under another key'
+                      : 'Yes: its owner may read it'
+                    : 'Never',
+                ],
+                ...(key.neverDecrypts
+                  ? [['Decryption', 'Ended for ever: it has wrapped a sensitive key'] as const]
+                  : []),
+                ...(key.checkValue === null
+                  ? []
+                  : [['Check value', <Copyable key="check" value={key.checkValue} label="check value" />] as const]),
+                ['Object handle', String(key.handle)],
+                ['Last used', <Time key="used" value={key.lastUsedAt} distance />],
+              ]}
+            />
+            {key.publicKey !== null && <PublicKey name={key.name} pem={key.publicKey} />}
+          </div>
+        )}
+      </Async>
+    </Panel>
+  );
+};
+
+const PublicKey = ({ name, pem }: { name: string; pem: string }) => (
+  <div className="space-y-2">
+    <p className="font-medium">Public key</p>
+    <pre className="overflow-x-auto rounded-md bg-sunken p-3 text-xs">{pem}</pre>
+    <p className="flex flex-wrap items-center gap-2">
+      <Button
+        icon="download"
+        onClick={() => saveFile(`${name.replaceAll(/[^A-Za-z0-9._-]+/g, '_')}.pem`, pem, 'application/x-pem-file')}
+      >
+        Download PEM
+      </Button>
+      <CopyButton value={pem} label="public key" />
+    </p>
+  </div>
+);
+
 export const KeyPage = () => {
   const { id } = route.useParams();
   const vaults = useVaults();
@@ -113,7 +177,7 @@ export const KeyPage = () => {
               items={[
                 ['Id (case-sensitive)', <Copyable key="id" value={value.id} label="key id" />],
                 ['Kind', value.kind === 'general' ? 'General-purpose' : 'TDE master key'],
-                ['Algorithm', `${value.algorithm.toUpperCase()}-${value.bits}`],
+                ['Type', value.type],
                 ['Uses', value.usages.join(', ')],
                 [
                   'Vault',
@@ -158,6 +222,7 @@ export const KeyPage = () => {
           )}
         </Async>
       </Panel>
+      {key !== undefined && key.applicationId !== null && <OnToken applicationId={key.applicationId} id={id} />}
       {key !== undefined && <Versions id={id} />}
       {dialog}
     </Page>

@@ -321,6 +321,25 @@ const MasterKeys = ({ id }: { id: string }) => {
               </Link>
             ),
           },
+          {
+            key: 'type',
+            header: 'Type',
+            cell: (key) => (
+              <span className="flex flex-wrap items-center gap-1">
+                {key.type}
+                {key.class === 'private-key' && (
+                  <Badge tone="quiet" icon="key">
+                    Private key
+                  </Badge>
+                )}
+                {key.neverDecrypts && (
+                  <Badge tone="quiet" icon="blocked">
+                    Wraps, never decrypts
+                  </Badge>
+                )}
+              </span>
+            ),
+          },
           { key: 'state', header: 'State', cell: (key) => <StateBadge state={key.state} integrity={key.integrity} /> },
           {
             key: 'copies',
