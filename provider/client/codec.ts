@@ -640,8 +640,10 @@ const readInput = <C>(reader: Reader, plan: Plan<C>, reply: Buffer): Record<stri
         const room = reader.u32();
         const capacity = room === 0 && kind === 'out' ? null : room === allOnes ? 0 : room;
         slot.capacity = capacity;
-        slot.space.open(capacity, reply, plan.reply.length + arrayHead);
-        input[name] = slot.space;
+        // A handler of a call that is not hot may look at the capacity after waiting, when the slot serves another caller.
+        const space = plan.input === null ? new Space() : slot.space;
+        space.open(capacity, reply, plan.reply.length + arrayHead);
+        input[name] = space;
         break;
       }
       case 'list': {

@@ -120,7 +120,10 @@ export interface MessageResult {
 
 /** Where the caller wants bytes. */
 export interface OutBuffer {
-  /** Bytes the caller has room for; `null` when only the length is asked: answer with `LengthOnly`. */
+  /**
+   * Bytes the caller has room for; `null` when only the length is asked: answer with `LengthOnly`. Of a `hot` call it is valid during
+   * the synchronous part of the handler only.
+   */
   readonly capacity: number | null;
   /**
    * A view into the reply frame to write into without a copy: min(capacity, rest of the frame) bytes long. Valid during the

@@ -119,6 +119,24 @@ describe('C_Encrypt', () => {
   });
 });
 
+test('a handler that waits still knows its own caller’s room, whatever another asks for meanwhile', async () => {
+  const seen: (number | null)[] = [];
+  const dispatch = createDispatcher<null>({
+    C_WrapKey: async (_, { wrappedKey }) => {
+      await Promise.resolve();
+      seen.push(wrappedKey.capacity);
+      return new LengthOnly(40);
+    },
+  });
+  const request = (room: number) =>
+    message('C_WrapKey', u64(1), [...u32(CKM.AES_KEY_WRAP), 0], u64(2), u64(3), u32(room));
+  const replies = [40, 0, 16].map((room) =>
+    dispatch(null, 'own', request(room), request(room).length, Buffer.alloc(4096)),
+  );
+  await Promise.all(replies);
+  expect(seen).toEqual([40, null, 16]);
+});
+
 describe('a mechanism', () => {
   const dispatch = async (bytes: number[], dialect: Dialect) => {
     let seen: Input<'C_DigestInit'>['mechanism'] | undefined;
