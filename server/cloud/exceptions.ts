@@ -1,5 +1,5 @@
 // What the cloud's key service tells its callers: its exceptions, and which of them each fault of an external key store proxy
-// becomes. Declared once: for managing a store or a key, for ConnectCustomKeyStore, and for using a key.
+// becomes. Declared once: for managing a store, for ConnectCustomKeyStore, for making a key, and for using one.
 
 /** Names of the AWS KMS API, with the HTTP status of each. */
 export const exceptionStatus = {
@@ -52,16 +52,27 @@ export type ConnectionErrorCode =
   | 'XKS_PROXY_TIMED_OUT';
 
 interface FaultRow {
-  /** CreateCustomKeyStore, UpdateCustomKeyStore, CreateKey. */
+  /** CreateCustomKeyStore, UpdateCustomKeyStore. */
   readonly manage: ExceptionName;
   /** ConnectCustomKeyStore ends as FAILED with it. */
   readonly connect: ConnectionErrorCode;
+  /** The service has one name for all that is not about the external key itself. */
+  readonly createKey: ExceptionName;
   /** Encrypt, Decrypt and their like; the service has one name for nearly all of them. */
   readonly use: ExceptionName;
 }
 
-const fault = (manage: ExceptionName, connect: ConnectionErrorCode, use: ExceptionName = 'KMSInvalidStateException') =>
-  ({ manage, connect, use }) satisfies FaultRow;
+const fault = (
+  manage: ExceptionName,
+  connect: ConnectionErrorCode,
+  others: Partial<Pick<FaultRow, 'createKey' | 'use'>> = {},
+): FaultRow => ({
+  manage,
+  connect,
+  createKey: 'CustomKeyStoreInvalidStateException',
+  use: 'KMSInvalidStateException',
+  ...others,
+});
 
 /** What can go wrong at a proxy, as the cloud sees it. */
 export const faults = {
@@ -75,14 +86,21 @@ export const faults = {
   authentication: fault('XksProxyIncorrectAuthenticationCredentialException', 'INVALID_CREDENTIALS'),
   denied: fault('XksProxyInvalidConfigurationException', 'XKS_PROXY_ACCESS_DENIED'),
   path: fault('XksProxyInvalidConfigurationException', 'XKS_PROXY_INVALID_CONFIGURATION'),
-  'key-not-found': fault('XksKeyNotFoundException', 'XKS_PROXY_INVALID_RESPONSE'),
-  'key-configuration': fault('XksKeyInvalidConfigurationException', 'XKS_PROXY_INVALID_RESPONSE'),
-  ciphertext: fault('XksProxyInvalidResponseException', 'XKS_PROXY_INVALID_RESPONSE', 'InvalidCiphertextException'),
+  unsupported: fault('UnsupportedOperationException', 'XKS_PROXY_INVALID_RESPONSE'),
+  'key-not-found': fault('XksKeyNotFoundException', 'XKS_PROXY_INVALID_RESPONSE', {
+    createKey: 'XksKeyNotFoundException',
+  }),
+  'key-configuration': fault('XksKeyInvalidConfigurationException', 'XKS_PROXY_INVALID_RESPONSE', {
+    createKey: 'XksKeyInvalidConfigurationException',
+  }),
+  ciphertext: fault('XksProxyInvalidResponseException', 'XKS_PROXY_INVALID_RESPONSE', {
+    use: 'InvalidCiphertextException',
+  }),
 } as const satisfies Record<string, FaultRow>;
 export type Fault = keyof typeof faults;
 
 /** errorName of the proxy's specification, the status it must come with, and the fault that it is. */
-export const proxyErrors: Readonly<Record<string, readonly [status: number, Fault]>> = {
+const proxyErrors: Readonly<Record<string, readonly [status: number, Fault]>> = {
   ValidationException: [400, 'response'],
   InvalidStateException: [400, 'key-configuration'],
   InvalidCiphertextException: [400, 'ciphertext'],
@@ -92,9 +110,22 @@ export const proxyErrors: Readonly<Record<string, readonly [status: number, Faul
   KeyNotFoundException: [404, 'key-not-found'],
   InvalidUriPathException: [404, 'path'],
   ThrottlingException: [429, 'throttled'],
-  UnsupportedOperationException: [501, 'response'],
+  UnsupportedOperationException: [501, 'unsupported'],
   DependencyTimeoutException: [503, 'dependency-timeout'],
   InternalException: [500, 'response'],
+};
+
+/** Errors that say something of one key, or of a ciphertext, are no answer to other questions. */
+const onlyFor: Readonly<Record<string, RegExp>> = {
+  InvalidCiphertextException: /\/decrypt$/,
+  KeyNotFoundException: /^\/keys\//,
+  InvalidKeyUsageException: /^\/keys\//,
+};
+
+/** The fault that an error is when it answers this operation (its path below the store's), or undefined. */
+export const faultOf = (errorName: string, status: number, operation: string): Fault | undefined => {
+  const row = Object.hasOwn(proxyErrors, errorName) ? proxyErrors[errorName] : undefined;
+  return row?.[0] === status && (onlyFor[errorName]?.test(operation) ?? true) ? row[1] : undefined;
 };
 
 /** A call to a proxy that failed. */
@@ -108,7 +139,7 @@ export class ProxyFault extends Error {
 }
 
 /** Runs what calls a proxy; its fault becomes the exception of that column. */
-export const asException = async <T>(column: 'manage' | 'use', work: () => Promise<T>): Promise<T> => {
+export const asException = async <T>(column: 'manage' | 'createKey' | 'use', work: () => Promise<T>): Promise<T> => {
   try {
     return await work();
   } catch (error) {

@@ -205,7 +205,7 @@ export const createKeys = ({
             throw new KmsException('XksKeyAlreadyInUseException', 'a KMS key of this store has this external key');
       };
       requireUnused();
-      await asException('manage', () => store.proxy.checkKey(by, xksKeyId));
+      await asException('createKey', () => store.proxy.checkKey(by, xksKeyId));
       requireUnused();
       const id = randomUUID();
       const key: CloudKey = {

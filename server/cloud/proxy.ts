@@ -7,10 +7,13 @@ import { Agent, request } from 'node:https';
 import { parseBase64, toBase64 } from '../base/bytes.ts';
 import { signForProxy } from '../base/sigv4-signer.ts';
 import type { CloudCrypto } from './crypto.ts';
-import { ProxyFault, proxyErrors } from './exceptions.ts';
+import { faultOf, ProxyFault } from './exceptions.ts';
 import type { AccessKey } from './sigv4.ts';
 
 const maxAnswerBytes = 64 * 1024;
+const mostFleetDetails = 10;
+const mostKeyUsages = 10;
+const healthStates: readonly unknown[] = ['ACTIVE', 'DEGRADED', 'UNAVAILABLE'];
 
 export interface ProxyAddress {
   /** `https://name[:port]` */
@@ -46,12 +49,18 @@ export interface KeyRequester extends Requester {
 
 type Members = Readonly<Record<string, unknown>>;
 
+const isFleetDetail = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false;
+  const { id, model, healthStatus } = value as Members;
+  return typeof id === 'string' && typeof model === 'string' && healthStates.includes(healthStatus);
+};
+
 const isTlsError = (code: string): boolean =>
   /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/.test(
     code,
   );
 
-const parseAnswer = (status: number, text: string): Members => {
+const parseAnswer = (operation: string, status: number, text: string): Members => {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
@@ -63,10 +72,10 @@ const parseAnswer = (status: number, text: string): Members => {
   const members = parsed as Members;
   if (status === 200) return members;
   const name = String(members.errorName);
-  const row = Object.hasOwn(proxyErrors, name) ? proxyErrors[name] : undefined;
-  if (row === undefined || row[0] !== status)
+  const fault = faultOf(name, status, operation);
+  if (fault === undefined)
     throw new ProxyFault('response', `the proxy answered ${status} with an error that does not belong to it`);
-  throw new ProxyFault(row[1], `the proxy answered ${status} ${name}`);
+  throw new ProxyFault(fault, `the proxy answered ${status} ${name}`);
 };
 
 const bytesOf = (answer: Members, name: string, fits: (length: number) => boolean): Buffer => {
@@ -102,8 +111,9 @@ export const openProxy = (
   const agent = new Agent({ keepAlive: true, minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) });
   const base = new URL(address.uriEndpoint);
 
-  const send = (path: string, body: Buffer, deadline: AbortSignal): Promise<Members> =>
+  const send = (operation: string, body: Buffer, deadline: AbortSignal): Promise<Members> =>
     new Promise((resolve, reject) => {
+      const path = `${address.uriPath}${operation}`;
       let connected = false;
       const headers = signForProxy(crypto, key, { host: base.host, path, region, body }, clock());
       const sent = request({
@@ -118,7 +128,7 @@ export const openProxy = (
       const fail = (error: NodeJS.ErrnoException): void => {
         // The proxy may have closed an idle connection just now: that is no fault of it.
         if (sent.reusedSocket && error.code === 'ECONNRESET' && !deadline.aborted)
-          send(path, body, deadline).then(resolve, reject);
+          send(operation, body, deadline).then(resolve, reject);
         else if (deadline.aborted)
           reject(
             connected
@@ -154,7 +164,7 @@ export const openProxy = (
         });
         answer.on('end', () => {
           try {
-            resolve(parseAnswer(answer.statusCode ?? 0, Buffer.concat(parts).toString('utf8')));
+            resolve(parseAnswer(operation, answer.statusCode ?? 0, Buffer.concat(parts).toString('utf8')));
           } catch (error) {
             reject(error);
           }
@@ -166,7 +176,7 @@ export const openProxy = (
   const call = async (operation: string, members: object): Promise<Members> => {
     const begun = performance.now();
     const body = Buffer.from(JSON.stringify(members));
-    const answer = await send(`${address.uriPath}${operation}`, body, AbortSignal.timeout(budgetMs));
+    const answer = await send(operation, body, AbortSignal.timeout(budgetMs));
     measured(performance.now() - begun);
     return answer;
   };
@@ -178,21 +188,30 @@ export const openProxy = (
       const details = answer.ekmFleetDetails;
       if (
         !Number.isInteger(answer.xksProxyFleetSize) ||
+        Number(answer.xksProxyFleetSize) < 1 ||
         typeof answer.xksProxyVendor !== 'string' ||
         typeof answer.xksProxyModel !== 'string' ||
         typeof answer.ekmVendor !== 'string' ||
         !Array.isArray(details) ||
-        details.length === 0
+        details.length < 1 ||
+        details.length > mostFleetDetails ||
+        !details.every(isFleetDetail)
       )
-        throw new ProxyFault('response', 'the answer to GetHealthStatus is incomplete');
-      if (details.every((each: Members | null) => each?.healthStatus === 'UNAVAILABLE'))
+        throw new ProxyFault('response', 'the answer to GetHealthStatus is incomplete or malformed');
+      if (details.every((each: Members) => each.healthStatus === 'UNAVAILABLE'))
         throw new ProxyFault('no-key-manager', 'every external key manager is unavailable');
     },
     checkKey: async (requestMetadata, xksKeyId) => {
       const answer = await call(`/keys/${xksKeyId}/metadata`, { requestMetadata });
       const { keySpec, keyUsage, keyStatus } = answer;
-      if (typeof keySpec !== 'string' || typeof keyStatus !== 'string' || !Array.isArray(keyUsage))
-        throw new ProxyFault('response', 'the answer to GetKeyMetadata is incomplete');
+      if (
+        typeof keySpec !== 'string' ||
+        typeof keyStatus !== 'string' ||
+        !Array.isArray(keyUsage) ||
+        keyUsage.length > mostKeyUsages ||
+        !keyUsage.every((usage) => typeof usage === 'string')
+      )
+        throw new ProxyFault('response', 'the answer to GetKeyMetadata is incomplete or malformed');
       if (keySpec !== 'AES_256' || !keyUsage.includes('ENCRYPT') || !keyUsage.includes('DECRYPT'))
         throw new ProxyFault('key-configuration', 'the external key is no AES-256 key for encryption and decryption');
       if (keyStatus !== 'ENABLED') throw new ProxyFault('key-configuration', 'the external key is not enabled');
