@@ -32,6 +32,9 @@ const once: ReadonlySet<RouteName> = new Set([
   'unwrap',
   'derive',
 ]);
+/** Looks for prime numbers, which takes as long as it takes. */
+const slow: ReadonlySet<RouteName> = new Set(['generateKeyPair']);
+const timesSlow = 10;
 /** Connections to one service. A database has many processes, but each call is short. */
 const maxConnections = 32;
 
@@ -51,6 +54,7 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
     { route, handle, head, raw }: ServiceRequest<R>,
     { requestId, instance }: Caller,
     signal: AbortSignal,
+    timeout: number,
   ): Promise<ServiceAnswer<R>> => {
     const body = packEnvelope(head, raw ?? undefined);
     try {
@@ -66,6 +70,8 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
         },
         body,
         signal,
+        headersTimeout: timeout,
+        bodyTimeout: timeout,
       });
       const bytes = Buffer.from(await response.body.arrayBuffer());
       if (response.statusCode !== 200) throw problem(response.statusCode, bytes, requestId);
@@ -78,13 +84,14 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
 
   return {
     async call(request, caller) {
-      const signal = AbortSignal.timeout(config.callTimeoutMs);
+      const timeout = config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
+      const signal = AbortSignal.timeout(timeout);
       try {
         try {
-          return await send(request, caller, signal);
+          return await send(request, caller, signal, timeout);
         } catch (error) {
           if (!wasClosedUnderUs(error) || once.has(request.route)) throw error;
-          return await send(request, caller, signal);
+          return await send(request, caller, signal, timeout);
         }
       } catch (error) {
         throw error instanceof ServiceCallError ? error : unreachable(error, signal, caller.requestId);

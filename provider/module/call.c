@@ -222,7 +222,12 @@ static CK_RV reconnect(uint32_t lost) {
   return rv;
 }
 
-static int64_t call_deadline(void) { return process_now() + library.settings.call_timeout_ms * 1000LL; }
+static int64_t call_timeout_ms(const struct call_row *row) {
+  enum { TIMES_SLOW = 10 };
+  return library.settings.call_timeout_ms * (row->slow ? (int64_t)TIMES_SLOW : 1);
+}
+
+static int64_t call_deadline(const struct call_row *row) { return process_now() + call_timeout_ms(row) * 1000; }
 
 /** Repeats on a new agent the Init messages of a session. One that is refused is simply no longer active. */
 static enum outcome resume(CK_SESSION_HANDLE session, uint32_t epoch, int64_t deadline) {
@@ -246,7 +251,7 @@ static enum outcome resume(CK_SESSION_HANDLE session, uint32_t epoch, int64_t de
 
 /** One attempt, on the connection there is. `ahead`: Init messages that were held back until now. */
 static enum outcome attempt(struct call *call, struct transport_ahead *ahead, uint32_t epoch) {
-  const int64_t deadline = call_deadline();
+  const int64_t deadline = call_deadline(call->row);
   enum outcome outcome = EXCHANGED;
 
   if (!transport_is_open()) return UNSENT;
@@ -289,7 +294,7 @@ static CK_RV send_and_wait(struct call *call, struct transport_ahead *ahead, enu
         return CKR_OK;
       case UNANSWERED:
       case UNSENDABLE:
-        log_line("no answer to call %u within %d ms", call->row->code, library.settings.call_timeout_ms);
+        log_line("no answer to call %u within %lld ms", call->row->code, (long long)call_timeout_ms(call->row));
         return CKR_DEVICE_ERROR;
       case LOST:
       case UNSENT:
@@ -396,7 +401,7 @@ static void close_strays(void) {
     buffer_put_array(&request, "u", 1);
     buffer_put_u64(&request, stray);
     /* On that connection alone: on the next one the handle is another session's. */
-    transport_exchange(&request, NULL, &reply, epoch, call_deadline(), false);
+    transport_exchange(&request, NULL, &reply, epoch, call_deadline(&call_rows[ROW_C_CloseSession]), false);
     log_line("a session that was opened too late has been closed");
   }
   buffer_close(&request);

@@ -20,6 +20,7 @@ struct call_row {
   int8_t ends;
   uint16_t continues;  /* a set of operations */
   bool quiet;          /* keys, sessions and the login stay as they are */
+  bool slow;           /* waited for ten times as long */
 };
 
 struct call {

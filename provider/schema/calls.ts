@@ -124,7 +124,7 @@ export const calls = {
       result('publicKey', 'CK_OBJECT_HANDLE'),
       result('privateKey', 'CK_OBJECT_HANDLE'),
     ],
-    { once: true },
+    { once: true, slow: true },
   ),
   C_WrapKey: call(60, [session, mechanism, handle('wrappingKey'), handle('key'), out('wrappedKey')]),
   C_UnwrapKey: call(

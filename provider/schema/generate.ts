@@ -249,6 +249,7 @@ const callRow = ([name, row]: readonly [string, Call]): string => {
     operationNumber(row.ends),
     operationSet(row.continues),
     isQuiet(row),
+    row.slow === true,
   ];
   return `    [ROW_${name}] = {${fields.join(', ')}},`;
 };
@@ -281,7 +282,7 @@ const tables = (): string =>
     opening('Calls, attributes and mechanisms as data.'),
     '#include "../call.h"',
     '#include "numbers.h"\n',
-    '/* request, reply, code, in_session, once, foreign, starts, ends, continues, quiet */',
+    '/* request, reply, code, in_session, once, foreign, starts, ends, continues, quiet, slow */',
     'const struct call_row call_rows[ROWS] = {',
     ...wired.map(callRow),
     '};\n',

@@ -284,6 +284,8 @@ export interface CallOptions {
   readonly ends?: OperationKind;
   /** Leaves keys, sessions and the login as they are, though it does none of these three. */
   readonly quiet?: true;
+  /** Looks for prime numbers, which takes as long as it takes: it is waited for ten times as long as other calls. */
+  readonly slow?: true;
 }
 
 export interface Call<A extends readonly Arg[] = readonly Arg[]> extends CallOptions {

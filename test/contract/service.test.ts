@@ -1,7 +1,7 @@
 // The service as the agent needs it (server/fronts/contract/tde.ts), over the way that the agent takes.
 import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -286,12 +286,27 @@ describe('the way over HTTPS', () => {
       server.closeAllConnections();
       server.close();
     };
-    return { call, stop };
+    return { call, door, stop };
   };
 
   test("a service that does not answer is a time-out, with the call's id", async () => {
     const { call, stop } = await serve(() => undefined);
     expect(await call()).toMatchObject({ code: 'dependency-timeout', requestId: 'the-id' });
+    await stop();
+  });
+  test('a pair of keys, whose primes take their time, is waited for longer than another call', async () => {
+    const pairs: ServerResponse[] = [];
+    const { call, door, stop } = await serve((request, response) => {
+      if (request.url?.endsWith('/key-pairs')) pairs.push(response);
+    });
+    const head = { privateKey: masterKey('pair'), publicKey: null };
+    const pair = door
+      .call({ route: 'generateKeyPair', handle: null, head, raw: null }, caller())
+      .catch((error: { code: string }) => error.code);
+    expect(await call()).toMatchObject({ code: 'dependency-timeout' });
+    expect(pairs).toHaveLength(1);
+    pairs[0]?.writeHead(409, { 'content-type': 'application/problem+json' }).end('{"code":"label-exists"}');
+    expect(await pair).toBe('label-exists');
     await stop();
   });
   test('nobody there is unavailable', async () => {

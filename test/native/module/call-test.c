@@ -1,4 +1,5 @@
 /* The library against an agent of the test's own: arguments, answers, threads, deadlines, restarts, fork. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -431,6 +432,32 @@ static void sixty_four_threads_share_one_socket_and_get_their_own_answers(void *
   assert_int_equal(peer.connections, 1);
 }
 
+static void *make_a_pair(void *session) {
+  CK_MECHANISM mechanism = {CKM_RSA_PKCS_KEY_PAIR_GEN, NULL, 0};
+  CK_OBJECT_HANDLE public_key = 0;
+  CK_OBJECT_HANDLE private_key = 0;
+  const CK_RV rv = C_GenerateKeyPair(*(CK_SESSION_HANDLE *)session, &mechanism, NULL, 0, NULL, 0, &public_key, &private_key);
+  return (void *)(rv == CKR_OK ? public_key + private_key : rv);
+}
+
+static void a_pair_is_waited_for_longer_than_other_calls(void **state) {
+  CK_SESSION_HANDLE session = open_session();
+  CK_BYTE random[4];
+  pthread_t thread;
+  void *made;
+  (void)state;
+
+  peer.late = 59;
+  assert_int_equal(pthread_create(&thread, NULL, make_a_pair, &session), 0);
+  while (peer.late != 0) sched_yield(); /* it has come */
+  peer.silent = 64;
+  assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_DEVICE_ERROR);
+  peer.silent = 0;
+  assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_OK);
+  pthread_join(thread, &made);
+  assert_int_equal((CK_ULONG)made, 203);
+}
+
 static void finalize_lets_waiting_calls_return(void **state) {
   pthread_t thread;
   void *result;
@@ -471,6 +498,7 @@ int main(void) {
       WITH(a_child_has_to_initialize_itself_and_leaves_the_parent_alone),
       WITH(a_child_does_not_close_what_the_host_opened_in_place_of_our_socket),
       WITH(sixty_four_threads_share_one_socket_and_get_their_own_answers),
+      WITH(a_pair_is_waited_for_longer_than_other_calls),
       WITH(finalize_lets_waiting_calls_return),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,11 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       buffer_put_u32(reply, BUFFER_NULL);
       buffer_put_array(reply, "0123456789abcdef", 16);
       break;
+    case 59: /* C_GenerateKeyPair */
+      peer_open_reply(reply, call, "uu");
+      buffer_put_u64(reply, 101);
+      buffer_put_u64(reply, 102);
+      break;
     case 58: /* C_GenerateKey */
       peer_open_reply(reply, call, "u");
       buffer_put_u64(reply, 99);
