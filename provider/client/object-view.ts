@@ -111,6 +111,8 @@ const fields: ReadonlySet<number> = new Set([
   CKA.UNIQUE_ID,
   CKA.SENSITIVE,
   CKA.EXTRACTABLE,
+  CKA.ALWAYS_SENSITIVE,
+  CKA.NEVER_EXTRACTABLE,
   CKA.LOCAL,
   CKA.VALUE_LEN,
   CKA.CHECK_VALUE,
@@ -169,7 +171,7 @@ const keyTypeOf = (algorithm: KeyAlgorithm | null): number =>
 const noBytes = new Uint8Array(0);
 
 /** What an object has that was made elsewhere, in the console for instance, and so without attributes of the agent's. */
-const defaultsOf = ({ class: objectClass, algorithm, local, sensitive, extractable }: TokenObject): AttributeMap => {
+const defaultsOf = ({ class: objectClass, algorithm, local }: TokenObject): AttributeMap => {
   const common: [number, AttributeValue][] = [[CKA.COPYABLE, true]];
   if (objectClass === 'data') return new Map([...common, [CKA.APPLICATION, noBytes], [CKA.OBJECT_ID, noBytes]]);
   if (objectClass !== 'secret-key') return new Map(common);
@@ -180,8 +182,6 @@ const defaultsOf = ({ class: objectClass, algorithm, local, sensitive, extractab
     [CKA.START_DATE, noBytes],
     [CKA.END_DATE, noBytes],
     [CKA.KEY_GEN_MECHANISM, local && algorithm === 'aes' ? CKM.AES_KEY_GEN : unavailableInformation],
-    [CKA.ALWAYS_SENSITIVE, local && sensitive],
-    [CKA.NEVER_EXTRACTABLE, local && !extractable],
     [CKA.WRAP_WITH_TRUSTED, false],
     [CKA.TRUSTED, false],
   ]);
@@ -211,6 +211,8 @@ export const viewOf = (object: TokenObject): TokenView => {
     set(CKA.LOCAL, object.local || (mechanism !== undefined && mechanism !== unavailableInformation));
     setIfHas(CKA.SENSITIVE, object.sensitive);
     setIfHas(CKA.EXTRACTABLE, object.extractable);
+    setIfHas(CKA.ALWAYS_SENSITIVE, object.alwaysSensitive);
+    setIfHas(CKA.NEVER_EXTRACTABLE, object.neverExtractable);
     for (const [usage, type] of usageRows) setIfHas(type, object.usages.includes(usage));
     if (object.bits !== null) setIfHas(CKA.VALUE_LEN, object.bits / 8);
     if (object.publicKey !== null && kind !== 'secret') {

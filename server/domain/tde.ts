@@ -77,6 +77,10 @@ export interface TokenObject {
   readonly usages: readonly KeyUsage[];
   readonly sensitive: boolean;
   readonly extractable: boolean;
+  /** Whether the key was sensitive from the moment that it was made, and what it was derived from too. Never changes. */
+  readonly alwaysSensitive: boolean;
+  /** Whether the key, and what it was derived from, could never be taken out: nobody has its value elsewhere. Never changes. */
+  readonly neverExtractable: boolean;
   readonly modifiable: boolean;
   readonly destroyable: boolean;
   readonly local: boolean;

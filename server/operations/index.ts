@@ -320,6 +320,17 @@ export interface NewTokenObject {
   readonly attributes: string;
 }
 
+/** A key becomes sensitive and stops being extractable, never the other way. */
+export interface TokenObjectChange {
+  readonly label?: string | undefined;
+  readonly attributes?: string | undefined;
+  readonly usages?: readonly KeyUsage[] | undefined;
+  readonly sensitive?: true | undefined;
+  readonly extractable?: false | undefined;
+  /** What the change was computed from. */
+  readonly seen?: { readonly attributes: string; readonly usages: readonly KeyUsage[] } | undefined;
+}
+
 /** A token object as one application sees it. */
 export interface VisibleObject extends TokenObject {
   readonly owned: boolean;
@@ -403,15 +414,8 @@ export interface TdeOperations {
   getObject(caller: TdeCaller, handle: number): Promise<VisibleObject>;
   /** The caller wipes the buffer. 'forbidden' for a sensitive or unextractable key. */
   readValue(caller: TdeCaller, handle: number): Promise<Buffer>;
-  updateObject(
-    caller: TdeCaller,
-    handle: number,
-    change: {
-      readonly label?: string | undefined;
-      readonly attributes?: string | undefined;
-      readonly usages?: readonly KeyUsage[] | undefined;
-    },
-  ): Promise<VisibleObject>;
+  /** 'conflict' where the object is not as the caller has `seen` it. */
+  updateObject(caller: TdeCaller, handle: number, change: TokenObjectChange): Promise<VisibleObject>;
   destroyObject(caller: TdeCaller, handle: number): Promise<void>;
   checkUse(caller: TdeCaller, handle: number, usage: KeyUsage): Promise<void>;
   /** The caller wipes input and answer. */

@@ -163,6 +163,8 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .addColumn('usages', 'text', (c) => c.notNull())
       .addColumn('sensitive', 'integer', (c) => c.notNull())
       .addColumn('extractable', 'integer', (c) => c.notNull())
+      .addColumn('always_sensitive', 'integer', (c) => c.notNull())
+      .addColumn('never_extractable', 'integer', (c) => c.notNull())
       .addColumn('modifiable', 'integer', (c) => c.notNull())
       .addColumn('destroyable', 'integer', (c) => c.notNull())
       .addColumn('local', 'integer', (c) => c.notNull())

@@ -37,6 +37,8 @@ const columnsWithoutContent = (
     usages: 0,
     sensitive: 0,
     extractable: 0,
+    always_sensitive: 0,
+    never_extractable: 0,
     modifiable: 0,
     destroyable: 0,
     local: 0,

@@ -95,6 +95,8 @@ export interface Schema {
     usages: string;
     sensitive: number;
     extractable: number;
+    always_sensitive: number;
+    never_extractable: number;
     modifiable: number;
     destroyable: number;
     local: number;

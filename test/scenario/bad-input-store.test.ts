@@ -298,6 +298,7 @@ describe('a database that was changed by hand', () => {
   test.each([
     ['a permission', 'update tde_objects set usages = \'["encrypt","decrypt","sign"]\' where id = ?'],
     ['the sensitivity', 'update tde_objects set sensitive = 0, extractable = 1 where id = ?'],
+    ['its past', 'update tde_objects set always_sensitive = 0, never_extractable = 0 where id = ?'],
     ['the owner', "update tde_objects set application_id = 'somebody' where id = ?"],
     ['the state of a disabled key', "update keys set state = 'active', disabled_at = null where id = ?"],
     ['the vault of a key', "update keys set vault_id = 'elsewhere' where id = ?"],

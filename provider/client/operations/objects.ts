@@ -3,6 +3,7 @@
 // first await.
 import { randomUUID } from 'node:crypto';
 import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
+import { ServiceError } from '../../../server/base/errors.ts';
 import { attributeName, CKA } from '../../schema/attributes.ts';
 import { CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -328,36 +329,49 @@ const allowedChanges = (session: Session, object: ObjectView, template: readonly
   return changes(template, object.attributes, 'set');
 };
 
-/** Of a token object the service changes the label, the permissions and the agent's own attributes. */
-const fixedOnToken: readonly number[] = [CKA.SENSITIVE, CKA.EXTRACTABLE, CKA.VALUE];
+/** Every refusal means that another's change went through: so many of them at once are no honest use. */
+const mostAttempts = 64;
 
+/** Another's change of the same object, between this one's look at it and its change, is not undone: it looks again. */
 const changeOnToken = async (session: Session, handle: number, template: readonly Attribute[]): Promise<void> => {
   const refused = template.find(({ type }) => type === CKA.VALUE);
   const own =
     refused === undefined ? template : template.map((each) => (each === refused ? { ...each, value: null } : each));
   const { application } = session;
-  const object = await application.tokenObject(handle, 'object', true);
-  application.checkMayWrite(session, true, isTrue(object, CKA.PRIVATE));
-  if (!isTrue(object, CKA.MODIFIABLE)) throw actionProhibited();
-  if (refused !== undefined) throw new CryptokiError(CKR.ATTRIBUTE_READ_ONLY, 'CKA_VALUE of a token object is fixed');
-  const changed = allowedChanges(session, object, own);
-  if (changed.size === 0) return;
-  if (fixedOnToken.some((type) => changed.has(type))) {
-    throw new CryptokiError(CKR.ATTRIBUTE_READ_ONLY, 'the service fixes this attribute when the key is made');
+  for (let attempt = 1; ; attempt++) {
+    const object = await application.tokenObject(handle, 'object', true);
+    application.checkMayWrite(session, true, isTrue(object, CKA.PRIVATE));
+    if (!isTrue(object, CKA.MODIFIABLE)) throw actionProhibited();
+    if (refused !== undefined) throw new CryptokiError(CKR.ATTRIBUTE_READ_ONLY, 'CKA_VALUE of a token object is fixed');
+    const changed = allowedChanges(session, object, own);
+    if (changed.size === 0) return;
+    try {
+      const { answer } = await application.ask('updateObject', handle, describeChange(object, changed));
+      application.remember(answer);
+      return;
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.code === 'conflict') || attempt === mostAttempts) throw error;
+    }
   }
-  const { answer } = await application.ask('updateObject', handle, describeChange(object, changed));
-  application.remember(answer);
 };
 
-const describeChange = (object: TokenView, changed: AttributeMap) => {
-  const after: AttributeMap = new Map([...object.attributes, ...changed]);
+const describeChange = (view: TokenView, changed: AttributeMap) => {
+  const { object } = view;
+  const after: AttributeMap = new Map([...view.attributes, ...changed]);
   const label = changed.get(CKA.LABEL);
-  const [usages, before] = [usagesOf(after), usagesOf(object.attributes)];
-  const blob = blobOf(after);
+  const usages = usagesOf(after);
+  const attributes = blobOf(after);
+  const replaced = {
+    ...(usages.join() === usagesOf(view.attributes).join() ? {} : { usages }),
+    ...(attributes === blobOf(view.attributes) ? {} : { attributes }),
+  };
   return {
     ...(label instanceof Uint8Array ? { label: Buffer.from(label).toString('base64') } : {}),
-    ...(usages.join() === before.join() ? {} : { usages }),
-    ...(blob === blobOf(object.attributes) ? {} : { attributes: blob }),
+    // These go one way only: `changes` has seen to it.
+    ...(changed.has(CKA.SENSITIVE) ? { sensitive: true as const } : {}),
+    ...(changed.has(CKA.EXTRACTABLE) ? { extractable: false as const } : {}),
+    ...replaced,
+    ...(Object.keys(replaced).length > 0 ? { seen: { attributes: object.attributes, usages: object.usages } } : {}),
   };
 };
 

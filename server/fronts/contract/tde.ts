@@ -48,6 +48,10 @@ export interface TokenObject {
   readonly usages: readonly KeyUsage[];
   readonly sensitive: boolean;
   readonly extractable: boolean;
+  /** Secret and private keys: true when the service made the key, or derived it from such a one, and it was sensitive ever since. */
+  readonly alwaysSensitive: boolean;
+  /** The same for extractable: true when it never was. */
+  readonly neverExtractable: boolean;
   readonly modifiable: boolean;
   readonly destroyable: boolean;
   /** True when the service made the key itself, false when it was imported. */
@@ -217,8 +221,19 @@ export interface TdeRoutes {
    * sensitive the value of a secret key and the PKCS#8 of a private one.
    */
   readValue: { head: Record<string, never>; answer: Record<string, never> };
+  /**
+   * A key becomes sensitive, and stops being extractable; there is no way back. What replaces a whole (`attributes`, `usages`) was
+   * computed from what the caller saw: with `seen`, an object that is otherwise by now is left alone, and the code is `conflict`.
+   */
   updateObject: {
-    head: { readonly label?: string; readonly attributes?: string; readonly usages?: readonly KeyUsage[] };
+    head: {
+      readonly label?: string;
+      readonly attributes?: string;
+      readonly usages?: readonly KeyUsage[];
+      readonly sensitive?: true;
+      readonly extractable?: false;
+      readonly seen?: { readonly attributes: string; readonly usages: readonly KeyUsage[] };
+    };
     answer: TokenObject;
   };
   /** Destroys, for good. */

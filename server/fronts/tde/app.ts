@@ -55,6 +55,8 @@ const toTokenObject = (object: VisibleObject): TokenObject => ({
   usages: object.usages,
   sensitive: object.sensitive,
   extractable: object.extractable,
+  alwaysSensitive: object.alwaysSensitive,
+  neverExtractable: object.neverExtractable,
   modifiable: object.modifiable,
   destroyable: object.destroyable,
   local: object.local,

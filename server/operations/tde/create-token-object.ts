@@ -85,7 +85,19 @@ const requireOpenVault = async (tx: Repositories, group: TdeGroup): Promise<void
 const objectOf = (
   { application }: TdeCaller,
   input: NewTokenObject,
-  made: Pick<StoredObject, 'handle' | 'id' | 'local' | 'checkValue' | 'publicKey' | 'createdAt' | 'content' | 'bits'>,
+  made: Pick<
+    StoredObject,
+    | 'handle'
+    | 'id'
+    | 'local'
+    | 'checkValue'
+    | 'publicKey'
+    | 'createdAt'
+    | 'content'
+    | 'bits'
+    | 'alwaysSensitive'
+    | 'neverExtractable'
+  >,
 ): StoredObject => ({
   ...made,
   tenantId: application.tenantId,
@@ -107,8 +119,13 @@ const objectOf = (
   integrity: 'ok',
 });
 
-/** How a key came to be, for the audit log. */
+/** How a key came to be. */
 export type KeyOrigin = 'generated' | 'imported' | 'unwrapped' | 'derived';
+
+/** What is known of the time before a key was stored. What came from outside was anywhere. */
+export type Past = Pick<StoredObject, 'alwaysSensitive' | 'neverExtractable'>;
+const madeHere: Past = { alwaysSensitive: true, neverExtractable: true };
+const fromOutside: Past = { alwaysSensitive: false, neverExtractable: false };
 
 /** Writes a key that is open in the addon, its copies and its audit record. The vault and the label have been checked. */
 const insertKey = async (
@@ -119,6 +136,7 @@ const insertKey = async (
   input: NewTokenObject,
   reference: KeyRef,
   origin: KeyOrigin,
+  past: Past,
 ): Promise<StoredObject> => {
   const { bits } = core.describe(reference);
   const isPrivate = input.class === 'private-key';
@@ -127,6 +145,8 @@ const insertKey = async (
     handle: await tx.objects.nextHandle(),
     id: newId(now),
     local: origin === 'generated',
+    alwaysSensitive: past.alwaysSensitive && input.sensitive,
+    neverExtractable: past.neverExtractable && !input.extractable,
     checkValue: isPrivate ? null : toBase64(core.checkValue(reference)),
     publicKey: isPrivate ? toBase64(core.exportPublicKey(reference)) : null,
     createdAt: now,
@@ -194,6 +214,7 @@ const insertValue = async (
   const sealed = sealContent({ core, ring }, { tenantId: caller.application.tenantId, id }, contentKey, value);
   const object = objectOf(caller, input, {
     ...made,
+    ...fromOutside,
     handle: await tx.objects.nextHandle(),
     id,
     checkValue: null,
@@ -212,20 +233,21 @@ const insertValue = async (
   return object;
 };
 
-/** Stores a key that is open in the addon. The caller releases the reference. */
+/** Stores a key that is open in the addon. `past` is that of the key it is derived from. The caller releases the reference. */
 export const storeKey = async (
   ports: CreatePorts,
   caller: TdeCaller,
   input: NewTokenObject,
   reference: KeyRef,
   origin: KeyOrigin,
+  past: Past = origin === 'generated' ? madeHere : fromOutside,
 ): Promise<StoredObject> => {
   const { store, directory } = ports;
   const object = await store.write(async (tx) => {
     const group = await findGroup(tx, caller.application.groupId);
     await requireOpenVault(tx, group);
     await requireFreeLabel(tx, { ...input, groupId: group.id });
-    return insertKey(ports, tx, caller, group, input, reference, origin);
+    return insertKey(ports, tx, caller, group, input, reference, origin, past);
   });
   await directory.renew({ objects: [object.handle] });
   return object;
@@ -333,7 +355,7 @@ export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generat
       const made = await store.write(async (tx) => {
         const group = await requireRoom(tx);
         return {
-          privateKey: await insertKey(ports, tx, caller, group, privateKey, reference, 'generated'),
+          privateKey: await insertKey(ports, tx, caller, group, privateKey, reference, 'generated', madeHere),
           publicKey:
             publicKey === null
               ? null

@@ -10,6 +10,7 @@ import {
   checkTexts,
   isAesLength,
   mostGenericBits,
+  type Past,
   pairAlgorithms,
   storeKey,
 } from './create-token-object.ts';
@@ -29,7 +30,7 @@ const kindOf = (into: KeyDestination): UnwrappedKind => {
   return wanted.algorithm;
 };
 
-/** Puts an open key where it is to go, and releases it. `maker` is the handle of the key that it comes of. */
+/** Puts an open key where it is to go, and releases it. `maker` is the key that it comes of, `past` that of a derived key. */
 const deliver = async (
   ports: MakePorts,
   caller: TdeCaller,
@@ -38,6 +39,7 @@ const deliver = async (
   mechanism: string,
   into: KeyDestination,
   reference: KeyRef,
+  past?: Past,
 ): Promise<MadeKey> => {
   const { core, store } = ports;
   try {
@@ -48,7 +50,8 @@ const deliver = async (
     if (wanted.bits !== null && wanted.bits !== bits)
       throw new ServiceError('validation', 'the key is not as long as it was said to be');
     if (into.on === 'token') {
-      return { object: show(caller, await storeKey(ports, caller, into.object, reference, origin)), sealed: null };
+      const object = await storeKey(ports, caller, into.object, reference, origin, past);
+      return { object: show(caller, object), sealed: null };
     }
     const sealed = core.hpkeSealKey(into.recipient, into.info, handleBytes(maker.handle), reference);
     await store.write(async (tx) => {
@@ -178,5 +181,5 @@ export const deriveTokenKey =
         reference: derive(ports, base.reference, mechanism, salt?.reference ?? null, kind, bits / 8),
       };
     });
-    return deliver(ports, caller, maker, 'derived', mechanism.way, into, reference);
+    return deliver(ports, caller, maker, 'derived', mechanism.way, into, reference, maker);
   };

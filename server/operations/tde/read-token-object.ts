@@ -5,7 +5,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { TdeOperations } from '../index.ts';
 import { openContent } from './object-content.ts';
-import { requireStillUsable, type UsePorts, withTokenKey } from './use-token-key.ts';
+import { requireStillExportable, type UsePorts, withTokenKey } from './use-token-key.ts';
 import { findVisible, instanceDetails, recordDenial, show } from './visibility.ts';
 
 const mostFound = 1000;
@@ -46,12 +46,13 @@ export const readTokenObjects = (
         await recordDenial(ports, caller, object, 'export', 'sensitive or not extractable');
         throw new ServiceError('forbidden', 'the value of a sensitive or unextractable key is not shown');
       }
-      const value = await withTokenKey(ports, caller, { handle, use: 'export' }, (reference) =>
-        object.class === 'private-key' ? core.exportPrivateKey(reference) : core.exportSecret(reference),
-      );
+      const value = await withTokenKey(ports, caller, { handle, use: 'export' }, (reference, loaded) => {
+        if (loaded.object.sensitive) throw new ServiceError('forbidden', 'the key became sensitive meanwhile');
+        return object.class === 'private-key' ? core.exportPrivateKey(reference) : core.exportSecret(reference);
+      });
       try {
         await store.write(async (tx) => {
-          await requireStillUsable(tx, object.id);
+          await requireStillExportable(tx, object.id, false);
           await tx.audit.append({
             kind: 'key.exported',
             actor: caller.actor,

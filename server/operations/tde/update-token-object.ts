@@ -1,34 +1,49 @@
-// Changes the label, the usages or the agent's attributes of a modifiable object of the caller's own. What protects a key
-// (sensitive, extractable, algorithm) is not changed here at all.
+// Changes the label, the usages or the agent's attributes of a modifiable object of the caller's own, and takes freedoms from a
+// key: it becomes sensitive, or stops being extractable, for good. What it was before stays known (`alwaysSensitive`,
+// `neverExtractable`): a key that was outside once is never again as good as one that was not.
 
 import { parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
+import type { KeyUsage } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/store.ts';
-import type { TdeOperations } from '../index.ts';
+import type { TdeOperations, TokenObjectChange } from '../index.ts';
 import { isFreeLabel, nameFromLabel } from './create-token-object.ts';
 import { findVisible, instanceDetails, requireOwner, show } from './visibility.ts';
 
+const isSame = (a: readonly KeyUsage[], b: readonly KeyUsage[]): boolean =>
+  a.length === b.length && a.every((usage) => b.includes(usage));
+
+const checkChange = ({ label, attributes, sensitive, extractable }: TokenObjectChange, before: StoredObject): void => {
+  if (label !== undefined && parseBase64(label) === null) throw new ServiceError('validation', 'label is not Base64');
+  if (attributes !== undefined && parseBase64(attributes) === null)
+    throw new ServiceError('validation', 'attributes is not Base64');
+  const isSecret = before.class === 'secret-key' || before.class === 'private-key';
+  if (!isSecret && (sensitive !== undefined || extractable !== undefined))
+    throw new ServiceError('validation', 'only secret and private keys are sensitive, or extractable');
+};
+
 export const updateTokenObject =
   (ports: Pick<Ports, 'store' | 'directory' | 'log'>): TdeOperations['updateObject'] =>
-  async (caller, handle, change) => {
+  async (caller, handle, { seen, ...change }) => {
     const { store, directory } = ports;
     const loaded = await findVisible(ports, caller, handle, 'update');
     await requireOwner(ports, caller, loaded, 'update');
     if (!loaded.object.modifiable) throw new ServiceError('forbidden', 'the object is not modifiable');
-    if (change.label !== undefined && parseBase64(change.label) === null)
-      throw new ServiceError('validation', 'label is not Base64');
-    if (change.attributes !== undefined && parseBase64(change.attributes) === null)
-      throw new ServiceError('validation', 'attributes is not Base64');
+    checkChange(change, loaded.object);
     const after = await store.write(async (tx): Promise<StoredObject> => {
       const before = await tx.objects.get(handle);
       if (before === undefined || before.destroyedAt !== null)
         throw new ServiceError('key-destroyed', 'the object is destroyed');
+      if (seen !== undefined && (seen.attributes !== before.attributes || !isSame(seen.usages, before.usages)))
+        throw new ServiceError('conflict', 'the object was changed meanwhile', { hint: 'read it and try again' });
       const next: StoredObject = {
         ...before,
         label: change.label ?? before.label,
         attributes: change.attributes ?? before.attributes,
         usages: change.usages ?? before.usages,
+        sensitive: change.sensitive ?? before.sensitive,
+        extractable: change.extractable ?? before.extractable,
       };
       if (before.wrappedSensitive && next.usages.includes('decrypt'))
         throw new ServiceError('forbidden', 'a key that has wrapped sensitive keys does not decrypt');

@@ -168,6 +168,15 @@ export const requireStillUsable = async (tx: Repositories, keyId: string): Promi
   if (refusal !== null) throw new ServiceError(refusal, stateMessages[refusal]);
 };
 
+/** The same for a key that leaves itself: nor do they come after the record that ended that. */
+export const requireStillExportable = async (tx: Repositories, keyId: string, sensitive: boolean): Promise<void> => {
+  await requireStillUsable(tx, keyId);
+  const object = await tx.objects.getById(keyId);
+  if (object === undefined || !object.extractable || object.integrity !== 'ok')
+    throw new ServiceError('forbidden', 'the key is not extractable');
+  if (object.sensitive && !sensitive) throw new ServiceError('forbidden', 'the key became sensitive meanwhile');
+};
+
 export const tokenKeyUses = (
   ports: UsePorts,
 ): Pick<

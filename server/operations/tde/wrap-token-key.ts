@@ -8,7 +8,14 @@ import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
 import type { KeyToWrap, TdeCaller, TdeOperations, WrapMechanism } from '../index.ts';
-import { admit, requireStillUsable, type UsePorts, type Wanted, withTokenKeys } from './use-token-key.ts';
+import {
+  admit,
+  requireStillExportable,
+  requireStillUsable,
+  type UsePorts,
+  type Wanted,
+  withTokenKeys,
+} from './use-token-key.ts';
 import { findVisible, instanceDetails, recordDenial } from './visibility.ts';
 
 /** What is to be wrapped, before it is open. */
@@ -37,8 +44,8 @@ const openersOf = async (from: Repositories, wrapping: StoredObject): Promise<re
   return now === undefined || now.destroyedAt !== null ? [] : [now];
 };
 
-const mayWrapSensitive = ({ local, extractable, usages, integrity }: StoredObject): boolean =>
-  local && !extractable && !usages.includes('decrypt') && integrity === 'ok';
+const mayWrapSensitive = ({ local, neverExtractable, usages, integrity }: StoredObject): boolean =>
+  local && neverExtractable && !usages.includes('decrypt') && integrity === 'ok';
 
 /** Whether all that could open the wrapped key is marked, as this node sees it. */
 const isMarked = async ({ store, directory }: UsePorts, { object }: LoadedObject): Promise<boolean> => {
@@ -152,6 +159,9 @@ const wrapNow = (
         : first?.reference;
       const subject = key.from === 'session' ? bringValue(key.value) : opened.at(-1)?.reference;
       if (by === undefined || subject === undefined) throw new ServiceError('internal', 'a key was not opened');
+      // It was admitted as one that is not, to which fewer rules apply.
+      if (key.from === 'token' && !sensitive && opened.at(-1)?.loaded.object.sensitive !== false)
+        throw new ServiceError('forbidden', 'the key became sensitive meanwhile');
       if (sensitive && !isPublic && first?.loaded.object.wrappedSensitive !== true)
         throw new ServiceError('conflict', 'the wrapping key changed meanwhile');
       return wrapUnder(ports, by, mechanism, subject);
@@ -181,7 +191,7 @@ export const wrapTokenKey =
     const { tenantId, id } = wrapping.object;
     await ports.store.write(async (tx) => {
       if (!isPublic) await requireStillUsable(tx, id);
-      if (subject.id !== null) await requireStillUsable(tx, subject.id);
+      if (subject.id !== null) await requireStillExportable(tx, subject.id, subject.sensitive);
       await tx.audit.append({
         kind: 'key.wrapped',
         actor: caller.actor,

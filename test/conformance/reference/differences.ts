@@ -66,24 +66,27 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
       rules: { 'the handle of a private object of the token after C_Logout and C_Login': 'CKR_OK' },
     },
     {
-      reason:
-        'What protects a key of the token is settled when it is made: that it was never extractable decides what it may wrap. A copy may be more closed than its source.',
-      rules: {
-        'a key of the token becomes sensitive, and not extractable, and stays so': [
-          'CKR_ATTRIBUTE_READ_ONLY',
-          'CKR_ATTRIBUTE_READ_ONLY',
-          'CKR_OK',
-          'CKR_OK',
-        ],
-      },
-    },
-    {
       reason: 'Databases select their master key by its label and nothing else: of two, they would take either.',
       rules: { 'two keys of the token with one label': ['CKR_OK', 'CKR_TEMPLATE_INCONSISTENT'] },
     },
     {
       reason: 'A digest of a key is a way to test guesses at it.',
       rules: { 'C_DigestKey of a key that may be read': 'CKR_KEY_INDIGESTIBLE' },
+    },
+    {
+      reason:
+        'A key in the service’s custody is one object there: whoever disables or destroys it ends every use of it. A key that may be read is copied.',
+      rules: { 'a sensitive key of the token is copied': 'CKR_ACTION_PROHIBITED' },
+    },
+    {
+      reason:
+        'CKA_ALWAYS_SENSITIVE and CKA_NEVER_EXTRACTABLE of a key of the token are the word of the service, which did not see what happened to the key before.',
+      rules: {
+        'a copy on the token of a key of the session says what its source always and never was': {
+          always: false,
+          never: false,
+        },
+      },
     },
     {
       reason: 'An RSA key below 2048 bits is too weak.',

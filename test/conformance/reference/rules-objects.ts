@@ -260,6 +260,15 @@ const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = 
   ['the label of what is not copyable', { COPYABLE: false }, { LABEL: 'new' }, 'CKR_OK', 'CKR_ACTION_PROHIBITED'],
 ];
 
+/** The same for keys of the token: what protects a key is raised, never lowered. */
+const protectedOnToken: readonly (readonly [string, Wanted, Wanted, string])[] = [
+  ['sensitive, to true', { SENSITIVE: false, EXTRACTABLE: true }, { SENSITIVE: true }, 'CKR_OK'],
+  ['sensitive, to false', {}, { SENSITIVE: false }, 'CKR_ATTRIBUTE_READ_ONLY'],
+  ['extractable, to false', { SENSITIVE: false, EXTRACTABLE: true }, { EXTRACTABLE: false }, 'CKR_OK'],
+  ['extractable, to true', {}, { EXTRACTABLE: true }, 'CKR_ATTRIBUTE_READ_ONLY'],
+];
+const onToken = (wanted: Wanted): Wanted => ({ ...wanted, TOKEN: true, LABEL: `changed ${Math.random()}` });
+
 export const objectRules: readonly Rule[] = [
   ...attributeRules,
   ...refused.map(
@@ -284,6 +293,73 @@ export const objectRules: readonly Rule[] = [
       look: (on) => rvOf(() => on.pkcs11.C_CopyObject(on.session, key(on, own), template(wanted))),
     },
   ]),
+  ...protectedOnToken.flatMap(([what, own, wanted, expected]): Rule[] => [
+    {
+      name: `C_SetAttributeValue of a key of the token: ${what}`,
+      section: '5.7',
+      expected,
+      look: (on) => {
+        const object = key(on, onToken(own));
+        const rv = rvOf(() => on.pkcs11.C_SetAttributeValue(on.session, object, template(wanted)));
+        on.pkcs11.C_DestroyObject(on.session, object);
+        return rv;
+      },
+    },
+    {
+      name: `C_CopyObject of a key of the token: ${what}`,
+      section: '5.7',
+      expected,
+      look: (on) => {
+        const made = [key(on, onToken(own))];
+        const copy = template(onToken(wanted));
+        const rv = rvOf(() => made.push(on.pkcs11.C_CopyObject(on.session, made[0] as Buffer, copy)));
+        for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
+        return rv;
+      },
+    },
+  ]),
+  {
+    name: 'a sensitive key of the token is copied',
+    section: '5.7',
+    expected: 'CKR_OK',
+    look: (on) => {
+      const made = [key(on, onToken({}))];
+      const copy = template(onToken({}));
+      const rv = rvOf(() => made.push(on.pkcs11.C_CopyObject(on.session, made[0] as Buffer, copy)));
+      for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
+      return rv;
+    },
+  },
+  {
+    name: 'a copy on the token of a key of the session says what its source always and never was',
+    section: '5.7',
+    expected: { always: true, never: true },
+    look: (on) => {
+      const made = [on.generate({ SENSITIVE: true, EXTRACTABLE: false })];
+      const copy = on.pkcs11.C_CopyObject(on.session, made[0] as Buffer, template(onToken({})));
+      made.push(copy);
+      const seen = { always: on.read(copy, 'ALWAYS_SENSITIVE'), never: on.read(copy, 'NEVER_EXTRACTABLE') };
+      for (const each of made) on.pkcs11.C_DestroyObject(on.session, each);
+      return seen;
+    },
+  },
+  {
+    name: 'a key of the token that was made readable, protected later: what it always and never was',
+    section: '4.10',
+    expected: { sensitive: true, always: false, extractable: false, never: false },
+    look: (on) => {
+      const object = on.generate(onToken({ SENSITIVE: false, EXTRACTABLE: true }));
+      on.pkcs11.C_SetAttributeValue(on.session, object, template({ SENSITIVE: true, EXTRACTABLE: false }));
+      const seen = {
+        sensitive: on.read(object, 'SENSITIVE'),
+        always: on.read(object, 'ALWAYS_SENSITIVE'),
+        extractable: on.read(object, 'EXTRACTABLE'),
+        never: on.read(object, 'NEVER_EXTRACTABLE'),
+      };
+      on.pkcs11.C_DestroyObject(on.session, object);
+      return seen;
+    },
+  },
   {
     name: 'a copy is like its source but for what the template changes',
     section: '5.7',

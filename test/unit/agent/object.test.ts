@@ -287,14 +287,6 @@ describe('where objects belong', () => {
     });
     expect(await find(agent, session, label('one'))).toEqual([key]);
   });
-  test("a token key's sensitivity is fixed", async () => {
-    const agent = await startInProcess();
-    const session = await agent.open();
-    const key = await generate(agent, session, [CKA.TOKEN, true], [CKA.SENSITIVE, false], [CKA.EXTRACTABLE, true]);
-    expect(
-      await agent.rv('C_SetAttributeValue', { session, object: key, template: template([CKA.SENSITIVE, true]) }),
-    ).toBe('CKR_ATTRIBUTE_READ_ONLY');
-  });
   test("what the service refuses has Cryptoki's name, and one line with the call's id", async () => {
     const agent = await startInProcess();
     const session = await agent.open();

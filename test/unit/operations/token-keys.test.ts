@@ -239,7 +239,9 @@ describe('an RSA pair that wraps', () => {
     // Whoever knows this private key says that the service had made it, and that it is marked already.
     const database = new DatabaseSync(`${other.config.dataDirectory}/dke.db`);
     database
-      .prepare('update tde_objects set local = 1, extractable = 0, wrapped_sensitive = 1 where handle = ?')
+      .prepare(
+        'update tde_objects set local = 1, extractable = 0, never_extractable = 1, wrapped_sensitive = 1 where handle = ?',
+      )
       .run(made.handle);
     database.close();
     const again = await openTestService({ folder: other.folder });

@@ -1,0 +1,195 @@
+// C_SetAttributeValue and C_CopyObject of keys of the token (PKCS#11 2.40, sections 4.1, 4.9, 4.10 and 5.7): what protects a key is
+// raised and never lowered, and what two calls change at the same time is changed by both.
+import { describe, expect, test } from 'vitest';
+import { CKA } from '../../../provider/schema/attributes.ts';
+import { CKK, CKO } from '../../../provider/schema/constants.ts';
+import { CKM } from '../../../provider/schema/mechanisms.ts';
+import type { AttributeValue } from '../../../provider/schema/types.ts';
+import { room, startInProcess } from '../../support/in-process-agent.ts';
+import { template } from '../../support/template.ts';
+
+type Row = readonly [number, AttributeValue];
+const onToken: Row = [CKA.TOKEN, true];
+const readable: Row[] = [
+  [CKA.SENSITIVE, false],
+  [CKA.EXTRACTABLE, true],
+];
+const protection = [CKA.SENSITIVE, CKA.EXTRACTABLE, CKA.ALWAYS_SENSITIVE, CKA.NEVER_EXTRACTABLE];
+const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
+const value = Buffer.alloc(32, 9);
+
+const start = async () => {
+  const agent = await startInProcess();
+  const session = await agent.open();
+  return {
+    agent,
+    session,
+    generate: (...rows: Row[]) =>
+      agent.call('C_GenerateKey', {
+        session,
+        mechanism: { type: CKM.AES_KEY_GEN, parameter: null },
+        template: template([CKA.VALUE_LEN, 32], ...rows),
+      }) as Promise<number>,
+    create: (...rows: Row[]) =>
+      agent.call('C_CreateObject', {
+        session,
+        template: template([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.AES], [CKA.VALUE, value], ...rows),
+      }) as Promise<number>,
+    async privateKey(...rows: Row[]): Promise<number> {
+      const pair = await agent.call('C_GenerateKeyPair', {
+        session,
+        mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
+        publicTemplate: template([CKA.EC_PARAMS, p256]),
+        privateTemplate: template(...rows),
+      });
+      return (pair as { privateKey: number }).privateKey;
+    },
+    set: (object: number, ...rows: Row[]) =>
+      agent.rv('C_SetAttributeValue', { session, object, template: template(...rows) }),
+    copy: (object: number, ...rows: Row[]) =>
+      agent.call('C_CopyObject', { session, object, template: template(...rows) }) as Promise<number>,
+    async read(object: number, ...types: number[]) {
+      const asked = types.map((type) => ({ type, capacity: 512 }));
+      return (await agent.call('C_GetAttributeValue', { session, object, template: asked })).values;
+    },
+    wrap: (type: number, wrappingKey: number, key: number) => {
+      const parameter = type === CKM.AES_CBC_PAD ? ({ kind: 'bytes', bytes: Buffer.alloc(16) } as const) : null;
+      const call = { session, mechanism: { type, parameter }, wrappingKey, key, wrappedKey: room(512) };
+      return agent.rv('C_WrapKey', call);
+    },
+  };
+};
+
+describe.each(['secret', 'private'] as const)('the protection of a %s key of the token', (kind) => {
+  const make = (call: Awaited<ReturnType<typeof start>>, ...rows: Row[]) =>
+    kind === 'secret' ? call.generate(onToken, ...rows) : call.privateKey(onToken, ...rows);
+
+  test('is raised by C_SetAttributeValue, and the value is out of reach from then on', async () => {
+    const call = await start();
+    const key = await make(call, ...readable);
+    expect(await call.read(key, ...protection)).toEqual([false, true, false, false]);
+    expect(await call.read(key, CKA.VALUE)).toEqual([expect.any(Uint8Array)]);
+    expect(await call.set(key, [CKA.SENSITIVE, true])).toBe('CKR_OK');
+    expect(await call.read(key, ...protection)).toEqual([true, true, false, false]);
+    expect(await call.read(key, CKA.VALUE)).toEqual([null]);
+    expect(await call.set(key, [CKA.EXTRACTABLE, false])).toBe('CKR_OK');
+    expect(await call.read(key, ...protection)).toEqual([true, false, false, false]);
+  });
+
+  test('is never lowered, and nothing else of the template is changed then', async () => {
+    const call = await start();
+    const key = await make(call, [CKA.LABEL, Buffer.from('before')]);
+    expect(await call.read(key, ...protection)).toEqual([true, false, true, true]);
+    for (const row of [
+      [CKA.SENSITIVE, false],
+      [CKA.EXTRACTABLE, true],
+      [CKA.ALWAYS_SENSITIVE, false],
+      [CKA.NEVER_EXTRACTABLE, false],
+    ] as const)
+      expect(await call.set(key, [CKA.LABEL, Buffer.from('after')], row)).toBe('CKR_ATTRIBUTE_READ_ONLY');
+    expect(await call.read(key, ...protection, CKA.LABEL)).toEqual([true, false, true, true, Buffer.from('before')]);
+    // What it is already is no change.
+    expect(await call.set(key, [CKA.SENSITIVE, true], [CKA.EXTRACTABLE, false])).toBe('CKR_OK');
+  });
+
+  test('is raised together with what else the template has', async () => {
+    const call = await start();
+    const key = await make(call, ...readable);
+    const rows: Row[] = [
+      [CKA.SENSITIVE, true],
+      [CKA.EXTRACTABLE, false],
+      [CKA.LABEL, Buffer.from(`new ${kind}`)],
+      [CKA.ID, Buffer.of(7)],
+      [CKA.SIGN, false],
+    ];
+    expect(await call.set(key, ...rows)).toBe('CKR_OK');
+    expect(await call.read(key, ...rows.map(([type]) => type))).toEqual(rows.map(([, wanted]) => wanted));
+  });
+
+  test('is raised in a copy, and its source stays as it is', async () => {
+    const call = await start();
+    for (const where of [[onToken], [[CKA.TOKEN, false]]] as Row[][]) {
+      const key = await make(call, ...readable);
+      const copy = await call.copy(key, ...where, [CKA.SENSITIVE, true], [CKA.EXTRACTABLE, false]);
+      expect(await call.read(copy, ...protection)).toEqual([true, false, false, false]);
+      expect(await call.read(copy, CKA.VALUE)).toEqual([null]);
+      expect(await call.read(key, ...protection)).toEqual([false, true, false, false]);
+      for (const row of [
+        [CKA.SENSITIVE, false],
+        [CKA.EXTRACTABLE, true],
+      ] as const)
+        await expect(call.copy(copy, ...where, row)).rejects.toThrow('CKR_ATTRIBUTE_READ_ONLY');
+    }
+  });
+
+  test('keeps a key that may not be read from being copied', async () => {
+    const call = await start();
+    const key = await make(call, ...readable);
+    expect(await call.set(key, [CKA.SENSITIVE, true])).toBe('CKR_OK');
+    for (const where of [true, false])
+      await expect(call.copy(key, [CKA.TOKEN, where])).rejects.toThrow('CKR_ACTION_PROHIBITED');
+  });
+});
+
+describe('what a key was', () => {
+  test('is the service’s word: a key from outside was neither always sensitive nor never extractable', async () => {
+    const call = await start();
+    expect(await call.read(await call.create(onToken), ...protection)).toEqual([true, false, false, false]);
+    const copied = await call.copy(await call.generate(), onToken);
+    expect(await call.read(copied, ...protection)).toEqual([true, false, false, false]);
+  });
+
+  test('decides whether it wraps: one that was extractable wraps nothing sensitive for ever', async () => {
+    const call = await start();
+    const noDecrypt: Row = [CKA.DECRYPT, false];
+    const key = await call.generate(onToken, [CKA.EXTRACTABLE, true]);
+    const [once, never] = [
+      await call.generate(onToken, noDecrypt, [CKA.EXTRACTABLE, true]),
+      await call.generate(onToken, noDecrypt),
+    ];
+    expect(await call.set(once, [CKA.EXTRACTABLE, false])).toBe('CKR_OK');
+    expect(await call.read(once, ...protection)).toEqual([true, false, true, false]);
+    expect(await call.wrap(CKM.AES_KEY_WRAP, once, key)).toBe('CKR_KEY_NOT_WRAPPABLE');
+    expect(await call.wrap(CKM.AES_KEY_WRAP, never, key)).toBe('CKR_OK');
+  });
+
+  test('before it became sensitive, it was wrapped under a cipher; after that no more', async () => {
+    const call = await start();
+    const [by, key] = [await call.generate(onToken, [CKA.DECRYPT, false]), await call.generate(onToken, ...readable)];
+    expect(await call.wrap(CKM.AES_CBC_PAD, by, key)).toBe('CKR_OK');
+    expect(await call.set(key, [CKA.SENSITIVE, true])).toBe('CKR_OK');
+    expect(await call.wrap(CKM.AES_CBC_PAD, by, key)).toBe('CKR_KEY_NOT_WRAPPABLE');
+    expect(await call.wrap(CKM.AES_KEY_WRAP, by, key)).toBe('CKR_OK');
+    expect(await call.set(key, [CKA.EXTRACTABLE, false])).toBe('CKR_OK');
+    expect(await call.wrap(CKM.AES_KEY_WRAP, by, key)).toBe('CKR_KEY_UNEXTRACTABLE');
+  });
+});
+
+describe('changes of one key at the same time', () => {
+  const changes: readonly Row[] = [
+    [CKA.SENSITIVE, true],
+    [CKA.EXTRACTABLE, false],
+    [CKA.WRAP_WITH_TRUSTED, true],
+    [CKA.ID, Buffer.of(4)],
+    [CKA.START_DATE, Buffer.from('20261121')],
+    [CKA.LABEL, Buffer.from('at once')],
+    [CKA.ENCRYPT, false],
+    [CKA.DECRYPT, false],
+    [CKA.WRAP, false],
+    [CKA.UNWRAP, false],
+    [CKA.DERIVE, true],
+  ];
+  test('are all there afterwards, and none undoes another', async () => {
+    const call = await start();
+    for (let turn = 0; turn < 5; turn++) {
+      const key = await call.generate(onToken, ...readable);
+      const order = [...changes.slice(turn * 2), ...changes.slice(0, turn * 2)];
+      const answers = await Promise.all(order.map((row) => call.set(key, row)));
+      expect(new Set(answers)).toEqual(new Set(['CKR_OK']));
+      expect(await call.read(key, ...changes.map(([type]) => type))).toEqual(changes.map(([, wanted]) => wanted));
+      await call.agent.call('C_DestroyObject', { session: call.session, object: key });
+    }
+    // Some of them had to look twice.
+    expect(call.agent.service.asked.get('updateObject')).toBeGreaterThan(5 * changes.length);
+  });
+});
