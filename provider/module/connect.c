@@ -233,8 +233,12 @@ static int start_agent(const char *path) {
       /* Perhaps the last holder has just succeeded. */
       fd = connect_and_agree(path, process_now() + 200000);
       if (fd < 0 && (errno == ENOENT || errno == ECONNREFUSED)) {
-        if (launch_agent(path)) fd = await_agent(path, deadline);
-        if (fd < 0) log_line("the agent did not come up at %s within 5 s", path);
+        if (launch_agent(path)) {
+          fd = await_agent(path, deadline);
+          if (fd < 0) log_line("the agent did not come up at %s within 5 s", path);
+        } else {
+          errno = ENOENT;
+        }
       }
       break;
     }

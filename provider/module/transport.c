@@ -51,7 +51,7 @@ static struct {
   bool unanswered; /* a call of this connection was given up: the agent may not have seen it yet */
   dev_t device;   /* which socket it is, for a forked child that finds another file under the number */
   ino_t inode;
-  int spin_us;
+  atomic_int spin_us;
   uint32_t last_code;
   struct pending *first;
   struct pending *last;

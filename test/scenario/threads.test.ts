@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGroup, registerApplication } from '../support/console-api.ts';
+import { until } from '../support/host.ts';
 import { startHostProcess, type ThreadsReport, writeAnswers } from '../support/host-process.ts';
 import { type Site, startSite } from '../support/site.ts';
 
@@ -42,7 +43,7 @@ const check = (report: ThreadsReport, rounds: number): void => {
 
 describe(`${threads} threads`, () => {
   test('get their own answers', { timeout: 120_000 }, async () => {
-    check(await startHostProcess('threads', host(false), answers, threads, 40, token).finish(), 40);
+    check(await startHostProcess('threads', host(false), answers, threads, 25, token).finish(), 25);
   });
 
   test('get their own answers without a data race', { timeout: 180_000 }, async () => {
@@ -52,5 +53,33 @@ describe(`${threads} threads`, () => {
     const report = await started.finish();
     expect(started.complaints()).toBe('');
     check(report, 6);
+  });
+
+  test('race for nothing either when the agent is stopped, and killed, under them', { timeout: 180_000 }, async () => {
+    const started = startHostProcess('threads', host(true), answers, 16, 0, token);
+    const goOn = async (): Promise<void> => {
+      const from = started.whole();
+      await until('a round of each', async () => {
+        if (started.child.exitCode !== null) throw new Error(started.complaints());
+        return started.whole() > from ? true : undefined;
+      });
+    };
+    const agent = (): number => site.agents()[0] ?? 0;
+    await goOn();
+    for (let i = 0; i < 2; i++) {
+      const stopped = agent();
+      process.kill(stopped, 'SIGSTOP');
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      process.kill(stopped, 'SIGCONT');
+      await goOn();
+      const killed = agent();
+      process.kill(killed, 'SIGKILL');
+      await until('the next agent', async () => (site.agents().some((pid) => pid !== killed) ? true : undefined));
+      await goOn();
+    }
+    const report = await started.finish();
+    expect(started.complaints()).toBe('');
+    expect(report.firstWrong).toBe('');
+    expect(report.sessionsLeft).toBe(0);
   });
 });
