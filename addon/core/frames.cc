@@ -39,11 +39,6 @@ constexpr int64_t kFlowWindows = 10;
 constexpr uint64_t kLoneRounds = 16;
 // More lanes than this are not looked at: the other peers have their sockets.
 constexpr size_t kMostLanes = 64;
-// Spinning in vain so often in a row means that others want this CPU, or that the callers think between their calls: the loop then
-// sleeps at once, for so many rounds, and for twice as many each time that it was in vain again.
-constexpr uint32_t kSpinsInVain = 4;
-constexpr uint32_t kSpinsLeftOut = 64;
-constexpr uint32_t kMostLeftOut = 1024;
 // A lane that had nothing so often in a row gives its place to others.
 constexpr uint32_t kIdleLooks = 1000;
 // When the sockets had nothing this often in a row, they are asked only every so many looks at the lanes.
@@ -475,12 +470,11 @@ int FrameLoop::Wait(epoll_event* events, int capacity) {
   if (options_.spin_microseconds > 0 && frames_ != frames_seen_) {
     const int64_t window = static_cast<int64_t>(options_.spin_microseconds) * 1000;
     const int64_t now = Now();
-    const bool flowing = now - last_busy_ <= kFlowWindows * window;
+    const bool flowing = now - last_busy_ <= kFlowWindows * window && spin_wanted_;
     frames_seen_ = frames_;
     last_busy_ = now;
-    if (flowing && spins_to_leave_out_ > 0) {
-      --spins_to_leave_out_;
-    } else if (flowing) {
+    spin_wanted_ = false;
+    if (flowing) {
       const int count = Spin(events, capacity, now + window);
       if (count != kNothingCame) return count;
     }
@@ -503,31 +497,20 @@ int FrameLoop::Spin(epoll_event* events, int capacity, int64_t until) {
         count = epoll_wait(epoll_, events, capacity, 0);
         quiet_rounds_ = count == 0 ? quiet_rounds_ + 1 : 0;
       }
-      if (served || failed_ || pending_ || count != 0) return Came(count);
+      if (served || failed_ || pending_ || count != 0) return count;
     } else {
       if (lone_ != nullptr && lone_rounds_ >= kLoneRounds) {
         sched_yield();
         yielded = true;
-        if (ReceiveLone()) return Came(0);
+        if (ReceiveLone()) return 0;
       }
       count = epoll_wait(epoll_, events, capacity, 0);
-      if (count != 0) return Came(count);
+      if (count != 0) return count;
     }
     if (Now() >= until) break;
     if (!yielded) sched_yield();
   }
-  if (++spins_in_vain_ >= kSpinsInVain) {
-    spins_left_out_ = spins_left_out_ == 0 ? kSpinsLeftOut : std::min(2 * spins_left_out_, kMostLeftOut);
-    spins_to_leave_out_ = spins_left_out_;
-    spins_in_vain_ = 0;
-  }
   return kNothingCame;
-}
-
-int FrameLoop::Came(int count) {
-  spins_in_vain_ = 0;
-  spins_left_out_ = 0;
-  return count;
 }
 
 int FrameLoop::SleepTimeout() const {
@@ -784,6 +767,7 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
     if (body > 0) memcpy(request(), data + at + kHeader + options, body);
     at += whole;
     ++frames_;
+    if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
     const int64_t answer = handler_->Frame(connection->id, call_code, body);
     if (body > 0) explicit_bzero(request(), body);
     if (answer == FrameHandler::kFailed) failed_ = true;

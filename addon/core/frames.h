@@ -182,7 +182,6 @@ class FrameLoop {
   static constexpr int kNothingCame = -2;
   int Wait(epoll_event* events, int capacity);
   int Spin(epoll_event* events, int capacity, int64_t until);
-  int Came(int count);
   int SleepTimeout() const;
   void ServeReady();
   void Accept();
@@ -246,9 +245,7 @@ class FrameLoop {
   uint64_t lane_rounds_ = 0;
   uint64_t quiet_rounds_ = 0;   // how often in a row the sockets had nothing while lanes were looked at
 
-  uint32_t spins_in_vain_ = 0;       // in a row
-  uint32_t spins_left_out_ = 0;      // rounds that sleep at once when it is in vain again
-  uint32_t spins_to_leave_out_ = 0;  // of these, how many are still to come
+  bool spin_wanted_ = false;    // by one of the callers since the loop last waited
 
   uint64_t frames_ = 0;
   uint64_t lane_messages_ = 0;

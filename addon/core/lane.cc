@@ -19,6 +19,7 @@ struct FrameLane::Shared {
     Word asked_length;
     Word fetched;
     Word listening;
+    Word spinning;
   } peer;
   struct alignas(64) Own {
     Word answered;
@@ -61,6 +62,8 @@ void FrameLane::CloseDescriptor() {
 }
 
 bool FrameLane::joined() const { return shared_->peer.joined.load(std::memory_order_relaxed) != 0; }
+
+bool FrameLane::spinning() const { return joined() && shared_->peer.spinning.load(std::memory_order_relaxed) != 0; }
 
 void FrameLane::Watch(bool watching) { shared_->own.watching.store(watching ? 1 : 0, std::memory_order_seq_cst); }
 

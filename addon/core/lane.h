@@ -29,6 +29,8 @@ class FrameLane {
 
   // Whether the peer has the memory and uses it.
   bool joined() const;
+  // Whether the peer spins for its answers. Who sleeps takes longer to its next call than anybody should spin.
+  bool spinning() const;
   // Tells the peer whether this side is looking. After false, Take must be called once more.
   void Watch(bool watching);
   // Whether a request waits.

@@ -17,10 +17,15 @@ const keyOf = (value: AttributeValue | null | undefined): string | number | unde
 };
 
 export class ObjectIndex {
+  /** Objects that no search has met yet. Many are made, used and destroyed without one. */
+  readonly #fresh = new Set<SessionObject>();
   readonly #entries = new Map(indexed.map((type) => [type as number, new Map<string | number, Entry>()]));
 
-  /** `object` as its attributes are now. */
   add(object: SessionObject): void {
+    this.#fresh.add(object);
+  }
+
+  #enter(object: SessionObject): void {
     for (const [type, entries] of this.#entries) {
       const key = keyOf(object.attributes.get(type));
       if (key === undefined) continue;
@@ -33,6 +38,7 @@ export class ObjectIndex {
 
   /** Before any of its attributes changes. */
   delete(object: SessionObject): void {
+    if (this.#fresh.delete(object)) return;
     for (const [type, entries] of this.#entries) {
       const key = keyOf(object.attributes.get(type));
       if (key === undefined) continue;
@@ -44,6 +50,8 @@ export class ObjectIndex {
 
   /** Objects among which all are that match the template; null when it names no indexed attribute. */
   candidates(template: readonly Attribute[]): Iterable<SessionObject> | null {
+    for (const object of this.#fresh) this.#enter(object);
+    this.#fresh.clear();
     let fewest: Set<SessionObject> | null = null;
     for (const { type, value } of template) {
       const key = keyOf(value);

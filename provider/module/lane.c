@@ -28,6 +28,7 @@ struct shared {
     _Atomic uint32_t asked_length;
     _Atomic uint32_t fetched;
     _Atomic uint32_t listening;
+    _Atomic uint32_t spinning;
   } own;
   struct {
     alignas(64) _Atomic uint32_t answered;
@@ -71,6 +72,7 @@ struct lane *lane_join(int fd) {
   }
   madvise(memory, sizeof(struct shared), MADV_DONTDUMP);
   lane->shared = memory;
+  atomic_store(&lane->shared->own.spinning, 1);
   atomic_store(&lane->shared->own.joined, 1);
   return lane;
 }
@@ -101,6 +103,10 @@ bool lane_ask(struct lane *lane, const struct buffer *ahead, const struct buffer
 }
 
 void lane_listen(struct lane *lane, bool listening) { atomic_store(&lane->shared->own.listening, listening); }
+
+void lane_spin(struct lane *lane, bool spinning) {
+  atomic_store_explicit(&lane->shared->own.spinning, spinning, memory_order_relaxed);
+}
 
 const unsigned char *lane_fetch(struct lane *lane, size_t *length, bool *broken) {
   const uint32_t answered = atomic_load(&lane->shared->agent.answered);

@@ -30,6 +30,8 @@ bool lane_free(const struct lane *lane, size_t length);
 bool lane_ask(struct lane *lane, const struct buffer *ahead, const struct buffer *request);
 /** Tells the agent whether somebody is looking for answers. After false, fetch once more before sleeping. */
 void lane_listen(struct lane *lane, bool listening);
+/** Tells the agent whether this side spins for its answers. An agent that spins for who sleeps only takes the CPU from others. */
+void lane_spin(struct lane *lane, bool spinning);
 /** The answer that waits, copied and wiped: valid until the next call. NULL for none; *broken when it breaks the rules. */
 const unsigned char *lane_fetch(struct lane *lane, size_t *length, bool *broken);
 

@@ -18,8 +18,9 @@ enum {
   INPUT_SMALL = 16 * 1024,
   INPUT_MAX = TRANSPORT_HEADER + BUFFER_MAX,
   SOCKET_EVERY = 8, /* looks at the lane for one at the socket */
-  SPINS_IN_VAIN = 4, /* in a row, before the next calls sleep at once */
-  SPINS_LEFT_OUT = 64 /* calls that do; twice as many each time it was in vain again, up to 1024 */
+  TRIAL_CALLS = 64, /* with and without spinning, before the better is kept */
+  TRIAL_LONGEST = 500, /* microseconds: a call that takes longer tells nothing about spinning */
+  TRIAL_KEPT = 4096 /* calls until the next trial */
 };
 
 /** What a waiting thread looks at. */
@@ -32,6 +33,7 @@ struct pending {
   _Atomic uint32_t state;
   struct buffer *reply;
   bool keep_late;
+  bool in_lane; /* went through the lane, and alone */
 };
 
 /** A call that has given up, and whose reply is wanted all the same. */
@@ -63,10 +65,15 @@ static struct {
   size_t input_capacity;
   size_t input_from;
   size_t input_to;
-  /* The leader's alone, too: whether yielding helps. It does not when others want this CPU, or the answers take their time. */
-  unsigned spins_in_vain;
-  unsigned spins_left_out;
-  unsigned spins_to_leave_out;
+  /*
+   * The leader's alone, too: whether spinning pays. On a quiet CPU it makes calls several times faster; where others want the CPU,
+   * or the scheduler divides it between groups of processes, several times slower. So both are tried in turn.
+   */
+  enum { TRY_SPINNING, TRY_SLEEPING, KEEP } trial;
+  unsigned trial_left; /* calls */
+  int64_t trial_spinning; /* microseconds that the calls took */
+  int64_t trial_sleeping;
+  bool sleeps;
 } wire = {.write_lock = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 uint32_t transport_epoch(void) { return wire.epoch; }
@@ -185,6 +192,10 @@ void transport_adopt(int fd, struct lane *lane, int spin_us) {
   wire.fd = fd;
   wire.lane = lane;
   wire.unanswered = false;
+  wire.trial = TRY_SPINNING;
+  wire.trial_left = TRIAL_CALLS;
+  wire.trial_spinning = wire.trial_sleeping = 0;
+  wire.sleeps = false;
   wire.epoch++;
   if (wire.epoch == 0) wire.epoch = 1;
   pthread_mutex_unlock(&wire.lock);
@@ -310,7 +321,8 @@ static bool may_take_lane(size_t length) {
   return alone;
 }
 
-static enum sent send_request(struct buffer *request, struct transport_ahead *ahead, uint32_t epoch, int64_t deadline) {
+static enum sent send_request(struct pending *call, struct buffer *request, struct transport_ahead *ahead, uint32_t epoch,
+                              int64_t deadline) {
   enum sent sent = BROKEN;
 
   pthread_mutex_lock(&wire.write_lock);
@@ -325,6 +337,7 @@ static enum sent send_request(struct buffer *request, struct transport_ahead *ah
       sent = NOT_SENT;
     } else if (may_take_lane(request->length + (frames == NULL ? 0 : frames->length))) {
       lane_listen(wire.lane, true); /* we shall be the one who reads, and the answer may come at once */
+      call->in_lane = true;
       if (!lane_ask(wire.lane, frames, request)) ring();
       sent = SENT;
     } else {
@@ -459,8 +472,37 @@ static bool fetch(struct lane *lane, struct pending *leader, bool *own, bool *br
   return true;
 }
 
+/** After a call that took so long: the next step of the trial when its calls are over. */
+static void note_call(int64_t took) {
+  if (took > TRIAL_LONGEST) took = TRIAL_LONGEST;
+  if (wire.trial == TRY_SPINNING) wire.trial_spinning += took;
+  if (wire.trial == TRY_SLEEPING) wire.trial_sleeping += took;
+  if (--wire.trial_left > 0) return;
+  switch (wire.trial) {
+    case TRY_SPINNING:
+      wire.trial = TRY_SLEEPING;
+      wire.trial_left = TRIAL_CALLS;
+      wire.sleeps = true;
+      break;
+    case TRY_SLEEPING:
+      wire.trial = KEEP;
+      wire.trial_left = TRIAL_KEPT;
+      wire.sleeps = wire.trial_sleeping < wire.trial_spinning;
+      break;
+    case KEEP:
+      wire.trial = TRY_SPINNING;
+      wire.trial_left = TRIAL_CALLS;
+      wire.trial_spinning = wire.trial_sleeping = 0;
+      wire.sleeps = false;
+      break;
+  }
+  if (wire.lane != NULL) lane_spin(wire.lane, !wire.sleeps);
+}
+
 /** After the leader's own reply: the office goes to the next, and the agent hears when there is none. */
-static enum outcome retire(struct lane *lane) {
+static enum outcome retire(struct lane *lane, int64_t started) {
+  if (wire.trial == KEEP) note_call(0);
+  else if (wire.spin_us > 0) note_call(process_now() - started);
   pthread_mutex_lock(&wire.lock);
   pass_on();
   if (lane != NULL && !wire.led) lane_listen(lane, false);
@@ -468,31 +510,13 @@ static enum outcome retire(struct lane *lane) {
   return EXCHANGED;
 }
 
-/** How long to yield for this answer, in microseconds. */
-static int spin_window(void) {
-  if (wire.spins_to_leave_out == 0) return wire.spin_us;
-  wire.spins_to_leave_out--;
-  return 0;
-}
-
-static void note_spin(bool helped) {
-  if (helped) {
-    wire.spins_in_vain = 0;
-    wire.spins_left_out = 0;
-  } else if (++wire.spins_in_vain >= SPINS_IN_VAIN) {
-    wire.spins_left_out = wire.spins_left_out == 0 ? SPINS_LEFT_OUT : wire.spins_left_out >= 1024 ? 1024 : 2 * wire.spins_left_out;
-    wire.spins_to_leave_out = wire.spins_left_out;
-    wire.spins_in_vain = 0;
-  }
-}
-
 /** Reads for all until the leader's own reply has come. */
 static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadline) {
-  const int window = spin_window();
-  const int64_t spin = process_now() + window;
+  const int64_t started = process_now();
+  const int64_t spin = started + wire.spin_us;
   struct lane *const lane = wire.lane;
   const int fd = wire.fd;
-  bool spinning = window > 0;
+  bool spinning = wire.spin_us > 0 && !wire.sleeps;
   bool listening = lane != NULL;
   bool broken = false;
   bool own = false;
@@ -506,16 +530,10 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
     if (!hand_out(leader, &own)) break;
     if (!own && lane != NULL) fetch(lane, leader, &own, &broken);
     if (broken) break;
-    if (own) {
-      if (spinning) note_spin(true);
-      return retire(lane);
-    }
-    if (spinning && process_now() >= spin) {
-      note_spin(false);
-      spinning = false;
-    }
+    if (own) return retire(lane, started);
+    if (spinning && process_now() >= spin) spinning = false;
     /* While the lane is in use the socket says little, and asking it costs more than all the rest. */
-    if (spinning && listening && looks % SOCKET_EVERY != SOCKET_EVERY - 1) {
+    if (spinning && listening && leader->in_lane && looks % SOCKET_EVERY != SOCKET_EVERY - 1) {
       sched_yield();
       continue;
     }
@@ -545,7 +563,7 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
 /* --- a call ----------------------------------------------------------------------------------------------------------- */
 
 static enum outcome await(struct pending *call, uint32_t epoch, int64_t deadline) {
-  const int64_t spin = process_now() + wire.spin_us;
+  int64_t spin = 0;
 
   for (;;) {
     switch (atomic_load_explicit(&call->state, memory_order_acquire)) {
@@ -554,6 +572,7 @@ static enum outcome await(struct pending *call, uint32_t epoch, int64_t deadline
       case LEADING: return lead(call, epoch, deadline);
       default: break;
     }
+    if (spin == 0) spin = process_now() + wire.spin_us;
     if (process_now() < spin) {
       sched_yield();
     } else {
@@ -583,7 +602,7 @@ enum outcome transport_exchange(struct buffer *request, struct transport_ahead *
   pthread_mutex_unlock(&wire.lock);
 
   write_header(request, call.code);
-  sent = send_request(request, ahead, epoch, deadline);
+  sent = send_request(&call, request, ahead, epoch, deadline);
   if (sent == NOT_SENT && withdraw(&call, false)) return UNSENDABLE;
   if (sent == BROKEN) cut(epoch);
   outcome = await(&call, epoch, deadline);

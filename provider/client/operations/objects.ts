@@ -60,7 +60,7 @@ export const keepInSession = (session: Session, attributes: AttributeMap, key: S
 const describeKey = (attributes: AttributeMap, key: KeyRef): void => {
   const kind = kindOf(attributes.get(CKA.CLASS));
   if (kind === 'secret') {
-    attributes.set(CKA.VALUE_LEN, core.describe(key).bits / 8);
+    if (!attributes.has(CKA.VALUE_LEN)) attributes.set(CKA.VALUE_LEN, core.describe(key).bits / 8);
     attributes.set(CKA.CHECK_VALUE, core.checkValue(key));
     return;
   }
@@ -97,6 +97,7 @@ export const generateObject = (
     throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'a check value cannot be known before the key');
   }
   if (attributes.get(CKA.TOKEN) === true) return generateOnToken(session, attributes, length);
+  attributes.set(CKA.VALUE_LEN, length);
   return keepInSession(session, attributes, new SharedKey(generate(keyType, length)));
 };
 

@@ -101,6 +101,7 @@ struct Peer {
   Word& AskedLength() const { return At(8); }
   Word& Fetched() const { return At(12); }
   Word& Listening() const { return At(16); }
+  Word& Spinning() const { return At(20); }
   Word& Answered() const { return At(64); }
   Word& AnsweredLength() const { return At(68); }
   Word& Taken() const { return At(72); }
@@ -132,6 +133,7 @@ struct Peer {
     assert_ptr_not_equal(mapped, MAP_FAILED);
     memory = static_cast<uint8_t*>(mapped);
     Joined() = 1;
+    Spinning() = 1;
   }
   ~Peer() {
     if (memory != nullptr) munmap(memory, 16384);
@@ -308,6 +310,20 @@ void APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed(void**) {
   }
 }
 
+void ForAPeerThatSleepsTheLoopDoesNotSpin(void**) {
+  Server server;
+  Peer peer(server);
+  peer.Spinning() = 0;
+  for (int i = 0; i < 200; ++i) {
+    peer.Send(Peer::Frame(7, "x"));
+    const std::string header = peer.Receive(12);
+    peer.Receive(static_cast<uint8_t>(header[11]));
+    // It may look at the lane while it is awake, but not for the second that it would spin.
+    Peer::Await("the loop sleeps", [&] { return peer.Watching() == 0; });
+  }
+  assert_int_equal(server.loop->statistics().lane_messages, 0);
+}
+
 void ARingFromWhoHasNoLaneIsABrokenFrame(void**) {
   Server server;
   const Peer foreign(server, 0);
@@ -350,6 +366,7 @@ int main() {
       cmocka_unit_test(WhatIsPutThereAsTheLoopGoesToSleepIsServedWhenItIsRung),
       cmocka_unit_test(WhatWasPutThereBeforeSomethingWasSentIsServedBeforeIt),
       cmocka_unit_test(APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed),
+      cmocka_unit_test(ForAPeerThatSleepsTheLoopDoesNotSpin),
       cmocka_unit_test(ARingFromWhoHasNoLaneIsABrokenFrame),
       cmocka_unit_test(MorePeersThanAreLookedAtAreAllServed),
   };

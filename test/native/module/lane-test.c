@@ -31,6 +31,7 @@ static _Atomic uint32_t *word(size_t offset) { return (_Atomic uint32_t *)(memor
 #define ASKED word(4)
 #define ASKED_LENGTH word(8)
 #define LISTENING word(16)
+#define SPINNING word(20)
 #define ANSWERED word(64)
 #define ANSWERED_LENGTH word(68)
 #define TAKEN word(72)
@@ -243,6 +244,32 @@ static void a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise
   run(&agent, call_both_ways);
 }
 
+static void call_until_sleeping_was_tried(struct agent *agent) {
+  struct buffer reply;
+  int calls = 0;
+
+  (void)agent;
+  buffer_open(&reply);
+  *WATCHING = 1;
+  while (*SPINNING) {
+    assert_int_equal(exchange("text", &reply), EXCHANGED);
+    assert_true(++calls <= 64);
+  }
+  for (; calls < 128; calls++) {
+    assert_int_equal(*SPINNING, 0);
+    assert_int_equal(exchange("text", &reply), EXCHANGED);
+  }
+  for (; calls < 128 + 4096; calls++) assert_int_equal(exchange("text", &reply), EXCHANGED);
+  assert_int_equal(*SPINNING, 1);
+  buffer_close(&reply);
+}
+
+static void spinning_and_sleeping_are_tried_in_turn(void **state) {
+  struct agent agent = {0};
+  (void)state;
+  run(&agent, call_until_sleeping_was_tried);
+}
+
 static void call_and_be_cheated(struct agent *agent) {
   struct buffer reply;
 
@@ -269,6 +296,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(an_answer_that_breaks_the_rules_is_not_read, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_forked_child_does_not_have_it, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(spinning_and_sleeping_are_tried_in_turn, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_broken_lane_is_a_lost_connection, make_sealed, drop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
