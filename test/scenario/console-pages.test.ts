@@ -3,11 +3,15 @@
 // security policy had to stop, no request to another host, no secret left in address or storage. Screenshots land in
 // test/output/console, light and dark, wide and narrow.
 import { execFileSync } from 'node:child_process';
+import { createPublicKey } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadConfig } from '../../provider/client/config.ts';
+import { openHttpService } from '../../provider/client/service-http.ts';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
+import type { CreateObject } from '../../server/fronts/contract/tde.ts';
 import { writeProviderConfig } from '../support/console-api.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { callXks, requestMetadata } from '../support/xks-client.ts';
@@ -188,6 +192,37 @@ describe.runIf(executablePath !== null)('the console', () => {
     await page.reload();
     await page.getByText('ORACLE.TDE.HSM.MK.06AAAA').first().waitFor();
     await shoot('application');
+  });
+
+  test('shows a private key of the database with its public half, and gives that as PEM', async () => {
+    const door = openHttpService(loadConfig(join(site.folder, 'pkcs11.toml'), process.getuid?.() ?? 0));
+    const half: CreateObject = {
+      ...{ class: 'private-key', label: Buffer.from('TLS of db1').toString('base64'), algorithm: 'ec', bits: 256 },
+      ...{ usages: ['sign'], sensitive: true, extractable: false, modifiable: false, destroyable: true, private: true },
+      attributes: '',
+    };
+    const instance = { host: 'db1', pid: 1, process: 'p', library: '1.0', agent: '1.0', osUser: 'oracle' };
+    const { answer } = await door.call(
+      { route: 'generateKeyPair', handle: null, head: { privateKey: half, publicKey: null }, raw: null },
+      { requestId: 'a-pair', instance },
+    );
+    await door.close();
+    await page.reload();
+    const row = page.getByRole('row').filter({ hasText: 'TLS of db1' });
+    await row.getByText('P-256').waitFor();
+    await row.getByRole('link', { name: 'TLS of db1' }).click();
+    await page.getByText('BEGIN PUBLIC KEY').waitFor();
+    await page.getByText('Never', { exact: true }).waitFor();
+    await shoot('private-key');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download PEM' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('TLS_of_db1.pem');
+    const key = createPublicKey(readFileSync(await download.path()));
+    expect(key.export({ format: 'der', type: 'spki' }).toString('base64')).toBe(answer.privateKey.publicKey);
+    await page.getByRole('link', { name: 'Open the application' }).click();
+    await page.getByRole('heading', { level: 1, name: 'erp' }).waitFor();
   });
 
   test('shows the blast radius and destroys a master key when its name is typed', async () => {
