@@ -13,7 +13,8 @@ const times = Number(process.env.DKE_FUZZ_RUNS ?? 1);
 
 /** A few seconds' worth of inputs for each. */
 const runs: Readonly<Record<string, number>> = {
-  'core-frames': 20_000,
+  'core-frames': 10_000,
+  'core-lane': 10_000,
   'core-records': 8_000,
   'core-xks-body': 50_000,
   'module-abi': 3_000,
