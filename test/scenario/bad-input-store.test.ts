@@ -221,25 +221,45 @@ describe('a database that was changed by hand', () => {
   const alarms = async (id: string): Promise<number> =>
     (await site.api.audit(`kind=row.tampered&subjectId=${id}`)).length;
 
-  test('a damaged record holds back the erasure turn until it is repaired, and is not lost by it', async () => {
+  test('a key whose copies are both damaged holds back the erasure turn until it is repaired, and is not lost by it', async () => {
     const [damaged, doomed, sound] = [await make(), await make(), await make()];
-    let original: Buffer = Buffer.alloc(0);
+    const copies = ['sealed-copy', 'vault-copy'] as const;
+    const originals = new Map<string, Buffer>();
     await tamper((db) => {
-      original = record(db, damaged.id, 'sealed-copy');
-      put(db, damaged.id, 'sealed-copy', flipped(original, 125));
+      for (const copy of copies) {
+        const original = record(db, damaged.id, copy);
+        originals.set(copy, original);
+        put(db, damaged.id, copy, flipped(original, 125));
+      }
     });
     const unrecoverable = async () =>
       (await site.api.audit(`kind=key.unrecoverable&subjectId=${doomed.id}`)).length > 0 ? true : undefined;
     expect(await database.call('destroy', { handle: doomed.handle })).toEqual({ rv: 'CKR_OK' });
-    await until('the failed turn', async () => (site.server.log().includes('erasure turn failed') ? true : undefined));
+    await until('the turn that is held back', async () =>
+      site.server.log().includes('erasure turn is held back') ? true : undefined,
+    );
     expect(await unrecoverable()).toBe(undefined);
     expect(await use(doomed)).toEqual({ rv: 'CKR_KEY_HANDLE_INVALID' });
     expect(await use(sound)).toEqual({ rv: 'CKR_OK', data: plain });
 
-    await tamper((db) => put(db, damaged.id, 'sealed-copy', original));
+    await tamper((db) => {
+      for (const [copy, original] of originals) put(db, damaged.id, copy, original);
+    });
     await until('the turn', unrecoverable);
     expect(await use(damaged)).toEqual({ rv: 'CKR_OK', data: plain });
     expect(await use(sound)).toEqual({ rv: 'CKR_OK', data: plain });
+  });
+
+  test('a key with one damaged copy is made whole by the erasure turn', async () => {
+    const [damaged, doomed] = [await make(), await make()];
+    await tamper((db) => put(db, damaged.id, 'sealed-copy', flipped(record(db, damaged.id, 'sealed-copy'), 125)));
+    expect(await use(damaged)).toEqual({ rv: 'CKR_DEVICE_ERROR' });
+    expect(await database.call('destroy', { handle: doomed.handle })).toEqual({ rv: 'CKR_OK' });
+    await until('the turn', async () =>
+      (await site.api.audit(`kind=key.unrecoverable&subjectId=${doomed.id}`)).length > 0 ? true : undefined,
+    );
+    expect(await use(damaged)).toEqual({ rv: 'CKR_OK', data: plain });
+    expect(await site.api.audit(`kind=key.repaired&subjectId=${damaged.id}`)).toHaveLength(1);
   });
 
   test.each([
