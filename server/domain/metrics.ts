@@ -41,6 +41,11 @@ export const metrics = {
     help: 'When a SigV4 credential last signed a request; absent: never.',
     labels: ['endpoint', 'access_key_id'],
   },
+  dke_external_key_store_state: {
+    type: 'gauge',
+    help: 'A registered external key store. 1 for the state of its connection: CONNECTED, CONNECTING, DISCONNECTING, DISCONNECTED or FAILED.',
+    labels: ['endpoint', 'custom_key_store_id', 'key_store', 'state'],
+  },
   dke_request_log_queued: {
     type: 'gauge',
     help: 'Records of the request log that wait to be written.',

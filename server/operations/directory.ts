@@ -404,6 +404,9 @@ export const createDirectory = (
       else requests.push(entry);
     },
     drainRequests: (limit) => requests.splice(0, limit),
+    countDropped: (records) => {
+      dropped += records;
+    },
     drainCredentialUses: () => {
       const taken = new Map(credentialUses);
       credentialUses.clear();

@@ -37,7 +37,12 @@ export const createHousekeeping = (
     for (;;) {
       const entries = directory.drainRequests(requestBatch);
       if (entries.length === 0) break;
-      await store.write((tx) => tx.requests.append(entries), { durable: false });
+      try {
+        await store.write((tx) => tx.requests.append(entries), { durable: false });
+      } catch (error) {
+        directory.countDropped(entries.length);
+        throw error;
+      }
       await otherWork();
     }
   };
@@ -60,7 +65,7 @@ export const createHousekeeping = (
     // written between the steps.
     for (;;) {
       const removed = await store.write((tx) => tx.requests.prune(due, pruneBatch), { durable: false });
-      if (removed < pruneBatch) break;
+      if (removed < pruneBatch || stopped) break;
       await writeRequests();
       await otherWork();
     }
@@ -69,8 +74,9 @@ export const createHousekeeping = (
     try {
       await writeRequests();
       await writeUses(all);
+      if (all) return;
       await prune();
-      if (!all) await checkHealth();
+      await checkHealth();
     } catch (error) {
       log.error('housekeeping failed; request records may be missing', { error });
     }

@@ -1,6 +1,7 @@
-// Gathers the numbers of domain/metrics.ts at the moment somebody asks. All but two come from memory; the keys that wait for
-// erasure are read from the store, and health is at most ten seconds old.
+// Gathers the numbers of domain/metrics.ts at the moment somebody asks. Most come from memory; external key stores and
+// the keys that wait for erasure are read from the store, and health is at most ten seconds old.
 
+import type { ConnectionState } from '../domain/external-key-store.ts';
 import {
   distributionOf,
   type Labels,
@@ -10,6 +11,7 @@ import {
   metrics,
   type ValueOf,
 } from '../domain/metrics.ts';
+import { largestPageSize } from '../domain/page.ts';
 import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Health } from './index.ts';
@@ -24,6 +26,13 @@ const seconds = (ms: number): number => ms / 1000;
 /** Once: the clock may be set while the process runs. */
 const startedAt = Date.now() / 1000 - process.uptime();
 const flag = (value: boolean): number => (value ? 1 : 0);
+const connectionStates = [
+  'CONNECTED',
+  'CONNECTING',
+  'DISCONNECTING',
+  'DISCONNECTED',
+  'FAILED',
+] as const satisfies ConnectionState[];
 const erasureStates = ['idle', 'waiting', 'running', 'held', 'failed'] as const;
 
 type Add = <N extends MetricName>(name: N, labels: Labels<N>, value: ValueOf<N>) => void;
@@ -72,6 +81,14 @@ export const readMetrics =
         if (used > 0) add('dke_xks_credential_last_used_timestamp_seconds', labels, seconds(used));
       }
     }
+
+    for (const own of await store.read.externalKeyStores.list({ limit: largestPageSize }))
+      for (const state of connectionStates)
+        add(
+          'dke_external_key_store_state',
+          { endpoint: own.endpointId, custom_key_store_id: own.customKeyStoreId, key_store: own.name, state },
+          flag(own.connection.state === state),
+        );
 
     for (const { operation, duration, results } of meter.tde()) {
       for (const { status, count } of results)

@@ -74,6 +74,8 @@ export interface Directory extends XksDirectory {
   setHealthy(healthy: boolean): void;
   /** Takes the queued request records, at most `limit`. */
   drainRequests(limit: number): readonly XksRequestRecord[];
+  /** So many of those that were taken could not be written. */
+  countDropped(records: number): void;
   /** Takes the last uses of endpoint credentials since the last call. */
   drainCredentialUses(): ReadonlyMap<string, number>;
   requestLog(): { readonly queued: number; readonly dropped: number };

@@ -4,8 +4,8 @@
 // Records are written in the order of their sequence, so an index that grows at its end (endpoint, time) costs next to nothing.
 // KMS request ids are random: an index over them alone dirties a page for every record and costs more than all else of writing
 // it (measured: 11 µs of 15). Their index therefore begins with the block of 2,000 records that they are in: writing touches a
-// few pages (1 µs), and a search asks each block, 500 in a million records. All other searches walk through the log in short
-// steps, between which other work is done.
+// few pages (1 µs), and a search asks each block, 500 in a million records. All other searches walk through the log in steps of
+// some 2 ms, between which other work is done.
 
 import { type CompiledQuery, type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import { type RequestFilter, readPattern } from '../domain/request-log.ts';
@@ -18,10 +18,15 @@ const blockLength = 2000;
 const blockOf = sql<number>`sequence / ${sql.lit(blockLength)}`;
 const blocksAtOnce = 200;
 
-/** Sequences that one step of a walk covers: some 3 ms. */
-const stepLength = 4000;
+/** Sequences that the first step of a walk covers; the next ones are as long as makes them take about this time. */
+const firstStep = 2000;
+/** However long a step takes: on a machine that is busy with other things, most of its time is not its own. */
+const shortestStep = 1000;
+const stepMs = 2;
 /** Sequences that one search looks at, at most; what follows is another page. */
 const mostLookedAt = 1_000_000;
+/** Of the newest records so many, at least, must be of an endpoint for a walk past all of them to cost less than its index. */
+const denseFrom = 0.1;
 
 /** Request records of one statement: full ones share their text, and so their plan. */
 const insertedAtOnce = 50;
@@ -35,8 +40,12 @@ const insertOf = (db: Kysely<Schema>, part: readonly Row[]): CompiledQuery => {
   return compiled;
 };
 
-/** Lets what arrived meanwhile be answered. */
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Lets what arrived meanwhile be answered, for about as long as the step took. */
+const otherWork = (tookMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    if (tookMs < 1) setImmediate(resolve);
+    else setTimeout(resolve, Math.min(tookMs, 2 * stepMs));
+  });
 
 type Search = SelectQueryBuilder<Schema, 'request_log', Selectable<Schema['request_log']>>;
 
@@ -47,10 +56,16 @@ const wherePattern = (query: Search, column: 'principal' | 'kms_key_arn', patter
   return query.where(sql`substr(${sql.ref(column)}, 1, ${[...text].length})`, '=', text);
 };
 
-const withFilter = (base: Search, filter: RequestFilter): Search => {
+/** How a search finds the records of its endpoint: by the index, or by looking at each. */
+type Way = 'index' | 'look';
+
+const withFilter = (base: Search, filter: RequestFilter, way: Way): Search => {
   let query = base;
   const { endpointId, result, principal, kmsKeyArn, from, to } = filter;
-  if (endpointId === null) query = query.where('endpoint_id', 'is', null);
+  // No index is over this expression.
+  if (endpointId !== undefined && way === 'look')
+    query = query.where(sql`coalesce(endpoint_id, '')`, '=', endpointId ?? '');
+  else if (endpointId === null) query = query.where('endpoint_id', 'is', null);
   else if (endpointId !== undefined) query = query.where('endpoint_id', '=', endpointId);
   if (result !== undefined) query = query.where('error_name', result === 'refused' ? 'is not' : 'is', null);
   for (const [column, value] of [
@@ -71,9 +86,11 @@ const withFilter = (base: Search, filter: RequestFilter): Search => {
 };
 
 /** Whether an index gives what is asked for in the order it is wanted, without looking at much else. */
-const isDirect = ({ endpointId, result, from: _from, to: _to, ...others }: RequestFilter): boolean =>
-  Object.values(others).every((value) => value === undefined) &&
-  (result === undefined || (result === 'refused' && endpointId !== undefined));
+const isDirect = ({ endpointId: _endpoint, from: _from, to: _to, ...others }: RequestFilter): boolean =>
+  Object.values(others).every((value) => value === undefined);
+
+const asksForRefusals = ({ result, errorName }: RequestFilter): boolean =>
+  result === 'refused' || errorName !== undefined;
 
 export const requestStatements = (db: Kysely<Schema>) => {
   const all = (): Search => db.selectFrom('request_log').selectAll();
@@ -84,15 +101,31 @@ export const requestStatements = (db: Kysely<Schema>) => {
     since: (at: number) =>
       db.selectFrom('request_log').select('sequence').where('at', '>=', at).orderBy('at').orderBy('sequence').limit(1),
     /** Within sequences `from` to `below`, the upper one not included. */
-    within: (filter: RequestFilter, from: number, below: number, limit: number) =>
-      withFilter(all(), filter)
+    within: (filter: RequestFilter, way: Way, from: number, below: number, limit: number) =>
+      withFilter(all(), filter, way)
         .where('sequence', '>=', from)
         .where('sequence', '<', below)
         .orderBy('sequence', 'desc')
         .limit(limit),
-    /** In some blocks; `blocks` has as many members each time, so that the statement's text is the same. */
-    inBlocks: (filter: RequestFilter, blocks: readonly number[], below: number) =>
-      withFilter(all(), filter).where(blockOf, 'in', blocks).where('sequence', '<', below).orderBy('sequence', 'desc'),
+    countOf: (endpointId: string | null, from: number) =>
+      db
+        .selectFrom('request_log')
+        .select((e) => e.fn.countAll<number | string>().as('count'))
+        .where('endpoint_id', endpointId === null ? 'is' : '=', endpointId)
+        .where('sequence', '>=', from),
+    /** By the blocks they are in; `blocks` has as many members each time, so that the statement's text is the same. */
+    withKmsRequestId: (kmsRequestId: string, blocks: readonly number[]) =>
+      db
+        .selectFrom('request_log')
+        .select('sequence')
+        .where(blockOf, 'in', blocks)
+        .where('kms_request_id', '=', kmsRequestId),
+    named: (filter: RequestFilter, sequences: readonly number[], from: number, below: number) =>
+      withFilter(all(), filter, 'look')
+        .where('sequence', 'in', sequences)
+        .where('sequence', '>=', from)
+        .where('sequence', '<', below)
+        .orderBy('sequence', 'desc'),
     prune: (before: number, through: number, limit: number) => {
       // Sequences grow with time: the oldest come first.
       const oldest = db.selectFrom('request_log').select(['sequence', 'at']).orderBy('sequence').limit(limit);
@@ -105,15 +138,17 @@ export const requestStatements = (db: Kysely<Schema>) => {
   };
 };
 
+/** What a search has to look at: sequences from `first` to `below`, the upper one not included. */
+interface Bounds {
+  readonly first: number;
+  readonly below: number;
+}
+
 export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] => {
   const statements = requestStatements(db);
   type Found = Awaited<ReturnType<Repositories['requests']['search']>>['items'][number];
 
-  /** What a search has to look at: sequences from `first` to `below`, the upper one not included. */
-  const boundsOf = async (
-    { from, to }: RequestFilter,
-    after: string | undefined,
-  ): Promise<{ readonly first: number; readonly below: number } | undefined> => {
+  const boundsOf = async ({ from, to }: RequestFilter, after: string | undefined): Promise<Bounds | undefined> => {
     const [oldest, newest] = await Promise.all([
       statements.end('asc').executeTakeFirst(),
       statements.end('desc').executeTakeFirst(),
@@ -125,6 +160,63 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
     if (to !== undefined) below = (await statements.since(to).executeTakeFirst())?.sequence ?? below;
     if (after !== undefined) below = Math.min(below, Number(after));
     return { first, below };
+  };
+
+  const pageOf = (found: readonly Found[], limit: number) => ({
+    items: found.slice(0, limit),
+    next: found.length > limit ? String(found[limit - 1]?.sequence) : null,
+  });
+
+  const lookUp = async (
+    filter: RequestFilter & { readonly kmsRequestId: string },
+    { first, below }: Bounds,
+    limit: number,
+  ) => {
+    const found: Found[] = [];
+    const lowest = Math.floor(first / blockLength);
+    for (let block = Math.floor((below - 1) / blockLength); block >= lowest; block -= blocksAtOnce) {
+      const begun = performance.now();
+      const blocks = Array.from({ length: blocksAtOnce }, (_, at) => Math.max(block - at, -1));
+      const named = await statements.withKmsRequestId(filter.kmsRequestId, blocks).execute();
+      if (named.length > 0) {
+        const sequences = named.map(({ sequence }) => sequence);
+        found.push(...(await statements.named(filter, sequences, first, below).execute()).map(toRequest));
+      }
+      if (found.length > limit) break;
+      await otherWork(performance.now() - begun);
+    }
+    return pageOf(found, limit);
+  };
+
+  /** Whether records of the endpoint are so many that its index saves nothing. */
+  const wayOf = async (filter: RequestFilter, { first, below }: Bounds): Promise<Way> => {
+    const { endpointId } = filter;
+    if (endpointId === undefined || isDirect(filter) || asksForRefusals(filter)) return 'index';
+    const from = Math.max(first, below - firstStep);
+    const row = await statements.countOf(endpointId, from).executeTakeFirst();
+    return Number(row?.count ?? 0) >= denseFrom * (below - from) ? 'look' : 'index';
+  };
+
+  const walk = async (filter: RequestFilter, bounds: Bounds, limit: number) => {
+    const { first, below } = bounds;
+    const way = await wayOf(filter, bounds);
+    const direct = isDirect(filter);
+    const end = direct ? first : Math.max(first, below - mostLookedAt);
+    let step = direct ? below - first : firstStep;
+    const found: Found[] = [];
+    for (let top = below; top > end; ) {
+      const begun = performance.now();
+      const from = Math.max(end, top - step);
+      found.push(
+        ...(await statements.within(filter, way, from, top, limit + 1 - found.length).execute()).map(toRequest),
+      );
+      if (found.length > limit) return pageOf(found, limit);
+      top = from;
+      const took = performance.now() - begun;
+      step = Math.max(shortestStep, Math.round(step * Math.min(4, stepMs / Math.max(took, 0.1))));
+      await otherWork(took);
+    }
+    return { items: found, next: end > first ? String(end) : null };
   };
 
   return {
@@ -140,32 +232,9 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
     search: async (filter, { after, limit }) => {
       const bounds = await boundsOf(filter, after);
       if (bounds === undefined || bounds.first >= bounds.below) return { items: [], next: null };
-      const { first, below } = bounds;
-      const items: Found[] = [];
-      const page = () => ({ items: items.slice(0, limit), next: String(items[limit - 1]?.sequence) });
-
-      if (filter.kmsRequestId !== undefined) {
-        const lowest = Math.floor(first / blockLength);
-        for (let block = Math.floor((below - 1) / blockLength); block >= lowest; block -= blocksAtOnce) {
-          const blocks = Array.from({ length: blocksAtOnce }, (_, at) => Math.max(block - at, -1));
-          items.push(...(await statements.inBlocks(filter, blocks, below).execute()).map(toRequest));
-          if (items.length > limit) return page();
-          await otherWork();
-        }
-        return { items, next: null };
-      }
-
-      const direct = isDirect(filter);
-      const step = direct ? below - first : stepLength;
-      const end = direct ? first : Math.max(first, below - mostLookedAt);
-      for (let top = below; top > end; top -= step) {
-        const wanted = limit + 1 - items.length;
-        const found = await statements.within(filter, Math.max(end, top - step), top, wanted).execute();
-        items.push(...found.map(toRequest));
-        if (items.length > limit) return page();
-        await otherWork();
-      }
-      return { items, next: end > first ? String(end) : null };
+      return filter.kmsRequestId === undefined
+        ? walk(filter, bounds, limit)
+        : lookUp({ ...filter, kmsRequestId: filter.kmsRequestId }, bounds, limit);
     },
 
     oldest: async () => (await statements.end('asc').executeTakeFirst())?.at,

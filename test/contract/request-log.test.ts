@@ -171,45 +171,32 @@ describe('the statements of a search in SQLite', () => {
     }
   };
 
-  test.each<[string, RequestFilter, RegExp]>([
-    ['everything', {}, /^SEARCH request_log USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/],
-    [
-      'one endpoint',
-      { endpointId: 'a' },
-      /^SEARCH request_log USING INDEX request_log_by_endpoint \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/,
-    ],
-    [
-      'no endpoint',
-      { endpointId: null },
-      /^SEARCH request_log USING INDEX request_log_by_endpoint \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/,
-    ],
-    [
-      'refusals of one endpoint',
-      { endpointId: 'a', result: 'refused' },
-      /^SEARCH request_log USING INDEX request_log_of_refusals \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/,
-    ],
-    [
-      'an error of one endpoint',
-      { endpointId: 'a', errorName: 'x' },
-      /^SEARCH request_log USING INDEX request_log_(of_refusals|by_endpoint) \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/,
-    ],
-    [
-      'a principal, in steps',
-      { principal: 'x*' },
-      /^SEARCH request_log USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/,
-    ],
-    [
-      'a principal within a time, in steps',
-      { principal: 'x*', from: 1, to: 2 },
-      /^SEARCH request_log USING (INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)|INDEX request_log_by_time)/,
-    ],
-  ])('for %s use an index, and need no sorting', (_, filter, wanted) => {
-    expect(plan((statements) => statements.within(filter, 1, 2, 3))).toMatch(wanted);
+  const byPrimaryKey = /^SEARCH request_log USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/;
+  const byEndpoint =
+    /^SEARCH request_log USING INDEX request_log_by_endpoint \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/;
+  const byRefusal =
+    /^SEARCH request_log USING INDEX request_log_of_refusals \(endpoint_id=\? AND sequence>\? AND sequence<\?\)$/;
+  test.each<[string, 'index' | 'look', RequestFilter, RegExp]>([
+    ['everything', 'index', {}, byPrimaryKey],
+    ['one endpoint', 'index', { endpointId: 'a' }, byEndpoint],
+    ['no endpoint', 'index', { endpointId: null }, byEndpoint],
+    ['refusals of one endpoint', 'index', { endpointId: 'a', result: 'refused' }, byRefusal],
+    ['an error of one endpoint', 'index', { endpointId: 'a', errorName: 'x' }, byRefusal],
+    ['an operation of a busy endpoint', 'look', { endpointId: 'a', operation: 'x' }, byPrimaryKey],
+    ['an operation of a silent endpoint', 'index', { endpointId: 'a', operation: 'x' }, byEndpoint],
+    ['a principal', 'look', { principal: 'x*' }, byPrimaryKey],
+    ['a principal within a time', 'look', { principal: 'x*', from: 1, to: 2 }, byPrimaryKey],
+  ])('for %s (%s) use an index, and need no sorting', (_, way, filter, wanted) => {
+    expect(plan((statements) => statements.within(filter, way, 1, 2, 3))).toMatch(wanted);
   });
 
-  test('for a request of the cloud look it up in each block', () => {
-    expect(plan((statements) => statements.inBlocks({ kmsRequestId: 'x' }, [3, 2, 1], 9))).toMatch(
-      /^SEARCH request_log USING INDEX request_log_by_kms_request \(<expr>=\? AND kms_request_id=\? AND rowid<\?\)/,
+  test('for a request of the cloud look it up in each block, then by its sequence', () => {
+    expect(plan((statements) => statements.withKmsRequestId('x', [3, 2, 1]))).toBe(
+      'SEARCH request_log USING COVERING INDEX request_log_by_kms_request (<expr>=? AND kms_request_id=?)',
+    );
+    const filter = { endpointId: 'a', kmsRequestId: 'x', from: 1 };
+    expect(plan((statements) => statements.named(filter, [1, 2], 0, 9))).toBe(
+      'SEARCH request_log USING INTEGER PRIMARY KEY (rowid=?)',
     );
   });
 

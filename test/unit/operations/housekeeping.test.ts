@@ -1,0 +1,116 @@
+// What happens to request records by the clock: written, removed when they are too old or too many, and counted when they are lost.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createDirectory } from '../../../server/operations/directory.ts';
+import { createHousekeeping } from '../../../server/operations/housekeeping.ts';
+import { createUsageLog } from '../../../server/operations/usage-log.ts';
+import type { Directory } from '../../../server/ports/directory.ts';
+import type { Store } from '../../../server/ports/store.ts';
+import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
+import { openStore } from '../../../server/store/store.ts';
+
+const day = 86_400_000;
+const now = 100 * day;
+let monotonic = 0;
+const clock = { now: () => now, monotonic: () => monotonic };
+const complaints: string[] = [];
+const log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: (message: string) => void complaints.push(message),
+};
+
+let folder: string;
+let store: Store;
+let directory: Directory;
+beforeEach(async () => {
+  monotonic = 0;
+  complaints.length = 0;
+  folder = mkdtempSync(join(tmpdir(), 'dke-housekeeping-'));
+  store = await openStore({
+    path: join(folder, 'dke.db'),
+    clock,
+    authenticateRow: () => '',
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  // No endpoint, no object: neither the addon nor the key ring is asked.
+  directory = createDirectory(
+    { store, clock, log, core: undefined as never, ring: undefined as never },
+    { objects: 16, requests: 10_000 },
+  );
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const record = (at: number): XksRequestRecord => ({
+  at,
+  requestId: `r-${at}`,
+  endpointId: 'e',
+  operation: 'encrypt',
+  kmsOperation: null,
+  kmsRequestId: null,
+  principal: null,
+  kmsKeyArn: null,
+  externalKeyId: null,
+  credentialId: null,
+  status: 200,
+  errorName: null,
+  durationMs: 1,
+  phases: { readMs: 0, authMs: 0, cryptoMs: 0 },
+  reason: null,
+  peer: null,
+});
+const open = (limits: { requestLogDays: number; requestLogRows: number }) =>
+  createHousekeeping({ store, directory, usage: createUsageLog({ store, clock, log }), clock, log }, limits, async () =>
+    Promise.resolve(),
+  );
+const all = async (): Promise<number> => (await store.read.requests.search({}, { limit: 10_000 })).items.length;
+
+test('records that are too old go, all of them in one turn, and what comes in meanwhile is written', async () => {
+  for (let at = 0; at < 3000; at++) directory.record(record(now - 31 * day + at));
+  for (let at = 0; at < 200; at++) directory.record(record(now - at));
+  const housekeeping = open({ requestLogDays: 30, requestLogRows: 1_000_000 });
+  housekeeping.start();
+  await vi.waitFor(async () => expect(await all()).toBe(3200), { timeout: 10_000 });
+  directory.record(record(now));
+  monotonic = 61_000;
+  await vi.waitFor(async () => expect(await all()).toBe(201), { timeout: 10_000 });
+  await housekeeping.stop();
+  expect(complaints).toEqual([]);
+});
+
+test('the newest stay when there are too many', async () => {
+  for (let at = 0; at < 2600; at++) directory.record(record(now + at));
+  const housekeeping = open({ requestLogDays: 30, requestLogRows: 1000 });
+  housekeeping.start();
+  await vi.waitFor(async () => expect(await all()).toBe(2600), { timeout: 10_000 });
+  monotonic = 61_000;
+  await vi.waitFor(async () => expect(await all()).toBe(1000), { timeout: 10_000 });
+  expect(await store.read.requests.oldest()).toBe(now + 1600);
+  await housekeeping.stop();
+});
+
+test('a stop writes what waits, and prunes nothing', async () => {
+  for (let at = 0; at < 10; at++) directory.record(record(at));
+  const housekeeping = open({ requestLogDays: 30, requestLogRows: 1000 });
+  monotonic = 61_000;
+  await housekeeping.stop();
+  expect(await all()).toBe(10);
+});
+
+test('records that cannot be written are counted as dropped', async () => {
+  for (let at = 0; at < 300; at++) directory.record(record(at));
+  const housekeeping = open({ requestLogDays: 30, requestLogRows: 1000 });
+  await store.close();
+  await housekeeping.stop();
+  expect(complaints).toEqual(['housekeeping failed; request records may be missing']);
+  expect(directory.requestLog().dropped).toBe(250);
+  expect(directory.requestLog().queued).toBe(50);
+});
