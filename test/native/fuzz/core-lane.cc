@@ -51,14 +51,21 @@ class Handler : public dke::FrameHandler {
   int64_t Close(uint64_t) override { return 0; }
 };
 
+// The folder of the one socket that there is.
+std::string path;
+void RemoveFolder() {
+  unlink(path.c_str());
+  rmdir(path.substr(0, path.rfind('/')).c_str());
+}
+
 struct Fixture {
-  std::string path;
   std::unique_ptr<dke::FrameLoop> loop;
   Handler handler;
 
   Fixture() {
     char folder[] = "/tmp/dke-fuzz-XXXXXX";
     path = std::string(mkdtemp(folder)) + "/socket";
+    atexit(RemoveFolder);
     dke::FrameOptions options;
     options.path = path;
     options.max_frame = kMaxFrame;
@@ -178,7 +185,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  memcpy(address.sun_path, fixture->path.data(), fixture->path.size());
+  memcpy(address.sun_path, path.data(), path.size());
   if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) abort();
   const std::string hello = std::string(1, static_cast<char>(kOwn)) + Framed(1, "first");
   if (send(fd, hello.data(), hello.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(hello.size())) abort();
