@@ -1,10 +1,10 @@
 #!/bin/sh
-# prepare.sh <demo|test|bench>: installs what that job needs beyond the build, then builds what is not built yet.
+# prepare.sh <demo|test|bench|soak>: installs what that job needs beyond the build, then builds what is not built yet.
 set -eu
 cd "$(dirname "$0")/../.."
 . test/support/packages.sh
 
-job=${1:?usage: prepare.sh demo, test or bench}
+job=${1:?usage: prepare.sh demo, test, bench or soak}
 need curl 'command -v curl'
 case $job in
   test | bench)
