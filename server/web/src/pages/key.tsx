@@ -92,6 +92,11 @@ const Versions = ({ id }: { id: string }) => {
   );
 };
 
+const kindOf = ({ kind, algorithm }: Key): string => {
+  if (kind === 'general') return 'General-purpose';
+  return algorithm === 'aes' || algorithm === 'generic' ? 'TDE master key' : 'Private key of a database';
+};
+
 /** What the database's library sees of the key. Its public half is for everybody; nothing else of it is shown anywhere. */
 const OnToken = ({ applicationId, id }: { applicationId: string; id: string }) => {
   const query = useQuery({
@@ -176,7 +181,7 @@ export const KeyPage = () => {
             <Facts
               items={[
                 ['Id (case-sensitive)', <Copyable key="id" value={value.id} label="key id" />],
-                ['Kind', value.kind === 'general' ? 'General-purpose' : 'TDE master key'],
+                ['Kind', kindOf(value)],
                 ['Type', value.type],
                 ['Uses', value.usages.join(', ')],
                 [

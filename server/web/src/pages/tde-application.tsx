@@ -305,7 +305,11 @@ const MasterKeys = ({ id }: { id: string }) => {
   const [radiusOf, setRadiusOf] = useState<MasterKey | null>(null);
   const [destroying, setDestroying] = useState<MasterKey | null>(null);
   return (
-    <Panel title="Master keys" description="The whole history, newest first; destroyed ones stay as evidence." flush>
+    <Panel
+      title="Master keys"
+      description="Master keys and other keys of its databases: the whole history, newest first; destroyed ones stay as evidence."
+      flush
+    >
       <ListView
         list={list}
         caption="Master keys"
@@ -326,7 +330,7 @@ const MasterKeys = ({ id }: { id: string }) => {
             header: 'Type',
             cell: (key) => (
               <span className="flex flex-wrap items-center gap-1">
-                {key.type}
+                <span className="whitespace-nowrap">{key.type}</span>
                 {key.class === 'private-key' && (
                   <Badge tone="quiet" icon="key">
                     Private key
