@@ -78,6 +78,8 @@ const markWrapping = async (ports: UsePorts, caller: TdeCaller, loaded: LoadedOb
       tx,
     ): Promise<{ readonly marked: readonly StoredObject[]; readonly refusal: keyof typeof refusals | null }> => {
       const found = await openersOf(tx, loaded.object);
+      if (found.length === 0 && loaded.object.class !== 'public-key')
+        throw new ServiceError('key-destroyed', 'the key is destroyed');
       if (found.length === 0 || !found.every(mayWrapSensitive)) return { marked: [], refusal: 'may decrypt' };
       const left = found.filter(({ wrappedSensitive }) => !wrappedSensitive);
       if (left.some(({ applicationId }) => applicationId !== caller.application.id))
