@@ -1,15 +1,17 @@
 /*
  * The library as a hostile caller and a hostile agent have it: the first half of the input is a sequence of C_* calls with the
  * arguments that the C interface allows (each pointer is null, or has as much memory behind it as its length says, exactly),
- * the second half is what a peer on the socket answers to them. AddressSanitizer watches every byte of the caller's.
+ * the second half is what a peer answers to them, on the socket and in the lane. AddressSanitizer watches every byte of the caller's.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -104,10 +106,69 @@ static bool answer(uint32_t code, struct buffer *reply) {
   return stays;
 }
 
+/** PROTOCOL.md, "Lane": offsets in words, and the answer's in bytes. */
+enum { LANE_SIZE = 16384, LANE_FETCHED = 3, LANE_LISTENING = 4, LANE_ANSWERED = 16, LANE_LENGTH = 17, LANE_ANSWER = 8192, LANE_ROOM = 8192 };
+
+/** Answers the version byte, and offers a lane with it or something that is none. Null for none that is used. */
+static _Atomic uint32_t *greet(int fd, uint8_t version) {
+  struct iovec part = {&version, 1};
+  union {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int))];
+  } control = {0};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  void *memory = MAP_FAILED;
+  unsigned kind;
+  int lane = -1;
+
+  pthread_mutex_lock(&answers_lock);
+  kind = take(&answers) % 8;
+  pthread_mutex_unlock(&answers_lock);
+  if (kind < 5) {
+    struct cmsghdr *rights;
+    lane = memfd_create("dke-lane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (lane < 0 || ftruncate(lane, kind == 0 ? 100 : LANE_SIZE) != 0) abort();
+    if (kind != 1 && fcntl(lane, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) abort();
+    if (kind > 1) memory = mmap(NULL, LANE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, lane, 0);
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof lane);
+    memcpy(CMSG_DATA(rights), &lane, sizeof lane);
+  }
+  if (sendmsg(fd, &message, MSG_NOSIGNAL) != 1) shutdown(fd, SHUT_RDWR);
+  if (lane >= 0) close(lane);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+/** Puts an answer into the lane, perhaps with a length or a count that is none, and rings. False: it goes through the socket. */
+static bool put_in_lane(int fd, _Atomic uint32_t *lane, const uint8_t *header, const struct buffer *reply) {
+  static const uint8_t ring[12];
+  uint32_t length = (uint32_t)(12 + reply->length);
+  unsigned kind;
+
+  if (lane == NULL || length > LANE_ROOM) return false;
+  pthread_mutex_lock(&answers_lock);
+  kind = take(&answers) % 16;
+  pthread_mutex_unlock(&answers_lock);
+  /* Nobody looks there otherwise, and waiting for the deadline finds nothing. */
+  if (kind > 8 || lane[LANE_LISTENING] == 0 || lane[LANE_FETCHED] != lane[LANE_ANSWERED]) return false;
+  memcpy((uint8_t *)lane + LANE_ANSWER, header, 12);
+  if (reply->length > 0) memcpy((uint8_t *)lane + LANE_ANSWER + 12, reply->data, reply->length);
+  if (kind == 7) length = 0xffffffff;
+  if (kind == 6) length--;
+  lane[LANE_LENGTH] = length;
+  lane[LANE_ANSWERED] += kind == 8 ? 2 : 1;
+  return send(fd, ring, sizeof ring, MSG_NOSIGNAL) == (ssize_t)sizeof ring;
+}
+
 static void *serve(void *argument) {
   const int fd = (int)(intptr_t)argument;
   uint8_t header[12];
   uint8_t version;
+  _Atomic uint32_t *lane = NULL;
   struct buffer request;
   struct buffer reply;
 
@@ -121,7 +182,7 @@ static void *serve(void *argument) {
     default: break;
   }
   pthread_mutex_unlock(&answers_lock);
-  if (send(fd, &version, 1, MSG_NOSIGNAL) != 1) goto end;
+  lane = greet(fd, version);
   while (read_all(fd, header, sizeof header)) {
     const uint32_t length = buffer_peek_u32(header + 8);
     uint8_t *to;
@@ -131,8 +192,10 @@ static void *serve(void *argument) {
     buffer_reset(&reply);
     to = buffer_extend(&request, length);
     /* What the library sends must be a frame that it would take itself. */
-    if (to == NULL || buffer_peek_u32(header) == 0 || buffer_peek_u32(header + 4) != 0) abort();
+    if (to == NULL || buffer_peek_u32(header + 4) != 0) abort();
+    if (buffer_peek_u32(header) == 0 && length != 0) abort();
     if (!read_all(fd, to, length)) break;
+    if (length == 0) continue; /* it rings */
     code = buffer_get_u32(&request);
     if (code == 1) {
       buffer_put_u32(&reply, 1);
@@ -141,12 +204,14 @@ static void *serve(void *argument) {
       break;
     }
     buffer_poke_u32(header + 8, (uint32_t)reply.length);
+    if (code != 1 && put_in_lane(fd, lane, header, &reply)) continue;
     if (send(fd, header, sizeof header, MSG_NOSIGNAL) < 0) break;
     if (reply.length > 0 && send(fd, reply.data, reply.length, MSG_NOSIGNAL) < 0) break;
   }
 end:
   buffer_close(&request);
   buffer_close(&reply);
+  if (lane != NULL) munmap((void *)lane, LANE_SIZE);
   close(fd);
   return NULL;
 }
@@ -181,7 +246,7 @@ static void start_peer(void) {
   atexit(remove_files);
   snprintf(path, sizeof path, "%s/pkcs11.toml", folder);
   file = fopen(path, "w");
-  if (file == NULL || fputs("call_timeout_ms = 10000\nspin_us = 0\n", file) < 0 || fclose(file) != 0) abort();
+  if (file == NULL || fputs("call_timeout_ms = 2000\nspin_us = 20\n", file) < 0 || fclose(file) != 0) abort();
   setenv("DKE_PKCS11_CONF", path, 1);
   snprintf(path, sizeof path, "%s/agent.sock", folder);
   setenv("DKE_PKCS11_SOCKET", path, 1);
