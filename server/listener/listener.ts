@@ -104,11 +104,13 @@ const isWithin = (list: BlockList, address: string | undefined): boolean => {
   return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
 };
 
-/** A request of a connection and its answer; `before` is the one before it, as long as that was unanswered when this came. */
-interface Exchange {
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
-  readonly before: Exchange | undefined;
+/**
+ * The answer to a connection's newest request, and the one before it. Weak: Node holds what is not answered yet, and an idle
+ * connection should hold nothing.
+ */
+interface NewestAnswers {
+  readonly last: WeakRef<ServerResponse>;
+  readonly before: WeakRef<ServerResponse> | undefined;
 }
 
 type ConnectionListener = (socket: Socket) => void;
@@ -140,16 +142,11 @@ export const createListener = (options: ListenerOptions): Listener => {
     socket.once('close', () => clearTimeout(timer));
   };
 
-  const exchanges = new WeakMap<object, Exchange>();
+  const newest = new WeakMap<object, NewestAnswers>();
   const handleHttp1 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     // Nobody could be told what became of it.
     if (ending.has(incoming.socket)) return;
-    const before = exchanges.get(incoming.socket);
-    exchanges.set(incoming.socket, {
-      incoming,
-      outgoing,
-      before: before === undefined || before.outgoing.closed ? undefined : before,
-    });
+    newest.set(incoming.socket, { last: new WeakRef(outgoing), before: newest.get(incoming.socket)?.last });
     const objection = objectionToHttp1(incoming);
     if (objection !== undefined) {
       refuse(incoming, outgoing, objection);
@@ -263,11 +260,12 @@ export const createListener = (options: ListenerOptions): Listener => {
       endGently(socket);
     };
     // The requests before the one that cannot be read are answered first. What cannot be read may be the body of one.
-    const last = exchanges.get(socket);
-    const unread = last !== undefined && !last.incoming.complete;
-    const awaited = unread && !last.outgoing.headersSent ? last.before : last;
-    if (awaited === undefined || awaited.outgoing.closed) answer();
-    else awaited.outgoing.once('close', unread && awaited === last ? () => endGently(socket) : answer);
+    const answers = newest.get(socket);
+    const last = answers?.last.deref();
+    const unread = last !== undefined && !last.req.complete;
+    const awaited = unread && !last.headersSent ? answers?.before?.deref() : last;
+    if (awaited === undefined || awaited.closed) answer();
+    else awaited.once('close', unread && awaited === last ? () => endGently(socket) : answer);
   });
 
   if (options.trustedProxies.length > 0) {
