@@ -189,6 +189,7 @@ say(`${rate} requests a second over ${connections} connections for ${(seconds / 
 const report = await keepPace({ perSecond: rate, seconds, graceSeconds: 10, mostUnderWay: rate * 5 }, sendOne);
 for (const timer of timers) clearInterval(timer);
 const used = cpuSeconds(pid) - cpuBefore;
+const generator = process.cpuUsage();
 const took = elapsed();
 if (report.notSent > 0) errors.set('not sent: more than five seconds of requests were waiting', report.notSent);
 if (report.unanswered > 0) errors.set('not answered', report.unanswered);
@@ -208,6 +209,7 @@ say(
     ['p99.9', milliseconds(quantile(sorted, 0.999))],
     ['longest', milliseconds(quantile(sorted, 1))],
     ["the server's CPU a request", `${((used / latencies.length) * 1e6).toFixed(0)} µs`],
+    ["the generator's CPU", `${(((generator.user + generator.system) / 1e6 / took) * 100).toFixed(0)} %`],
     ['not in the request log (its queue was full)', String(requestLog.dropped)],
     ['memory, second quarter', `${Math.min(...early).toFixed(0)} to ${Math.max(...early).toFixed(0)} MiB`],
     ['memory, last quarter', `${Math.min(...late).toFixed(0)} to ${Math.max(...late).toFixed(0)} MiB`],

@@ -1,6 +1,6 @@
 // The External Key Store Proxy API 1.0 against the real server over TLS: every member, limit, error and status of the four
 // operations. What a test does not say of an answer (errorName and status, the message, the headers), the caller checks of each.
-// Left out: the life of keys and credentials (xks-life.test.ts), signatures (unit/xks), HTTP (xks-http.test.ts).
+// Left out: the life of keys and credentials (xks-life.test.ts), signatures in depth (unit/xks), HTTP (xks-http.test.ts).
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Site, startSite } from '../support/site.ts';
@@ -655,6 +655,44 @@ describe('paths', () => {
       }
     },
   );
+});
+
+describe('signatures', () => {
+  const signedAt = async (options: CallOptions): Promise<readonly CallerAnswer[]> =>
+    Promise.all(operations.map(async (operation) => send(operation, await goodBody(operation), options)));
+  const secondsAway = (seconds: number): CallOptions => ({ date: new Date(Date.now() + seconds * 1000) });
+  const refusedAll = (answers: readonly CallerAnswer[]): void => {
+    for (const answer of answers) expect(answer.errorName).toBe('AuthenticationFailedException');
+  };
+
+  // Some seconds are left for the request to arrive; the edge itself is in unit/xks, with a clock that stands.
+  test.each([-290, -60, 60, 290])('of a clock %i seconds off are taken', async (seconds) => {
+    for (const { status } of await signedAt(secondsAway(seconds))) expect(status).toBe(200);
+  });
+  test.each([-86_400, -3600, -310, 310, 3600, 86_400])('of a clock %i seconds off are refused', async (seconds) => {
+    refusedAll(await signedAt(secondsAway(seconds)));
+  });
+  test.each(['us-east-1', 'eu-central-1', 'cn-north-1', 'us-gov-west-1', 'x'])(
+    'of the region %s are taken',
+    async (region) => {
+      for (const { status } of await signedAt({ region })) expect(status).toBe(200);
+    },
+  );
+  test('that are missing are refused', async () => {
+    const [, ...ofKeys] = await signedAt({ unsigned: true });
+    refusedAll(ofKeys);
+  });
+  test('of an unknown access key id and of a wrong secret are refused alike', async () => {
+    const unknown = await signedAt({ accessKeyId: 'AKIDNOBODYNOBODYNOBODY' });
+    const wrong = await signedAt({ secretAccessKey: 'x'.repeat(64) });
+    const old = await signedAt(secondsAway(-3600));
+    refusedAll([...unknown, ...wrong, ...old]);
+    expect(new Set([...unknown, ...wrong, ...old].map(({ text }) => text)).size).toBe(1);
+  });
+  test('are of the bytes that were sent, whatever these are', async () => {
+    for (const body of ['', '{', Buffer.from([0xff, 0xfe, 0x00]), '{"a":"\u00e9"}', '{"a":"é"}'])
+      expect((await send('encrypt', body)).errorName).toBe('ValidationException');
+  });
 });
 
 describe('the order of the checks', () => {
