@@ -7,6 +7,7 @@ import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
 import type { LogLevel } from './config.ts';
 import type { Context } from './connection.ts';
+import { LastWords } from './last-words.ts';
 import type { LogFields } from './log.ts';
 import {
   type Caller,
@@ -16,7 +17,6 @@ import {
   type ServiceDoor,
   type ServiceRequest,
 } from './service.ts';
-import { UseChecks } from './use-checks.ts';
 
 /** From the socket thread to the main thread. */
 export type Question =
@@ -78,7 +78,7 @@ export class HostPort {
   readonly #spin: (microseconds: number) => void;
   readonly #waiting = new Map<number, Waiting>();
   /** By context. */
-  readonly #checks = new Map<number, UseChecks>();
+  readonly #lastWords = new Map<number, LastWords>();
   #next = 1;
 
   /** `spin` hears what the configuration opened last wants of the socket loop. */
@@ -97,30 +97,30 @@ export class HostPort {
     if (reply.kind !== 'opened') throw new CryptokiError(CKR.DEVICE_ERROR, 'the configuration is not usable');
     this.#spin(reply.spinUs);
     const { context, keyCheckMs } = reply;
-    let checks = this.#checks.get(context);
-    if (checks === undefined) {
-      checks = new UseChecks(keyCheckMs, () => performance.now());
-      this.#checks.set(context, checks);
+    let lastWords = this.#lastWords.get(context);
+    if (lastWords === undefined) {
+      lastWords = new LastWords(keyCheckMs, () => performance.now());
+      this.#lastWords.set(context, lastWords);
     }
-    return { id: context, door: this.#door(context, checks) };
+    return { id: context, door: this.#door(context, lastWords) };
   }
 
-  /** The service through the main thread. What one process has learned of a key counts for all that share the configuration. */
-  #door(context: number, checks: UseChecks): ServiceDoor {
+  /** The service through the main thread. What one process has learned counts for all that share the configuration. */
+  #door(context: number, lastWords: LastWords): ServiceDoor {
     return {
       call: async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
         const { raw } = request;
-        if (checks.knows(request))
-          return { answer: {} as ServiceAnswer<R>['answer'], raw: new Uint8Array(0), epoch: 0 };
-        const sentAt = checks.now();
+        const said = lastWords.recall(request);
+        if (said !== null) return { answer: said as ServiceAnswer<R>['answer'], raw: new Uint8Array(0), epoch: 0 };
+        const sentAt = lastWords.now();
         const question = { kind: 'call', context, request, caller } as const;
         const reply = await this.#ask(question, raw === null ? [] : [raw.buffer]);
         switch (reply.kind) {
           case 'answered':
-            checks.succeeded(request, sentAt, reply.epoch);
+            lastWords.answered(request, sentAt, reply.epoch, reply.answer);
             return { answer: reply.answer as ServiceAnswer<R>['answer'], raw: reply.raw, epoch: reply.epoch };
           case 'failed':
-            checks.failed();
+            lastWords.failed();
             throw new ServiceCallError(reply.code, reply.message, reply.requestId);
           default:
             throw new CryptokiError(CKR.GENERAL_ERROR, 'the main thread has answered another question');
