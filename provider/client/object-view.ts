@@ -16,10 +16,13 @@ import { type AttributeMap, decodeAttributes, encodeAttributes, type ReadonlyAtt
 import { isMaterial, publicAttributes } from './key-forms.ts';
 import { kindOf, type ObjectKind, ruleFor } from './rules.ts';
 import type { Session } from './session.ts';
+import type { KeyIdentity } from './used-ivs.ts';
 
 /** A key in the addon that several session objects may share: a copy of an object has the same key. */
 export class SharedKey {
   readonly ref: KeyRef;
+  /** What its used IVs are remembered under, once somebody has asked. */
+  identity: KeyIdentity | null = null;
   #owners = 1;
 
   constructor(ref: KeyRef) {

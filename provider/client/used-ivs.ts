@@ -12,10 +12,17 @@ import type { ReadonlyAttributes } from './attribute-blob.ts';
 export const maxEntries = 1 << 20;
 const firstSlots = 1 << 10;
 
+const mixIn = (hash: number, bytes: Uint8Array): number => {
+  let mixed = hash;
+  for (let i = 0; i < bytes.length; i++) {
+    mixed = Math.imul(mixed ^ (bytes[i] as number), 0x5bd1_e995) ^ (mixed >>> 15);
+  }
+  return mixed;
+};
+
 /** A hash of 32 bits (Murmur's way of mixing). Not for secrets: whoever makes a collision is refused an IV, nothing more. */
-const mix = (bytes: Uint8Array, seed: number): number => {
-  let hash = seed ^ bytes.length;
-  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x5bd1_e995) ^ (hash >>> 15);
+const mix = (identity: Uint8Array, iv: Uint8Array, seed: number): number => {
+  let hash = mixIn(mixIn(seed ^ identity.length ^ (identity.length + iv.length), identity), iv);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2_ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
@@ -30,7 +37,8 @@ class Table {
   #place(low: number, high: number): number {
     const mask = this.#slots.length / 2 - 1;
     for (let at = low & mask; ; at = (at + 1) & mask) {
-      const [a, b] = [this.#slots[2 * at], this.#slots[2 * at + 1]];
+      const a = this.#slots[2 * at];
+      const b = this.#slots[2 * at + 1];
       if ((a === low && b === high) || (a === 0 && b === 0)) return 2 * at;
     }
   }
@@ -90,17 +98,20 @@ export class UsedIvs {
     core.random(new Uint8Array(this.#seeds.buffer));
   }
 
-  #hash(identity: KeyIdentity, iv: Uint8Array): readonly [number, number] {
-    const [first = 0, second = 0] = this.#seeds;
-    const bytes = Buffer.concat([identity, iv]);
-    // The second is never zero, so that no pair looks like an empty slot.
-    return [mix(bytes, first ^ identity.length), (mix(bytes, second ^ identity.length) | 1) >>> 0];
+  #low(identity: KeyIdentity, iv: Uint8Array): number {
+    return mix(identity, iv, this.#seeds[0] as number);
+  }
+
+  /** Never zero, so that no pair looks like an empty slot. */
+  #high(identity: KeyIdentity, iv: Uint8Array): number {
+    return (mix(identity, iv, this.#seeds[1] as number) | 1) >>> 0;
   }
 
   /** Whether the key has used this IV, under any of the identities that it goes by. */
   has(identities: readonly KeyIdentity[], iv: Uint8Array): boolean {
     return identities.some((identity) => {
-      const [low, high] = this.#hash(identity, iv);
+      const low = this.#low(identity, iv);
+      const high = this.#high(identity, iv);
       return newer.has(low, high) || older.has(low, high);
     });
   }
@@ -113,7 +124,7 @@ export class UsedIvs {
         older = newer;
         newer = new Table();
       }
-      newer.add(...this.#hash(identity, iv));
+      newer.add(this.#low(identity, iv), this.#high(identity, iv));
     }
     return true;
   }

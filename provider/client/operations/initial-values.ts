@@ -13,7 +13,8 @@ import { identityHere, identityThere, type KeyIdentity } from '../used-ivs.ts';
 /** What a key goes by: in the addon, with the service, or in both places. */
 const identitiesOf = ({ roles }: Application, view: ObjectView, key: SharedKey | null): readonly KeyIdentity[] => {
   if (key === null) return [identityThere(view.attributes)];
-  const here = identityHere(key.ref);
+  key.identity ??= identityHere(key.ref);
+  const here = key.identity;
   return roles.isAbroad(view.attributes) ? [here, identityThere(view.attributes)] : [here];
 };
 
