@@ -10,6 +10,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { core, type FrameServerOptions } from '../../addon/core.ts';
 import { ownVersion } from './codec.ts';
@@ -27,6 +28,11 @@ const defaultConfig = '/etc/dke/pkcs11.toml';
 const firstListenFd = 3;
 const maxFrame = 1 << 20;
 const maxConnections = 4096;
+/**
+ * How much the heap may grow between two collections of old objects. What a client leaves behind when it goes (ten thousand keys,
+ * say) is garbage at once, and by default it would stay until the heap has doubled: 100 MiB more after load, and not faster.
+ */
+const heapGrowth = '--heap-growing-percent=20';
 /** Until a configuration says otherwise. */
 const defaultSpin = 20;
 
@@ -64,6 +70,7 @@ const serverOptions = (socket: string | null): FrameServerOptions => ({
 /** Runs until it is told to stop. The exit code: 0 stopped as asked, 1 failed. */
 const run = async ({ socket, idleSeconds }: AgentOptions, environment: NodeJS.ProcessEnv): Promise<number> => {
   process.umask(0o077);
+  setFlagsFromString(heapGrowth);
   const logs = openLogs(environment);
   const log = logs.of(environment.DKE_AGENT_LOG_DIR ?? null, 'info');
   if (socket !== null) mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
