@@ -1,5 +1,6 @@
 // What people watch the service by: the page, the dashboard and the alert rules name metrics that there are, with labels that they
 // have, and none is left out of the page.
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -89,6 +90,15 @@ describe('docs/monitoring/alerts.yaml', () => {
     const labels = kept.length > 0 ? kept : [...added, ...(rows[metricOf(sample) ?? '']?.labels ?? [])];
     expect(told.filter((label) => !labels.includes(label))).toEqual([]);
   });
+});
+
+test('the alert rules do what their tests say, where promtool is installed', () => {
+  try {
+    execFileSync('promtool', ['test', 'rules', join(root, 'docs/monitoring/alerts.test.yaml')], { stdio: 'pipe' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    console.log('skipped: no promtool on the PATH');
+  }
 });
 
 describe('docs/monitoring/dashboard.json', () => {
