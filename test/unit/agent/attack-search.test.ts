@@ -1,6 +1,7 @@
 // A bounded search over sequences of calls for one that brings the value of a sensitive key out (security of PKCS#11 key
 // management: Clulow 2003; Delaune, Kremer, Steel 2008; Bortolozzo, Centenaro, Focardi, Steel 2010). The caller may do everything
-// but bring keys of its own: under a key whose value it knows, the standard lets it wrap whatever may be extracted.
+// but bring keys of its own: under a key whose value it knows, the standard lets it wrap whatever may be extracted. Keys of the
+// session alone, where nothing waits; attack-search-token.test.ts has those of the token.
 //
 // DKE_TEST_SEQUENCES: how many (100,000).
 import fc from 'fast-check';
@@ -10,7 +11,7 @@ import { Application } from '../../../provider/client/application.ts';
 import { handlers } from '../../../provider/client/dispatch.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import type { CallName, Input } from '../../../provider/schema/calls.ts';
-import { CKK, CKO } from '../../../provider/schema/constants.ts';
+import { CKD, CKG_IV, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { type AttributeValue, CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
@@ -37,6 +38,21 @@ const wrappings: readonly Mechanism[] = [
   { type: CKM.AES_CBC, parameter: { kind: 'bytes', bytes } },
   { type: CKM.AES_CBC_PAD, parameter: { kind: 'bytes', bytes } },
 ];
+/** A derivation that two keys of one value may come of. */
+const hkdf = (type: number, how: number): Mechanism => ({
+  type,
+  parameter: {
+    kind: 'hkdf',
+    extract: true,
+    expand: true,
+    hash: CKM.SHA256,
+    saltType: HKDF_SALT.NULL,
+    salt: Buffer.alloc(0),
+    saltKey: 0,
+    info: Buffer.of(how & 1),
+  },
+});
+const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
 const flags = [CKA.ENCRYPT, CKA.DECRYPT, CKA.WRAP, CKA.UNWRAP, CKA.EXTRACTABLE, CKA.SENSITIVE, CKA.DERIVE] as const;
 type Row = readonly [number, AttributeValue];
 const aes: readonly Row[] = [
@@ -79,8 +95,10 @@ class Caller {
   readonly #secrets: Buffer[] = [];
   /** Values of keys that have wrapped what is sensitive. */
   readonly #wrappers = new Set<string>();
-  /** Of the key that decrypts, or did. */
+  /** Of the keys that decrypt, or did. */
   #decrypting = '';
+  #opening = '';
+  #pair: { readonly privateKey: number; readonly point: Uint8Array } | null = null;
   carriedOut = 0;
   /** Sensitive keys that were wrapped. */
   attempts = 0;
@@ -177,7 +195,7 @@ class Caller {
     const [op = 0, a = 0, b = 0, c = 0, d = 0] = step.subarray(at, at + width);
     const keysBefore = this.#keys.length;
     const dataBefore = this.#wrapped.length;
-    const changed = this.#carryOut(op % 16, a & 15, a >> 4, b, rowsOf(c, d));
+    const changed = this.#carryOut(op % 32, a & 15, a >> 4, b, rowsOf(c, d));
     if (changed === undefined) return;
     this.carriedOut++;
     const touched = this.#keys.slice(keysBefore);
@@ -192,53 +210,121 @@ class Caller {
   /** Undefined: refused. The key whose attributes have changed, or 0. */
   #carryOut(op: number, one: number, other: number, how: number, rows: readonly Row[]): number | undefined {
     const session = this.#session;
-    if (op < 3) {
+    if (op < 5) {
       const mechanism = { type: CKM.AES_KEY_GEN, parameter: null };
       const asked = { session, mechanism, template: template([CKA.VALUE_LEN, 32], ...rows) };
-      const key = this.#try('C_GenerateKey', asked);
-      if (typeof key === 'number') this.#add(key, true);
-      return key === undefined ? undefined : 0;
+      return this.#made(this.#try('C_GenerateKey', asked), true);
     }
-    if (op < 5) {
-      const key = this.#try('C_CopyObject', { session, object: this.#key(one), template: template(...rows) });
-      if (typeof key === 'number') this.#add(key, false);
-      return key === undefined ? undefined : 0;
-    }
-    if (op < 7) {
+    if (op < 8)
+      return this.#made(this.#try('C_CopyObject', { session, object: this.#key(one), template: template(...rows) }));
+    if (op < 10) {
       const object = this.#key(one);
       return this.#done('C_SetAttributeValue', { session, object, template: template(...rows) }) ? object : undefined;
     }
-    if (op === 7) return this.#done('C_DestroyObject', { session, object: this.#key(one) }) ? 0 : undefined;
-    if (op < 11) return this.#wrap(this.#key(one), this.#key(other), wrappings[how & 3] ?? ecb);
-    if (op < 13) {
-      const made = this.#unwrap(session, wrappings[how & 3] ?? ecb, this.#key(one), this.#data(other), rows);
-      if (typeof made === 'number') this.#add(made, false);
-      return made === undefined ? undefined : 0;
-    }
-    if (op === 13) {
+    if (op === 10) return this.#done('C_DestroyObject', { session, object: this.#key(one) }) ? 0 : undefined;
+    if (op < 17) return this.#wrap(this.#key(one), this.#key(other), wrappings[how & 3] ?? ecb);
+    if (op < 20)
+      return this.#made(this.#unwrap(session, wrappings[how & 3] ?? ecb, this.#key(one), this.#data(other), rows));
+    if (op === 20) {
       const mechanism = ciphers[how & 3] ?? ecb;
       const key = this.#key(one);
       if (!this.#done('C_DecryptInit', { session, mechanism, key })) return undefined;
       this.#decrypting = this.#values.get(key) ?? '';
       return 0;
     }
-    if (op === 14) {
+    if (op === 21) {
       const out = room(512);
       const length = this.#try('C_Decrypt', { session, encryptedData: this.#data(one), data: out });
       if (typeof length === 'number') this.#see(out.space.subarray(0, length), 'C_Decrypt');
       return length === undefined ? undefined : 0;
     }
-    const parameter = { kind: 'data', data: Buffer.concat([this.#data(other), bytes]).subarray(0, 32) } as const;
-    const mechanism = { type: CKM.AES_ECB_ENCRYPT_DATA, parameter };
-    const asked = {
-      session,
-      mechanism,
-      baseKey: this.#key(one),
-      template: template(...aes, [CKA.VALUE_LEN, 32], ...rows),
-    };
-    const made = this.#try('C_DeriveKey', asked);
-    if (typeof made === 'number') this.#add(made, false);
-    return made === undefined ? undefined : 0;
+    if (op < 25) return this.#message(op, this.#key(one), this.#data(other));
+    return this.#derive(op, one, this.#data(other), how, rows);
+  }
+
+  /** A new key, or none. */
+  #made(key: unknown, secret = false): number | undefined {
+    if (typeof key === 'number') this.#add(key, secret);
+    return key === undefined ? undefined : 0;
+  }
+
+  /** The message functions of 3.0: they run beside the others, and end on their own. */
+  #message(op: number, key: number, data: Buffer): number | undefined {
+    const session = this.#session;
+    const associatedData = Buffer.alloc(0);
+    const parameter = {
+      kind: 'gcm',
+      iv: bytes.subarray(4),
+      ivFixedBits: 0,
+      ivGenerator: 0,
+      tagBits: 128,
+      tag: bytes,
+    } as const;
+    if (op === 22) {
+      if (!this.#done('C_MessageDecryptInit', { session, mechanism: gcm, key })) return undefined;
+      this.#opening = this.#values.get(key) ?? '';
+      return 0;
+    }
+    if (op === 23) {
+      const plaintext = room(512);
+      const sealed = { session, parameter, associatedData, ciphertext: data, plaintext };
+      const opened = this.#try('C_DecryptMessage', sealed);
+      if (typeof opened === 'number') this.#see(plaintext.space.subarray(0, opened), 'C_DecryptMessage');
+      return opened === undefined ? undefined : 0;
+    }
+    if (!this.#done('C_MessageEncryptInit', { session, mechanism: gcm, key })) return undefined;
+    const ciphertext = room(512);
+    const generated = { ...parameter, ivGenerator: CKG_IV.GENERATE_RANDOM };
+    this.#try('C_EncryptMessage', { session, parameter: generated, associatedData, plaintext: data, ciphertext });
+    this.#see(ciphertext.space, 'C_EncryptMessage');
+    return this.#done('C_MessageEncryptFinal', { session }) ? 0 : undefined;
+  }
+
+  /** Keys, and data, that come of others: the same again as often as it is asked for. */
+  #derive(op: number, at: number, data: Buffer, how: number, rows: readonly Row[]): number | undefined {
+    const session = this.#session;
+    const length: Row = [CKA.VALUE_LEN, (how & 2) === 0 ? 32 : 16];
+    const baseKey = this.#key(at);
+    const derive = (mechanism: Mechanism, base = baseKey) =>
+      this.#made(
+        this.#try('C_DeriveKey', { session, mechanism, baseKey: base, template: template(...aes, length, ...rows) }),
+      );
+    const text = Buffer.concat([data, bytes]).subarray(0, 32);
+    if (op === 25) return derive({ type: CKM.AES_ECB_ENCRYPT_DATA, parameter: { kind: 'data', data: text } });
+    if (op === 26)
+      return derive({ type: CKM.AES_CBC_ENCRYPT_DATA, parameter: { kind: 'ivdata', iv: bytes, data: text } });
+    // Pairs take most of the time: now and then is enough of them.
+    if (op < 30 || (op === 31 && (how & 0xf8) !== 0)) return derive(hkdf(CKM.HKDF_DERIVE, how));
+    if (op === 30) {
+      const made = this.#try('C_DeriveKey', {
+        session,
+        mechanism: hkdf(CKM.HKDF_DATA, how),
+        baseKey,
+        template: template(length),
+      });
+      if (typeof made !== 'number') return undefined;
+      this.#read(made, 'CKM_HKDF_DATA');
+      this.#try('C_DestroyObject', { session, object: made });
+      return 0;
+    }
+    const { privateKey, point } = this.#ownPair();
+    const parameter = { kind: 'ecdh1', kdf: CKD.SHA256_KDF, shared: Buffer.of(how & 1), publicData: point } as const;
+    return derive({ type: CKM.ECDH1_DERIVE, parameter }, privateKey);
+  }
+
+  /** It agrees with itself: what it derives nobody else knows. */
+  #ownPair() {
+    if (this.#pair !== null) return this.#pair;
+    const made = this.#try('C_GenerateKeyPair', {
+      session: this.#session,
+      mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
+      publicTemplate: template([CKA.EC_PARAMS, p256]),
+      privateTemplate: template([CKA.DERIVE, true]),
+    }) as { publicKey: number; privateKey: number };
+    const point = this.#application.sessionObject(made.publicKey, 'object')?.attributes.get(CKA.EC_POINT);
+    if (!(point instanceof Uint8Array)) throw new Error('a pair without a point');
+    this.#pair = { privateKey: made.privateKey, point };
+    return this.#pair;
   }
 
   #wrap(wrappingKey: number, key: number, mechanism: Mechanism): number | undefined {
@@ -252,14 +338,16 @@ class Caller {
     if (!sensitive) return 0;
     this.attempts++;
     this.#wrappers.add(this.#values.get(wrappingKey) ?? '');
-    const running = this.#application.session(this.#session).decrypt !== null;
-    if (running && this.#wrappers.has(this.#decrypting)) throw new Found('C_DecryptInit before C_WrapKey');
+    const { decrypt, messageDecrypt } = this.#application.session(this.#session);
+    if (decrypt !== null && this.#wrappers.has(this.#decrypting)) throw new Found('C_DecryptInit before C_WrapKey');
+    if (messageDecrypt !== null && this.#wrappers.has(this.#opening))
+      throw new Found('C_MessageDecryptInit before C_WrapKey');
     return 0;
   }
 }
 
-/** Something to take, and something to take it with. */
-const opening = Uint8Array.of(0, 0, 0, 0x7c, 0x77, 0, 0, 0, 0xc1, 0x77);
+/** Something to take, something to take it with, and something to derive from. */
+const opening = Uint8Array.of(0, 0, 0, 0x7c, 0x77, 0, 0, 0, 0xc1, 0x77, 0, 0, 0, 0x7e, 0x77);
 
 describe('no sequence of calls brings a sensitive key out', () => {
   let agent: InProcessAgent;
