@@ -344,6 +344,12 @@ describe.runIf(executablePath !== null)('the console', () => {
     await found.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByRole('status').filter({ hasText: '2 shown' }).waitFor();
+    await go('Request log');
+    await page.getByRole('heading', { level: 1, name: 'Request log' }).waitFor();
+    await page.getByRole('link', { name: 'aws-eu-central-1' }).first().waitFor();
+    await shoot('requests');
+    await page.getByLabel('Endpoint').selectOption('None: met no endpoint');
+    await page.getByText('Nothing matches these filters').waitFor();
   };
 
   test('shows who did what, and the tokens', async () => {
@@ -384,6 +390,7 @@ describe.runIf(executablePath !== null)('the console', () => {
         '/keys',
         '/tde/applications',
         '/endpoints',
+        '/requests',
         '/external-key-stores',
         '/audit',
         '/tokens',

@@ -90,6 +90,12 @@ const endpoint = createRoute({
   validateSearch: readFilters(...requestFilters),
   component: lazyRouteComponent(() => import('../pages/endpoint.tsx'), 'EndpointPage'),
 });
+const requests = createRoute({
+  getParentRoute: () => root,
+  path: '/requests',
+  validateSearch: readFilters('endpointId', ...requestFilters),
+  component: lazyRouteComponent(() => import('../pages/requests.tsx'), 'RequestsPage'),
+});
 const externalKeyStores = createRoute({
   getParentRoute: () => root,
   path: '/external-key-stores',
@@ -118,6 +124,7 @@ export const router = createRouter({
     application,
     endpoints,
     endpoint,
+    requests,
     externalKeyStores,
     audit,
     tokens,

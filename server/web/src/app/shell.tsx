@@ -39,6 +39,7 @@ const navigation: readonly { readonly title: string | null; readonly items: read
     items: [
       { to: '/endpoints', text: 'Key store endpoints', icon: 'endpoint' },
       { to: '/external-key-stores', text: 'External key stores', icon: 'active' },
+      { to: '/requests', text: 'Request log', icon: 'clock' },
     ],
   },
   {

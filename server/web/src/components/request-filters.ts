@@ -1,4 +1,4 @@
-// The filters of an endpoint's request log that stand in its page's address.
+// The filters of the request log that stand in its page's address.
 
 export const requestFilters = [
   'result',
@@ -10,4 +10,6 @@ export const requestFilters = [
   'from',
   'to',
 ] as const;
-export type RequestFilters = { readonly [name in (typeof requestFilters)[number]]?: string | undefined };
+export type RequestFilters = {
+  readonly [name in (typeof requestFilters)[number] | 'endpointId']?: string | undefined;
+};

@@ -1,15 +1,16 @@
-// The request log of an endpoint: filtered by the server, followed live, exported, and asked for the request of a CloudTrail
+// The request log, of one endpoint or of all: filtered by the server, followed live, exported, and asked for the request of a CloudTrail
 // event. Filters are in the address, so that a view can be sent to whoever must see it.
 
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { formatTarget, type Query, send } from '../api/client.ts';
-import type { CorrelatedRequests, EndpointRequest, Status } from '../api/types.ts';
+import type { CorrelatedRequests, Endpoint, EndpointRequest, Status } from '../api/types.ts';
 import { Button, buttonClass } from './button.tsx';
 import { Copyable } from './copy.tsx';
 import { type Column, DataTable, TableSkeleton } from './data-table.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
-import { endpointPath } from './endpoints.ts';
+import { endpointPath, endpointsPath } from './endpoints.ts';
 import { AreaField, type Choice } from './field.tsx';
 import { FilterBar, SelectFilter, TextFilter } from './filters.tsx';
 import { FormDialog } from './form.tsx';
@@ -50,6 +51,9 @@ const toUtc = (local: string | undefined): string | undefined => {
   const moment = new Date(local);
   return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
 };
+
+const endpointChoices = (names: ReadonlyMap<string, string>): readonly Choice[] =>
+  [...names].map(([value, text]) => ({ value, text }));
 
 const formatMs = (value: number): string => `${value.toFixed(2)} ms`;
 
@@ -116,6 +120,33 @@ const table = {
   detail,
 };
 
+/** Names of endpoints by their id; those of deleted ones are not known any more. */
+const useEndpointNames = (enabled: boolean): ReadonlyMap<string, string> => {
+  const query = useQuery({
+    queryKey: [endpointsPath, 'names'],
+    queryFn: ({ signal }) =>
+      send<ListPage<Endpoint>>({ method: 'GET', path: endpointsPath, query: { limit: 1000 } }, { signal }),
+    select: (page) => new Map(page.items.map(({ id, name }) => [id, name])),
+    enabled,
+  });
+  return query.data ?? new Map<string, string>();
+};
+
+const endpointColumn = (names: ReadonlyMap<string, string>): Column<EndpointRequest> => ({
+  key: 'endpoint',
+  header: 'Endpoint',
+  cell: ({ endpointId }) => {
+    if (endpointId === null) return <span className="text-muted">none</span>;
+    const name = names.get(endpointId);
+    if (name === undefined) return <span className="wrap-anywhere text-muted">{endpointId}</span>;
+    return (
+      <Link to="/endpoints/$id" params={{ id: endpointId }} className="link wrap-anywhere">
+        {name}
+      </Link>
+    );
+  },
+});
+
 const FindDialog = ({ onClose }: { onClose: () => void }) => {
   const [text, setText] = useState('');
   const [found, setFound] = useState<CorrelatedRequests | null>(null);
@@ -174,7 +205,7 @@ const liveEvery = 2_000;
 const liveRows = 50;
 
 /** The newest requests, asked for again and again while it is shown. */
-const Live = ({ path, filters }: { path: string; filters: Query }) => {
+const Live = ({ path, filters, table: shown }: { path: string; filters: Query; table: typeof table }) => {
   const newest = useQuery({
     queryKey: [path, 'live', filters],
     queryFn: ({ signal }) =>
@@ -198,7 +229,7 @@ const Live = ({ path, filters }: { path: string; filters: Query }) => {
       ) : newest.data.items.length === 0 ? (
         <EmptyState title="Nothing yet">What comes in shows here by itself.</EmptyState>
       ) : (
-        <DataTable {...table} rows={newest.data.items} />
+        <DataTable {...shown} rows={newest.data.items} />
       )}
     </>
   );
@@ -226,14 +257,17 @@ export const RequestLog = ({
   filters,
   onFilters,
 }: {
-  endpointId: string;
+  /** Absent: all endpoints, and what met none. */
+  endpointId?: string;
   filters: RequestFilters;
   /** Takes the whole set of filters. */
   onFilters: (filters: RequestFilters) => void;
 }) => {
   const [live, setLive] = useState(false);
   const [finding, setFinding] = useState(false);
-  const path = `${endpointPath(endpointId)}/requests`;
+  const path = endpointId === undefined ? '/api/requests' : `${endpointPath(endpointId)}/requests`;
+  const names = useEndpointNames(endpointId === undefined);
+  const shown = endpointId === undefined ? { ...table, columns: [endpointColumn(names), ...columns] } : table;
   const query = { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) };
   const list = useList<EndpointRequest>(path, query);
   const filtered = Object.values(filters).some((value) => value !== undefined);
@@ -277,6 +311,14 @@ export const RequestLog = ({
       flush
     >
       <FilterBar active={filtered} onClear={clear}>
+        {endpointId === undefined && (
+          <SelectFilter
+            label="Endpoint"
+            value={filters.endpointId}
+            onValue={(id) => set({ endpointId: id })}
+            choices={[{ value: 'none', text: 'None: met no endpoint' }, ...endpointChoices(names)]}
+          />
+        )}
         <SelectFilter label="Result" value={filters.result} onValue={(result) => set({ result })} choices={results} />
         <SelectFilter
           label="Operation"
@@ -316,10 +358,10 @@ export const RequestLog = ({
       </FilterBar>
       <Dropped />
       {live ? (
-        <Live path={path} filters={query} />
+        <Live path={path} filters={query} table={shown} />
       ) : (
         <ListView
-          {...table}
+          {...shown}
           list={list}
           filtered={filtered}
           onClearFilters={clear}

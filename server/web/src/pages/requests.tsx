@@ -1,0 +1,23 @@
+// The request log of all key store endpoints: also what met none, and what deleted ones were asked.
+
+import { getRouteApi } from '@tanstack/react-router';
+import { Page } from '../components/page.tsx';
+import { RequestLog } from '../components/request-log.tsx';
+
+const route = getRouteApi('/requests');
+
+export const RequestsPage = () => {
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
+  return (
+    <Page
+      title="Request log"
+      description="What cloud key services asked of all key store endpoints, also where the path was of none."
+    >
+      <RequestLog
+        filters={filters}
+        onFilters={(next) => void navigate({ search: next, replace: true, resetScroll: false })}
+      />
+    </Page>
+  );
+};
