@@ -113,11 +113,14 @@ const counter = (parameter: MechanismParameter | null): CipherParameters => {
   if (block.length !== 16 || counterBits < 1 || counterBits > 128) throw parameterInvalid();
   return { algorithm: 'aes-ctr', iv: block, counterBits };
 };
+/** Bytes of an IV of GCM: the standard has 256, the cryptographic library half of that. */
+export const mostGcmIv = 128;
 const galois = (parameter: MechanismParameter | null): CipherParameters => {
   if (parameter?.kind !== 'gcm') throw parameterInvalid();
   const { iv, aad, tagBits } = parameter;
   // Shorter tags than 96 bits forge too easily (SP 800-38D, section 5.2.1.2 allows them for special uses only).
-  if (iv.length < 1 || iv.length > 256 || tagBits % 8 !== 0 || tagBits < 96 || tagBits > 128) throw parameterInvalid();
+  if (iv.length < 1 || iv.length > mostGcmIv || tagBits % 8 !== 0 || tagBits < 96 || tagBits > 128)
+    throw parameterInvalid();
   return { algorithm: 'aes-gcm', iv, aad, tagLength: tagBits / 8 };
 };
 

@@ -16,6 +16,7 @@ import type { Later, MessageOperation, MessageStep } from '../session.ts';
 import { fits } from './cipher.ts';
 import { cipherHead } from './heads.ts';
 import type { InitialValues } from './initial-values.ts';
+import { mostGcmIv } from './mechanisms.ts';
 import { maxMessage, ownCopy, Parts, wipeAfterReply } from './parts.ts';
 
 type Gcm = Extract<CipherParameters, { algorithm: 'aes-gcm' }>;
@@ -50,7 +51,7 @@ const tagLengthOf = ({ tagBits }: MessageParameter): number => {
 };
 
 const checkIv = ({ iv }: MessageParameter): void => {
-  if (iv.length < 1 || iv.length > 256) throw parameterInvalid();
+  if (iv.length < 1 || iv.length > mostGcmIv) throw parameterInvalid();
 };
 
 const then = <T, R>(later: Later<T>, next: (value: T) => R): Later<R> =>

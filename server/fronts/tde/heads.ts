@@ -71,7 +71,7 @@ const cipherHead = z.discriminatedUnion('mode', [
   z.strictObject({ mode: z.literal('ctr'), iv: iv16, counterBits: z.int().min(1).max(128) }),
   z.strictObject({
     mode: z.literal('gcm'),
-    iv: base64(256),
+    iv: base64(128),
     aad: base64(64 * 1024),
     tagLength: z.int().min(4).max(16),
   }),
