@@ -41,6 +41,8 @@ constexpr uint64_t kLoneRounds = 16;
 constexpr size_t kMostLanes = 64;
 // A lane that had nothing so often in a row gives its place to others.
 constexpr uint32_t kIdleLooks = 1000;
+// With more callers than this the loop does not yield: it would wait behind all of them.
+constexpr size_t kCrowd = 16;
 // When the sockets had nothing this often in a row, they are asked only every so many looks at the lanes.
 constexpr uint64_t kQuietRounds = 16;
 constexpr int64_t kMuteNanoseconds = 100'000'000;
@@ -507,7 +509,7 @@ int FrameLoop::Spin(epoll_event* events, int capacity, int64_t until) {
       count = epoll_wait(epoll_, events, capacity, 0);
       if (count != 0) return count;
     }
-    if (Now() >= until) break;
+    if (Now() >= until || lanes_.size() > kCrowd) break;
     if (!yielded) sched_yield();
   }
   return kNothingCame;

@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { type Goal, type Row, rows } from './measurements.ts';
 import { ourName, startOurs } from './ours.ts';
 import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './peers.ts';
-import { type Figures, measure, type Sample } from './pkcs11.ts';
+import { type Figures, type Floor, measure, measureFloor, type Sample } from './pkcs11.ts';
 import { peakResidentMiB, pin, residentMiB } from './processes.ts';
 import { microseconds, ratio, table, thousands } from './statistics.ts';
 import { measureDispatch, measureXks, type XksFigure } from './xks.ts';
@@ -103,6 +103,16 @@ try {
   for (const pid of [ours.agentPid(), ...peers.flatMap(({ pid }) => (pid === undefined ? [] : [pid]))])
     pin(pid, allCpus);
 
+  const floors: [string, Floor][] = [
+    ['one CPU', await measureFloor('0')],
+    ['all CPUs', await measureFloor(allCpus)],
+  ];
+  report.floor = Object.fromEntries(floors);
+  const floorLines = table([
+    ['a round trip of two processes that do nothing else', 'socket', 'shared memory'],
+    ...floors.map(([where, { socketNs, memoryNs }]) => [where, microseconds(socketNs), microseconds(memoryNs)]),
+  ]);
+
   const xksTitle = 'XKS Encrypt over TLS keep-alive';
   let xksLines = '';
   if (xksTitle.includes(values.only)) {
@@ -157,7 +167,7 @@ try {
   else {
     const memoryRows = Object.entries(memory).map(([name, size]) => [name, `${size.toFixed(0)} MiB`]);
     process.stdout.write(
-      `\n${table(lines)}\n\n${xksLines}\n\nresident memory\n${table(memoryRows)}\nagent: ${verdictText(agentMemory)}\n\n`,
+      `\n${table(lines)}\n\n${floorLines}\n\n${xksLines}\n\nresident memory\n${table(memoryRows)}\nagent: ${verdictText(agentMemory)}\n\n`,
     );
     process.stdout.write(
       `${availableParallelism()} CPUs, load ${load.before.toFixed(1)} before and ${load.after.toFixed(1)} after the run\n`,

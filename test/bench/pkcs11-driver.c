@@ -6,16 +6,22 @@
  * all together, and the same two for the way from dlopen to the first finished call. Nothing here asserts a speed.
  *
  * Usage: pkcs11-driver <library> <scenario> <iterations> <processes> <threads> [pin]
+ *        pkcs11-driver floor <iterations>
+ *
+ * The second form measures no library but the machine: the round trip of two processes that do nothing else, a hundred bytes through a
+ * socket, and a number in shared memory with sched_yield. No library that has its keys in another process can be faster.
  */
 #include <dlfcn.h>
 #include <pkcs11.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -385,7 +391,57 @@ static void *shared(size_t size) {
   return memory;
 }
 
+/* --- the floor -------------------------------------------------------------------------------------------------------- */
+
+static unsigned median_of_round_trips(int count, void (*ask)(int), void (*answer)(int)) {
+  unsigned *times = shared(sizeof *times * (size_t)count);
+  const pid_t other = fork();
+  if (other < 0) exit(1);
+  if (other == 0) {
+    for (int i = 1; i <= count; i++) answer(i);
+    _exit(0);
+  }
+  for (int i = 1; i <= count; i++) {
+    const long long before = now_ns();
+    ask(i);
+    times[i - 1] = (unsigned)(now_ns() - before);
+  }
+  waitpid(other, NULL, 0);
+  return percentile(times, (size_t)count, 50);
+}
+
+static int pair[2];
+static _Atomic int *asked, *answered;
+
+static void pass(int fd, bool first) {
+  char bytes[100] = {0};
+  if (first && write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes) exit(1);
+  if (read(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes) exit(1);
+  if (!first && write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes) exit(1);
+}
+static void ask_socket(int i) { (void)i, pass(pair[0], true); }
+static void answer_socket(int i) { (void)i, pass(pair[1], false); }
+static void ask_memory(int i) {
+  *asked = i;
+  while (*answered != i) sched_yield();
+}
+static void answer_memory(int i) {
+  while (*asked != i) sched_yield();
+  *answered = i;
+}
+
+static int report_floor(int count) {
+  asked = shared(4096);
+  answered = asked + 64;
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return 1;
+  const unsigned through_socket = median_of_round_trips(count, ask_socket, answer_socket);
+  const unsigned through_memory = median_of_round_trips(count, ask_memory, answer_memory);
+  printf("{\"socketNs\":%u,\"memoryNs\":%u}\n", through_socket, through_memory);
+  return 0;
+}
+
 int main(int argc, char **argv) {
+  if (argc == 3 && strcmp(argv[1], "floor") == 0 && atoi(argv[2]) > 0) return report_floor(atoi(argv[2]));
   if (argc < 6) {
     fprintf(stderr, "usage: pkcs11-driver <library> <scenario>[-strict] <iterations> <processes> <threads> [pin]\n");
     return 2;

@@ -76,3 +76,12 @@ export const measure = async (
     ]),
   );
 };
+
+/** The median round trip of two processes that do nothing else, on these CPUs, in nanoseconds. */
+export interface Floor {
+  readonly socketNs: number;
+  readonly memoryNs: number;
+}
+
+export const measureFloor = async (cpus: string): Promise<Floor> =>
+  JSON.parse((await run('taskset', ['-c', cpus, driver, 'floor', '20000'])).stdout) as Floor;
