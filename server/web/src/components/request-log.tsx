@@ -59,7 +59,7 @@ const formatMs = (value: number): string => `${value.toFixed(2)} ms`;
 
 const columns: readonly Column<EndpointRequest>[] = [
   { key: 'at', header: 'Time', nowrap: true, cell: (request) => <Time value={request.at} seconds /> },
-  { key: 'operation', header: 'Operation', names: true, cell: (request) => request.operation },
+  { key: 'operation', header: 'Operation', names: true, nowrap: true, cell: (request) => request.operation },
   {
     key: 'result',
     header: 'Result',
