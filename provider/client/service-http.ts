@@ -46,6 +46,8 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
     headersTimeout: config.callTimeoutMs,
     bodyTimeout: config.callTimeoutMs,
     keepAliveTimeout: 4000,
+    // The service would keep them for minutes, and says so: idle ones of a burst are not worth their descriptors for so long.
+    keepAliveMaxTimeout: 4000,
     maxResponseSize: maxEnvelope,
   });
   const authorization = `Bearer ${config.accessToken}`;
