@@ -19,9 +19,10 @@ const pageSize = 50;
 
 /**
  * Reads a list page by page. The key begins with the path, so that a change can renew every filter's view of it; the list of
- * what belongs to one thing names the path of those things as its `owner`, and is renewed with them.
+ * what belongs to one thing names the path of those things as its `owner`, and is renewed with them. `staleTime`: milliseconds for
+ * which what was read is shown again without asking, as for all queries when absent.
  */
-export const useList = <Row,>(path: string, filters: Query = {}, owner: string = path) =>
+export const useList = <Row,>(path: string, filters: Query = {}, owner: string = path, staleTime?: number) =>
   useInfiniteQuery({
     queryKey: [owner, path, 'list', filters],
     queryFn: ({ pageParam, signal }) =>
@@ -30,6 +31,7 @@ export const useList = <Row,>(path: string, filters: Query = {}, owner: string =
         { signal },
       ),
     initialPageParam: undefined as string | undefined,
+    ...(staleTime === undefined ? {} : { staleTime }),
     getNextPageParam: (last) => last.next ?? undefined,
   });
 

@@ -269,7 +269,8 @@ export const RequestLog = ({
   const names = useEndpointNames(endpointId === undefined);
   const shown = endpointId === undefined ? { ...table, columns: [endpointColumn(names), ...columns] } : table;
   const query = { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) };
-  const list = useList<EndpointRequest>(path, query);
+  // A log grows by itself: whoever comes back to a view of it sees what is there now.
+  const list = useList<EndpointRequest>(path, query, path, 0);
   const filtered = Object.values(filters).some((value) => value !== undefined);
   const set = (change: RequestFilters) => onFilters({ ...filters, ...change });
   const clear = () => onFilters({});
