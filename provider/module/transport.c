@@ -13,14 +13,12 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "spinning.h"
 
 enum {
   INPUT_SMALL = 16 * 1024,
   INPUT_MAX = TRANSPORT_HEADER + BUFFER_MAX,
-  SOCKET_EVERY = 8, /* looks at the lane for one at the socket */
-  TRIAL_CALLS = 64, /* with and without spinning, before the better is kept */
-  TRIAL_LONGEST = 500, /* microseconds: a call that takes longer tells nothing about spinning */
-  TRIAL_KEPT = 4096 /* calls until the next trial */
+  SOCKET_EVERY = 8 /* looks at the lane for one at the socket */
 };
 
 /** What a waiting thread looks at. */
@@ -65,15 +63,7 @@ static struct {
   size_t input_capacity;
   size_t input_from;
   size_t input_to;
-  /*
-   * The leader's alone, too: whether spinning pays. On a quiet CPU it makes calls several times faster; where others want the CPU,
-   * or the scheduler divides it between groups of processes, several times slower. So both are tried in turn.
-   */
-  enum { TRY_SPINNING, TRY_SLEEPING, KEEP } trial;
-  unsigned trial_left; /* calls */
-  int64_t trial_spinning; /* microseconds that the calls took */
-  int64_t trial_sleeping;
-  bool sleeps;
+  struct spinning spinning; /* the leader's alone, too */
 } wire = {.write_lock = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 uint32_t transport_epoch(void) { return wire.epoch; }
@@ -192,10 +182,7 @@ void transport_adopt(int fd, struct lane *lane, int spin_us) {
   wire.fd = fd;
   wire.lane = lane;
   wire.unanswered = false;
-  wire.trial = TRY_SPINNING;
-  wire.trial_left = TRIAL_CALLS;
-  wire.trial_spinning = wire.trial_sleeping = 0;
-  wire.sleeps = false;
+  spinning_begin(&wire.spinning);
   wire.epoch++;
   if (wire.epoch == 0) wire.epoch = 1;
   pthread_mutex_unlock(&wire.lock);
@@ -472,37 +459,10 @@ static bool fetch(struct lane *lane, struct pending *leader, bool *own, bool *br
   return true;
 }
 
-/** After a call that took so long: the next step of the trial when its calls are over. */
-static void note_call(int64_t took) {
-  if (took > TRIAL_LONGEST) took = TRIAL_LONGEST;
-  if (wire.trial == TRY_SPINNING) wire.trial_spinning += took;
-  if (wire.trial == TRY_SLEEPING) wire.trial_sleeping += took;
-  if (--wire.trial_left > 0) return;
-  switch (wire.trial) {
-    case TRY_SPINNING:
-      wire.trial = TRY_SLEEPING;
-      wire.trial_left = TRIAL_CALLS;
-      wire.sleeps = true;
-      break;
-    case TRY_SLEEPING:
-      wire.trial = KEEP;
-      wire.trial_left = TRIAL_KEPT;
-      wire.sleeps = wire.trial_sleeping < wire.trial_spinning;
-      break;
-    case KEEP:
-      wire.trial = TRY_SPINNING;
-      wire.trial_left = TRIAL_CALLS;
-      wire.trial_spinning = wire.trial_sleeping = 0;
-      wire.sleeps = false;
-      break;
-  }
-  if (wire.lane != NULL) lane_spin(wire.lane, !wire.sleeps);
-}
-
 /** After the leader's own reply: the office goes to the next, and the agent hears when there is none. */
 static enum outcome retire(struct lane *lane, int64_t started) {
-  if (wire.trial == KEEP) note_call(0);
-  else if (wire.spin_us > 0) note_call(process_now() - started);
+  if (wire.spin_us > 0 && spinning_note(&wire.spinning, spinning_counts(&wire.spinning) ? process_now() - started : 0) && lane != NULL)
+    lane_spin(lane, !wire.spinning.sleeps);
   pthread_mutex_lock(&wire.lock);
   pass_on();
   if (lane != NULL && !wire.led) lane_listen(lane, false);
@@ -516,7 +476,7 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
   const int64_t spin = started + wire.spin_us;
   struct lane *const lane = wire.lane;
   const int fd = wire.fd;
-  bool spinning = wire.spin_us > 0 && !wire.sleeps;
+  bool spinning = wire.spin_us > 0 && !wire.spinning.sleeps;
   bool listening = lane != NULL;
   bool broken = false;
   bool own = false;
