@@ -29,14 +29,14 @@ static struct {
 } library = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 CK_RV call_ready(void) {
-  if (!atomic_load_explicit(&library.ready, memory_order_acquire) || library.owner != getpid())
+  if (!atomic_load_explicit(&library.ready, memory_order_acquire) || library.owner != process_id())
     return CKR_CRYPTOKI_NOT_INITIALIZED;
   return CKR_OK;
 }
 
 /** Makes the state this process's own. In a forked child, what threads of the parent held is put aside. */
 static void take_over(void) {
-  const pid_t self = getpid();
+  const pid_t self = process_id();
   pid_t owner = library.owner;
 
   while (owner != self) {
