@@ -7,6 +7,8 @@ import { CKA } from '../schema/attributes.ts';
 import { CKR } from '../schema/return-values.ts';
 import { type Attribute, CryptokiError } from '../schema/types.ts';
 import type { AttributeMap, ReadonlyAttributes } from './attribute-blob.ts';
+import type { Told } from './causes.ts';
+import type { LogLevel } from './config.ts';
 import {
   keyInvalid,
   notLoggedIn,
@@ -19,6 +21,7 @@ import {
 import { firstOfConnection, firstSessionObject, HandleMap } from './handle-map.ts';
 import type { ResumedSession } from './hello.ts';
 import { KeyRoles } from './key-roles.ts';
+import type { LogFields } from './log.ts';
 import { ObjectIndex } from './object-index.ts';
 import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
 import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
@@ -29,6 +32,15 @@ import { UsedIvs } from './used-ivs.ts';
 const maxRemembered = 4096;
 /** Sessions of one application; more is a leak in it. */
 export const maxSessions = 65_536;
+
+export type ApplicationLog = (level: LogLevel, fields: LogFields, message: string) => void;
+
+/** A label as a line of a log takes it. */
+export const printableLabel = (label: Uint8Array): string =>
+  Buffer.from(label)
+    .toString('latin1')
+    .replace(/[^\x20-\x7e]/g, '?')
+    .slice(0, 128);
 
 /** As what a handle stands in a call. */
 export type Named = 'object' | 'key' | 'wrapping' | 'unwrapping';
@@ -47,6 +59,7 @@ export class Application {
   readonly usedIvs = new UsedIvs();
   readonly #door: ServiceDoor;
   readonly #instance: InstanceHeader;
+  readonly #log: ApplicationLog;
   readonly #objects: HandleMap<SessionObject>;
   readonly #index = new ObjectIndex();
   readonly #tokens = new Map<number, TokenView>();
@@ -54,10 +67,16 @@ export class Application {
   #recipient: KeyRef | null = null;
 
   /** `connection`: the number of the process' connection, as its library counts them. */
-  constructor(door: ServiceDoor, instance: InstanceHeader, connection = 0) {
+  constructor(door: ServiceDoor, instance: InstanceHeader, log: ApplicationLog, connection = 0) {
     this.#objects = new HandleMap(firstOfConnection(connection));
     this.#door = door;
     this.#instance = instance;
+    this.#log = log;
+  }
+
+  /** A line about what is no failure of a call. */
+  tell(level: LogLevel, fields: LogFields, { cause, line }: Told): void {
+    this.#log(level, { ...fields, cause }, line);
   }
 
   // --- service --------------------------------------------------------------------------------------------------------
@@ -68,8 +87,9 @@ export class Application {
     handle: number | null,
     head: Head<R>,
     raw: Uint8Array<ArrayBuffer> | null = null,
+    requestId: string = randomUUID(),
   ): Promise<ServiceAnswer<R>> {
-    return this.#door.call({ route, handle, head, raw }, { requestId: randomUUID(), instance: this.#instance });
+    return this.#door.call({ route, handle, head, raw }, { requestId, instance: this.#instance });
   }
 
   /** What the service calls this application; asked once. */
@@ -156,6 +176,12 @@ export class Application {
       if (oldest !== undefined) this.#tokens.delete(oldest);
     }
     return view;
+  }
+
+  /** The label of a token object, for the log, where it is known and can be read. */
+  labelOf(handle: number | null): string | undefined {
+    const label = handle === null ? undefined : this.#tokens.get(handle)?.attributes.get(CKA.LABEL);
+    return label instanceof Uint8Array ? printableLabel(label) : undefined;
   }
 
   forget(handle: number): void {

@@ -3,6 +3,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Peer } from '../../addon/core.ts';
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
+import type { CauseName } from '../schema/causes.ts';
 import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
 import type { LogLevel } from './config.ts';
@@ -64,6 +65,7 @@ export type Reply =
       readonly code: ServiceErrorCode;
       readonly message: string;
       readonly requestId: string;
+      readonly told: CauseName | null;
     };
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
@@ -121,7 +123,10 @@ export class HostPort {
             return { answer: reply.answer as ServiceAnswer<R>['answer'], raw: reply.raw, epoch: reply.epoch };
           case 'failed':
             lastWords.failed();
-            throw new ServiceCallError(reply.code, reply.message, reply.requestId);
+            throw new ServiceCallError(reply.code, reply.message, reply.requestId, {
+              told: reply.told,
+              handle: request.handle,
+            });
           default:
             throw new CryptokiError(CKR.GENERAL_ERROR, 'the main thread has answered another question');
         }

@@ -4,6 +4,8 @@ import { timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
+import type { CauseName } from '../schema/causes.ts';
+import { type Told, tell } from './causes.ts';
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -31,9 +33,17 @@ export interface ProviderConfig {
   readonly keyCheckMs: number;
 }
 
+/** Its message is the line of the log: what is wrong, and what to do. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
+  readonly told: CauseName;
+  constructor({ cause, line }: Told) {
+    super(line);
+    this.told = cause;
+  }
 }
+const malformed = (config: string, error: string): ConfigError =>
+  new ConfigError(tell('config-malformed', { config, error }));
 
 /** Largest file that is read. */
 const maxBytes = 64 * 1024;
@@ -67,22 +77,21 @@ export const configFingerprint = (path: string): string => {
 };
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
-const unreadable = (path: string, error: unknown): ConfigError => {
-  const code = codeOf(error);
-  if (code === 'ENOENT')
-    return new ConfigError(`${path}: no such file; set DKE_PKCS11_CONF to the path of pkcs11.toml`);
-  return new ConfigError(`${path}: cannot be read (${code}); wanted: mode 600, owned by the database's user`);
+const unreadable = (config: string, error: unknown): ConfigError => {
+  const code = typeof error === 'string' ? error : codeOf(error);
+  return new ConfigError(
+    code === 'ENOENT' ? tell('config-missing', { config }) : tell('config-unreadable', { config, error: code }),
+  );
 };
 
 const readGuarded = (path: string, uid: number): string => {
-  if (!isAbsolute(path)) throw new ConfigError(`${path}: the path must be absolute`);
+  if (!isAbsolute(path)) throw unreadable(path, 'the path must be absolute');
   const trusted = (owner: number): boolean => owner === uid || owner === 0;
   let file: number;
   try {
     const link = lstatSync(path);
-    if (link.isSymbolicLink() && !trusted(link.uid)) {
-      throw new ConfigError(`${path}: a symbolic link owned by uid ${link.uid}; wanted: owner uid ${uid} or root`);
-    }
+    if (link.isSymbolicLink() && !trusted(link.uid))
+      throw unreadable(path, `a symbolic link owned by uid ${link.uid}, not by uid ${uid} or root`);
     // Not blocking: a FIFO put there must not stop the agent.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch (error) {
@@ -90,12 +99,11 @@ const readGuarded = (path: string, uid: number): string => {
   }
   try {
     const { uid: owner, mode, size } = fstatSync(file);
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw new ConfigError(`${path}: not a regular file`);
-    if (!trusted(owner)) throw new ConfigError(`${path}: owned by uid ${owner}; wanted: owner uid ${uid} or root`);
-    if ((mode & 0o077) !== 0) {
-      throw new ConfigError(`${path}: mode ${(mode & 0o7777).toString(8)} lets others at it; wanted: mode 600`);
-    }
-    if (size > maxBytes) throw new ConfigError(`${path}: longer than ${maxBytes} bytes`);
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw unreadable(path, 'not a regular file');
+    if (!trusted(owner)) throw new ConfigError(tell('config-owner', { config: path, owner, uid }));
+    if ((mode & 0o077) !== 0)
+      throw new ConfigError(tell('config-mode', { config: path, mode: (mode & 0o7777).toString(8) }));
+    if (size > maxBytes) throw unreadable(path, `longer than ${maxBytes} bytes`);
     const bytes = Buffer.alloc(maxBytes + 1);
     let length = 0;
     for (let read = -1; read !== 0 && length <= maxBytes; length += read) {
@@ -115,14 +123,14 @@ const parseToml = (path: string, text: string): Record<string, unknown> => {
   } catch (error) {
     // The parser's message quotes the lines around the mistake, which may hold the token.
     const where = error instanceof TomlError ? ` (line ${error.line}, column ${error.column})` : '';
-    throw new ConfigError(`${path}: not valid TOML${where}`);
+    throw malformed(path, `not valid TOML${where}`);
   }
 };
 
 /** Parses and checks the text of a file. Throws ConfigError. */
 export const parseConfig = (path: string, text: string): ProviderConfig => {
   const table = parseToml(path, text);
-  const bad = (field: string, wanted: string): ConfigError => new ConfigError(`${path}: ${field} ${wanted}`);
+  const bad = (field: string, wanted: string): ConfigError => malformed(path, `${field} ${wanted}`);
   for (const name of Object.keys(table)) {
     if (!Object.hasOwn(fields, name)) throw bad(name, `is unknown; known fields: ${Object.keys(fields).join(', ')}`);
   }

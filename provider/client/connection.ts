@@ -57,7 +57,12 @@ export class Connection {
       if (this.#closed) this.#surroundings.release(context);
       else this.#context = context;
       this.#process = hello?.process ?? '';
-      this.application = new Application(context.door, this.#instance(hello), hello?.connection);
+      this.application = new Application(
+        context.door,
+        this.#instance(hello),
+        (level, fields, message) => this.log(level, fields, message),
+        hello?.connection,
+      );
       this.log('info', { library: hello?.library ?? 'unknown', resumed: hello?.sessions.length ?? 0 }, 'initialized');
       return this.application;
     } finally {

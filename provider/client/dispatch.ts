@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { CallName, Handlers } from '../schema/calls.ts';
 import { CKR, returnValueName } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
+import { ToldError } from './causes.ts';
 import { createDispatcher, type DispatchFrame, type Fail } from './codec.ts';
 import type { LogLevel } from './config.ts';
 import type { Connection } from './connection.ts';
@@ -89,7 +90,16 @@ const describe = (error: unknown): string => {
 const fail: Fail<Connection> = (error, call, connection) => {
   const rv = returnValueFor(error, call);
   const id = error instanceof ServiceCallError ? error.requestId : randomUUID();
-  connection.log(levelOf(rv), { id, call: call ?? 'unknown', rv: returnValueName(rv) }, describe(error));
+  const told = error instanceof ServiceCallError || error instanceof ToldError ? error.told : null;
+  const label = error instanceof ServiceCallError ? connection.application?.labelOf(error.handle) : undefined;
+  const fields = {
+    id,
+    call: call ?? 'unknown',
+    rv: returnValueName(rv),
+    ...(told === null ? {} : { cause: told }),
+    ...(label === undefined ? {} : { label }),
+  };
+  connection.log(levelOf(rv), fields, describe(error));
   return rv;
 };
 

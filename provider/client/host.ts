@@ -3,11 +3,14 @@
 import { realpathSync } from 'node:fs';
 import type { MessagePort } from 'node:worker_threads';
 import { core, type Peer } from '../../addon/core.ts';
+import { Repeats } from '../../server/base/repeats.ts';
 import type { Notice, Question, Reply, ToHost } from './bridge.ts';
 import { ConfigError, configFingerprint, loadConfig, type ProviderConfig } from './config.ts';
 import type { Log, Logs } from './log.ts';
 import { ServiceCallError, type ServiceDoor } from './service.ts';
 import { openHttpService } from './service-http.ts';
+
+type LogNotice = Extract<Notice, { readonly kind: 'log' }>;
 
 interface OpenContext {
   readonly id: number;
@@ -42,6 +45,28 @@ export const startHost = (options: HostOptions): Host => {
   const byKey = new Map<string, OpenContext>();
   let nextContext = 1;
   let server: number | null = null;
+
+  /** What fails, fails with every heartbeat and in every process: told once, then counted. */
+  const repeats = new Repeats<LogNotice>({
+    now: () => performance.now(),
+    quietMs: 60_000,
+    longestMs: 3_600_000,
+    most: 4096,
+    mostOfFamily: 64,
+    summary: (last, count, sinceMs) => {
+      const since = `${count} more in ${Math.ceil(sinceMs / 1000)} s, this the last`;
+      logOf(last).write(last.level, { ...last.fields, count }, `${since}: ${last.message}`);
+    },
+  });
+  const flushing = setInterval(() => repeats.flush(), 15_000).unref();
+  const logOf = ({ context }: LogNotice): Log => byId.get(context ?? 0)?.log ?? log;
+  const write = (notice: LogNotice): void => {
+    const { context, level, fields, message } = notice;
+    const family = `${context} ${fields.cause ?? fields.call}`;
+    const isCounted = fields.cause !== undefined || level === 'warn' || level === 'error';
+    if (!isCounted || repeats.admit(`${family} ${fields.rv} ${message}`, notice, family))
+      logOf(notice).write(level, fields, message);
+  };
 
   const reply = (message: Reply, transfer: ArrayBuffer[] = []): void => {
     port.postMessage(message, transfer);
@@ -92,8 +117,20 @@ export const startHost = (options: HostOptions): Host => {
         keyCheckMs: context.config.keyCheckMs,
       });
     } catch (error) {
-      const message = error instanceof ConfigError ? error.message : 'the configuration cannot be opened';
-      log.write('error', { peer: peer.pid, uid: peer.uid }, message);
+      const known = error instanceof ConfigError ? error : null;
+      const message = known?.message ?? 'the configuration cannot be opened';
+      write({
+        kind: 'log',
+        context: null,
+        level: 'error',
+        fields: {
+          peer: peer.pid,
+          uid: peer.uid,
+          rv: 'CKR_DEVICE_ERROR',
+          ...(known === null ? {} : { cause: known.told }),
+        },
+        message,
+      });
       reply({ id, kind: 'refused', message });
     }
   };
@@ -102,7 +139,14 @@ export const startHost = (options: HostOptions): Host => {
     const { requestId } = caller;
     const context = byId.get(contextId);
     if (context === undefined) {
-      return reply({ id, kind: 'failed', code: 'internal', message: 'the configuration is closed', requestId });
+      return reply({
+        id,
+        kind: 'failed',
+        code: 'internal',
+        message: 'the configuration is closed',
+        requestId,
+        told: null,
+      });
     }
     const { route, handle } = request;
     try {
@@ -113,9 +157,11 @@ export const startHost = (options: HostOptions): Host => {
       context.log.write('debug', { id: requestId, route, handle }, 'asked the service');
       reply({ id, kind: 'answered', answer, raw: own, epoch }, [own.buffer]);
     } catch (error) {
-      const { code, message } =
-        error instanceof ServiceCallError ? error : { code: 'internal' as const, message: 'the call failed' };
-      reply({ id, kind: 'failed', code, message, requestId });
+      const { code, message, told } =
+        error instanceof ServiceCallError
+          ? error
+          : { code: 'internal' as const, message: 'the call failed', told: null };
+      reply({ id, kind: 'failed', code, message, requestId, told });
     }
   };
 
@@ -132,7 +178,7 @@ export const startHost = (options: HostOptions): Host => {
         release(message.context);
         break;
       case 'log':
-        (byId.get(message.context ?? 0)?.log ?? log).write(message.level, message.fields, message.message);
+        write(message);
         break;
     }
   };
@@ -145,6 +191,8 @@ export const startHost = (options: HostOptions): Host => {
 
   return {
     async close() {
+      clearInterval(flushing);
+      repeats.flush(true);
       port.close();
       await Promise.all([...byId.values()].map(({ door }) => door.close()));
     },

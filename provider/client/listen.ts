@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { core, type FrameServerOptions, type Peer } from '../../addon/core.ts';
 import { HostPort, type Reply } from './bridge.ts';
+import { tell } from './causes.ts';
 import { negotiate } from './codec.ts';
 import { Connection, type Surroundings } from './connection.ts';
 import { createAgentDispatcher } from './dispatch.ts';
@@ -55,7 +56,8 @@ const listen = async ({ port, server: options, onlyUser }: ListenOptions): Promi
   const server = core.createFrameServer(options, {
     connect(id, peer, version) {
       if (!mayConnect(peer)) {
-        surroundings.log(null, 'warn', { peer: peer.pid, uid: peer.uid }, 'a process of another user was refused');
+        const { cause, line } = tell('peer-refused', { uid: peer.uid, owner: onlyUser ?? 0 });
+        surroundings.log(null, 'warn', { peer: peer.pid, uid: peer.uid, cause }, line);
         return -1;
       }
       const { answer, dialect } = negotiate(version);

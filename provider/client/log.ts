@@ -5,6 +5,7 @@ import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { createStream } from 'rotating-file-stream';
+import { tell } from './causes.ts';
 import type { LogLevel } from './config.ts';
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
@@ -45,14 +46,19 @@ export const openLogs = (environment: NodeJS.ProcessEnv = process.env): Logs => 
     const directory = [wanted, fallbackDirectory(environment)].find(makeWritable);
     if (directory === undefined) {
       const log = pino({ level, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
-      log.warn({ wanted }, 'no log directory can be written; logging to standard error');
+      const { cause, line } = tell('log-directory', { wanted, directory: 'standard error' });
+      log.warn({ cause }, line);
       return { log, end: async () => undefined };
     }
     const stream = createStream(fileName, { path: directory, size: '10M', maxFiles: 10, mode: 0o640 });
     // A full disk costs lines, never the agent.
     stream.on('error', () => undefined);
     const log = pino({ level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, stream);
-    log.info({ directory, file: fileName, wanted }, directory === wanted ? 'log opened' : 'log opened elsewhere');
+    log.info({ directory, file: fileName, wanted }, 'log opened');
+    if (directory !== wanted) {
+      const { cause, line } = tell('log-directory', { wanted, directory });
+      log.warn({ cause }, line);
+    }
     return { log, end: () => new Promise<void>((resolve) => stream.end(() => resolve())) };
   };
 

@@ -1,7 +1,7 @@
 // The service over HTTPS: one keep-alive pool per configuration, one deadline per call. Retries a call once when a kept
 // connection turns out to have been closed under it, and only if doing it twice is the same as doing it once.
 import { readFileSync } from 'node:fs';
-import { errors, Pool } from 'undici';
+import { Pool } from 'undici';
 import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
 import {
   envelopeType,
@@ -11,6 +11,7 @@ import {
   tdeRoutes,
   unpackEnvelope,
 } from '../../server/fronts/contract/tde.ts';
+import { type Told, tell, tellNoAnswer, tellRefused } from './causes.ts';
 import { ConfigError, type ProviderConfig } from './config.ts';
 import {
   type Answer,
@@ -76,9 +77,9 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
         bodyTimeout: timeout,
       });
       const bytes = Buffer.from(await response.body.arrayBuffer());
-      if (response.statusCode !== 200) throw problem(response.statusCode, bytes, requestId);
+      if (response.statusCode !== 200) throw problem(response.statusCode, bytes, config.origin, requestId, handle);
       const epoch = Number(response.headers[epochHeader.toLowerCase()] ?? 0);
-      return { ...parseAnswer(route, response.headers['content-type'], bytes, requestId), epoch };
+      return { ...parseAnswer(route, response.headers['content-type'], bytes, config.origin, requestId), epoch };
     } finally {
       body.fill(0);
     }
@@ -96,7 +97,9 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
           return await send(request, caller, signal, timeout);
         }
       } catch (error) {
-        throw error instanceof ServiceCallError ? error : unreachable(error, signal, caller.requestId);
+        throw error instanceof ServiceCallError
+          ? error
+          : unreachable(error, signal, config.origin, caller.requestId, request.handle);
       } finally {
         request.raw?.fill(0);
       }
@@ -105,33 +108,44 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
   };
 };
 
-const readAuthorities = ({ caFile }: ProviderConfig): string | undefined => {
-  if (caFile === null) return undefined;
+const readAuthorities = ({ caFile: file }: ProviderConfig): string | undefined => {
+  if (file === null) return undefined;
+  let text: string;
   try {
-    return readFileSync(caFile, 'utf8');
+    text = readFileSync(file, 'utf8');
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw new ConfigError(`${caFile}: cannot be read (${code}); wanted: a PEM file that the agent may read (ca_file)`);
+    throw new ConfigError(tell('ca-file', { file, error: code }));
   }
+  if (!text.includes('-----BEGIN ')) throw new ConfigError(tell('ca-file', { file, error: 'no PEM' }));
+  return text;
 };
 
-const wasClosedUnderUs = (error: unknown): boolean => {
-  const code = (error as { code?: string }).code;
-  return error instanceof errors.SocketError || code === 'ECONNRESET' || code === 'EPIPE';
-};
+const failure = (
+  code: ServiceErrorCode,
+  told: Told | null,
+  otherwise: string,
+  requestId: string,
+  handle: number | null,
+): ServiceCallError =>
+  new ServiceCallError(code, told?.line ?? otherwise, requestId, { told: told?.cause ?? null, handle });
+
+const wasClosedUnderUs = (error: unknown): boolean =>
+  ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes((error as { code?: string }).code ?? '');
 
 /** Neither addresses nor header values reach the message: the cause's code is what helps. */
-const unreachable = (error: unknown, signal: AbortSignal, requestId: string): ServiceCallError => {
-  const cause = error as { code?: string; name?: string };
-  const late =
-    signal.aborted ||
-    error instanceof errors.HeadersTimeoutError ||
-    error instanceof errors.BodyTimeoutError ||
-    error instanceof errors.ConnectTimeoutError;
-  const reason = cause.code ?? cause.name ?? 'unknown error';
-  return late
-    ? new ServiceCallError('dependency-timeout', `the service did not answer in time (${reason})`, requestId)
-    : new ServiceCallError('unavailable', `the service cannot be reached (${reason})`, requestId);
+const unreachable = (
+  error: unknown,
+  signal: AbortSignal,
+  origin: string,
+  requestId: string,
+  handle: number | null,
+): ServiceCallError => {
+  const { code, name } = error as { readonly code?: unknown; readonly name?: string };
+  // undici's errors of time have codes, the signal's own has a number.
+  const reason = signal.aborted ? 'TimeoutError' : typeof code === 'string' ? code : (name ?? 'unknown error');
+  const told = tellNoAnswer(origin, reason);
+  return failure(told.cause === 'service-slow' ? 'dependency-timeout' : 'unavailable', told, '', requestId, handle);
 };
 
 const codeByStatus: Readonly<Record<number, ServiceErrorCode>> = {
@@ -147,11 +161,28 @@ const codeByStatus: Readonly<Record<number, ServiceErrorCode>> = {
 };
 
 /** An RFC 9457 problem document, or whatever a proxy in between has to say. */
-const problem = (status: number, body: Buffer, requestId: string): ServiceCallError => {
+const problem = (
+  status: number,
+  body: Buffer,
+  origin: string,
+  requestId: string,
+  handle: number | null,
+): ServiceCallError => {
   const document = parseJson(body);
-  const code = serviceErrorCodes.find((each) => each === document?.code) ?? codeByStatus[status] ?? 'internal';
+  const own = serviceErrorCodes.find((each) => each === document?.code);
+  // Not the service's words: a proxy's 404 is no missing key.
+  if (own === undefined)
+    return failure(
+      codeByStatus[status] ?? 'internal',
+      tell('service-failed', { origin, error: `status ${status}, which is not the service's` }),
+      '',
+      requestId,
+      handle,
+    );
   const texts = [document?.title, document?.detail].filter((text) => typeof text === 'string');
-  return new ServiceCallError(code, texts.join('; ').slice(0, 300) || `status ${status}`, requestId);
+  const message = texts.join('; ').slice(0, 300) || `status ${status}`;
+  const reason = typeof document?.reason === 'string' ? document.reason : null;
+  return failure(own, tellRefused({ origin, code: own, reason, message, handle }), message, requestId, handle);
 };
 
 const parseJson = (body: Buffer): Record<string, unknown> | null => {
@@ -179,10 +210,16 @@ const parseAnswer = <R extends RouteName>(
   route: R,
   contentType: string | string[] | undefined,
   body: Buffer,
+  origin: string,
   requestId: string,
 ): Omit<ServiceAnswer<R>, 'epoch'> => {
   const wrong = (what: string, cause?: unknown): ServiceCallError =>
-    new ServiceCallError('internal', `the service's answer is not understood: ${what}`, requestId, { cause });
+    new ServiceCallError(
+      'internal',
+      tell('service-failed', { origin, error: `its answer is not understood: ${what}` }).line,
+      requestId,
+      { cause, told: 'service-failed' },
+    );
   if (typeof contentType !== 'string' || !contentType.startsWith(envelopeType)) throw wrong('media type');
   let unpacked: ReturnType<typeof unpackEnvelope>;
   try {

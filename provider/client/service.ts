@@ -5,6 +5,7 @@
 // could not be reached or did not answer in time. They carry the id under which the server's audit log knows the call.
 import { ServiceError, type ServiceErrorCode } from '../../server/base/errors.ts';
 import type { InstanceHeader, TdeRoutes } from '../../server/fronts/contract/tde.ts';
+import type { CauseName } from '../schema/causes.ts';
 
 export type RouteName = keyof TdeRoutes;
 export type Head<R extends RouteName> = TdeRoutes[R]['head'];
@@ -38,11 +39,22 @@ export interface ServiceDoor {
   close(): Promise<void>;
 }
 
-/** A failure of a call, with the call's id. */
+/** A failure of a call, with the call's id. Its message is the line of the log. */
 export class ServiceCallError extends ServiceError {
   readonly requestId: string;
-  constructor(code: ServiceErrorCode, message: string, requestId: string, options: { readonly cause?: unknown } = {}) {
-    super(code, message, options);
+  /** Why, where it is one of the causes that an administrator meets (schema/causes.ts). */
+  readonly told: CauseName | null;
+  /** The object that the call named. */
+  readonly handle: number | null;
+  constructor(
+    code: ServiceErrorCode,
+    message: string,
+    requestId: string,
+    options: { readonly cause?: unknown; readonly told?: CauseName | null; readonly handle?: number | null } = {},
+  ) {
+    super(code, message, { cause: options.cause });
     this.requestId = requestId;
+    this.told = options.told ?? null;
+    this.handle = options.handle ?? null;
   }
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -96,6 +97,7 @@ CK_RV call_finalize(void) {
   library.ready = false;
   transport_close();
   sessions_clear();
+  log_counted();
   pthread_mutex_unlock(&library.lock);
   return CKR_OK;
 }
@@ -284,6 +286,7 @@ static CK_RV send_and_wait(struct call *call, struct transport_ahead *ahead, enu
   /* The first attempt may meet a dead connection, the second an agent that is just going down. */
   for (int attempts = 0; attempts < 3; attempts++) {
     const uint32_t epoch = transport_epoch();
+    char limit[24];
     CK_RV rv;
 
     *outcome = attempt(call, ahead, epoch);
@@ -294,8 +297,8 @@ static CK_RV send_and_wait(struct call *call, struct transport_ahead *ahead, enu
         return CKR_OK;
       case UNANSWERED:
       case UNSENDABLE:
-        log_line("no answer to call %u within %lld ms", call->row->code, (long long)call_timeout_ms(call->row));
-        return CKR_DEVICE_ERROR;
+        snprintf(limit, sizeof limit, "%lld", (long long)call_timeout_ms(call->row));
+        return log_cause(CAUSE_AGENT_SLOW, call_names[call->row - call_rows], limit);
       case LOST:
       case UNSENT:
         break;
@@ -307,12 +310,10 @@ static CK_RV send_and_wait(struct call *call, struct transport_ahead *ahead, enu
     rv = reconnect(epoch);
     if (rv != CKR_OK) return rv;
     if (connect_dialect() != call->dialect) return CKR_DEVICE_REMOVED;
-    if (*outcome == LOST && call->row->once) {
-      log_line("the agent was lost during call %u, which is not repeated", call->row->code);
-      return CKR_DEVICE_ERROR;
-    }
+    if (*outcome == LOST && call->row->once)
+      return log_cause(CAUSE_AGENT_INTERRUPTED, call_names[call->row - call_rows]);
   }
-  return CKR_DEVICE_REMOVED;
+  return log_cause(CAUSE_AGENT_LOST, "its socket", "it was lost during three attempts");
 }
 
 static void take_all_held(void *context, struct buffer *frames) {

@@ -72,6 +72,8 @@ unsigned call_operations(CK_FLAGS flags);
 
 /** The rows, by position: gen/tables.c. */
 extern const struct call_row call_rows[];
+/** Their names, for the log: of the row at the same place. */
+extern const char *const call_names[];
 
 CK_RV call_initialize(void);
 CK_RV call_finalize(void);

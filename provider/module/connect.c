@@ -54,9 +54,17 @@ static bool is_own_folder(const char *folder) {
 
   if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
   if (process_stat(folder, &status, false) != 0) return false;
-  if (S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0) return true;
-  log_line("refusing %s: it must be a directory of uid %u with mode 700", folder, (unsigned)geteuid());
-  return false;
+  return S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0;
+}
+
+/** A user's number as a fact of a cause. */
+struct uid_text {
+  char text[16];
+};
+static struct uid_text uid_text(uid_t uid) {
+  struct uid_text text;
+  snprintf(text.text, sizeof text.text, "%u", (unsigned)uid);
+  return text;
 }
 
 bool connect_socket_path(const struct settings *settings, char *path, size_t size) {
@@ -80,7 +88,10 @@ bool connect_socket_path(const struct settings *settings, char *path, size_t siz
     }
   }
   snprintf(folder, sizeof folder, "/tmp/dke-pkcs11-%u", (unsigned)geteuid());
-  if (!is_own_folder(folder)) return false;
+  if (!is_own_folder(folder)) {
+    log_cause(CAUSE_SOCKET_DIRECTORY, folder, uid_text(geteuid()).text);
+    return false;
+  }
   snprintf(path, size, "%s/agent.sock", folder);
   return true;
 }
@@ -108,7 +119,7 @@ static bool is_trusted(int fd, const char *path) {
   if (strncmp(path, system_folder, strlen(system_folder)) == 0 && path[strlen(system_folder)] == '/' &&
       process_stat(system_folder, &status, false) == 0 && status.st_uid == peer.uid)
     return true;
-  log_line("refusing the agent at %s: it runs as uid %u, not as us or root", path, (unsigned)peer.uid);
+  log_cause(CAUSE_AGENT_STRANGER, path, uid_text(peer.uid).text);
   return false;
 }
 
@@ -153,7 +164,7 @@ static int take_descriptor(struct msghdr *message) {
   return process_raise_fd(fd);
 }
 
-/** Offers a version byte and reads the answer; -1 when the peer hangs up or keeps silent. `*lane`: a descriptor, or -1. */
+/** Offers a version byte and reads the answer; -1 and errno when the peer hangs up or keeps silent. `*lane`: a descriptor, or -1. */
 static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
   unsigned char byte = (unsigned char)version;
   union {
@@ -174,8 +185,12 @@ static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
       *lane = take_descriptor(&message);
       return byte;
     }
+    if (got == 0) errno = ECONNRESET;
     if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return -1;
-    if (process_until(deadline) == 0) return -1;
+    if (process_until(deadline) == 0) {
+      errno = ETIMEDOUT;
+      return -1;
+    }
     poll(&poller, 1, process_until(deadline));
   }
 }
@@ -187,6 +202,7 @@ static int connect_and_agree(const char *path, int64_t deadline) {
   for (size_t i = 0; i < sizeof offers / sizeof *offers; i++) {
     int fd = connect_once(path, deadline);
     int answer;
+    int saved;
 
     if (fd < 0) return -1;
     answer = offer(fd, offers[i], &offered_lane, deadline);
@@ -194,10 +210,13 @@ static int connect_and_agree(const char *path, int64_t deadline) {
       dialect = answer == OWN_VERSION ? DIALECT_OWN : answer >= 2 ? DIALECT_P11KIT_26 : DIALECT_P11KIT_24;
       return fd;
     }
+    saved = errno;
     close(fd);
+    errno = saved;
     if (process_until(deadline) == 0) break;
   }
-  errno = ETIMEDOUT;
+  /* Hung up on, twice: it knows us and wants us not. */
+  if (errno != ECONNRESET && errno != EPIPE) errno = ETIMEDOUT;
   return -1;
 }
 
@@ -215,41 +234,54 @@ static int await_agent(const char *path, int64_t deadline) {
   }
 }
 
+/** What keeps us from the socket, told. EPERM: is_trusted has told. */
+static CK_RV tell_unreachable(const char *path) {
+  switch (errno) {
+    case EPERM:
+      return CKR_DEVICE_REMOVED;
+    case EACCES:
+    case ECONNRESET:
+    case EPIPE:
+      return log_cause(CAUSE_SOCKET_RIGHTS, uid_text(geteuid()).text, path,
+                       errno == EACCES ? strerror(errno) : "the agent hangs up");
+    default:
+      return log_cause(CAUSE_AGENT_LOST, path, strerror(errno));
+  }
+}
+
 /** Of all processes that find nobody, the one that gets the lock starts the agent; the others wait for it. */
-static int start_agent(const char *path) {
+static CK_RV start_agent(const char *path, int *fd) {
   const int64_t deadline = process_now() + START_TIMEOUT;
   char lock_path[128];
+  CK_RV rv = CKR_OK;
   int lock;
-  int fd = -1;
 
   snprintf(lock_path, sizeof lock_path, "%s.lock", path);
   lock = process_raise_fd(open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (lock < 0) {
-    log_line("nobody listens at %s and %s cannot be opened: %s", path, lock_path, strerror(errno));
-    return -1;
-  }
+  if (lock < 0) return tell_unreachable(lock_path);
   for (;;) {
     if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
       /* Perhaps the last holder has just succeeded. */
-      fd = connect_and_agree(path, process_now() + 200000);
-      if (fd < 0 && (errno == ENOENT || errno == ECONNREFUSED)) {
-        if (launch_agent(path)) {
-          fd = await_agent(path, deadline);
-          if (fd < 0) log_line("the agent did not come up at %s within 5 s", path);
-        } else {
-          errno = ENOENT;
+      *fd = connect_and_agree(path, process_now() + 200000);
+      if (*fd < 0 && (errno == ENOENT || errno == ECONNREFUSED)) {
+        rv = launch_agent(path);
+        if (rv == CKR_OK) {
+          *fd = await_agent(path, deadline);
+          if (*fd < 0 && (errno == ENOENT || errno == ECONNREFUSED))
+            rv = log_cause(CAUSE_AGENT_START, "dke-agent", "it does not listen within 5 s", path);
         }
       }
       break;
     }
-    fd = connect_and_agree(path, deadline);
-    if (fd >= 0 || (errno != ENOENT && errno != ECONNREFUSED) || process_until(deadline) == 0) break;
+    *fd = connect_and_agree(path, deadline);
+    if (*fd >= 0 || (errno != ENOENT && errno != ECONNREFUSED) || process_until(deadline) == 0) break;
     process_sleep(10000);
   }
+  if (*fd < 0 && rv == CKR_OK) rv = tell_unreachable(path);
   /* Not by closing alone: a child that the host has forked meanwhile has the descriptor, too, and would keep the lock. */
   flock(lock, LOCK_UN);
   close(lock);
-  return fd;
+  return rv;
 }
 
 /* --- greeting ---------------------------------------------------------------------------------------------------------- */
@@ -311,10 +343,11 @@ static void put_initialize(struct buffer *request, const struct settings *settin
   if (!request->failed) buffer_poke_u32(request->data + length_at, (uint32_t)(request->length - length_at - 4));
 }
 
-static CK_RV greet(int fd, const struct settings *settings) {
+static CK_RV greet(int fd, const char *path, const struct settings *settings) {
   struct buffer request;
   struct buffer reply;
   CK_RV rv = CKR_DEVICE_ERROR;
+  char text[24];
   uint32_t call;
   size_t length;
 
@@ -330,6 +363,11 @@ static CK_RV greet(int fd, const struct settings *settings) {
     if (call == 1 && !reply.failed) rv = CKR_OK;
     else if (call == 0) rv = buffer_get_u64(&reply);
     if (reply.failed || (call == 0 && rv == CKR_OK)) rv = CKR_DEVICE_ERROR;
+    snprintf(text, sizeof text, "0x%08lx", rv);
+    if (rv != CKR_OK) log_cause(CAUSE_AGENT_REFUSES, path, settings->config, text);
+  } else {
+    snprintf(text, sizeof text, "%d", settings->call_timeout_ms);
+    log_cause(CAUSE_AGENT_SLOW, "C_Initialize", text);
   }
   buffer_close(&request);
   buffer_close(&reply);
@@ -341,15 +379,15 @@ CK_RV connect_agent(const struct settings *settings) {
   CK_RV rv;
   int fd;
 
+  log_set_wanted(settings->log_folder);
   if (!connect_socket_path(settings, path, sizeof path)) return CKR_DEVICE_REMOVED;
   set_log_folder(path);
   fd = connect_and_agree(path, process_now() + settings->connect_timeout_ms * 1000LL);
-  if (fd < 0 && (errno == ENOENT || errno == ECONNREFUSED)) fd = start_agent(path);
   if (fd < 0) {
-    log_line("no agent at %s: %s", path, strerror(errno));
-    return CKR_DEVICE_REMOVED;
+    rv = errno == ENOENT || errno == ECONNREFUSED ? start_agent(path, &fd) : tell_unreachable(path);
+    if (rv != CKR_OK) return rv;
   }
-  rv = greet(fd, settings);
+  rv = greet(fd, path, settings);
   if (rv == CKR_OK) {
     /* Who does not spin never looks at a lane. */
     if (settings->spin_us == 0 && offered_lane >= 0) close(offered_lane);
@@ -357,7 +395,6 @@ CK_RV connect_agent(const struct settings *settings) {
     return CKR_OK;
   }
   if (offered_lane >= 0) close(offered_lane);
-  log_line("the agent at %s refused %s: 0x%08lx", path, settings->config, rv);
   close(fd);
   return rv;
 }

@@ -67,21 +67,21 @@ static void close_inherited(posix_spawn_file_actions_t *actions) {
   closedir(folder);
 }
 
-/** The program detaches at once, so this is a short wait; the host may reap the child before we do. */
-static bool await_exit(pid_t child) {
+/** The program detaches at once, so this is a short wait; the host may reap the child before we do. 0, or its status. */
+static int await_exit(pid_t child) {
   const int64_t deadline = process_now() + DETACH_TIMEOUT;
   int status;
 
   for (;;) {
     const pid_t got = waitpid(child, &status, WNOHANG);
-    if (got == child) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (got < 0 && errno != EINTR) return true;
-    if (process_now() >= deadline) return true;
+    if (got == child) return status;
+    if (got < 0 && errno != EINTR) return 0;
+    if (process_now() >= deadline) return 0;
     process_sleep(1000);
   }
 }
 
-bool launch_agent(const char *socket_path) {
+CK_RV launch_agent(const char *socket_path) {
   char program[PATH_MAX];
   char folder[PATH_MAX - 16];
   char socket_variable[160];
@@ -91,22 +91,19 @@ bool launch_agent(const char *socket_path) {
   posix_spawnattr_t attributes;
   char **environment;
   sigset_t signals;
+  char reason[48];
   pid_t child;
+  int status;
   int error;
 
-  if (!process_library_folder(folder, sizeof folder)) {
-    log_line("cannot tell where the library lies, so not where the agent does");
-    return false;
-  }
+  if (!process_library_folder(folder, sizeof folder))
+    return log_cause(CAUSE_AGENT_MISSING, socket_path, "dke-agent", "the loader does not say where the library lies");
   snprintf(program, sizeof program, "%s/dke-agent", folder);
-  if (access(program, X_OK) != 0) {
-    log_line("cannot start %s: %s", program, strerror(errno));
-    return false;
-  }
+  if (access(program, X_OK) != 0) return log_cause(CAUSE_AGENT_MISSING, socket_path, program, strerror(errno));
   snprintf(socket_argument, sizeof socket_argument, "%s", socket_path);
   snprintf(socket_variable, sizeof socket_variable, "DKE_PKCS11_SOCKET=%s", socket_path);
   environment = make_environment(socket_variable);
-  if (environment == NULL) return false;
+  if (environment == NULL) return CKR_HOST_MEMORY;
 
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -124,11 +121,10 @@ bool launch_agent(const char *socket_path) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   free(environment);
-  if (error != 0) {
-    log_line("cannot start %s: %s", program, strerror(error));
-    return false;
-  }
-  if (await_exit(child)) return true;
-  log_line("%s failed: run it by hand to see why", program);
-  return false;
+  if (error != 0) return log_cause(CAUSE_AGENT_START, program, strerror(error), socket_path);
+  status = await_exit(child);
+  if (status == 0) return CKR_OK;
+  if (WIFEXITED(status)) snprintf(reason, sizeof reason, "exit code %d", WEXITSTATUS(status));
+  else snprintf(reason, sizeof reason, "signal %d", WTERMSIG(status));
+  return log_cause(CAUSE_AGENT_START, program, reason, socket_path);
 }

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,10 +15,12 @@
 
 #include "process.h"
 
-enum { LINE_MAX_LENGTH = 400, FILE_MAX_LENGTH = 1 << 20 };
+enum { LINE_MAX_LENGTH = 600, FILE_MAX_LENGTH = 1 << 20, QUIET = 60000000 /* microseconds */ };
 
+static char wanted[PATH_MAX];
 static char fallback[PATH_MAX];
 
+void log_set_wanted(const char *folder) { snprintf(wanted, sizeof wanted, "%s", folder); }
 void log_set_folder(const char *folder) { snprintf(fallback, sizeof fallback, "%s", folder); }
 
 static int open_in(const char *folder) {
@@ -38,32 +42,97 @@ static int open_in(const char *folder) {
   return process_raise_fd(fd);
 }
 
-void log_line(const char *format, ...) {
+static void write_line(const char *text) {
   char line[LINE_MAX_LENGTH];
   struct timespec now;
   struct tm parts;
   size_t length;
-  va_list arguments;
   int saved = errno;
   int fd;
 
   clock_gettime(CLOCK_REALTIME, &now);
   gmtime_r(&now.tv_sec, &parts);
   length = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &parts);
-  length += (size_t)snprintf(line + length, sizeof line - length, ".%03ldZ %ld ", now.tv_nsec / 1000000, (long)getpid());
-  va_start(arguments, format);
-  vsnprintf(line + length, sizeof line - 1 - length, format, arguments);
-  va_end(arguments);
+  snprintf(line + length, sizeof line - 1 - length, ".%03ldZ %ld %s", now.tv_nsec / 1000000, (long)getpid(), text);
   length = strlen(line);
   for (size_t i = 0; i < length; i++)
     if ((unsigned char)line[i] < ' ') line[i] = '?';
   line[length++] = '\n';
 
-  fd = open_in("/var/log/dke-pkcs11");
+  fd = open_in(wanted);
+  if (fd < 0) fd = open_in("/var/log/dke-pkcs11");
   if (fd < 0) fd = open_in(fallback);
   if (fd >= 0) {
     if (write(fd, line, length) < 0) length = 0;
     close(fd);
   }
   errno = saved;
+}
+
+void log_line(const char *format, ...) {
+  char text[LINE_MAX_LENGTH];
+  va_list arguments;
+
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  write_line(text);
+}
+
+/** Of each cause: when it was told last (0: never), and how often it was not told since. */
+static struct {
+  _Atomic int64_t told_at;
+  atomic_uint counted;
+} repeats[CAUSES];
+
+/** Whether it is to be told; counted otherwise. */
+static bool is_due(enum cause cause) {
+  const int64_t now = process_now();
+  int64_t told_at = repeats[cause].told_at;
+
+  /* Of threads that come at once, one tells. */
+  if ((told_at == 0 || now - told_at >= QUIET) && atomic_compare_exchange_strong(&repeats[cause].told_at, &told_at, now))
+    return true;
+  repeats[cause].counted++;
+  return false;
+}
+
+CK_RV log_cause(enum cause cause, ...) {
+  const struct cause_row *row = &cause_rows[cause];
+  const char *from = row->text;
+  const int saved = errno;
+  char text[LINE_MAX_LENGTH];
+  char name[64];
+  size_t length;
+  unsigned counted;
+  va_list facts;
+
+  if (!is_due(cause)) return row->rv;
+  process_name(name, sizeof name);
+  length = (size_t)snprintf(text, sizeof text, "%s %s %s: ", name, row->name, row->rv_name);
+  va_start(facts, cause);
+  while (*from != 0 && length < sizeof text - 1) {
+    if (from[0] == '{' && from[1] == '}') {
+      const int put = snprintf(text + length, sizeof text - length, "%s", va_arg(facts, const char *));
+      length += put < 0 ? 0 : (size_t)put;
+      from += 2;
+    } else {
+      text[length++] = *from++;
+      text[length] = 0;
+    }
+  }
+  va_end(facts);
+  counted = atomic_exchange(&repeats[cause].counted, 0);
+  if (counted > 0 && length < sizeof text - 1)
+    snprintf(text + length, sizeof text - length, " (%u more since it was told last)", counted);
+  write_line(text);
+  errno = saved;
+  return row->rv;
+}
+
+void log_counted(void) {
+  for (int cause = 0; cause < CAUSES; cause++) {
+    const unsigned counted = atomic_exchange(&repeats[cause].counted, 0);
+    if (counted > 0) log_line("%s %s: %u more since it was told last", cause_rows[cause].name, cause_rows[cause].rv_name, counted);
+  }
 }

@@ -2,12 +2,24 @@
 #ifndef DKE_LOG_H
 #define DKE_LOG_H
 
+#include "cryptoki.h"
+#include "gen/causes.h"
+
 /**
- * One line, cut at 400 characters, appended to /var/log/dke-pkcs11/library.log, or to library.log beside the socket when
- * that folder is not there for us. The file turns over to library.log.1 at 1 MiB. Failing to log is not a failure.
+ * One line, cut at 600 characters, appended to library.log in log_dir of pkcs11.toml, in /var/log/dke-pkcs11 or beside the
+ * socket, whichever is the first that takes it. The file turns over to library.log.1 at 1 MiB. Failing to log is not a failure.
  * Never a PIN, a key, data or a template: callers pass names, numbers and errno texts only.
  */
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/**
+ * The line of a cause, with its facts (`const char *`, as many and in the order as gen/causes.h says), and its return value. The
+ * first of a cause is told at once, the next within a minute are counted, and the count is told with the one that follows.
+ */
+CK_RV log_cause(enum cause cause, ...);
+/** Tells what was counted: at C_Finalize. */
+void log_counted(void);
+/** log_dir, or the empty text. */
+void log_set_wanted(const char *folder);
 /** The folder of the socket, for the fallback. */
 void log_set_folder(const char *folder);
 

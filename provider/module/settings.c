@@ -23,8 +23,28 @@ static const struct {
     {"spin_us", offsetof(struct settings, spin_us), 0, 1000},
 };
 
+/** `log_dir = "/a/path"` or in single quotes, without escapes. Whatever else stands there is the agent's to refuse. */
+static void scan_folder(struct settings *settings, const char *line) {
+  static const char name[] = "log_dir";
+  const char *from = line + sizeof name - 1;
+  char quote;
+  size_t length;
+
+  if (strncmp(line, name, sizeof name - 1) != 0) return;
+  from += strspn(from, " \t");
+  if (*from++ != '=') return;
+  from += strspn(from, " \t");
+  quote = *from++;
+  if ((quote != '"' && quote != '\'') || *from != '/') return;
+  length = strcspn(from, quote == '"' ? "\"\\" : "'");
+  if (from[length] != quote || length >= sizeof settings->log_folder) return;
+  memcpy(settings->log_folder, from, length);
+  settings->log_folder[length] = 0;
+}
+
 static void scan_line(struct settings *settings, const char *line) {
   while (isspace((unsigned char)*line)) line++;
+  scan_folder(settings, line);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     size_t length = strlen(numbers[i].name);
     const char *from = line + length;

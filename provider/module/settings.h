@@ -1,7 +1,7 @@
 /*
- * What the library itself reads: which configuration file, which socket, and three numbers. The file's meaning is the
- * agent's business; here a scanner looks for lines `name = integer` of the three names, before the first table, and
- * ignores everything else, so that a broken file is reported by the agent and nobody else.
+ * What the library itself reads: which configuration file, which socket, three numbers and the folder of the log. The file's
+ * meaning is the agent's business; here a scanner looks for lines `name = integer` of the three names and `log_dir = "text"`,
+ * before the first table, and ignores everything else, so that a broken file is reported by the agent and nobody else.
  */
 #ifndef DKE_SETTINGS_H
 #define DKE_SETTINGS_H
@@ -15,6 +15,7 @@ struct settings {
   int connect_timeout_ms;
   int call_timeout_ms;
   int spin_us;
+  char log_folder[PATH_MAX]; /* log_dir, or empty */
 };
 
 /** Reads the environment and the file. Always leaves usable values. */

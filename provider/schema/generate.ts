@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import { replyOrder, signatures } from '../client/codec.ts';
 import { attributes } from './attributes.ts';
 import { calls, stubs } from './calls.ts';
+import { causes, returnValuesOf } from './causes.ts';
 import { CKF } from './constants.ts';
 import { mechanisms } from './mechanisms.ts';
+import { CKR } from './return-values.ts';
 import { structs } from './structs.ts';
 import type { Arg, Call, OperationKind } from './types.ts';
 
@@ -286,6 +288,9 @@ const tables = (): string =>
     'const struct call_row call_rows[ROWS] = {',
     ...wired.map(callRow),
     '};\n',
+    'const char *const call_names[ROWS] = {',
+    ...wired.map(([name]) => `    [ROW_${name}] = "${name}",`),
+    '};\n',
     'enum attribute_kind codec_attribute_kind(CK_ATTRIBUTE_TYPE type) {',
     '  switch (type) {',
     ...cases(
@@ -391,6 +396,57 @@ const interfaceHeader = (): string => {
   ].join('\n');
 };
 
+// --- causes that the library itself tells ------------------------------------------------------------------------------
+
+const toldByLibrary = (Object.keys(causes) as (keyof typeof causes)[]).filter(
+  (name) => causes[name].told === 'library',
+);
+const causeId = (name: string): string => `CAUSE_${name.toUpperCase().replaceAll('-', '_')}`;
+/** The facts of a cause, in the order of its text: each once, because the library gives them in that order. */
+const factsOf = (name: keyof typeof causes): readonly string[] => {
+  const { what, todo } = causes[name];
+  const facts = [...`${what}; ${todo}`.matchAll(/\{(\w+)\}/g)].map(([, fact = '']) => fact);
+  if (new Set(facts).size < facts.length) throw new Error(`the cause ${name} names a fact twice`);
+  return facts;
+};
+
+const causesHeader = (): string =>
+  [
+    opening('Why a database cannot have its key, as far as the library is who notices.'),
+    '#ifndef DKE_CAUSES_H',
+    '#define DKE_CAUSES_H\n',
+    '/** Behind each: the facts that log_cause takes, in this order, all of them text. */',
+    'enum cause {',
+    ...toldByLibrary.map((name) => `  ${causeId(name)}, /* ${factsOf(name).join(', ')} */`),
+    '  CAUSES',
+    '};\n',
+    'struct cause_row {',
+    '  const char *name;',
+    '  const char *text; /* {} where a fact stands */',
+    '  unsigned long rv;',
+    '  const char *rv_name;',
+    '};\n',
+    'extern const struct cause_row cause_rows[CAUSES];\n',
+    '#endif',
+    '',
+  ].join('\n');
+
+const causesTable = (): string =>
+  [
+    opening('The lines of the library’s log.'),
+    '#include "causes.h"\n',
+    'const struct cause_row cause_rows[CAUSES] = {',
+    ...toldByLibrary.map((name) => {
+      const { what, todo } = causes[name];
+      const [rv] = returnValuesOf(name);
+      if (rv === undefined) throw new Error(`the cause ${name} has no return value`);
+      const text = JSON.stringify(`${what}; ${todo}`.replaceAll(/\{\w+\}/g, '{}'));
+      return `    [${causeId(name)}] = {"${name}",\n        ${text},\n        ${hex(CKR[rv])}, "CKR_${rv}"},`;
+    }),
+    '};',
+    '',
+  ].join('\n');
+
 // --- the protocol page ------------------------------------------------------------------------------------------------
 
 const marks = { begin: '<!-- generated: calls -->', end: '<!-- end of generated -->' };
@@ -424,6 +480,8 @@ export const generate = (): ReadonlyMap<string, string> =>
     ['provider/module/gen/tables.c', tables()],
     ['provider/module/gen/numbers.h', numbers()],
     ['provider/module/gen/interface.h', interfaceHeader()],
+    ['provider/module/gen/causes.h', causesHeader()],
+    ['provider/module/gen/causes.c', causesTable()],
     ['provider/PROTOCOL.md', protocolPage()],
   ]);
 

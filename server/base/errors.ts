@@ -32,14 +32,17 @@ export class ServiceError extends Error {
   readonly code: ServiceErrorCode;
   /** What the person can do about it, where there is something. */
   readonly hint: string | undefined;
+  /** Which of several situations of one code it is, for programs that tell them apart. */
+  readonly reason: string | undefined;
 
   constructor(
     code: ServiceErrorCode,
     message: string,
-    options: { readonly hint?: string; readonly cause?: unknown } = {},
+    options: { readonly hint?: string; readonly reason?: string; readonly cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.hint = options.hint;
+    this.reason = options.reason;
   }
 }

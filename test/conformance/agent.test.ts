@@ -84,7 +84,7 @@ test('a configuration that others can read is refused with one clear line', asyn
     process.env.DKE_PKCS11_SOCKET = agent.socket;
     expect(rvOf(() => host.pkcs11.C_Initialize())).toBe('CKR_DEVICE_ERROR');
     await agent.stop();
-    expect(agent.log()).toContain(`${config}: mode 644 lets others at it; wanted: mode 600`);
+    expect(agent.log()).toContain(`${config}: mode 644 lets others at it; chmod 600 it`);
   } finally {
     chmodSync(config, 0o600);
   }

@@ -54,8 +54,12 @@ const errors = (): readonly string[] =>
     .split('\n')
     .filter((line) => line.includes('"level":50'));
 const libraryLog = (folder: string): string => {
-  // What the library itself has to say, it says beside the socket unless the system's folder takes it.
-  for (const path of [join(folder, 'library.log'), '/var/log/dke-pkcs11/library.log'])
+  // What the library itself has to say, it says in log_dir, else in the system's folder, else beside the socket.
+  for (const path of [
+    join(site.logDirectory, 'library.log'),
+    '/var/log/dke-pkcs11/library.log',
+    join(folder, 'library.log'),
+  ])
     if (existsSync(path)) return readFileSync(path, 'utf8');
   return '';
 };
@@ -118,7 +122,7 @@ describe('pkcs11.toml', () => {
     [
       'names a certificate that is not there',
       (text) => text.replace(/^ca_file.*$/m, 'ca_file = "/nowhere/ca.pem"'),
-      /\/nowhere\/ca\.pem: cannot be read \(ENOENT\)/,
+      /\/nowhere\/ca\.pem: cannot be used as ca_file \(ENOENT\)/,
     ],
     [
       'names a relative path',
@@ -140,15 +144,13 @@ describe('pkcs11.toml', () => {
   test.each([0o640, 0o604, 0o666, 0o660])('with mode %o is refused', async (mode) => {
     const { answer, path } = await attempt(`mode-${mode.toString(8)}`, good(), (each) => chmodSync(each, mode));
     expect(answer).toEqual({ rv: 'CKR_DEVICE_ERROR' });
-    await expect
-      .poll(() => logged())
-      .toContain(`${path}: mode ${mode.toString(8)} lets others at it; wanted: mode 600`);
+    await expect.poll(() => logged()).toContain(`${path}: mode ${mode.toString(8)} lets others at it; chmod 600 it`);
   });
 
   test.runIf(isRoot)('of another owner is refused', async () => {
     const { answer, path } = await attempt('owner', good(), (each) => chownSync(each, nobody, nobody));
     expect(answer).toEqual({ rv: 'CKR_DEVICE_ERROR' });
-    await expect.poll(() => logged()).toContain(`${path}: owned by uid ${nobody}; wanted: owner uid 0 or root`);
+    await expect.poll(() => logged()).toContain(`${path}: owned by uid ${nobody}; chown it to uid 0`);
   });
 
   test('that is not there is refused, and its variable is named', async () => {
@@ -160,7 +162,7 @@ describe('pkcs11.toml', () => {
   test('that is a directory is refused', async () => {
     const { answer } = await attempt('directory', null, (path) => mkdirSync(path));
     expect(answer).toEqual({ rv: 'CKR_DEVICE_ERROR' });
-    await expect.poll(() => logged()).toMatch(/directory\.toml: not a regular file/);
+    await expect.poll(() => logged()).toMatch(/directory\.toml: cannot be read \(not a regular file\)/);
   });
 
   test('whose certificate is another server’s reaches nothing: CKR_DEVICE_ERROR at the first call', async () => {
@@ -176,7 +178,7 @@ describe('pkcs11.toml', () => {
     await process_.stop();
     await expect
       .poll(() => logged())
-      .toMatch(/the service cannot be reached \((DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED|UNABLE_TO|CERT|ERR_TLS)/);
+      .toMatch(/is not trusted \((DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED|UNABLE_TO|CERT|ERR_TLS)/);
   });
 });
 
@@ -306,7 +308,7 @@ describe.runIf(isRoot)('a process of another user', () => {
       const stranger = startDatabase({ config: own, socket: agent.socket, user: nobody });
       expect(await stranger.call('open', { pin: '' })).toEqual({ rv: 'CKR_DEVICE_REMOVED' });
       await stranger.stop();
-      await until('the line', async () => (agent.log().includes('another user was refused') ? true : undefined));
+      await until('the line', async () => (agent.log().includes('peer-refused') ? true : undefined));
       await expect.poll(() => agent.log()).toMatch(new RegExp(`"uid":${nobody}`));
     } finally {
       await agent.stop();
@@ -330,7 +332,7 @@ describe.runIf(isRoot)('a process of another user', () => {
       expect(await victim.call('open', { pin: 'secret' })).toEqual({ rv: 'CKR_DEVICE_REMOVED' });
       await victim.stop();
       expect(libraryLog(folder)).toContain(
-        `refusing the agent at ${socket}: it runs as uid ${nobody}, not as us or root`,
+        `whoever listens at ${socket} runs as uid ${nobody}, which is neither this OS user nor root`,
       );
     } finally {
       listener.kill('SIGKILL');
@@ -424,7 +426,7 @@ describe('a service that is away', () => {
     expect(await begun.call('encrypt', use())).toEqual({ rv: 'CKR_OK', data: wrapped });
     expect(await begun.call('find', { label: 'NEW' })).toEqual({ rv: 'CKR_OK', handles: [] });
     await begun.stop();
-    await expect.poll(() => logged()).toMatch(/the service cannot be reached \(ECONNREFUSED\)/);
+    await expect.poll(() => logged()).toMatch(/cannot be reached \(ECONNREFUSED\)/);
   });
 
   test('that stands still costs a call its deadline and CKR_DEVICE_ERROR', async () => {

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { returnValueFor } from '../../provider/client/errors.ts';
 import type { CallName } from '../../provider/schema/calls.ts';
+import { type CauseRow, causeNames, causes, returnValuesOf } from '../../provider/schema/causes.ts';
 import { returnValueName } from '../../provider/schema/return-values.ts';
 import { ServiceError, serviceErrorCodes } from '../../server/base/errors.ts';
 
@@ -17,7 +18,8 @@ const sources = (folder: string, ending: RegExp): string[] =>
 export const returnCodes = (): string[] => {
   const own = sources('client', /\.ts$/).flatMap((text) => [...text.matchAll(/\bCKR\.([A-Z_0-9]+)/g)]);
   const module = sources('module', /\.[ch]$/).flatMap((text) => [...text.matchAll(/\bCKR_([A-Z_0-9]+)/g)]);
-  const names = new Set([...own, ...module].map(([, name]) => `CKR_${name}`));
+  const told = causeNames.flatMap((name) => returnValuesOf(name).map((rv) => ['', rv] as const));
+  const names = new Set([...own, ...module, ...told].map(([, name]) => `CKR_${name}`));
   names.delete('CKR_OK');
   return [...names].sort();
 };
@@ -51,4 +53,16 @@ export const serviceTable = (): string => {
   return ['| the service says | the program sees |', '|---|---|', ...lines].join('\n');
 };
 
-if (process.argv[1] === import.meta.filename) console.log(`${returnCodes().join('\n')}\n\n${serviceTable()}`);
+/** What the log says, cause by cause. */
+export const causeTable = (): string => {
+  const lines = causeNames.map((name) => {
+    const { told, what, todo }: CauseRow = causes[name];
+    const codes = returnValuesOf(name).map((rv) => `\`CKR_${rv}\``);
+    const log = told === 'library' ? '`library.log`' : 'agent';
+    return `| \`${name}\` | ${log} | ${codes.join(', ') || 'none: it goes on'} | ${what} | ${todo} |`;
+  });
+  return ['| cause | log | code | what happened | what to do |', '|---|---|---|---|---|', ...lines].join('\n');
+};
+
+if (process.argv[1] === import.meta.filename)
+  console.log(`${returnCodes().join('\n')}\n\n${serviceTable()}\n\n${causeTable()}`);

@@ -2,6 +2,7 @@
 import { CKF, CKU } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
+import { ToldError, tell } from '../causes.ts';
 import { notInitialized, slotInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { parseHello } from '../hello.ts';
@@ -17,6 +18,11 @@ export const general = {
       throw new CryptokiError(CKR.CRYPTOKI_ALREADY_INITIALIZED, 'C_Initialize has been called');
     }
     const hello = reservedPresent && reserved.length > 0 ? parseHello(reserved) : null;
+    // Releases of one major version work together, so that either half can be upgraded first.
+    if (hello !== null && Number.parseInt(hello.library, 10) !== agentVersion.major)
+      throw new ToldError(
+        tell('version-mismatch', { library: hello.library, agent: `${agentVersion.major}.${agentVersion.minor}` }),
+      );
     const application = await connection.initialize(hello);
     for (const session of hello?.sessions ?? []) {
       if (session.slot !== 0) throw slotInvalid();

@@ -1,10 +1,12 @@
 // Searching for objects (PKCS#11 2.40, section 5.7). Label and class go to the service's index; the other attributes of the
 // template are compared here. Session objects come first; token objects follow page by page, as they are asked for.
+import { randomUUID } from 'node:crypto';
 import { core } from '../../../addon/core.ts';
 import type { FindHead } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
 import type { Attribute } from '../../schema/types.ts';
-import type { Application } from '../application.ts';
+import { type Application, printableLabel } from '../application.ts';
+import { tell } from '../causes.ts';
 import { classNamed, isReadable, type ObjectView } from '../object-view.ts';
 import type { Operation } from '../session.ts';
 import { equalValues } from '../template.ts';
@@ -23,6 +25,7 @@ export class FindOperation implements Operation {
   #found: number[] = [];
   /** What to ask the service next; null when it has no more. */
   #next: FindHead | null;
+  #none = true;
 
   constructor(application: Application, template: readonly Attribute[]) {
     this.#application = application;
@@ -43,6 +46,7 @@ export class FindOperation implements Operation {
       for (const object of this.#application.sessionObjects(this.#template)) {
         if (this.#matches(object)) this.#found.push(object.handle);
       }
+      this.#none = this.#found.length === 0;
     }
     if (this.#next !== null) return this.#more(this.#next);
   }
@@ -59,7 +63,8 @@ export class FindOperation implements Operation {
   }
 
   async #more(head: FindHead): Promise<void> {
-    const { answer } = await this.#application.ask('findObjects', null, head);
+    const requestId = randomUUID();
+    const { answer } = await this.#application.ask('findObjects', null, head, null, requestId);
     const found: number[] = [];
     for (const object of answer.objects) {
       const view = this.#application.remember(object);
@@ -71,6 +76,12 @@ export class FindOperation implements Operation {
     const last = answer.objects.at(-1);
     this.#next = answer.more && last !== undefined ? { ...head, after: last.handle } : null;
     this.#found.push(...found);
+    if (found.length > 0) this.#none = false;
+    // No failure for Cryptoki, but for the database that opens: it says that it has no such key, and nothing more.
+    if (this.#none && this.#next === null && head.label !== undefined) {
+      const label = printableLabel(Buffer.from(head.label, 'base64'));
+      this.#application.tell('info', { id: requestId, label }, tell('label-missing', { label }));
+    }
   }
 
   #matches(view: ObjectView, value?: Uint8Array): boolean {

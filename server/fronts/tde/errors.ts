@@ -34,6 +34,7 @@ export interface Problem {
     readonly code: ServiceErrorCode;
     readonly requestId: string;
     readonly detail?: string;
+    readonly reason?: string;
   };
 }
 
@@ -48,6 +49,7 @@ export const toProblem = (error: ServiceError, requestId: string): Problem => {
       code: error.code,
       requestId,
       ...(error.hint === undefined ? {} : { detail: error.hint }),
+      ...(error.reason === undefined ? {} : { reason: error.reason }),
     },
   };
 };

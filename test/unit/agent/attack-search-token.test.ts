@@ -120,7 +120,7 @@ class Caller {
   constructor(agent: InProcessAgent) {
     this.#agent = agent;
     const who = { host: 'h', pid: 1, process: 'p', library: '1', agent: '1', osUser: 'u' };
-    this.#application = new Application(agent.service, who);
+    this.#application = new Application(agent.service, who, () => undefined);
     agent.connection.application = this.#application;
     this.#session = this.#application.openSession(true).handle;
     this.#aside = this.#application.openSession(true).handle;

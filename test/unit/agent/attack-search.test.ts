@@ -105,14 +105,18 @@ class Caller {
 
   constructor(agent: InProcessAgent) {
     this.#agent = agent;
-    this.#application = new Application(agent.service, {
-      host: 'h',
-      pid: 1,
-      process: 'p',
-      library: '1',
-      agent: '1',
-      osUser: 'u',
-    });
+    this.#application = new Application(
+      agent.service,
+      {
+        host: 'h',
+        pid: 1,
+        process: 'p',
+        library: '1',
+        agent: '1',
+        osUser: 'u',
+      },
+      () => undefined,
+    );
     agent.connection.application = this.#application;
     this.#session = this.#application.openSession(true).handle;
     this.#aside = this.#application.openSession(true).handle;

@@ -1,0 +1,282 @@
+// Why a database cannot have its key: one row a cause. A row is the line in the provider's log (what happened, then what to do),
+// the return value that the database prints, and the row of docs/return-codes.md. The agent's lines are written from here
+// (client/causes.ts), the library's from module/gen/causes.c, the findings of the diagnostics bear the same words, and each cause
+// is made for real in test/scenario/provider-log*.test.ts.
+//
+// Words in braces are facts that the teller puts in: paths, names, numbers and error codes, never a credential or data.
+import type { ReturnValueName } from './return-values.ts';
+
+export interface CauseRow {
+  /** Whose log has the line: `library.log` of the database's own processes, or the agent's. */
+  readonly told: 'library' | 'agent';
+  readonly what: string;
+  readonly todo: string;
+  /** What the call answers; null: the call goes on, the line is a warning. Several where the function decides. */
+  readonly rv: ReturnValueName | readonly ReturnValueName[] | null;
+}
+
+export const causes = {
+  // --- between the database's process and the agent ---------------------------------------------------------------------
+  'agent-missing': {
+    told: 'library',
+    what: 'nobody listens at {socket}, and there is no agent to start: {program}: {error}',
+    todo: 'install dke-agent beside the library, executable for this OS user, or start its service',
+    rv: 'DEVICE_REMOVED',
+  },
+  'agent-start': {
+    told: 'library',
+    what: 'the agent {program} does not start ({error})',
+    todo: 'run it by hand as this OS user, with --socket {socket}: it says why',
+    rv: 'DEVICE_REMOVED',
+  },
+  'agent-lost': {
+    told: 'library',
+    what: 'the agent at {socket} cannot be reached: {error}',
+    todo: 'look whether it runs, and into its log',
+    rv: 'DEVICE_REMOVED',
+  },
+  'agent-slow': {
+    told: 'library',
+    what: 'the agent has not answered call {call} within {limit} ms',
+    todo: 'look into its log, at the load of this host, and at call_timeout_ms in pkcs11.toml',
+    rv: 'DEVICE_ERROR',
+  },
+  'agent-interrupted': {
+    told: 'library',
+    what: 'the agent was lost while call {call}, which is not sent twice, was under way',
+    todo: 'look whether it was done, then try again; the log of the agent may say why it ended',
+    rv: 'DEVICE_ERROR',
+  },
+  'socket-directory': {
+    told: 'library',
+    what: '{directory} is not for this OS user alone',
+    todo: 'make it a directory with owner uid {uid} and mode 700, or remove it',
+    rv: 'DEVICE_REMOVED',
+  },
+  'socket-rights': {
+    told: 'library',
+    what: 'this OS user (uid {uid}) may not use the socket {socket}: {error}',
+    todo: "give it the right, or name another socket in DKE_PKCS11_SOCKET; an agent's own socket is for its user alone",
+    rv: 'DEVICE_REMOVED',
+  },
+  'agent-stranger': {
+    told: 'library',
+    what: 'whoever listens at {socket} runs as uid {uid}, which is neither this OS user nor root: it is not trusted',
+    todo: 'end that process, or name another socket in DKE_PKCS11_SOCKET',
+    rv: 'DEVICE_REMOVED',
+  },
+  'agent-refuses': {
+    told: 'library',
+    what: 'the agent at {socket} refuses this process with {config} ({rv})',
+    todo: "the agent's log has the reason, by the number of this process",
+    rv: 'DEVICE_ERROR',
+  },
+  'peer-refused': {
+    told: 'agent',
+    what: "a process of uid {uid} was refused: this agent's socket is for uid {owner} and root alone",
+    todo: 'let that user have an agent of its own, or run one for all below /run/dke-pkcs11',
+    rv: 'DEVICE_REMOVED',
+  },
+  'version-mismatch': {
+    told: 'agent',
+    what: 'the library of this process is version {library}, the agent is {agent}: they do not work together',
+    todo: 'install library and agent of one release, then end this agent and start the database anew',
+    rv: 'DEVICE_ERROR',
+  },
+
+  // --- the configuration -----------------------------------------------------------------------------------------------
+  'config-missing': {
+    told: 'agent',
+    what: '{config}: no such file',
+    todo: 'set DKE_PKCS11_CONF in the environment of the instance start to the path of pkcs11.toml, or put it there',
+    rv: 'DEVICE_ERROR',
+  },
+  'config-unreadable': {
+    told: 'agent',
+    what: '{config}: cannot be read ({error})',
+    todo: 'make it a regular file with mode 600, owned by the OS user of the database, in a directory that it may enter',
+    rv: 'DEVICE_ERROR',
+  },
+  'config-owner': {
+    told: 'agent',
+    what: '{config}: owned by uid {owner}',
+    todo: 'chown it to uid {uid}, the OS user of the database',
+    rv: 'DEVICE_ERROR',
+  },
+  'config-mode': {
+    told: 'agent',
+    what: '{config}: mode {mode} lets others at it',
+    todo: 'chmod 600 it; who could read it knows the access_token: rotate that',
+    rv: 'DEVICE_ERROR',
+  },
+  'config-malformed': {
+    told: 'agent',
+    what: '{config}: {error}',
+    todo: 'correct it; dke tde app rotate-guid --out writes a whole file',
+    rv: 'DEVICE_ERROR',
+  },
+  'ca-file': {
+    told: 'agent',
+    what: '{file}: cannot be used as ca_file ({error})',
+    todo: "put a PEM file there that the agent may read: the certificate of the service's authority",
+    rv: 'DEVICE_ERROR',
+  },
+  'log-directory': {
+    told: 'agent',
+    what: '{wanted} cannot be written: the log goes to {directory}',
+    todo: 'make it a directory of the OS user that runs the agent, or change log_dir in pkcs11.toml',
+    rv: null,
+  },
+
+  // --- the way to the service --------------------------------------------------------------------------------------------
+  'service-down': {
+    told: 'agent',
+    what: '{origin} cannot be reached ({error})',
+    todo: 'look whether the service runs, at server_url, routes and firewalls',
+    rv: 'DEVICE_ERROR',
+  },
+  'service-name': {
+    told: 'agent',
+    what: 'the name of {origin} is not found ({error})',
+    todo: 'check the name in server_url, and the DNS of this host',
+    rv: 'DEVICE_ERROR',
+  },
+  'service-slow': {
+    told: 'agent',
+    what: '{origin} did not answer in time ({error})',
+    todo: 'look at the load of the service and the way to it; connect_timeout_ms and call_timeout_ms are in pkcs11.toml',
+    rv: 'DEVICE_ERROR',
+  },
+  'tls-untrusted': {
+    told: 'agent',
+    what: 'the certificate of {origin} is not trusted ({error})',
+    todo: "set ca_file in pkcs11.toml to the certificate of its authority (self-signed: the service's tls.crt)",
+    rv: 'DEVICE_ERROR',
+  },
+  'tls-expired': {
+    told: 'agent',
+    what: 'the certificate of {origin} is not valid at this time ({error})',
+    todo: 'renew it at the service; compare the clocks',
+    rv: 'DEVICE_ERROR',
+  },
+  'tls-name': {
+    told: 'agent',
+    what: 'the certificate of {origin} is for another name ({error})',
+    todo: 'use a name of the certificate in server_url, or have one made for this name',
+    rv: 'DEVICE_ERROR',
+  },
+  'tls-failed': {
+    told: 'agent',
+    what: 'no TLS with {origin} ({error})',
+    todo: 'look whether server_url leads to the service itself, and for a proxy in between',
+    rv: 'DEVICE_ERROR',
+  },
+  'service-busy': {
+    told: 'agent',
+    what: '{origin} refuses for now: {error}',
+    todo: 'it starts, stops, or has too much to do: try again, and look into its log',
+    rv: 'DEVICE_ERROR',
+  },
+  'service-failed': {
+    told: 'agent',
+    what: '{origin} failed: {error}',
+    todo: 'look into the log of the service for this id; is there a proxy in between that answers for it?',
+    rv: 'DEVICE_ERROR',
+  },
+
+  // --- the service's word --------------------------------------------------------------------------------------------------
+  'token-unknown': {
+    told: 'agent',
+    what: '{origin} does not know the access_token',
+    todo: 'compare server_url with the service, and put an access_guid of the application into server_url and access_token',
+    rv: 'ACTION_PROHIBITED',
+  },
+  'token-removed': {
+    told: 'agent',
+    what: 'the access_token was removed from its application (rotated)',
+    todo: 'put the new access_guid into server_url and access_token: dke tde app rotate-guid writes the file',
+    rv: 'ACTION_PROHIBITED',
+  },
+  'application-disabled': {
+    told: 'agent',
+    what: 'the application is disabled',
+    todo: 'have it enabled at the service: dke tde app enable',
+    rv: 'ACTION_PROHIBITED',
+  },
+  'not-allowed': {
+    told: 'agent',
+    what: 'the service does not allow it: {error}',
+    todo: 'a key of another application of the group may be used, not changed or destroyed; see the rights of the object',
+    rv: ['ACTION_PROHIBITED', 'KEY_NOT_WRAPPABLE'],
+  },
+  'label-missing': {
+    told: 'agent',
+    what: 'no object has the label {label}',
+    todo: 'is it the pkcs11.toml of the right application, is the application in the group of the key, is the key destroyed?',
+    rv: null,
+  },
+  'label-taken': {
+    told: 'agent',
+    what: 'a key of the group has this label',
+    todo: 'take another label: a second key under one label would be found instead of the first',
+    rv: 'TEMPLATE_INCONSISTENT',
+  },
+  'key-disabled': {
+    told: 'agent',
+    what: 'the key of handle {handle}, or its vault, is disabled',
+    todo: 'have it enabled at the service: dke key enable',
+    rv: 'KEY_FUNCTION_NOT_PERMITTED',
+  },
+  'key-use': {
+    told: 'agent',
+    what: 'the key of handle {handle} is not for this: {error}',
+    todo: 'use the key that is for it; dke tde key get shows what a key may do',
+    rv: 'KEY_FUNCTION_NOT_PERMITTED',
+  },
+  'key-destroyed': {
+    told: 'agent',
+    what: 'the object of handle {handle} is destroyed',
+    todo: 'there is no way back: what is encrypted under it is lost; dke tde key get says when and dke audit who',
+    rv: ['KEY_HANDLE_INVALID', 'OBJECT_HANDLE_INVALID', 'WRAPPING_KEY_HANDLE_INVALID', 'UNWRAPPING_KEY_HANDLE_INVALID'],
+  },
+  'key-missing': {
+    told: 'agent',
+    what: 'there is no object of handle {handle} for this application',
+    todo: 'has the application left the group of the key? open the keystore again, so that it is looked for by its label',
+    rv: ['KEY_HANDLE_INVALID', 'OBJECT_HANDLE_INVALID', 'WRAPPING_KEY_HANDLE_INVALID', 'UNWRAPPING_KEY_HANDLE_INVALID'],
+  },
+  'key-tampered': {
+    told: 'agent',
+    what: 'the stored key of handle {handle} was changed from outside: the service refuses it',
+    todo: 'its audit log has an alarm that names the record: compare its database with a backup',
+    rv: 'DEVICE_ERROR',
+  },
+} as const satisfies Record<string, CauseRow>;
+
+export type CauseName = keyof typeof causes;
+export const causeNames = Object.keys(causes) as CauseName[];
+export const isCauseName = (text: string): text is CauseName => Object.hasOwn(causes, text);
+
+/** The facts of a cause: what stands in its braces. */
+type Braced<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Braced<Rest> : never;
+export type Fact<C extends CauseName> = Braced<(typeof causes)[C]['what']> | Braced<(typeof causes)[C]['todo']>;
+export type Facts<C extends CauseName> = { readonly [F in Fact<C>]: string | number };
+
+const fill = (text: string, facts: { readonly [name: string]: string | number }): string =>
+  text.replace(/\{(\w+)\}/g, (braced, name: string) => String(facts[name] ?? braced));
+
+/** The two halves of the line: what happened, and what to do. */
+export const describeCause = <C extends CauseName>(
+  cause: C,
+  facts: Facts<C>,
+): { readonly what: string; readonly todo: string } => {
+  const { what, todo }: CauseRow = causes[cause];
+  return { what: fill(what, facts), todo: fill(todo, facts) };
+};
+
+/** The names of the return values that a cause can have. */
+export const returnValuesOf = (cause: CauseName): readonly ReturnValueName[] => {
+  const { rv }: CauseRow = causes[cause];
+  if (rv === null) return [];
+  return typeof rv === 'string' ? [rv] : rv;
+};
