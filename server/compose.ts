@@ -66,6 +66,7 @@ import { removeEndpointCredential } from './operations/remove-endpoint-credentia
 import { rotateAccessGuid } from './operations/rotate-access-guid.ts';
 import { rotateKey } from './operations/rotate-key.ts';
 import { createErasureScheduler } from './operations/run-erasure-turn.ts';
+import { type AuditFinding, type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
 import { setUp } from './operations/set-up.ts';
 import { softDeleteKey } from './operations/soft-delete-key.ts';
 import { switchApplication } from './operations/switch-application.ts';
@@ -98,6 +99,8 @@ export interface ServiceOptions {
   readonly config: Config;
   readonly version: string;
   readonly log: Log;
+  /** Take a database that is not what the checkpoint beside the root key says: an operator has decided so. */
+  readonly acceptDatabase: boolean;
   /** The address that databases and people are given; known only once the listener has its port. */
   readonly publicUrl: () => string;
   /** Where this node's own listener is. */
@@ -132,7 +135,7 @@ export interface Service {
 }
 
 /** Everything that the operations need, and what they are built of here. */
-export const createOperations = (ports: Ports): Operations => ({
+export const createOperations = (ports: Ports, sealer: AuditSealer): Operations => ({
   tenants: readTenants(ports),
   vaults: {
     ...readVaults(ports),
@@ -172,7 +175,7 @@ export const createOperations = (ports: Ports): Operations => ({
   diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
   requests: readRequests(ports),
   externalKeyStores: externalKeyStores(ports),
-  audit: readAudit(ports),
+  audit: readAudit(ports, sealer),
   tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
   tde: {
     ...readTokenObjects(ports),
@@ -239,6 +242,13 @@ const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
   );
 };
 
+const unlikeCheckpoint = (path: string, finding: Exclude<AuditFinding, { readonly state: 'sound' }>): string =>
+  finding.state === 'older'
+    ? `${path} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; put the newer ` +
+      'database back, or, when this one was restored on purpose, start once with --accept-database; nothing was changed'
+    : `${path} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
+      'service; put the right database back, or start once with --accept-database to take it as it is; nothing was changed';
+
 const readPem = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');
@@ -253,7 +263,7 @@ const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
 
 export const openService = async (options: ServiceOptions): Promise<Service> => {
-  const { config, version, log, publicUrl, onFatal, connection } = options;
+  const { config, version, log, acceptDatabase, publicUrl, onFatal, connection } = options;
   const clock = systemClock;
   const requestId = (): string => newId(clock.now());
   const undo: (() => void | Promise<void>)[] = [];
@@ -296,6 +306,12 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         fileSystem: root.erasure.fileSystem,
       });
     await ring.unlock(store, root);
+    const sealer = createAuditSealer({ store, ring, root, clock, log });
+    const finding = await sealer.inspect();
+    if (finding.state !== 'sound') {
+      if (!acceptDatabase) throw new StartError('store', unlikeCheckpoint(databasePath, finding));
+      await sealer.accept(finding);
+    }
 
     const directory = createDirectory(
       { store, core, ring, clock, log },
@@ -355,7 +371,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     await directory.load();
     undo.push(() => directory.close());
 
-    const operations = createOperations(ports);
+    const operations = createOperations(ports, sealer);
     let certificates: readonly ServedCertificate[] = [];
     const metrics = readMetrics(ports, {
       health: operations.health,
@@ -366,6 +382,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
       operations.health,
+      () => sealer.turn(),
     );
 
     const tde = createTdeFront({
@@ -462,6 +479,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
             details: {},
           }),
         );
+        // Nobody waits for it, and the next one makes up for it.
+        await sealer.checkpoint().catch((error: unknown) => log.error('the last checkpoint failed', { error }));
         directory.close();
         await store.close();
         raw.release(root.current.key);

@@ -29,6 +29,8 @@ const version = readVersion();
 
 export interface StartOptions {
   readonly config: Config;
+  /** See ServiceOptions. */
+  readonly acceptDatabase?: boolean | undefined;
   /** One line for people at a time: the first token, the certificate, the address. Not the log. */
   readonly say: (line: string) => void;
 }
@@ -92,7 +94,7 @@ const loopbackOf = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' :
 
 const hostInUrl = (name: string): string => (isIPv6(name) ? `[${name}]` : name);
 
-export const startServer = async ({ config, say }: StartOptions): Promise<RunningServer> => {
+export const startServer = async ({ config, acceptDatabase = false, say }: StartOptions): Promise<RunningServer> => {
   for (const { certificate, key } of [config.tls.main ?? [], config.tls.additional].flat()) {
     checkFile(certificate, 'public');
     checkFile(key, 'secret');
@@ -114,6 +116,7 @@ export const startServer = async ({ config, say }: StartOptions): Promise<Runnin
     config,
     version,
     log,
+    acceptDatabase,
     publicUrl,
     listening: () => ({ host: loopbackOf(config.server.host), port }),
     onFatal: (error) => {
@@ -210,6 +213,7 @@ export const startServer = async ({ config, say }: StartOptions): Promise<Runnin
  */
 export const runServer = async (options: {
   readonly configPath: string | undefined;
+  readonly acceptDatabase?: boolean | undefined;
   readonly say: (line: string) => void;
   readonly complain: (line: string) => void;
 }): Promise<number> => {
@@ -225,7 +229,8 @@ export const runServer = async (options: {
     });
   process.on('SIGHUP', () => server?.reloadTls());
   try {
-    server = await startServer({ config: loadConfig(options.configPath, process.cwd()), say: options.say });
+    const { acceptDatabase, say } = options;
+    server = await startServer({ config: loadConfig(options.configPath, process.cwd()), acceptDatabase, say });
     if (stopAsked) void server.stop();
     const reason = await server.ended;
     if (reason === undefined) return 0;

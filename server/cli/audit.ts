@@ -1,13 +1,122 @@
-// `dke audit` and `dke status`: what happened, and how the service is.
+// `dke audit` and `dke status`: what happened, whether the log of it is whole, and how the service is.
 
+import { createReadStream, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
+import { type Checkpoint, parseVerifierKey, type Verifier, verifyNote } from '../base/checkpoint.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { action, type Paging, paged } from './caller.ts';
+import { verifyAuditLog } from './audit-verify.ts';
+import { action, type GlobalOptions, type Paging, paged } from './caller.ts';
+import { CommandError } from './exit-codes.ts';
+import { exportTo } from './files.ts';
+import { openOutput } from './output.ts';
+
+const readText = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+};
+
+/** A verifier key, or a file that holds one. */
+const readVerifier = (text: string): Verifier => {
+  const verifier = parseVerifierKey(text) ?? parseVerifierKey(text.includes('+') ? '' : readText(text));
+  if (verifier === null)
+    throw new CommandError('config', `${text} is no verifier key`, {
+      hint: 'it is what dke audit log shows as verifierKey: NAME+ID+KEY; keep it where the service cannot change it',
+    });
+  return verifier;
+};
+
+const readCheckpoint = (path: string, verifier: Verifier): Checkpoint => {
+  const checkpoint = verifyNote(readText(path), verifier);
+  if (checkpoint === null)
+    throw new CommandError('checks-failed', `${path} is not a checkpoint that this key has signed`);
+  return checkpoint;
+};
+
+async function* readLines(path: string): AsyncGenerator<string> {
+  const input = path === '-' ? process.stdin : createReadStream(path, 'utf8');
+  try {
+    // Line feeds only end a line: what else a text may hold is escaped in it.
+    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}
+
+const addVerification = (audit: Command): void => {
+  audit
+    .command('log')
+    .description('Shows who signs the audit log. Keep verifierKey where the service cannot change it.')
+    .action(
+      action(async ({ call, output }) => {
+        output.record(await call(apiRoutes.audit.log));
+      }),
+    );
+  paged(audit.command('checkpoints').description('Lists the checkpoints of the audit log, newest first.')).action(
+    action<Paging>(async ({ call, output }, query) => {
+      output.list(await call(apiRoutes.audit.checkpoints, { query: { ...query } }), [
+        ['SIZE', (row) => row.size],
+        ['AT', (row) => row.at],
+        ['ROOT', (row) => row.note.split('\n')[2]],
+      ]);
+    }),
+  );
+  audit
+    .command('prove <sequence>')
+    .description('Shows that a record is in the log: its text, a checkpoint, and the hashes between (RFC 9162).')
+    .action(
+      action(async ({ call, output }, _, sequence = '') => {
+        output.record(await call(apiRoutes.audit.prove, { path: { sequence } }));
+      }),
+    );
+  audit
+    .command('export')
+    .description('Writes the whole log with its checkpoints, one a line; audited.')
+    .option('--out <file>', 'into this new file')
+    .action(
+      action<{ readonly out?: string }>(({ stream }, { out }) =>
+        exportTo(out, (into) => stream(apiRoutes.audit.export, {}, into)),
+      ),
+    );
+  audit
+    .command('verify <file>')
+    .description(
+      'Checks an export offline: every record, its place, every checkpoint. Needs no service and no token. - reads\n' +
+        'standard input.',
+    )
+    .requiredOption('--key <key>', 'verifierKey of dke audit log, or a file with it')
+    .option(
+      '--checkpoint <file...>',
+      'a checkpoint that was kept elsewhere (beside the root key, in a sink): shows what was cut off at the end',
+    )
+    .action(
+      async (
+        file: string,
+        { key, checkpoint = [] }: { readonly key: string; readonly checkpoint?: readonly string[] },
+        command: Command,
+      ) => {
+        const output = openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
+          process.stdout.write(text);
+        });
+        const verifier = readVerifier(key);
+        const known = checkpoint.map((path) => readCheckpoint(path, verifier));
+        const { findings, ...counts } = await verifyAuditLog(readLines(file), verifier, known);
+        output.record({ log: verifier.name, ...counts, sound: findings.length === 0, findings });
+        if (findings.length === 0) return;
+        throw new CommandError('checks-failed', `the log is not what was signed: ${findings[0]}`, {
+          hint: 'keep this file; compare it with the sinks and with another export to learn what was changed, and when',
+        });
+      },
+    );
+};
 
 export const addAudit = (program: Command): void => {
-  paged(
-    program.command('audit').summary('the audit log').command('list').description('Lists audit records, newest first.'),
-  )
+  const audit = program.command('audit').summary('the audit log');
+  addVerification(audit);
+  paged(audit.command('list').description('Lists audit records, newest first.'))
     .option('--kind <kind>', 'for example key.destroyed')
     .option('--actor-id <id>', 'of one token or application')
     .option('--subject-id <id>', 'about one resource')

@@ -1,13 +1,12 @@
 // `dke endpoint requests` and `dke endpoint find-request`: the request log of the key store endpoints.
 
-import { once } from 'node:events';
-import { createWriteStream, unlinkSync } from 'node:fs';
 import { text as readText } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { EndpointRequest } from '../fronts/contract/api/requests.ts';
 import { action, type Paging, paged } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
+import { exportTo } from './files.ts';
 import type { Columns } from './output.ts';
 
 const routes = apiRoutes.requests;
@@ -39,39 +38,6 @@ interface SearchOptions extends Paging {
   readonly export?: string;
   readonly out?: string;
 }
-
-/** Writes into a new file, or to standard output. */
-const exportTo = async (
-  path: string | undefined,
-  write: (into: NodeJS.WritableStream) => Promise<void>,
-): Promise<void> => {
-  if (path === undefined) {
-    await write(process.stdout).catch((error: NodeJS.ErrnoException) => {
-      // Who reads no further (`| head`) has what it wanted.
-      if (error.code !== 'EPIPE') throw error;
-    });
-    return;
-  }
-  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-  try {
-    await once(file, 'open');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new CommandError('permission', code === 'EEXIST' ? `${path} exists` : `${path} cannot be written (${code})`, {
-      hint: 'name another file',
-    });
-  }
-  try {
-    await write(file);
-  } catch (error) {
-    // A part of an export looks like the whole.
-    unlinkSync(path);
-    throw error;
-  } finally {
-    file.end();
-    await once(file, 'close');
-  }
-};
 
 export const addRequests = (endpoint: Command): void => {
   paged(

@@ -1,9 +1,11 @@
 // The files that the command reads a secret from and writes one to. A secret's file belongs to its user and is readable by
 // nobody else; an existing one is not overwritten unless asked.
 
+import { once } from 'node:events';
 import {
   closeSync,
   constants,
+  createWriteStream,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -77,4 +79,37 @@ export const reserveSecretFile = (path: string, force: boolean): ReservedFile =>
       if (!force) unlinkSync(path);
     },
   };
+};
+
+/** Writes into a new file, or to standard output. */
+export const exportTo = async (
+  path: string | undefined,
+  write: (into: NodeJS.WritableStream) => Promise<void>,
+): Promise<void> => {
+  if (path === undefined) {
+    await write(process.stdout).catch((error: NodeJS.ErrnoException) => {
+      // Who reads no further (`| head`) has what it wanted.
+      if (error.code !== 'EPIPE') throw error;
+    });
+    return;
+  }
+  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  try {
+    await once(file, 'open');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandError('permission', code === 'EEXIST' ? `${path} exists` : `${path} cannot be written (${code})`, {
+      hint: 'name another file',
+    });
+  }
+  try {
+    await write(file);
+  } catch (error) {
+    // A part of an export looks like the whole.
+    unlinkSync(path);
+    throw error;
+  } finally {
+    file.end();
+    await once(file, 'close');
+  }
 };

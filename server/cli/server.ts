@@ -12,9 +12,14 @@ export const addServer = (program: Command): void => {
         'certificate again. The first start makes the root key, a certificate and one administrator token.',
     )
     .option('--config <file>', 'configuration; ./dke.toml when it is there, defaults otherwise')
-    .action(async ({ config }: { readonly config?: string }) => {
+    .option(
+      '--accept-database',
+      'take a database that is older than, or not, what the checkpoint beside the root key says: after a restore',
+    )
+    .action(async ({ config, acceptDatabase }: { readonly config?: string; readonly acceptDatabase?: boolean }) => {
       process.exitCode = await runServer({
         configPath: config,
+        acceptDatabase,
         say: (line) => {
           process.stdout.write(`${line}\n`);
         },

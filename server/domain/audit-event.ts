@@ -1,6 +1,9 @@
 // Every kind of audit record and the fields it may bear: an allow-list, so that no secret can slip in by a new member.
 // Identifiers, names, counts and states only; never a credential, a key, an input or an output.
 
+import { canonicalJson } from '../base/bytes.ts';
+import { toRfc3339 } from '../base/clock.ts';
+
 export const auditKinds = {
   'service.started': ['version', 'rootEpoch', 'fileSystem', 'erasure'],
   'service.stopped': [],
@@ -83,6 +86,9 @@ export const auditKinds = {
   'endpoint.credential-added': ['accessKeyId'],
   'endpoint.credential-removed': ['accessKeyId'],
   'request-log.exported': ['format', 'filter'],
+  'audit-log.exported': ['size'],
+  /** An operator took a database that is older than, or not, what the checkpoint beside the root key says. */
+  'audit-log.accepted': ['state', 'size', 'expected'],
   'external-key-store.registered': ['name', 'customKeyStoreId', 'region', 'endpointId'],
   'external-key-store.state-changed': ['name', 'from', 'to', 'errorCode', 'source'],
   'external-key-store.removed': ['name', 'customKeyStoreId'],
@@ -130,5 +136,8 @@ export interface AuditEvent {
   readonly requestId: string;
   readonly details: { readonly [name: string]: AuditValue };
 }
+
+/** The one text of a record: what the log's tree is made of, what is exported, and what anybody can check. */
+export const auditEntry = ({ at, ...record }: AuditEvent): string => canonicalJson({ at: toRfc3339(at), ...record });
 
 export const isAuditKind = (text: string): text is AuditKind => Object.hasOwn(auditKinds, text);

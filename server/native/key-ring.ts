@@ -16,8 +16,16 @@ const ownKeys = {
   'row-authentication': '00000000-0000-0000-0000-000000000001',
   'token-hash': '00000000-0000-0000-0000-000000000002',
   'self-test': '00000000-0000-0000-0000-000000000003',
+  'audit-signature': '00000000-0000-0000-0000-000000000004',
 } as const;
 type OwnKey = keyof typeof ownKeys;
+const secretAttributes = canonicalJson({ algorithm: 'generic', bits: 256 });
+const ownAttributes: Readonly<Record<OwnKey, string>> = {
+  'row-authentication': secretAttributes,
+  'token-hash': secretAttributes,
+  'self-test': canonicalJson({ algorithm: 'aes', bits: 256 }),
+  'audit-signature': canonicalJson({ algorithm: 'ed25519' }),
+};
 const isOwn = (name: string): name is OwnKey => Object.hasOwn(ownKeys, name);
 
 interface OpenKek {
@@ -135,10 +143,12 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     objectId: ownKeys[name],
     version: 1,
     class: name,
-    attributes: canonicalJson(
-      name === 'self-test' ? { algorithm: 'aes', bits: 256 } : { algorithm: 'generic', bits: 256 },
-    ),
+    attributes: ownAttributes[name],
   });
+  const makeOwn = (name: OwnKey): KeyRef => {
+    if (name === 'audit-signature') return core.generateEd25519();
+    return name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
+  };
   const mac = (key: KeyRef, text: string): string => {
     const out = Buffer.alloc(32);
     core.mac(key, { algorithm: 'hmac', digest: 'sha256' }, Buffer.from(text, 'utf8'), out);
@@ -163,7 +173,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
         await store.write(async (tx) => {
           await addKek(tx, serviceTenantId, 1);
           for (const name of names) {
-            const key = name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
+            const key = makeOwn(name);
             own.set(name, key);
             await tx.records.put(seal(ownPlace(name), key));
           }
@@ -190,6 +200,9 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     open,
     authenticateRow: (text) => mac(ownKey('row-authentication'), text),
     hashToken: (purpose: TokenPurpose, token) => mac(ownKey('token-hash'), `${purpose}\0${token}`),
+    signAudit: (text) => core.sign(ownKey('audit-signature'), { algorithm: 'ed25519' }, Buffer.from(text, 'utf8')),
+    // The last 32 bytes of a SubjectPublicKeyInfo of RFC 8410 are the key.
+    auditPublicKey: () => core.exportPublicKey(ownKey('audit-signature')).subarray(-32),
     selfTest: () => {
       const key = ownKey('self-test');
       const plain = Buffer.alloc(32);

@@ -1,5 +1,5 @@
 // What happens by the clock: queued request records are written five times a second, uses every second, old request
-// records are removed, and health is looked at, so that the XKS front's answer is fresh though nobody else asks.
+// records are removed, the audit log gets its checkpoints, and health is looked at, so that the XKS front's answer is fresh though nobody else asks.
 
 import type { Ports } from '../ports/ports.ts';
 
@@ -26,6 +26,7 @@ export const createHousekeeping = (
   { store, directory, usage, clock, log }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'log'>,
   limits: { readonly requestLogDays: number; readonly requestLogRows: number },
   checkHealth: () => Promise<unknown>,
+  sealAudit: () => Promise<unknown>,
 ): Housekeeping => {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
@@ -74,6 +75,7 @@ export const createHousekeeping = (
     try {
       await writeRequests();
       await writeUses(all);
+      await sealAudit();
       if (all) return;
       await prune();
       await checkHealth();

@@ -29,6 +29,7 @@ import type { Tenant } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
+import type { StoredCheckpoint } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
 export interface TenantOperations {
@@ -222,6 +223,33 @@ export interface AuditFilter extends PageRequest {
 
 export interface AuditOperations {
   list(actor: Actor, query: AuditFilter): Promise<Page<AuditEvent>>;
+  /** Who signs the checkpoints: to be kept away from the service. */
+  log(): Promise<AuditLog>;
+  /** Newest first. */
+  checkpoints(actor: Actor, query: PageRequest): Promise<Page<StoredCheckpoint>>;
+  /** Covers every record with a checkpoint; answers the newest one. Undefined when there is no record. */
+  checkpoint(): Promise<StoredCheckpoint | undefined>;
+  /** That a record is in the tree of the newest checkpoint, which is made when the record is newer. */
+  prove(actor: Actor, sequence: number): Promise<AuditProof>;
+  /** Audited. The whole log from its beginning to the newest checkpoint, which is made for it, as lines of text. */
+  export(actor: Actor): Promise<AsyncIterable<readonly string[]>>;
+}
+
+export interface AuditLog {
+  /** The log's name in its checkpoints. */
+  readonly origin: string;
+  /** base/checkpoint.ts. */
+  readonly verifierKey: string;
+  readonly size: number;
+  readonly checkpoint: StoredCheckpoint | null;
+}
+
+export interface AuditProof {
+  /** The record's text (domain/audit-event.ts): the tree's leaf is its hash. */
+  readonly entry: string;
+  readonly checkpoint: StoredCheckpoint;
+  /** RFC 9162 section 2.1.3: the leaf's number is `sequence` - 1. */
+  readonly hashes: readonly Buffer[];
 }
 
 export interface TokenOperations {

@@ -1,16 +1,100 @@
-// The audit log: reading. Order is by sequence, never by time.
+// The audit log: reading, proving, exporting. Order is by sequence, never by time.
 
+import { canonicalJson } from '../base/bytes.ts';
+import { verifierKey } from '../base/checkpoint.ts';
+import { ServiceError } from '../base/errors.ts';
+import { serviceTenantId } from '../base/ids.ts';
+import { inclusionProof } from '../base/merkle-tree.ts';
+import { auditEntry } from '../domain/audit-event.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { AuditOperations } from './index.ts';
 import { checkSequenceCursor, pageOf } from './paging.ts';
+import { type AuditSealer, auditOrigin } from './seal-audit-log.ts';
 
-export const readAudit = ({ store }: Pick<Ports, 'store'>): AuditOperations => ({
-  list: (_actor, query) => {
-    checkSequenceCursor(query);
-    return pageOf(
-      query,
-      (window) => store.read.audit.list({ ...query, order: query.order ?? 'newest' }, window),
-      (event) => String(event.sequence),
-    );
-  },
-});
+/** Few enough that no request waits long behind one. */
+const exportPage = 200;
+
+export const readAudit = ({ store, ring }: Pick<Ports, 'store' | 'ring'>, sealer: AuditSealer): AuditOperations => {
+  async function* lines(size: number): AsyncGenerator<readonly string[]> {
+    // Checkpoints come in the order of the records: one page of them is at hand.
+    let notes: { readonly size: number; readonly note: string }[] = [];
+    let notesAfter = '0';
+    const nextNote = async (): Promise<{ readonly size: number; readonly note: string } | undefined> => {
+      if (notes.length === 0) {
+        notes = [...(await store.read.audit.checkpoints('oldest', { after: notesAfter, limit: exportPage }))];
+        notesAfter = String(notes.at(-1)?.size ?? notesAfter);
+      }
+      return notes[0];
+    };
+    for (let read = 0; read < size; ) {
+      const limit = Math.min(exportPage, size - read);
+      const page: string[] = [];
+      for (const event of await store.read.audit.list({ order: 'oldest' }, { after: String(read), limit })) {
+        page.push(auditEntry(event));
+        read = event.sequence;
+        const note = await nextNote();
+        if (note?.size !== read) continue;
+        notes.shift();
+        page.push(canonicalJson({ checkpoint: note.note }));
+      }
+      if (page.length === 0) throw new ServiceError('key-tampered', 'records of the audit log are missing');
+      yield page;
+    }
+  }
+
+  return {
+    list: (_actor, query) => {
+      checkSequenceCursor(query);
+      return pageOf(
+        query,
+        (window) => store.read.audit.list({ ...query, order: query.order ?? 'newest' }, window),
+        (event) => String(event.sequence),
+      );
+    },
+
+    log: async () => {
+      const origin = await auditOrigin(store.read);
+      return {
+        origin,
+        verifierKey: verifierKey(origin, ring.auditPublicKey()),
+        size: await store.read.audit.size(),
+        checkpoint: (await store.read.audit.latestCheckpoint()) ?? null,
+      };
+    },
+
+    checkpoints: (_actor, query) => {
+      checkSequenceCursor(query);
+      return pageOf(
+        query,
+        (window) => store.read.audit.checkpoints('newest', window),
+        ({ size }) => String(size),
+      );
+    },
+
+    checkpoint: () => sealer.checkpoint(),
+
+    prove: async (_actor, sequence) => {
+      const [event] = await store.read.audit.list({ order: 'oldest' }, { after: String(sequence - 1), limit: 1 });
+      const latest = await store.read.audit.latestCheckpoint();
+      const checkpoint = latest !== undefined && latest.size >= sequence ? latest : await sealer.checkpoint();
+      if (event?.sequence !== sequence || checkpoint === undefined)
+        throw new ServiceError('not-found', `there is no audit record ${sequence}`);
+      const hashes = await inclusionProof(store.read.audit.subtree, sequence - 1, checkpoint.size);
+      return { entry: auditEntry(event), checkpoint, hashes };
+    },
+
+    export: async (actor) => {
+      await store.write(async (tx) => {
+        await tx.audit.append({
+          kind: 'audit-log.exported',
+          actor,
+          tenantId: serviceTenantId,
+          subject: { kind: 'service', id: 'audit-log' },
+          details: { size: (await tx.audit.size()) + 1 },
+        });
+      });
+      const checkpoint = await sealer.checkpoint();
+      return lines(checkpoint?.size ?? 0);
+    },
+  };
+};

@@ -22,6 +22,7 @@ export const recordClasses = [
   'endpoint-secret', // a SigV4 secret access key
   'row-authentication', // the key that authenticates stored rows
   'token-hash', // the key that hashes bearer tokens
+  'audit-signature', // the key that signs the audit log's checkpoints
   'self-test', // the service's own key for the health check's round trip
 ] as const;
 export type RecordClass = (typeof recordClasses)[number];
@@ -45,6 +46,10 @@ export interface KeyRing {
   authenticateRow(text: string): string;
   /** 64 hexadecimal digits; look-ups go by this value, so that no comparison sees the token. */
   hashToken(purpose: TokenPurpose, token: string): string;
+  /** Ed25519 (RFC 8032) under the audit log's own key: 64 bytes. */
+  signAudit(text: string): Buffer;
+  /** That key's public half, 32 bytes. */
+  auditPublicKey(): Buffer;
   /** A round trip on the service's own test key. Throws when it fails. */
   selfTest(): void;
   /** Whether the service's keys are open. */

@@ -18,6 +18,11 @@ export interface RootProvider {
   addEpoch(): void;
   /** Overwrites the older root key for good and releases it. Does nothing when there is no previous one. */
   erasePrevious(): void;
+  /**
+   * The newest checkpoint of the audit log, kept apart from the database: an older database that is put back is noticed by
+   * it. `read` answers undefined when none was written yet; `write` is durable before it returns.
+   */
+  readonly anchor: { read(): string | undefined; write(note: string): void };
   /** Looks at the root's home again: throws when it cannot be read any more. Cheap: used by the health check. */
   check(): void;
 }

@@ -48,6 +48,14 @@ export interface NewAuditEvent<K extends AuditKind = AuditKind> {
   readonly details: AuditDetails<K>;
 }
 
+/** A signed statement about the first `size` audit records. */
+export interface StoredCheckpoint {
+  readonly size: number;
+  readonly at: number;
+  /** base/checkpoint.ts. */
+  readonly note: string;
+}
+
 /** A token object's value beside its sealed content key: nonce, ciphertext, tag. Null for key objects and after destruction. */
 export interface StoredObject extends TokenObject {
   readonly content: Buffer | null;
@@ -244,6 +252,16 @@ export interface Repositories {
       },
       window: Window,
     ): Promise<readonly AuditEvent[]>;
+    /** How many records there are. */
+    size(): Promise<number>;
+    /** The root of a perfect subtree of the log's Merkle tree (base/merkle-tree.ts), all of whose leaves are there. */
+    subtree(level: number, position: number): Promise<Buffer>;
+    insertCheckpoint(checkpoint: StoredCheckpoint): Promise<void>;
+    latestCheckpoint(): Promise<StoredCheckpoint | undefined>;
+    /** Those of a name that the log no longer bears. */
+    dropCheckpoints(): Promise<void>;
+    /** Newest first, or oldest first; `after` is a size. */
+    checkpoints(order: 'newest' | 'oldest', window: Window): Promise<readonly StoredCheckpoint[]>;
   };
   readonly diagnoses: {
     insert(diagnosis: StoredDiagnosis): Promise<void>;

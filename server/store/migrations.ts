@@ -232,7 +232,7 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .execute();
     await create
       .createTable('audit_events')
-      .addColumn('sequence', sequence.type, sequence.define)
+      .addColumn('sequence', long, (c) => c.primaryKey())
       .addColumn('at', long, (c) => c.notNull())
       .addColumn('kind', 'text', (c) => c.notNull())
       .addColumn('actor_kind', 'text', (c) => c.notNull())
@@ -244,6 +244,26 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .addColumn('subject_id', 'text', (c) => c.notNull())
       .addColumn('request_id', 'text', (c) => c.notNull())
       .addColumn('details', 'text', (c) => c.notNull())
+      .addColumn('leaf_hash', bytes, (c) => c.notNull())
+      .execute();
+    await create
+      .createTable('audit_head')
+      .addColumn('id', 'integer', (c) => c.primaryKey())
+      .addColumn('size', long, (c) => c.notNull())
+      .execute();
+    await db.insertInto('audit_head').values({ id: 1, size: 0 }).execute();
+    await create
+      .createTable('audit_nodes')
+      .addColumn('level', 'integer', (c) => c.notNull())
+      .addColumn('position', long, (c) => c.notNull())
+      .addColumn('hash', bytes, (c) => c.notNull())
+      .addPrimaryKeyConstraint('audit_nodes_pk', ['level', 'position'])
+      .execute();
+    await create
+      .createTable('audit_checkpoints')
+      .addColumn('size', long, (c) => c.primaryKey())
+      .addColumn('at', long, (c) => c.notNull())
+      .addColumn('note', 'text', (c) => c.notNull())
       .execute();
     await create.createIndex('audit_by_kind').on('audit_events').columns(['kind', 'sequence']).execute();
     await create.createIndex('audit_by_subject').on('audit_events').columns(['subject_id', 'sequence']).execute();

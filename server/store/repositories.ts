@@ -5,11 +5,12 @@ import { type Kysely, sql } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
-import { auditKinds } from '../domain/audit-event.ts';
+import { type AuditEvent, auditKinds } from '../domain/audit-event.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts';
+import { createAuditLog } from './audit-log.ts';
 import { createRequestLog } from './request-log.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
@@ -80,6 +81,7 @@ export const createRepositories = (
   const check = (table: rows.PolicyTable, row: { readonly row_mac: string; readonly [column: string]: unknown }) =>
     rows.rowIntegrity(authenticate, table, row);
 
+  const auditLog = createAuditLog(db);
   const checkedStore = (row: Schema['external_key_stores']) =>
     rows.toExternalKeyStore(row, check('external_key_stores', { ...row }));
   const storesBy = (column: 'id' | 'custom_key_store_id' | 'endpoint_id', value: string) =>
@@ -673,41 +675,24 @@ export const createRepositories = (
     },
 
     audit: {
+      ...auditLog,
       append: async ({ kind, actor, tenantId, subject, details }) => {
         const allowed: readonly string[] = auditKinds[kind];
         const unknown = Object.keys(details).find((name) => !allowed.includes(name));
         if (unknown !== undefined) throw new ServiceError('internal', `audit record ${kind} has no field ${unknown}`);
-        await db
-          .insertInto('audit_events')
-          .values({
-            at: clock.now(),
-            kind,
-            actor_kind: actor.kind,
-            actor_id: actor.id,
-            actor_name: actor.name,
-            peer: actor.peer,
-            tenant_id: tenantId,
-            subject_kind: subject.kind,
-            subject_id: subject.id,
-            request_id: actor.requestId,
-            details: canonicalJson(details),
-          })
-          .execute();
-      },
-      list: async ({ kind, actorId, subjectId, requestId, from, to, order }, { after, limit }) => {
-        let query = db
-          .selectFrom('audit_events')
-          .selectAll()
-          .orderBy('sequence', order === 'newest' ? 'desc' : 'asc')
-          .limit(limit);
-        if (kind !== undefined) query = query.where('kind', '=', kind);
-        if (actorId !== undefined) query = query.where('actor_id', '=', actorId);
-        if (subjectId !== undefined) query = query.where('subject_id', '=', subjectId);
-        if (requestId !== undefined) query = query.where('request_id', '=', requestId);
-        if (from !== undefined) query = query.where('at', '>=', from);
-        if (to !== undefined) query = query.where('at', '<', to);
-        if (after !== undefined) query = query.where('sequence', order === 'newest' ? '<' : '>', Number(after));
-        return (await query.execute()).map(rows.toAuditEvent);
+        await auditLog.append({
+          at: clock.now(),
+          kind,
+          actorKind: actor.kind,
+          actorId: actor.id,
+          actorName: actor.name,
+          peer: actor.peer,
+          tenantId,
+          subjectKind: subject.kind,
+          subjectId: subject.id,
+          requestId: actor.requestId,
+          details: JSON.parse(canonicalJson(details)) as AuditEvent['details'],
+        });
       },
     },
 

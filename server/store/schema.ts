@@ -143,7 +143,7 @@ export interface Schema {
     row_mac: string;
   };
   audit_events: {
-    sequence: Generated<number>;
+    sequence: number;
     at: number;
     kind: string;
     actor_kind: string;
@@ -155,7 +155,13 @@ export interface Schema {
     subject_id: string;
     request_id: string;
     details: string;
+    leaf_hash: Uint8Array;
   };
+  /** One row: how many records there are. Whoever appends one holds it until the end of the transaction. */
+  audit_head: { id: number; size: number };
+  /** Of the log's Merkle tree, above the leaves: every eighth level, which is a tile of 256 hashes of the one below. */
+  audit_nodes: { level: number; position: number; hash: Uint8Array };
+  audit_checkpoints: { size: number; at: number; note: string };
   external_key_stores: {
     id: string;
     tenant_id: string;

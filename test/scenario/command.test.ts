@@ -311,6 +311,33 @@ describe('tokens, audit, status', () => {
     expect((await json<Page>('token', 'list')).items).toHaveLength(2);
   });
 
+  test('the audit log is exported, and checked without the service', async () => {
+    const file = join(folder, 'audit.ndjson');
+    const { verifierKey } = await json<{ verifierKey: string }>('audit', 'log');
+    const keyFile = join(folder, 'audit.key');
+    writeFileSync(keyFile, `${verifierKey}\n`);
+    expect(await dke('audit', 'export', '--out', file)).toMatchObject({ code: 0, stderr: '' });
+    const alone = (args: readonly string[]): Promise<CommandRun> =>
+      runCommand(['audit', 'verify', ...args], { environment: {}, cwd: folder });
+    const anchor = `${join(server.dataDirectory, 'root.key')}.checkpoint`;
+    const sound = await alone([file, '--key', keyFile, '--checkpoint', anchor]);
+    expect(sound).toMatchObject({ code: 0, stderr: '' });
+    expect(sound.stdout).toMatch(/^sound +true$/m);
+
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    writeFileSync(file, `${lines.toSpliced(1, 1).join('\n')}\n`);
+    const changed = await alone([file, '--key', verifierKey]);
+    expect(changed.code).toBe(exitCodes['checks-failed']);
+    expect(changed.stderr).toContain('record 3 stands where record 2 belongs');
+    expect((await alone([file, '--key', 'not-a-key+'])).code).toBe(exitCodes.config);
+    expect((await alone([join(folder, 'nowhere'), '--key', verifierKey])).code).toBe(exitCodes.permission);
+
+    const proof = await json<{ entry: string }>('audit', 'prove', '1');
+    expect(proof.entry).toBe(lines[0]);
+    expect((await dke('audit', 'prove', '999999')).code).toBe(exitCodes['not-found']);
+    expect((await json<{ items: unknown[] }>('audit', 'checkpoints')).items.length).toBeGreaterThan(0);
+  });
+
   test('the audit log is filtered and says what a command did', async () => {
     const { items } = await json<{ items: { kind: string }[] }>('audit', 'list', '--kind', 'token.revoked');
     expect(items.map(({ kind }) => kind)).toEqual(['token.revoked']);

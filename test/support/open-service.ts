@@ -53,7 +53,7 @@ export interface OpenedService {
 }
 
 export const openTestService = async (
-  options: { readonly folder?: string; readonly toml?: string } = {},
+  options: { readonly folder?: string; readonly toml?: string; readonly acceptDatabase?: boolean } = {},
 ): Promise<OpenedService> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-service-'));
   const config = parseConfig(
@@ -70,6 +70,7 @@ export const openTestService = async (
     config,
     version: '0.0.0-test',
     log: { debug: () => undefined, info: () => undefined, warn: keep('warn'), error: keep('error') },
+    acceptDatabase: options.acceptDatabase ?? false,
     publicUrl: () => 'https://keys.example',
     listening: () => ({ host: '127.0.0.1', port: 9 }),
     onFatal: (error) => {

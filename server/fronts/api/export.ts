@@ -1,6 +1,6 @@
-// The request log as a file: NDJSON, or CSV (RFC 4180) for spreadsheets. Texts in it come from whoever called the proxy, so a
-// cell that a spreadsheet would run as a formula is marked as text. Pages are asked for as the connection takes them: memory
-// stays bounded, however long the log is.
+// Logs as files: the request log as NDJSON, or CSV (RFC 4180) for spreadsheets, and the audit log. Texts in the former come
+// from whoever called the proxy, so a cell that a spreadsheet would run as a formula is marked as text. Pages are asked for as
+// the connection takes them: memory stays bounded, however long the log is.
 
 import type { RequestPages } from '../../operations/index.ts';
 import type { EndpointRequest } from '../contract/api/requests.ts';
@@ -66,8 +66,12 @@ const formats: Readonly<
   },
 };
 
-export const exportRequests = (pages: RequestPages, format: ExportFormat): StreamedFile => {
-  const { type, head, line } = formats[format];
+/** A file of the texts that are read, page by page. */
+const streamed = <T>(
+  { type, head, name }: { readonly type: string; readonly head: string; readonly name: string },
+  pages: AsyncIterable<readonly T[]>,
+  line: (row: T) => string,
+): StreamedFile => {
   const iterator = pages[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   let begun = false;
@@ -78,7 +82,7 @@ export const exportRequests = (pages: RequestPages, format: ExportFormat): Strea
         begun = true;
         const { value, done } = await iterator.next();
         if (done === true) controller.close();
-        else controller.enqueue(encoder.encode(value.map((row) => line(representRequest(row))).join('')));
+        else controller.enqueue(encoder.encode(value.map(line).join('')));
       },
       async cancel() {
         await iterator.return?.();
@@ -87,5 +91,14 @@ export const exportRequests = (pages: RequestPages, format: ExportFormat): Strea
     // Nothing is read ahead of what the connection takes.
     { highWaterMark: 0 },
   );
-  return new StreamedFile(type, `dke-requests.${format}`, body);
+  return new StreamedFile(type, name, body);
 };
+
+export const exportRequests = (pages: RequestPages, format: ExportFormat): StreamedFile => {
+  const { type, head, line } = formats[format];
+  return streamed({ type, head, name: `dke-requests.${format}` }, pages, (row) => line(representRequest(row)));
+};
+
+/** Lines that are JSON already. */
+export const exportLines = (pages: AsyncIterable<readonly string[]>, name: string): StreamedFile =>
+  streamed({ type: formats.ndjson.type, head: '', name }, pages, (line) => `${line}\n`);

@@ -1,6 +1,7 @@
 // One handler a row of the contract: it calls one operation and represents what came back. The types of `Handlers` make the
 // compiler ask for every row.
 
+import { toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { IssuedAccessGuid as Issued, Operations } from '../../operations/index.ts';
@@ -8,12 +9,13 @@ import type { ApiRoutes } from '../contract/api/index.ts';
 import type { AnswerOf, RouteInput, RouteRow } from '../contract/api/row.ts';
 import type { IssuedAccessGuid } from '../contract/api/tde-applications.ts';
 import { ValidationError } from './errors.ts';
-import { exportRequests, type StreamedFile } from './export.ts';
+import { exportLines, exportRequests, type StreamedFile } from './export.ts';
 import {
   representAccessGuid,
   representApplication,
   representAuditEvent,
   representBlastRadius,
+  representCheckpoint,
   representCorrelated,
   representDiagnosis,
   representEndpoint,
@@ -269,6 +271,18 @@ export const createHandlers = (operations: Operations): Handlers => {
 
     audit: {
       list: async ({ actor, query }) => representPage(await audit.list(actor, query), representAuditEvent),
+      log: async () => {
+        const { checkpoint, ...rest } = await audit.log();
+        return { ...rest, checkpoint: checkpoint === null ? null : representCheckpoint(checkpoint) };
+      },
+      checkpoints: async ({ actor, query }) =>
+        representPage(await audit.checkpoints(actor, query), representCheckpoint),
+      export: async ({ actor }) => exportLines(await audit.export(actor), 'dke-audit.ndjson'),
+      prove: async ({ actor, path: { sequence } }) => {
+        if (!/^[1-9][0-9]{0,14}$/.test(sequence)) throw new ServiceError('not-found', 'there is no such audit record');
+        const { entry, checkpoint, hashes } = await audit.prove(actor, Number(sequence));
+        return { entry, checkpoint: representCheckpoint(checkpoint), hashes: hashes.map(toBase64) };
+      },
     },
 
     tokens: {

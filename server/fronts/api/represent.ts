@@ -13,6 +13,7 @@ import type { AccessGuid, BlastRadius, Instance, MasterKey, TdeApplication, TdeG
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { CorrelatedRequests, Health, LoggedRequest, ServiceStatus } from '../../operations/index.ts';
+import type { StoredCheckpoint } from '../../ports/store.ts';
 import type * as audit from '../contract/api/audit.ts';
 import type * as diagnostics from '../contract/api/diagnostics.ts';
 import type * as endpoints from '../contract/api/endpoints.ts';
@@ -275,6 +276,12 @@ export const representAuditEvent = (event: AuditEvent): audit.AuditRecord => ({
   subjectId: event.subjectId,
   requestId: event.requestId,
   details: event.details as audit.AuditRecord['details'],
+});
+
+export const representCheckpoint = ({ size, at, note }: StoredCheckpoint): audit.AuditCheckpoint => ({
+  size,
+  at: moment(at),
+  note,
 });
 
 export const representToken = (token: ApiToken): tokens.Token => ({

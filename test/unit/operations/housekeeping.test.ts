@@ -68,8 +68,11 @@ const record = (at: number): XksRequestRecord => ({
   peer: null,
 });
 const open = (limits: { requestLogDays: number; requestLogRows: number }) =>
-  createHousekeeping({ store, directory, usage: createUsageLog({ store, clock, log }), clock, log }, limits, async () =>
-    Promise.resolve(),
+  createHousekeeping(
+    { store, directory, usage: createUsageLog({ store, clock, log }), clock, log },
+    limits,
+    () => Promise.resolve(),
+    () => Promise.resolve(),
   );
 const all = async (): Promise<number> => (await store.read.requests.search({}, { limit: 10_000 })).items.length;
 

@@ -50,6 +50,8 @@ const kinds = {
   'endpoint.credential-added': 0,
   'endpoint.credential-removed': 0,
   'request-log.exported': 0,
+  'audit-log.exported': 0,
+  'audit-log.accepted': 0,
   'external-key-store.registered': 0,
   'external-key-store.state-changed': 0,
   'external-key-store.removed': 0,
@@ -92,7 +94,62 @@ export type { AuditKind } from '../../../domain/audit-event.ts';
 
 const filterText = z.string().min(1).max(200).optional();
 
+const checkpointSchema = z
+  .strictObject({
+    size: z.int().openapi({ description: 'How many records it covers, from the first one on.' }),
+    at: moment,
+    note: z.string().openapi({ description: 'The signed note: c2sp.org/tlog-checkpoint.' }),
+  })
+  .openapi('AuditCheckpoint');
+export type AuditCheckpoint = z.output<typeof checkpointSchema>;
+
 export const auditRoutes = {
+  log: {
+    method: 'get',
+    path: '/api/audit/log',
+    summary: 'Who signs the audit log',
+    description: 'Keep `verifierKey` away from the service: with it anybody can check an export (`dke audit verify`).',
+    answer: z
+      .strictObject({
+        origin: z.string(),
+        verifierKey: z.string(),
+        size: z.int(),
+        checkpoint: checkpointSchema.nullable(),
+      })
+      .openapi('AuditLog'),
+  },
+  checkpoints: {
+    method: 'get',
+    path: '/api/audit/checkpoints',
+    summary: 'List the checkpoints of the audit log',
+    description: 'Newest first. One is made at every thousandth record and each minute in which there was one.',
+    query: pageQuery,
+    answer: pageOf(checkpointSchema),
+  },
+  export: {
+    method: 'get',
+    path: '/api/audit/export',
+    summary: 'Export the whole audit log',
+    description:
+      'From the first record to a checkpoint that is made for it, one a line; checkpoints stand behind the record that they end with. ' +
+      'Audited. `dke audit verify` reads it.',
+    answer: null,
+    streams: ['application/x-ndjson'],
+  },
+  prove: {
+    method: 'get',
+    path: '/api/audit/records/{sequence}/proof',
+    summary: 'Prove that a record is in the audit log',
+    description:
+      'Inclusion proof of RFC 9162 section 2.1.3 for the leaf number `sequence` - 1 in the tree of the checkpoint.',
+    answer: z
+      .strictObject({
+        entry: z.string().openapi({ description: 'The leaf is SHA-256 of a zero byte and this text in UTF-8.' }),
+        checkpoint: checkpointSchema,
+        hashes: z.array(z.base64()).readonly(),
+      })
+      .openapi('AuditProof'),
+  },
   list: {
     method: 'get',
     path: '/api/audit',

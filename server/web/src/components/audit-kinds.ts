@@ -47,6 +47,8 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'endpoint.credential-added': 'Endpoint credential added',
   'endpoint.credential-removed': 'Endpoint credential removed',
   'request-log.exported': 'Request log exported',
+  'audit-log.exported': 'Audit log exported',
+  'audit-log.accepted': 'Older database accepted',
   'external-key-store.registered': 'External key store registered',
   'external-key-store.state-changed': 'External key store changed its state',
   'external-key-store.removed': 'External key store removed',

@@ -1,0 +1,82 @@
+// Checkpoints of a transparency log: c2sp.org/tlog-checkpoint (origin, size, root) in c2sp.org/signed-note with Ed25519. Read
+// strictly: a note that could be written in two ways is refused. Leaves out cosignatures of witnesses: their lines are
+// passed over.
+
+import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
+import { parseBase64, toBase64 } from './bytes.ts';
+
+export interface Checkpoint {
+  /** Names the log for ever. */
+  readonly origin: string;
+  /** Records that it covers. */
+  readonly size: number;
+  /** 32 bytes. */
+  readonly root: Buffer;
+}
+
+/** The text that is signed, with its last line feed. */
+export const checkpointText = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${toBase64(root)}\n`;
+
+const ed25519 = 1;
+const keyIdOf = (name: string, publicKey: Uint8Array): Buffer =>
+  hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(ed25519), publicKey]), 'buffer').subarray(0, 4);
+const isName = (text: string): boolean => text !== '' && !/[\s+]/u.test(text);
+
+/** Who signs, as text that can be kept beside a log: `NAME+ID+KEY`. `publicKey` is the 32 bytes of RFC 8032. */
+export const verifierKey = (name: string, publicKey: Uint8Array): string =>
+  `${name}+${keyIdOf(name, publicKey).toString('hex')}+${toBase64(Buffer.concat([Buffer.of(ed25519), publicKey]))}`;
+
+export interface Verifier {
+  readonly name: string;
+  readonly keyId: Buffer;
+  readonly key: KeyObject;
+}
+
+/** Null when the text is no verifier key of this kind. */
+export const parseVerifierKey = (text: string): Verifier | null => {
+  const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text.trim()) ?? [];
+  const bytes = parseBase64(encoded);
+  if (!isName(name) || bytes?.length !== 33 || bytes[0] !== ed25519) return null;
+  const publicKey = bytes.subarray(1);
+  const keyId = keyIdOf(name, publicKey);
+  if (keyId.toString('hex') !== id) return null;
+  const key = createPublicKey({
+    format: 'jwk',
+    key: { kty: 'OKP', crv: 'Ed25519', x: publicKey.toString('base64url') },
+  });
+  return { name, keyId, key };
+};
+
+/** Text and signature (64 bytes) as a note. The signer's name is the log's origin. */
+export const signedNote = (checkpoint: Checkpoint, publicKey: Uint8Array, signature: Uint8Array): string => {
+  const { origin } = checkpoint;
+  const line = toBase64(Buffer.concat([keyIdOf(origin, publicKey), signature]));
+  return `${checkpointText(checkpoint)}\n— ${origin} ${line}\n`;
+};
+
+/** Reads a note without looking at its signatures. Null when it is none. */
+export const parseCheckpoint = (note: string): Checkpoint | null => {
+  const end = note.lastIndexOf('\n\n');
+  if (end < 0 || !note.endsWith('\n') || !note.slice(end + 2).startsWith('— ')) return null;
+  const [origin = '', count = '', encoded = ''] = note.slice(0, end).split('\n');
+  const root = parseBase64(encoded);
+  const size = Number(count);
+  if (origin === '' || !/^(0|[1-9][0-9]{0,15})$/.test(count) || !Number.isSafeInteger(size) || root?.length !== 32)
+    return null;
+  return { origin, size, root };
+};
+
+/** The checkpoint of a note that this verifier's key has signed; null when it has not, or when the note is none. */
+export const verifyNote = (note: string, { name, keyId, key }: Verifier): Checkpoint | null => {
+  const checkpoint = parseCheckpoint(note);
+  if (checkpoint === null || checkpoint.origin !== name) return null;
+  const end = note.lastIndexOf('\n\n');
+  const signed = Buffer.from(note.slice(0, end + 1));
+  for (const line of note.slice(end + 2, -1).split('\n')) {
+    const [, signer = '', encoded = ''] = /^— (\S+) (\S+)$/.exec(line) ?? [];
+    const bytes = parseBase64(encoded);
+    if (signer !== name || bytes?.length !== 68 || !bytes.subarray(0, 4).equals(keyId)) continue;
+    if (verify(null, signed, key, bytes.subarray(4))) return checkpoint;
+  }
+  return null;
+};

@@ -1,0 +1,180 @@
+// The Merkle tree of RFC 9162 section 2.1 over SHA-256: roots, inclusion and consistency proofs, and their verification. Who
+// keeps the hashes is not known here: a tree is asked for the hash of one of its perfect subtrees at a time. Leaves are
+// numbered from 0. Hashes are 32 bytes.
+
+import { hash as digest } from 'node:crypto';
+
+const sha256 = (...parts: readonly Uint8Array[]): Buffer => digest('sha256', Buffer.concat(parts), 'buffer');
+
+const leafPrefix = Buffer.of(0);
+const nodePrefix = Buffer.of(1);
+
+/** Of the bytes of one entry. */
+export const leafHash = (entry: Uint8Array): Buffer => sha256(leafPrefix, entry);
+export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(nodePrefix, left, right);
+/** Of a tree without leaves. */
+export const emptyRoot: Buffer = sha256();
+
+/** The root of a perfect subtree: 2^level leaves, the first of which is number `position` * 2^level. */
+export type SubtreeHash = (level: number, position: number) => Promise<Buffer>;
+
+/** The root of a perfect subtree from the hashes of a level below it. Their number is a power of two. */
+export const foldHashes = (hashes: readonly Uint8Array[]): Buffer => {
+  let level = hashes;
+  while (level.length > 1) {
+    const above: Buffer[] = [];
+    for (let i = 0; i + 1 < level.length; i += 2)
+      above.push(nodeHash(level[i] as Uint8Array, level[i + 1] as Uint8Array));
+    if (level.length % 2 === 1) throw new RangeError('not the hashes of a perfect subtree');
+    level = above;
+  }
+  const [root] = level;
+  if (root === undefined) throw new RangeError('a subtree has leaves');
+  return Buffer.from(root);
+};
+
+/** The largest power of two below `count`, which is at least 2. Counts may exceed 2^32. */
+const split = (count: number): number => {
+  let power = 1;
+  while (power * 2 < count) power *= 2;
+  return power;
+};
+
+/** The hash of the leaves from `start` up to `end`; `start` is a multiple of the largest power of two in their number. */
+const rangeHash = async (subtree: SubtreeHash, start: number, end: number): Promise<Buffer> => {
+  const count = end - start;
+  if (count === 1) return subtree(0, start);
+  const left = split(count);
+  if (left * 2 === count) return subtree(Math.log2(count), start / count);
+  return nodeHash(await rangeHash(subtree, start, start + left), await rangeHash(subtree, start + left, end));
+};
+
+export const rootHash = async (subtree: SubtreeHash, size: number): Promise<Buffer> =>
+  size === 0 ? emptyRoot : rangeHash(subtree, 0, size);
+
+/** RFC 9162 section 2.1.3.1: from the leaf's sibling up. */
+export const inclusionProof = async (subtree: SubtreeHash, index: number, size: number): Promise<readonly Buffer[]> => {
+  if (index < 0 || index >= size) throw new RangeError('the tree has no such leaf');
+  const path = async (start: number, end: number): Promise<Buffer[]> => {
+    if (end - start === 1) return [];
+    const middle = start + split(end - start);
+    return index < middle
+      ? [...(await path(start, middle)), await rangeHash(subtree, middle, end)]
+      : [...(await path(middle, end)), await rangeHash(subtree, start, middle)];
+  };
+  return path(0, size);
+};
+
+/** RFC 9162 section 2.1.4.1: that the tree of `first` leaves is the beginning of the one of `second`. Empty when they are equal. */
+export const consistencyProof = async (
+  subtree: SubtreeHash,
+  first: number,
+  second: number,
+): Promise<readonly Buffer[]> => {
+  if (first < 1 || first > second) throw new RangeError('there is no such proof');
+  const path = async (size: number, start: number, end: number, whole: boolean): Promise<Buffer[]> => {
+    if (size === end - start) return whole ? [] : [await rangeHash(subtree, start, end)];
+    const left = split(end - start);
+    return size <= left
+      ? [...(await path(size, start, start + left, whole)), await rangeHash(subtree, start + left, end)]
+      : [...(await path(size - left, start + left, end, false)), await rangeHash(subtree, start, start + left)];
+  };
+  return path(first, 0, second, true);
+};
+
+/** RFC 9162 section 2.1.3.2. */
+export const verifyInclusion = (
+  {
+    index,
+    size,
+    leaf,
+    root,
+  }: { readonly index: number; readonly size: number; readonly leaf: Uint8Array; readonly root: Uint8Array },
+  proof: readonly Uint8Array[],
+): boolean => {
+  if (!Number.isSafeInteger(index) || index < 0 || index >= size) return false;
+  let fn = index;
+  let sn = size - 1;
+  let hash: Buffer = Buffer.from(leaf);
+  for (const step of proof) {
+    if (sn === 0) return false;
+    if (fn % 2 === 1 || fn === sn) {
+      hash = nodeHash(step, hash);
+      while (fn % 2 === 0 && fn !== 0) {
+        fn /= 2;
+        sn = Math.floor(sn / 2);
+      }
+    } else hash = nodeHash(hash, step);
+    fn = Math.floor(fn / 2);
+    sn = Math.floor(sn / 2);
+  }
+  return sn === 0 && hash.equals(root);
+};
+
+/** RFC 9162 section 2.1.4.2. */
+export const verifyConsistency = (
+  first: { readonly size: number; readonly root: Uint8Array },
+  second: { readonly size: number; readonly root: Uint8Array },
+  proof: readonly Uint8Array[],
+): boolean => {
+  if (first.size < 1 || first.size > second.size) return false;
+  if (first.size === second.size) return proof.length === 0 && Buffer.compare(first.root, second.root) === 0;
+  const isPower = first.size === 1 || split(first.size) * 2 === first.size;
+  const steps = isPower ? [first.root, ...proof] : [...proof];
+  const [start, ...rest] = steps;
+  if (start === undefined) return false;
+  let fn = first.size - 1;
+  let sn = second.size - 1;
+  while (fn % 2 === 1) {
+    fn = Math.floor(fn / 2);
+    sn = Math.floor(sn / 2);
+  }
+  let fr: Buffer = Buffer.from(start);
+  let sr: Buffer = Buffer.from(start);
+  for (const step of rest) {
+    if (sn === 0) return false;
+    if (fn % 2 === 1 || fn === sn) {
+      fr = nodeHash(step, fr);
+      sr = nodeHash(step, sr);
+      while (fn % 2 === 0 && fn !== 0) {
+        fn /= 2;
+        sn = Math.floor(sn / 2);
+      }
+    } else sr = nodeHash(sr, step);
+    fn = Math.floor(fn / 2);
+    sn = Math.floor(sn / 2);
+  }
+  return sn === 0 && fr.equals(first.root) && sr.equals(second.root);
+};
+
+/** A tree that only grows, in a few hashes: what a reader of a whole log keeps. */
+export interface GrowingTree {
+  readonly size: number;
+  append(leaf: Uint8Array): void;
+  root(): Buffer;
+}
+
+export const growTree = (): GrowingTree => {
+  /** Roots of perfect subtrees, largest first; the sizes are the binary digits of `size`. */
+  const edge: { readonly leaves: number; readonly hash: Buffer }[] = [];
+  let size = 0;
+  return {
+    get size() {
+      return size;
+    },
+    append: (leaf) => {
+      let last: { readonly leaves: number; readonly hash: Buffer } = { leaves: 1, hash: Buffer.from(leaf) };
+      for (let left = edge.at(-1); left?.leaves === last.leaves; left = edge.at(-1)) {
+        edge.pop();
+        last = { leaves: last.leaves * 2, hash: nodeHash(left.hash, last.hash) };
+      }
+      edge.push(last);
+      size += 1;
+    },
+    root: () => {
+      let root: Buffer | undefined;
+      for (const { hash } of edge.toReversed()) root = root === undefined ? hash : nodeHash(hash, root);
+      return root ?? emptyRoot;
+    },
+  };
+};

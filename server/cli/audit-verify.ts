@@ -1,0 +1,102 @@
+// Checks an export of the audit log offline: with the verifier key alone, no service, no store, in the memory of one line. Leaves
+// out who the verifier key belongs to: whoever runs this has kept it.
+
+import { canonicalJson } from '../base/bytes.ts';
+import { type Checkpoint, type Verifier, verifyNote } from '../base/checkpoint.ts';
+import { growTree, leafHash } from '../base/merkle-tree.ts';
+
+export interface AuditVerdict {
+  readonly records: number;
+  readonly checkpoints: number;
+  /** Records that the newest good checkpoint covers. */
+  readonly signed: number;
+  /** What is wrong, in the order of the file; empty: nothing is. */
+  readonly findings: readonly string[];
+}
+
+const largestList = 20;
+
+const parse = (line: string): Readonly<Record<string, unknown>> | null => {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) && canonicalJson(value) === line
+      ? (value as Readonly<Record<string, unknown>>)
+      : null;
+  } catch {
+    return null;
+  }
+};
+
+/**
+ * `lines` are those of `GET /api/audit/export`. `known` are checkpoints that were kept elsewhere: they show what was cut off at
+ * the end, which a log alone cannot.
+ */
+export const verifyAuditLog = async (
+  lines: AsyncIterable<string>,
+  verifier: Verifier,
+  known: readonly Checkpoint[] = [],
+): Promise<AuditVerdict> => {
+  const tree = growTree();
+  const findings: string[] = [];
+  let more = 0;
+  const find = (text: string): void => {
+    if (findings.length < largestList) findings.push(text);
+    else more += 1;
+  };
+  const due = [...known].sort((a, b) => a.size - b.size);
+  let checkpoints = 0;
+  let signed = 0;
+  let sound = true;
+  let sequence = 0;
+  let number = 0;
+
+  const compare = (checkpoint: Checkpoint, whose: string): void => {
+    if (!sound) return;
+    if (tree.root().equals(checkpoint.root)) signed = Math.max(signed, checkpoint.size);
+    else {
+      // Everything after a difference differs: one finding tells it.
+      sound = false;
+      find(`records ${signed + 1} to ${checkpoint.size} are not those that ${whose} has signed`);
+    }
+  };
+  const compareKnown = (): void => {
+    while (due[0] !== undefined && due[0].size <= tree.size) {
+      const checkpoint = due.shift();
+      if (checkpoint?.size === tree.size) compare(checkpoint, 'the checkpoint that was kept');
+    }
+  };
+
+  compareKnown();
+  for await (const line of lines) {
+    number += 1;
+    const value = parse(line);
+    if (value === null) {
+      find(`line ${number} is not a line of an export: it was changed, or cut off`);
+      // It stands for a record all the same: the next ones keep their places.
+      sequence += 1;
+      tree.append(leafHash(Buffer.from(line, 'utf8')));
+    } else if (typeof value['checkpoint'] === 'string') {
+      checkpoints += 1;
+      const checkpoint = verifyNote(value['checkpoint'], verifier);
+      if (checkpoint === null) find(`line ${number}: the checkpoint is not signed with this key, or is of another log`);
+      else if (checkpoint.size !== tree.size)
+        find(`line ${number}: a checkpoint of ${checkpoint.size} records stands behind record ${tree.size}`);
+      else compare(checkpoint, 'the checkpoint behind them');
+    } else {
+      const given = value['sequence'];
+      if (given !== sequence + 1)
+        find(`line ${number}: record ${String(given)} stands where record ${sequence + 1} belongs`);
+      sequence = typeof given === 'number' && Number.isSafeInteger(given) ? given : sequence + 1;
+      tree.append(leafHash(Buffer.from(line, 'utf8')));
+      compareKnown();
+    }
+  }
+  const missing = due.at(-1);
+  if (missing !== undefined)
+    find(`the end is missing: there are ${tree.size} records, and a checkpoint of ${missing.size} was kept`);
+  if (tree.size === 0 && checkpoints === 0) find('there is nothing in it');
+  else if (sound && signed < tree.size)
+    find(`records ${signed + 1} to ${tree.size} are not covered by a checkpoint: an export ends with one`);
+  if (more > 0) findings.push(`and ${more} more`);
+  return { records: tree.size, checkpoints, signed, findings };
+};

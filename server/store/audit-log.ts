@@ -1,0 +1,124 @@
+// The audit records and the Merkle tree over them (RFC 9162 section 2.1). A record's number is its place: the first is 1 and
+// none is left out, because the counter is part of the transaction. Of the tree the leaves are kept, in the records' rows, and every
+// eighth level above them; what lies between is at most 256 hashes away.
+
+import type { Kysely } from 'kysely';
+import { canonicalJson } from '../base/bytes.ts';
+import { foldHashes, leafHash } from '../base/merkle-tree.ts';
+import { type AuditEvent, auditEntry } from '../domain/audit-event.ts';
+import type { Repositories } from '../ports/store.ts';
+import * as rows from './rows.ts';
+import type { Schema } from './schema.ts';
+
+/** Levels of a tile, and how many hashes its lowest one has. */
+const tileLevels = 8;
+const tileWidth = 2 ** tileLevels;
+
+type AuditRepository = Omit<Repositories['audit'], 'append'> & {
+  append(event: Omit<AuditEvent, 'sequence'>): Promise<void>;
+};
+
+export const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
+  /** The hashes of a kept level, from `first` on. */
+  const hashes = async (level: number, first: number, count: number): Promise<readonly Buffer[]> => {
+    const found =
+      level === 0
+        ? await db
+            .selectFrom('audit_events')
+            .select('leaf_hash as hash')
+            .where('sequence', '>', first)
+            .where('sequence', '<=', first + count)
+            .orderBy('sequence')
+            .execute()
+        : await db
+            .selectFrom('audit_nodes')
+            .select('hash')
+            .where('level', '=', level)
+            .where('position', '>=', first)
+            .where('position', '<', first + count)
+            .orderBy('position')
+            .execute();
+    if (found.length !== count) throw new RangeError('hashes of the audit log are missing');
+    return found.map(({ hash }) => Buffer.from(hash));
+  };
+
+  return {
+    append: async (event) => {
+      const { size: sequence } = await db
+        .updateTable('audit_head')
+        .set((row) => ({ size: row('size', '+', 1) }))
+        .returning('size')
+        .executeTakeFirstOrThrow();
+      const record = { sequence, ...event };
+      await db
+        .insertInto('audit_events')
+        .values({
+          sequence,
+          at: event.at,
+          kind: event.kind,
+          actor_kind: event.actorKind,
+          actor_id: event.actorId,
+          actor_name: event.actorName,
+          peer: event.peer,
+          tenant_id: event.tenantId,
+          subject_kind: event.subjectKind,
+          subject_id: event.subjectId,
+          request_id: event.requestId,
+          details: canonicalJson(event.details),
+          leaf_hash: leafHash(Buffer.from(auditEntry(record), 'utf8')),
+        })
+        .execute();
+      // Tiles that this record has filled, from the lowest up.
+      for (let level = 0, filled = sequence; filled % tileWidth === 0; level += tileLevels) {
+        const hash = foldHashes(await hashes(level, filled - tileWidth, tileWidth));
+        filled /= tileWidth;
+        await db
+          .insertInto('audit_nodes')
+          .values({ level: level + tileLevels, position: filled - 1, hash })
+          .execute();
+      }
+    },
+
+    list: async ({ kind, actorId, subjectId, requestId, from, to, order }, { after, limit }) => {
+      let query = db
+        .selectFrom('audit_events')
+        .selectAll()
+        .orderBy('sequence', order === 'newest' ? 'desc' : 'asc')
+        .limit(limit);
+      if (kind !== undefined) query = query.where('kind', '=', kind);
+      if (actorId !== undefined) query = query.where('actor_id', '=', actorId);
+      if (subjectId !== undefined) query = query.where('subject_id', '=', subjectId);
+      if (requestId !== undefined) query = query.where('request_id', '=', requestId);
+      if (from !== undefined) query = query.where('at', '>=', from);
+      if (to !== undefined) query = query.where('at', '<', to);
+      if (after !== undefined) query = query.where('sequence', order === 'newest' ? '<' : '>', Number(after));
+      return (await query.execute()).map(rows.toAuditEvent);
+    },
+
+    size: async () => (await db.selectFrom('audit_head').select('size').executeTakeFirstOrThrow()).size,
+
+    subtree: async (level, position) => {
+      const inTile = level % tileLevels;
+      const count = 2 ** inTile;
+      return foldHashes(await hashes(level - inTile, position * count, count));
+    },
+
+    insertCheckpoint: async (checkpoint) => {
+      await db.insertInto('audit_checkpoints').values(checkpoint).execute();
+    },
+    dropCheckpoints: async () => {
+      await db.deleteFrom('audit_checkpoints').execute();
+    },
+    latestCheckpoint: () =>
+      db.selectFrom('audit_checkpoints').selectAll().orderBy('size', 'desc').limit(1).executeTakeFirst(),
+    checkpoints: async (order, { after, limit }) => {
+      let query = db
+        .selectFrom('audit_checkpoints')
+        .selectAll()
+        .orderBy('size', order === 'newest' ? 'desc' : 'asc')
+        .limit(limit);
+      if (after !== undefined) query = query.where('size', order === 'newest' ? '<' : '>', Number(after));
+      return query.execute();
+    },
+  };
+};

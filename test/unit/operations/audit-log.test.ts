@@ -1,0 +1,222 @@
+// The audit log as a whole: through the real store and addon, exported and checked offline with the public key alone, changed in
+// every way that somebody who can write the database may think of.
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Checkpoint, parseCheckpoint, parseVerifierKey, type Verifier } from '../../../server/base/checkpoint.ts';
+import {
+  inclusionProof,
+  leafHash,
+  nodeHash,
+  type SubtreeHash,
+  verifyInclusion,
+} from '../../../server/base/merkle-tree.ts';
+import { type AuditVerdict, verifyAuditLog } from '../../../server/cli/audit-verify.ts';
+import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+
+const verifierOf = async ({ operations }: OpenedService): Promise<Verifier> => {
+  const verifier = parseVerifierKey((await operations.audit.log()).verifierKey);
+  if (verifier === null) throw new Error('the service shows no verifier key');
+  return verifier;
+};
+const exported = async ({ operations }: OpenedService): Promise<string[]> => {
+  const lines: string[] = [];
+  for await (const page of await operations.audit.export(administrator)) lines.push(...page);
+  return lines;
+};
+async function* each(lines: readonly string[]): AsyncGenerator<string> {
+  yield* lines;
+}
+const isRecord = (line: string): boolean => !line.startsWith('{"checkpoint"');
+
+describe('a log of ten thousand records', () => {
+  let service: OpenedService;
+  let lines: string[];
+  let verifier: Verifier;
+  let newest: Checkpoint;
+  const check = (changed: readonly string[], known: readonly Checkpoint[] = []): Promise<AuditVerdict> =>
+    verifyAuditLog(each(changed), verifier, known);
+
+  beforeAll(async () => {
+    service = await openTestService();
+    // Vaults come in batches, and each batch is one that many checkpoints may end in.
+    for (let batch = 0; batch < 40; batch++) {
+      await Promise.all(
+        Array.from({ length: 250 }, (_, i) =>
+          service.operations.vaults.create(administrator, { name: `vault ${batch * 250 + i}` }),
+        ),
+      );
+      if (batch % 4 === 3) await service.operations.audit.checkpoint();
+    }
+    lines = await exported(service);
+    verifier = await verifierOf(service);
+    const last = JSON.parse(lines.at(-1) ?? '') as { readonly checkpoint: string };
+    newest = parseCheckpoint(last.checkpoint) as Checkpoint;
+  }, 120_000);
+  afterAll(() => service.remove());
+
+  test('is exported whole, and verifies', async () => {
+    const records = lines.filter(isRecord);
+    expect(records.length).toBeGreaterThan(10_000);
+    expect(await check(lines, [newest])).toEqual({
+      records: records.length,
+      checkpoints: lines.length - records.length,
+      signed: records.length,
+      findings: [],
+    });
+    expect(newest.size).toBe(records.length);
+  });
+
+  test('no record can be changed under the root that was signed; the service proves the same', async () => {
+    const records = lines.filter(isRecord);
+    const leaves = records.map((line) => leafHash(Buffer.from(line)));
+    const known = new Map<string, Buffer>();
+    const subtree: SubtreeHash = async (level, position) => {
+      const name = `${level} ${position}`;
+      const hash =
+        known.get(name) ??
+        (level === 0
+          ? (leaves[position] as Buffer)
+          : nodeHash(await subtree(level - 1, position * 2), await subtree(level - 1, position * 2 + 1)));
+      known.set(name, hash);
+      return hash;
+    };
+    const { size, root } = newest;
+    let held = 0;
+    for (const [index, line] of records.entries()) {
+      const hashes = await inclusionProof(subtree, index, size);
+      const changed = leafHash(Buffer.from(line.replace('"kind"', '"kinD"')));
+      const claim = { index, size, root, leaf: leaves[index] as Buffer };
+      if (!verifyInclusion(claim, hashes) || verifyInclusion({ ...claim, leaf: changed }, hashes)) break;
+      held += 1;
+      if (index % 500 !== 0) continue;
+      const proof = await service.operations.audit.prove(administrator, index + 1);
+      expect(proof.entry).toBe(line);
+      if (parseCheckpoint(proof.checkpoint.note)?.size === size) expect(proof.hashes).toEqual(hashes);
+    }
+    expect(held).toBe(records.length);
+  }, 60_000);
+
+  test('a changed character is found, wherever it is', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(lines.length - 1), fc.double({ min: 0, max: 1, noNaN: true }), async (at, where) => {
+        const line = lines[at] ?? '';
+        const place = Math.min(line.length - 1, Math.floor(where * line.length));
+        const other = String.fromCharCode(line.charCodeAt(place) ^ 1);
+        const changed = lines.with(at, `${line.slice(0, place)}${other}${line.slice(place + 1)}`);
+        expect((await check(changed)).findings).not.toEqual([]);
+      }),
+      { numRuns: 20 },
+    );
+  }, 120_000);
+
+  test('a record that is left out, twice there, in another place, or somebody else’s is found', async () => {
+    const at = lines.findIndex((line, i) => i > 4321 && isRecord(line) && isRecord(lines[i + 1] ?? ''));
+    const [line = '', next = ''] = lines.slice(at, at + 2);
+    const swapped = lines.with(at, next).with(at + 1, line);
+    const forged = JSON.stringify({ ...(JSON.parse(line) as object), actorName: 'nobody' });
+    for (const changed of [lines.toSpliced(at, 1), lines.toSpliced(at, 0, line), swapped, lines.with(at, forged)])
+      expect((await check(changed)).findings).not.toEqual([]);
+    // With its number put right, and all that follow: the root tells.
+    const left: string[] = lines.slice(0, at);
+    for (const each of lines.slice(at + 1))
+      left.push(
+        isRecord(each) ? each.replace(/"sequence":(\d+)/, (_, n: string) => `"sequence":${Number(n) - 1}`) : each,
+      );
+    expect((await check(left)).findings).not.toEqual([]);
+  });
+
+  test('an end that is cut off is found: without a checkpoint at once, with one by another that was kept', async () => {
+    const lastRecord = lines.findLastIndex(isRecord);
+    const within = lines.findLastIndex((line, i) => isRecord(line) && isRecord(lines[i + 1] ?? ''));
+    const inside = await check(lines.slice(0, within + 1));
+    expect(inside.findings.join()).toContain('are not covered by a checkpoint');
+    const earlier = lines.findLastIndex((line, i) => i < lastRecord && !isRecord(line));
+    const cut = lines.slice(0, earlier + 1);
+    expect((await check(cut)).findings).toEqual([]);
+    expect((await check(cut, [newest])).findings).toEqual([
+      `the end is missing: there are ${cut.filter(isRecord).length} records, and a checkpoint of ${newest.size} was kept`,
+    ]);
+    expect((await check([])).findings).not.toEqual([]);
+  });
+
+  test('a log of another service does not verify', async () => {
+    const other = await openTestService();
+    try {
+      expect((await verifyAuditLog(each(await exported(other)), verifier)).findings).not.toEqual([]);
+      expect((await verifyAuditLog(each(lines), await verifierOf(other))).findings).not.toEqual([]);
+    } finally {
+      await other.remove();
+    }
+  });
+});
+
+describe('a database that is not what the checkpoint beside the root key says', () => {
+  const copyOf = (folder: string): string => {
+    const copy = mkdtempSync(join(tmpdir(), 'dke-copy-'));
+    cpSync(folder, copy, { recursive: true });
+    return copy;
+  };
+  const vaults = async ({ operations }: OpenedService, ...names: readonly string[]): Promise<void> => {
+    for (const name of names) await operations.vaults.create(administrator, { name });
+  };
+
+  test('an older one does not start, unless an operator says so: then the log goes on under a new name', async () => {
+    const first = await openTestService();
+    await vaults(first, 'one');
+    await first.stop();
+    const { dataDirectory } = first.config;
+    const older = copyOf(dataDirectory);
+    const second = await openTestService({ folder: first.folder });
+    await vaults(second, 'two', 'three');
+    const { origin } = await second.operations.audit.log();
+    await second.stop();
+    // The root key stays where it is; the database comes from the copy.
+    for (const name of ['dke.db', 'dke.db-wal', 'dke.db-shm']) rmSync(join(dataDirectory, name), { force: true });
+    cpSync(join(older, 'dke.db'), join(dataDirectory, 'dke.db'));
+    const before = readFileSync(join(dataDirectory, 'dke.db'));
+    await expect(openTestService({ folder: first.folder })).rejects.toThrow(/is older than its last checkpoint/);
+    expect(readFileSync(join(dataDirectory, 'dke.db')).equals(before)).toBe(true);
+
+    const accepted = await openTestService({ folder: first.folder, acceptDatabase: true });
+    const [record] = (await accepted.operations.audit.list(administrator, { kind: 'audit-log.accepted' })).items;
+    expect(record?.details).toMatchObject({ state: 'older' });
+    const after = await accepted.operations.audit.log();
+    expect(after.origin).not.toBe(origin);
+    expect((await verifyAuditLog(each(await exported(accepted)), await verifierOf(accepted))).findings).toEqual([]);
+    await accepted.stop();
+    const again = await openTestService({ folder: first.folder });
+    await again.remove();
+    rmSync(older, { recursive: true });
+  });
+
+  test('one whose records and hashes were rewritten does not start', async () => {
+    const service = await openTestService();
+    await vaults(service, 'one', 'two');
+    await service.stop();
+    const db = new DatabaseSync(join(service.config.dataDirectory, 'dke.db'));
+    const { changes } = db
+      .prepare("update audit_events set actor_name = 'nobody', leaf_hash = zeroblob(32) where sequence = 2")
+      .run();
+    db.close();
+    expect(changes).toBe(1);
+    await expect(openTestService({ folder: service.folder })).rejects.toThrow(/its audit log was changed/);
+    await service.remove();
+  });
+
+  test('one whose record was rewritten, its hash left as it was, is found by its export', async () => {
+    const service = await openTestService();
+    await vaults(service, 'one', 'two');
+    await service.stop();
+    const db = new DatabaseSync(join(service.config.dataDirectory, 'dke.db'));
+    db.prepare("update audit_events set actor_name = 'nobody' where sequence = 2").run();
+    db.close();
+    const again = await openTestService({ folder: service.folder });
+    const { findings } = await verifyAuditLog(each(await exported(again)), await verifierOf(again));
+    expect(findings.join()).toMatch(/records 1 to \d+ are not those/);
+    await again.remove();
+  });
+});
