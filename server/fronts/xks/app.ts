@@ -116,6 +116,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const { path, endpoint } = trace;
     if (path === null || endpoint === null) throw new Error('a body was read without an endpoint');
     if (body === null) throw new XksRefusal('ValidationException', 'the body is longer than 64 KiB', { status: 413 });
+    let consumed = false;
     try {
       if (
         path.operation === 'health' &&
@@ -129,9 +130,11 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       trace.authDone = performance.now();
       const parsed = parseXksBody(core, path.operation, body);
       trace.parsed = parsed;
-      return operations[path.operation](context, { endpoint, externalKeyId: path.externalKeyId, parsed });
+      const answered = operations[path.operation](context, { endpoint, externalKeyId: path.externalKeyId, parsed });
+      consumed = path.operation === 'encrypt' || path.operation === 'decrypt';
+      return answered;
     } finally {
-      if (trace.parsed !== null) core.xksRelease(trace.parsed.body);
+      if (trace.parsed !== null && !consumed) core.xksRelease(trace.parsed.body);
       core.wipe(body);
     }
   };

@@ -14,8 +14,7 @@ const allowed =
 /** True for what the XKS front answers, well-formed or not. */
 export const isXksPath = (target: string | undefined): boolean => target?.startsWith('/xks/') === true;
 
-/** Null when there is no such path. */
-export const parseXksPath = (target: string): XksPath | null => {
+const parse = (target: string): XksPath | null => {
   const match = allowed.exec(target);
   if (match === null) return null;
   const [, prefix = '', health, externalKeyId = '', operation] = match;
@@ -23,4 +22,19 @@ export const parseXksPath = (target: string): XksPath | null => {
   // `keys/..` and `keys/.` are dot segments, not key ids.
   if (externalKeyId === '.' || externalKeyId === '..') return null;
   return { prefix, operation: operation as 'metadata' | 'encrypt' | 'decrypt', externalKeyId };
+};
+
+const mostKept = 1024;
+const kept = new Map<string, XksPath>();
+
+/** Null when there is no such path. Remembers its answers: few targets are asked for again and again. */
+export const parseXksPath = (target: string): XksPath | null => {
+  const known = kept.get(target);
+  if (known !== undefined) return known;
+  const path = parse(target);
+  if (path === null) return null;
+  // Who invents targets makes all others be read again, and no more.
+  if (kept.size >= mostKept) kept.clear();
+  kept.set(target, path);
+  return path;
 };

@@ -36,15 +36,34 @@ const dateShape = /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z$/;
 const onceOnly = new Set(['authorization', 'host', 'x-amz-date', 'x-amz-content-sha256']);
 const signatureLength = 64;
 const maxShapes = 256;
+/** Raw headers, names and values, of layouts that are remembered. */
+const mostKeptHeaders = 200;
 
 /** What an Authorization header says before its signature: the same for all requests of a credential in a day. */
 interface Shape {
+  readonly prefix: string;
   readonly accessKeyId: string;
   readonly scopeDate: string;
   readonly region: string;
   readonly service: string;
   readonly signedHeaderList: string;
   readonly signed: readonly string[];
+  /** Why no request with these signed headers is taken. */
+  readonly objection: string | undefined;
+}
+
+/** Where a request's headers stand among its raw ones: the same for all requests of one client. */
+interface Layout {
+  /** The names as they came. */
+  readonly names: readonly string[];
+  /** Positions of the values by lower-case name, in the order they came. Null when one may not repeat and does. */
+  readonly positions: ReadonlyMap<string, readonly number[]> | null;
+  readonly authorization: number | undefined;
+  readonly date: number | undefined;
+  readonly contentHash: number | undefined;
+  /** The positions of the headers that the shape last asked for has signed; undefined when one of them was not sent. */
+  shape: Shape | undefined;
+  signedAt: readonly (readonly number[])[] | undefined;
 }
 
 const trimmed = (value: string): string => (/^\s|\s\s|\s$/.test(value) ? value.trim().replace(/\s+/g, ' ') : value);
@@ -69,28 +88,62 @@ const createDateReader = (): ((text: string) => number | null) => {
   };
 };
 
-/** Header values by lower-case name, in the order they came; HTTP/2's :authority is the host. Null when one may not repeat. */
-const collectHeaders = (rawHeaders: readonly string[]): Map<string, string | string[]> | null => {
-  const headers = new Map<string, string | string[]>();
-  let authority: string | undefined;
+const readLayout = (rawHeaders: readonly string[]): Layout => {
+  const names: string[] = [];
+  let positions: Map<string, number[]> | null = new Map();
+  let authority: number | undefined;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const name = (rawHeaders[index] as string).toLowerCase();
-    const value = rawHeaders[index + 1] as string;
+    const raw = rawHeaders[index] as string;
+    names.push(raw);
+    const name = raw.toLowerCase();
     if (name.charCodeAt(0) === 0x3a) {
-      if (name === ':authority') authority = value;
+      if (name === ':authority') authority = index + 1;
       continue;
     }
-    const before = headers.get(name);
-    if (before === undefined) headers.set(name, value);
-    else if (onceOnly.has(name)) return null;
-    else if (typeof before === 'string') headers.set(name, [before, value]);
-    else before.push(value);
+    const before = positions?.get(name);
+    if (before === undefined) positions?.set(name, [index + 1]);
+    else if (onceOnly.has(name)) positions = null;
+    else before.push(index + 1);
   }
-  if (authority !== undefined && !headers.has('host')) headers.set('host', authority);
-  return headers;
+  // HTTP/2's :authority is the host.
+  if (authority !== undefined && positions?.has('host') === false) positions.set('host', [authority]);
+  const first = (name: string): number | undefined => positions?.get(name)?.[0];
+  return {
+    names,
+    positions,
+    authorization: first('authorization'),
+    date: first('x-amz-date'),
+    contentHash: first('x-amz-content-sha256'),
+    shape: undefined,
+    signedAt: undefined,
+  };
 };
 
-const only = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+const isOf = ({ names }: Layout, rawHeaders: readonly string[]): boolean => {
+  for (let at = 0; at < names.length; at += 1) if (names[at] !== rawHeaders[2 * at]) return false;
+  return true;
+};
+
+/** readLayout, remembering the last layout of each length: comparing names is much cheaper than sorting them into a map. */
+const createLayoutReader = (): ((rawHeaders: readonly string[]) => Layout) => {
+  const byLength = new Map<number, Layout>();
+  return (rawHeaders) => {
+    const { length } = rawHeaders;
+    const known = byLength.get(length);
+    if (known !== undefined && isOf(known, rawHeaders)) return known;
+    const layout = readLayout(rawHeaders);
+    if (length <= mostKeptHeaders) byLength.set(length, layout);
+    return layout;
+  };
+};
+
+const signedPositions = (layout: Layout, shape: Shape): Layout['signedAt'] => {
+  if (layout.shape === shape) return layout.signedAt;
+  const found = shape.signed.map((name) => layout.positions?.get(name));
+  layout.signedAt = found.includes(undefined) ? undefined : (found as readonly (readonly number[])[]);
+  layout.shape = shape;
+  return layout.signedAt;
+};
 
 export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 => {
   // What an unknown access key id is checked against, so that it takes the time that a known one takes.
@@ -98,54 +151,81 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
   const refuse = (reason: string): Verification => ({ ok: false, reason });
   const readDate = createDateReader();
 
+  const layoutOf = createLayoutReader();
+
   // Kept only after a signature has verified, so that strangers do not fill it. A Map's first entry is its oldest.
   const shapes = new Map<string, Shape>();
-  const keepShape = (prefix: string, shape: Shape): void => {
-    shapes.set(prefix, shape);
+  let last: Shape | undefined;
+  const keepShape = (shape: Shape): void => {
+    last = shape;
+    shapes.set(shape.prefix, shape);
     const [oldest] = shapes.keys();
     if (shapes.size > maxShapes && oldest !== undefined) shapes.delete(oldest);
+  };
+  const objectionTo = (signed: readonly string[]): string | undefined => {
+    if (signed.length > maxSignedHeaders) return 'too many signed headers';
+    let previous = '';
+    for (const name of signed) {
+      if (name <= previous) return 'the signed headers are not sorted, or one stands twice';
+      previous = name;
+    }
+    if (!signed.includes('host') || !signed.includes('x-amz-date')) return 'host and x-amz-date must be signed';
+    return undefined;
   };
   const readShape = (authorization: string): Shape | null => {
     const match = authorizationShape.exec(authorization);
     if (match === null) return null;
     const [, accessKeyId = '', scopeDate = '', region = '', service = '', signedHeaderList = ''] = match;
-    return { accessKeyId, scopeDate, region, service, signedHeaderList, signed: signedHeaderList.split(';') };
+    const prefix = authorization.slice(0, -signatureLength);
+    const signed = signedHeaderList.split(';');
+    const objection = objectionTo(signed);
+    return { prefix, accessKeyId, scopeDate, region, service, signedHeaderList, signed, objection };
+  };
+  const knownShape = (authorization: string): Shape | undefined => {
+    const length = authorization.length - signatureLength;
+    if (last !== undefined && last.prefix.length === length && authorization.startsWith(last.prefix)) return last;
+    const found = shapes.get(authorization.slice(0, -signatureLength));
+    if (found !== undefined) last = found;
+    return found;
   };
 
   const verify = (request: SignedRequest, credentials: readonly XksCredentialView[], now: number): Verification => {
+    const { rawHeaders } = request;
     if (request.target.includes('?')) return refuse('the target has a query');
-    const headers = collectHeaders(request.rawHeaders);
-    if (headers === null) return refuse('a header stands twice');
-    const authorization = only(headers.get('authorization'));
+    const layout = layoutOf(rawHeaders);
+    if (layout.positions === null) return refuse('a header stands twice');
+    const valueAt = (position: number | undefined): string | undefined =>
+      position === undefined ? undefined : rawHeaders[position];
+    const authorization = valueAt(layout.authorization);
     if (authorization === undefined) return refuse('no Authorization header');
-    const prefix = authorization.slice(0, -signatureLength);
-    const signature = authorization.slice(-signatureLength);
-    const known = shapes.get(prefix);
+    const known = knownShape(authorization);
     const shape = known ?? readShape(authorization);
     if (shape === null) return refuse('the Authorization header is not of the expected shape');
     const { accessKeyId, scopeDate, region, service, signedHeaderList, signed } = shape;
 
-    const date = only(headers.get('x-amz-date'));
+    const date = valueAt(layout.date);
     const time = date === undefined ? null : readDate(date);
     if (date === undefined || time === null) return refuse('x-amz-date is missing or malformed');
-    if (date.slice(0, 8) !== scopeDate) return refuse('the scope is of another day than x-amz-date');
+    if (!date.startsWith(scopeDate)) return refuse('the scope is of another day than x-amz-date');
     if (service !== xksService) return refuse('the scope is of another service');
 
-    if (signed.length > maxSignedHeaders) return refuse('too many signed headers');
+    if (shape.objection !== undefined) return refuse(shape.objection);
+    const signedAt = signedPositions(layout, shape);
+    if (signedAt === undefined) return refuse('a signed header was not sent');
     let canonicalHeaders = '';
-    let previous = '';
-    for (const name of signed) {
-      if (name <= previous) return refuse('the signed headers are not sorted, or one stands twice');
-      previous = name;
-      const values = headers.get(name);
-      if (values === undefined) return refuse('a signed header was not sent');
-      canonicalHeaders += `${name}:${typeof values === 'string' ? trimmed(values) : values.map(trimmed).join(',')}\n`;
+    for (let at = 0; at < signed.length; at += 1) {
+      const positions = signedAt[at] as readonly number[];
+      const value =
+        positions.length === 1
+          ? trimmed(rawHeaders[positions[0] as number] as string)
+          : positions.map((position) => trimmed(rawHeaders[position] as string)).join(',');
+      canonicalHeaders += `${signed[at]}:${value}\n`;
     }
-    if (!signed.includes('host') || !signed.includes('x-amz-date')) return refuse('host and x-amz-date must be signed');
 
     const head = `${request.method}\n${request.target}\n\n${canonicalHeaders}\n${signedHeaderList}\n`;
     const scope = `AWS4-HMAC-SHA256\n${date}\n${scopeDate}/${region}/${service}/aws4_request\n`;
-    const statedHash = only(headers.get('x-amz-content-sha256')) ?? '';
+    const statedHash = valueAt(layout.contentHash) ?? '';
+    const signature = authorization.slice(-signatureLength);
 
     const credential = credentials.find((candidate) => candidate.accessKeyId === accessKeyId);
     const verified = signingKeys.with(
@@ -157,7 +237,7 @@ export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 =>
     );
     if (credential === undefined) return refuse(`${refusalReasons.unknownKey} ${accessKeyId}`);
     if (!verified) return refuse(refusalReasons.mismatch);
-    if (known === undefined) keepShape(prefix, shape);
+    if (known === undefined) keepShape(shape);
     // Last, so that the clock's answer is not given to those who cannot sign.
     const behind = Math.round((now - time) / 1000);
     if (Math.abs(now - time) > maxSkewMs)
