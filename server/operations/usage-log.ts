@@ -6,6 +6,7 @@ import { newId, serviceTenantId } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
 import type { Instance, TdeApplication } from '../domain/tde.ts';
 import type { Ports } from '../ports/ports.ts';
+import type { Repositories } from '../ports/store.ts';
 import type { InstanceUse, UsageLog } from '../ports/usage-log.ts';
 
 interface Tracked {
@@ -114,7 +115,7 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
       refusalsSince = now;
     }
     try {
-      await store.write(async (tx) => {
+      const record = async (tx: Repositories): Promise<void> => {
         for (const tracked of dirty) await tx.instances.put(tracked.instance);
         for (const [id, at] of keys) await tx.objects.touchKey(id, at);
         for (const [id, at] of guids) await tx.accessGuids.touch(id, at);
@@ -146,7 +147,9 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
             subject: { kind: 'service', id: channel },
             details: { channel, reason, count },
           });
-      });
+      };
+      // Audit events are on the disk before anything else happens; for counters and times nobody waits for it.
+      await store.write(record, { durable: all || due.length + refused.length > 0 });
     } catch (error) {
       for (const tracked of dirty) tracked.dirty = true;
       for (const [id, at] of keys) if (!keyUses.has(id)) keyUses.set(id, at);

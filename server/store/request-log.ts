@@ -10,7 +10,8 @@
 import { type CompiledQuery, type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import { type RequestFilter, readPattern } from '../domain/request-log.ts';
 import type { Repositories } from '../ports/store.ts';
-import { requestRow, toRequest } from './rows.ts';
+import type { XksRequestRecord } from '../ports/xks-directory.ts';
+import { pushRequest, requestRow, toRequest } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 /** Records of a block; stands in the index too (migrations.ts). */
@@ -28,16 +29,23 @@ const mostLookedAt = 1_000_000;
 /** Of the newest records so many, at least, must be of an endpoint for a walk past all of them to cost less than its index. */
 const denseFrom = 0.1;
 
-/** Request records of one statement: full ones share their text, and so their plan. */
-const insertedAtOnce = 50;
-type Row = ReturnType<typeof requestRow>;
-const inserts = new WeakMap<Kysely<Schema>, CompiledQuery>();
-const insertOf = (db: Kysely<Schema>, part: readonly Row[]): CompiledQuery => {
-  const known = part.length === insertedAtOnce ? inserts.get(db) : undefined;
-  if (known !== undefined) return known;
-  const compiled = db.insertInto('request_log').values(part).compile();
-  if (part.length === insertedAtOnce) inserts.set(db, compiled);
-  return compiled;
+/** Records of one statement, largest first: each length is compiled once, because compiling costs as much as inserting. */
+const insertLengths = [50, 8, 1] as const;
+const inserts = new WeakMap<Kysely<Schema>, Map<number, CompiledQuery>>();
+const insertOf = (db: Kysely<Schema>, part: readonly XksRequestRecord[]): CompiledQuery => {
+  let own = inserts.get(db);
+  if (own === undefined) {
+    own = new Map();
+    inserts.set(db, own);
+  }
+  let compiled = own.get(part.length);
+  if (compiled === undefined) {
+    compiled = db.insertInto('request_log').values(part.map(requestRow)).compile();
+    own.set(part.length, compiled);
+  }
+  const parameters: unknown[] = [];
+  for (const entry of part) pushRequest(parameters, entry);
+  return { ...compiled, parameters };
 };
 
 /** Lets what arrived meanwhile be answered, for about as long as the step took. */
@@ -221,12 +229,10 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
 
   return {
     append: async (entries) => {
-      for (let at = 0; at < entries.length; at += insertedAtOnce) {
-        const part = entries.slice(at, at + insertedAtOnce).map(requestRow);
-        // Compiling costs as much as inserting: a full statement's text is made once.
-        const compiled = insertOf(db, part);
-        await db.executeQuery({ ...compiled, parameters: part.flatMap((row) => Object.values(row)) });
-      }
+      let at = 0;
+      for (const length of insertLengths)
+        for (; entries.length - at >= length; at += length)
+          await db.executeQuery(insertOf(db, entries.slice(at, at + length)));
     },
 
     search: async (filter, { after, limit }) => {

@@ -478,6 +478,29 @@ export const requestRow = (entry: XksRequestRecord) => ({
   reason: entry.reason,
   peer: entry.peer,
 });
+/** The values of requestRow in its order, without an object between: this is done for every request of the data path. */
+export const pushRequest = (values: unknown[], entry: XksRequestRecord): void => {
+  values.push(
+    entry.at,
+    entry.endpointId,
+    entry.operation,
+    entry.status,
+    entry.errorName,
+    entry.requestId,
+    entry.kmsOperation,
+    entry.kmsRequestId,
+    entry.principal,
+    entry.kmsKeyArn,
+    entry.externalKeyId,
+    entry.credentialId,
+    entry.durationMs,
+    entry.phases.readMs,
+    entry.phases.authMs,
+    entry.phases.cryptoMs,
+    entry.reason,
+    entry.peer,
+  );
+};
 export const toRequest = (row: Row<'request_log'>): XksRequestRecord & { readonly sequence: number } => ({
   sequence: row.sequence,
   at: row.at,

@@ -108,12 +108,32 @@ test('a stop writes what waits, and prunes nothing', async () => {
   expect(await all()).toBe(10);
 });
 
-test('records that cannot be written are counted as dropped', async () => {
+test('records wait when nothing can be written', async () => {
   for (let at = 0; at < 300; at++) directory.record(record(at));
   const housekeeping = open({ requestLogDays: 30, requestLogRows: 1000 });
   await store.close();
   await housekeeping.stop();
   expect(complaints).toEqual(['housekeeping failed; request records may be missing']);
-  expect(directory.requestLog().dropped).toBe(250);
-  expect(directory.requestLog().queued).toBe(50);
+  expect(directory.requestLog()).toEqual({ queued: 300, dropped: 0 });
+});
+
+test('records whose commit fails are counted as dropped', async () => {
+  for (let at = 0; at < 300; at++) directory.record(record(at));
+  const failing: Store = {
+    ...store,
+    write: (work, options) =>
+      store.write(async (tx) => {
+        await work(tx);
+        throw new Error('no room');
+      }, options),
+  };
+  const usage = createUsageLog({ store, clock, log });
+  const limits = { requestLogDays: 30, requestLogRows: 1000 };
+  const housekeeping = createHousekeeping({ store: failing, directory, usage, clock, log }, limits, () =>
+    Promise.resolve(),
+  );
+  await housekeeping.stop();
+  expect(complaints).toEqual(['housekeeping failed; request records may be missing']);
+  expect(directory.requestLog()).toEqual({ queued: 0, dropped: 300 });
+  expect(await all()).toBe(0);
 });
