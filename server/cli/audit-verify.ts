@@ -70,20 +70,20 @@ export const verifyAuditLog = async (
   for await (const line of lines) {
     number += 1;
     const value = parse(line);
+    const { checkpoint: note, sequence: given } = value ?? {};
     if (value === null) {
       find(`line ${number} is not a line of an export: it was changed, or cut off`);
       // It stands for a record all the same: the next ones keep their places.
       sequence += 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
-    } else if (typeof value['checkpoint'] === 'string') {
+    } else if (typeof note === 'string') {
       checkpoints += 1;
-      const checkpoint = verifyNote(value['checkpoint'], verifier);
+      const checkpoint = verifyNote(note, verifier);
       if (checkpoint === null) find(`line ${number}: the checkpoint is not signed with this key, or is of another log`);
       else if (checkpoint.size !== tree.size)
         find(`line ${number}: a checkpoint of ${checkpoint.size} records stands behind record ${tree.size}`);
       else compare(checkpoint, 'the checkpoint behind them');
     } else {
-      const given = value['sequence'];
       if (given !== sequence + 1)
         find(`line ${number}: record ${String(given)} stands where record ${sequence + 1} belongs`);
       sequence = typeof given === 'number' && Number.isSafeInteger(given) ? given : sequence + 1;

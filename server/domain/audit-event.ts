@@ -1,104 +1,170 @@
-// Every kind of audit record and the fields it may bear: an allow-list, so that no secret can slip in by a new member.
+// Every kind of audit record, how much it matters, and the fields it may bear: an allow-list, so that no secret can slip in by a new member.
 // Identifiers, names, counts and states only; never a credential, a key, an input or an output.
 
 import { canonicalJson } from '../base/bytes.ts';
 import { toRfc3339 } from '../base/clock.ts';
 
+/** How much it matters: what an alarm is set on. */
+export type AuditSeverity = 'info' | 'low' | 'medium' | 'high' | 'critical';
+/** What was done with the subject, in the words that log platforms share. */
+export type AuditActivity =
+  | 'create'
+  | 'read'
+  | 'update'
+  | 'delete'
+  | 'enable'
+  | 'disable'
+  | 'start'
+  | 'stop'
+  | 'sign-in'
+  | 'refuse'
+  | 'other';
+interface AuditRow {
+  readonly severity: AuditSeverity;
+  readonly activity: AuditActivity;
+  readonly fields: readonly string[];
+}
+
 export const auditKinds = {
-  'service.started': ['version', 'rootEpoch', 'fileSystem', 'erasure'],
-  'service.stopped': [],
-  'tenant.created': ['name'],
-  'vault.created': ['name', 'kind'],
-  'vault.enabled': ['name'],
-  'vault.disabled': ['name'],
-  'vault.deleted': ['name'],
-  'key.created': [
-    'name',
-    'kind',
-    'vaultId',
-    'algorithm',
-    'bits',
-    'usages',
-    'origin',
-    'label',
-    'applicationId',
-    'appId',
-    'host',
-    'process',
-  ],
-  'key.enabled': ['name'],
-  'key.disabled': ['name'],
-  'key.rotated': ['name', 'version'],
-  'key.deleted': ['name', 'kind', 'vaultCopy'],
-  'key.reimported': ['name', 'applicationId', 'appId', 'host', 'process'],
-  'key.destroyed': ['name', 'kind', 'label', 'applicationId', 'appId', 'host', 'process', 'destroyedAt', 'blastRadius'],
-  'key.unrecoverable': ['name', 'destroyedAt', 'unrecoverableAt', 'erasure'],
+  'service.started': { severity: 'info', activity: 'start', fields: ['version', 'rootEpoch', 'fileSystem', 'erasure'] },
+  'service.stopped': { severity: 'info', activity: 'stop', fields: [] },
+  'tenant.created': { severity: 'info', activity: 'create', fields: ['name'] },
+  'vault.created': { severity: 'info', activity: 'create', fields: ['name', 'kind'] },
+  'vault.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
+  'vault.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },
+  'vault.deleted': { severity: 'medium', activity: 'delete', fields: ['name'] },
+  'key.created': {
+    severity: 'info',
+    activity: 'create',
+    fields: [
+      'name',
+      'kind',
+      'vaultId',
+      'algorithm',
+      'bits',
+      'usages',
+      'origin',
+      'label',
+      'applicationId',
+      'appId',
+      'host',
+      'process',
+    ],
+  },
+  'key.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
+  'key.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },
+  'key.rotated': { severity: 'info', activity: 'update', fields: ['name', 'version'] },
+  'key.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'kind', 'vaultCopy'] },
+  'key.reimported': {
+    severity: 'info',
+    activity: 'update',
+    fields: ['name', 'applicationId', 'appId', 'host', 'process'],
+  },
+  'key.destroyed': {
+    severity: 'high',
+    activity: 'delete',
+    fields: ['name', 'kind', 'label', 'applicationId', 'appId', 'host', 'process', 'destroyedAt', 'blastRadius'],
+  },
+  'key.unrecoverable': {
+    severity: 'high',
+    activity: 'delete',
+    fields: ['name', 'destroyedAt', 'unrecoverableAt', 'erasure'],
+  },
   /** A copy of the key's record did not open, and was made anew from the other one. */
-  'key.repaired': ['name', 'version', 'copy', 'from'],
-  'key.wrapped': ['applicationId', 'appId', 'host', 'process', 'mechanism', 'wrappedKeyId', 'class', 'sensitive'],
+  'key.repaired': { severity: 'high', activity: 'update', fields: ['name', 'version', 'copy', 'from'] },
+  'key.wrapped': {
+    severity: 'low',
+    activity: 'other',
+    fields: ['applicationId', 'appId', 'host', 'process', 'mechanism', 'wrappedKeyId', 'class', 'sensitive'],
+  },
   /** A key that was unwrapped or derived went, sealed, to a session of the agent that asked. */
-  'key.handed-out': [
-    'applicationId',
-    'appId',
-    'host',
-    'process',
-    'operation',
-    'mechanism',
-    'class',
-    'algorithm',
-    'bits',
-  ],
+  'key.handed-out': {
+    severity: 'low',
+    activity: 'read',
+    fields: ['applicationId', 'appId', 'host', 'process', 'operation', 'mechanism', 'class', 'algorithm', 'bits'],
+  },
   /** A key that has wrapped a sensitive key never decrypts again: set before the wrapped bytes leave. */
-  'key.decryption-ended': ['applicationId', 'appId', 'host', 'process'],
+  'key.decryption-ended': {
+    severity: 'low',
+    activity: 'update',
+    fields: ['applicationId', 'appId', 'host', 'process'],
+  },
   /** A key that is extractable left: `form` is `wrapped`, or `clear` for one that is not sensitive. */
-  'key.exported': ['applicationId', 'appId', 'host', 'process', 'form', 'mechanism', 'wrappingKeyId'],
-  'key.denied': ['applicationId', 'appId', 'host', 'process', 'operation', 'reason'],
-  'row.tampered': ['table'],
-  'erasure.started': ['rootEpoch', 'keys'],
+  'key.exported': {
+    severity: 'high',
+    activity: 'read',
+    fields: ['applicationId', 'appId', 'host', 'process', 'form', 'mechanism', 'wrappingKeyId'],
+  },
+  'key.denied': {
+    severity: 'medium',
+    activity: 'refuse',
+    fields: ['applicationId', 'appId', 'host', 'process', 'operation', 'reason'],
+  },
+  'row.tampered': { severity: 'critical', activity: 'other', fields: ['table'] },
+  'erasure.started': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys'] },
   /** The turn waits: `records` do not open, and would never again after it. */
-  'erasure.held': ['rootEpoch', 'records', 'subjects'],
-  'erasure.finished': ['rootEpoch', 'keys', 'records'],
-  'group.created': ['name', 'vaultId'],
-  'application.registered': ['name', 'groupId', 'appId'],
-  'application.enabled': ['name'],
-  'application.disabled': ['name'],
-  'access-guid.added': ['accessGuidId'],
-  'access-guid.removed': ['accessGuidId'],
-  'instance.first-used': [
-    'accessGuidId',
-    'appId',
-    'host',
-    'process',
-    'osUser',
-    'libraryVersion',
-    'agentVersion',
-    'pid',
-  ],
-  'application.used': ['from', 'to', 'operations', 'failures'],
-  'object.created': ['class', 'label', 'handle', 'appId', 'host', 'process'],
-  'object.updated': ['class', 'label', 'handle', 'changed', 'appId', 'host', 'process'],
-  'object.destroyed': ['class', 'label', 'handle', 'appId', 'host', 'process'],
-  'endpoint.created': ['name', 'prefix', 'vaultId', 'keyId'],
-  'endpoint.enabled': ['name'],
-  'endpoint.disabled': ['name'],
-  'endpoint.settings-changed': ['name', 'operatorProbes', 'rate', 'clientCertificate', 'rules'],
-  'endpoint.deleted': ['name', 'prefix'],
-  'endpoint.credential-added': ['accessKeyId'],
-  'endpoint.credential-removed': ['accessKeyId'],
-  'request-log.exported': ['format', 'filter'],
-  'audit-log.exported': ['size'],
+  'erasure.held': { severity: 'critical', activity: 'other', fields: ['rootEpoch', 'records', 'subjects'] },
+  'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
+  'group.created': { severity: 'info', activity: 'create', fields: ['name', 'vaultId'] },
+  'application.registered': { severity: 'info', activity: 'create', fields: ['name', 'groupId', 'appId'] },
+  'application.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
+  'application.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },
+  'access-guid.added': { severity: 'medium', activity: 'create', fields: ['accessGuidId'] },
+  'access-guid.removed': { severity: 'medium', activity: 'delete', fields: ['accessGuidId'] },
+  'instance.first-used': {
+    severity: 'info',
+    activity: 'other',
+    fields: ['accessGuidId', 'appId', 'host', 'process', 'osUser', 'libraryVersion', 'agentVersion', 'pid'],
+  },
+  'application.used': { severity: 'info', activity: 'other', fields: ['from', 'to', 'operations', 'failures'] },
+  'object.created': {
+    severity: 'info',
+    activity: 'create',
+    fields: ['class', 'label', 'handle', 'appId', 'host', 'process'],
+  },
+  'object.updated': {
+    severity: 'info',
+    activity: 'update',
+    fields: ['class', 'label', 'handle', 'changed', 'appId', 'host', 'process'],
+  },
+  'object.destroyed': {
+    severity: 'medium',
+    activity: 'delete',
+    fields: ['class', 'label', 'handle', 'appId', 'host', 'process'],
+  },
+  'endpoint.created': { severity: 'info', activity: 'create', fields: ['name', 'prefix', 'vaultId', 'keyId'] },
+  'endpoint.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
+  'endpoint.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },
+  'endpoint.settings-changed': {
+    severity: 'medium',
+    activity: 'update',
+    fields: ['name', 'operatorProbes', 'rate', 'clientCertificate', 'rules'],
+  },
+  'endpoint.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'prefix'] },
+  'endpoint.credential-added': { severity: 'medium', activity: 'create', fields: ['accessKeyId'] },
+  'endpoint.credential-removed': { severity: 'medium', activity: 'delete', fields: ['accessKeyId'] },
+  'request-log.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
+  'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size'] },
   /** An operator took a database that is older than, or not, what the checkpoint beside the root key says. */
-  'audit-log.accepted': ['state', 'size', 'expected'],
-  'external-key-store.registered': ['name', 'customKeyStoreId', 'region', 'endpointId'],
-  'external-key-store.state-changed': ['name', 'from', 'to', 'errorCode', 'source'],
-  'external-key-store.removed': ['name', 'customKeyStoreId'],
-  'token.created': ['name', 'kind', 'expiresAt'],
-  'token.revoked': ['name'],
-  'authentication.failed': ['channel', 'reason', 'count'],
-} as const satisfies Record<string, readonly string[]>;
+  'audit-log.accepted': { severity: 'critical', activity: 'update', fields: ['state', 'size', 'expected'] },
+  'external-key-store.registered': {
+    severity: 'info',
+    activity: 'create',
+    fields: ['name', 'customKeyStoreId', 'region', 'endpointId'],
+  },
+  'external-key-store.state-changed': {
+    severity: 'info',
+    activity: 'update',
+    fields: ['name', 'from', 'to', 'errorCode', 'source'],
+  },
+  'external-key-store.removed': { severity: 'info', activity: 'delete', fields: ['name', 'customKeyStoreId'] },
+  'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'expiresAt'] },
+  'token.revoked': { severity: 'medium', activity: 'delete', fields: ['name'] },
+  'authentication.failed': { severity: 'medium', activity: 'sign-in', fields: ['channel', 'reason', 'count'] },
+} as const satisfies Record<string, AuditRow>;
 
 export type AuditKind = keyof typeof auditKinds;
-export type AuditField<K extends AuditKind> = (typeof auditKinds)[K][number];
+export type AuditField<K extends AuditKind> = (typeof auditKinds)[K]['fields'][number];
 /** JSON values without secrets, moments as RFC 3339; canonical JSON is stored. */
 export type AuditValue =
   | string

@@ -677,7 +677,7 @@ export const createRepositories = (
     audit: {
       ...auditLog,
       append: async ({ kind, actor, tenantId, subject, details }) => {
-        const allowed: readonly string[] = auditKinds[kind];
+        const allowed: readonly string[] = auditKinds[kind].fields;
         const unknown = Object.keys(details).find((name) => !allowed.includes(name));
         if (unknown !== undefined) throw new ServiceError('internal', `audit record ${kind} has no field ${unknown}`);
         await auditLog.append({

@@ -4,7 +4,7 @@ import { auditKinds, isAuditKind } from '../../../server/domain/audit-event.ts';
 
 test('no audit record has a field that could hold a credential or a key', () => {
   const suspicious = /secret|token$|accessGuid$|password|plaintext|ciphertext|value|material/i;
-  for (const [kind, fields] of Object.entries(auditKinds))
+  for (const [kind, { fields }] of Object.entries(auditKinds))
     expect(
       fields.filter((field) => suspicious.test(field)),
       kind,
