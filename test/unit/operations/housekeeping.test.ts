@@ -67,12 +67,13 @@ const record = (at: number): XksRequestRecord => ({
   reason: null,
   peer: null,
 });
+const nothing = (): Promise<void> => Promise.resolve();
 const open = (limits: { requestLogDays: number; requestLogRows: number }) =>
   createHousekeeping(
     { store, directory, usage: createUsageLog({ store, clock, log }), clock, log },
     limits,
-    () => Promise.resolve(),
-    () => Promise.resolve(),
+    nothing,
+    nothing,
   );
 const all = async (): Promise<number> => (await store.read.requests.search({}, { limit: 10_000 })).items.length;
 
@@ -129,9 +130,7 @@ test('records whose commit fails are counted as dropped', async () => {
   };
   const usage = createUsageLog({ store, clock, log });
   const limits = { requestLogDays: 30, requestLogRows: 1000 };
-  const housekeeping = createHousekeeping({ store: failing, directory, usage, clock, log }, limits, () =>
-    Promise.resolve(),
-  );
+  const housekeeping = createHousekeeping({ store: failing, directory, usage, clock, log }, limits, nothing, nothing);
   await housekeeping.stop();
   expect(complaints).toEqual(['housekeeping failed; request records may be missing']);
   expect(directory.requestLog()).toEqual({ queued: 0, dropped: 300 });
