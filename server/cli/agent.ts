@@ -1,7 +1,7 @@
 // `dke agent`: runs the process that libdke_pkcs11.so talks to, in this process, so that a socket from systemd stays its own.
 
 import type { Command } from 'commander';
-import { loadProvider } from './provider.ts';
+import { loadProvider } from './load-provider.ts';
 
 export const addAgent = (program: Command): void => {
   program
@@ -13,7 +13,7 @@ export const addAgent = (program: Command): void => {
     .option('--socket <path>', 'where to listen; DKE_PKCS11_SOCKET otherwise, a socket from systemd goes first')
     .option('--idle-seconds <n>', 'stop after so long without a connection; 0 = never')
     .action(async (options: { readonly socket?: string; readonly idleSeconds?: string }) => {
-      const agent = await loadProvider<{ readonly main: (argv: readonly string[]) => Promise<number> }>('main');
+      const agent = await loadProvider<{ readonly main: (argv: readonly string[]) => Promise<number> }>('client/main');
       process.exitCode = await agent.main([
         ...(options.socket === undefined ? [] : ['--socket', options.socket]),
         ...(options.idleSeconds === undefined ? [] : ['--idle-seconds', options.idleSeconds]),

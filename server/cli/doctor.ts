@@ -9,8 +9,8 @@ import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { type GlobalOptions, openCaller } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
+import { loadProvider } from './load-provider.ts';
 import { formatTable, type OutputFormat } from './output.ts';
-import { loadProvider } from './provider.ts';
 
 interface DoctorOptions {
   readonly conf?: string;
@@ -21,7 +21,8 @@ interface DoctorOptions {
   readonly output: OutputFormat;
 }
 
-export interface Diagnosed {
+/** Checks of one thing. */
+export interface CheckedPart {
   readonly what: string;
   readonly results: readonly CheckResult[];
 }
@@ -29,10 +30,10 @@ export interface Diagnosed {
 const defaultConf = '/etc/dke/pkcs11.toml';
 const marks = { ok: 'ok', warning: 'warning', failed: 'FAILED', skipped: 'skipped' } as const;
 
-const databaseHost = async (conf: string, options: DoctorOptions): Promise<Diagnosed> => {
+const databaseHost = async (conf: string, options: DoctorOptions): Promise<CheckedPart> => {
   const { diagnose } = await loadProvider<{
     readonly diagnose: (options: object) => Promise<readonly CheckResult[]>;
-  }>('diagnose');
+  }>('client/diagnose');
   const { label, library, socket } = options;
   return {
     what: 'this database host',
@@ -45,7 +46,7 @@ const databaseHost = async (conf: string, options: DoctorOptions): Promise<Diagn
   };
 };
 
-export const show = ({ what, results }: Diagnosed): string => {
+export const show = ({ what, results }: CheckedPart): string => {
   const first = results.find(({ state }) => state === 'failed');
   const summary = first === undefined ? `${what} is in order` : `${what}: ${first.layer} fails: ${first.evidence}`;
   const rows = results.map(({ state, layer, title, evidence, fix }) => [
@@ -60,7 +61,7 @@ export const show = ({ what, results }: Diagnosed): string => {
 };
 
 /** Shows what was found, and ends with an error when something failed. */
-const conclude = (diagnoses: readonly Diagnosed[], output: OutputFormat): void => {
+export const conclude = (diagnoses: readonly CheckedPart[], output: OutputFormat): void => {
   process.stdout.write(output === 'json' ? `${JSON.stringify(diagnoses, null, 2)}\n` : diagnoses.map(show).join('\n'));
   const failures = diagnoses.flatMap(({ results }) => results).filter(({ state }) => state === 'failed').length;
   if (failures > 0) throw new CommandError('checks-failed', `${failures} of the checks failed`);
@@ -139,7 +140,7 @@ export const addDoctor = (program: Command): void => {
         throw new CommandError('config', 'there is nothing to check here', {
           hint: 'give --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',
         });
-      const diagnoses: Diagnosed[] = [];
+      const diagnoses: CheckedPart[] = [];
       if (conf !== undefined) diagnoses.push(await databaseHost(conf, options));
       if (config !== undefined)
         diagnoses.push({

@@ -11,7 +11,7 @@ export const exitCodes = {
   denied: 9, // no token, or one that does not hold or may not do this
   'not-found': 10,
   refused: 11, // the state does not allow it
-  'checks-failed': 12, // `dke doctor` found something
+  'checks-failed': 12, // `dke doctor` or `dke provider check` found something
 } as const;
 
 export type ExitClass = keyof typeof exitCodes;

@@ -8,6 +8,7 @@ import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
 import { addKeyStore } from './key-store.ts';
+import { addProvider } from './provider.ts';
 import { addServer } from './server.ts';
 import { addTde } from './tde.ts';
 import { addToken } from './token.ts';
@@ -40,6 +41,7 @@ export const makeProgram = (version: string): Command => {
 
   addServer(program);
   addAgent(program);
+  addProvider(program);
   addToken(program);
   addVault(program);
   addKey(program);

@@ -1,15 +1,171 @@
-// Finds the provider's programs by their place in the installation: the server's sources know nothing of the provider's.
+// `dke provider`: lays the PKCS#11 library and its agent where a database looks for them, checks, upgrades, takes back, removes.
+// The work is the provider's own (provider/install), found by its place in the installation.
 
 import { existsSync } from 'node:fs';
-import { CommandError } from './exit-codes.ts';
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { type CheckedPart, conclude } from './doctor.ts';
+import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
+import { loadProvider } from './load-provider.ts';
+import { type OutputFormat, openOutput } from './output.ts';
 
-/** What `provider/client/<name>` exports, built or as source. */
-export const loadProvider = async <Exports>(name: string): Promise<Exports> => {
-  const places = ['js', 'ts'].map((ending) => new URL(`../../provider/client/${name}.${ending}`, import.meta.url));
-  const place = places.find((url) => existsSync(url));
-  if (place === undefined)
-    throw new CommandError('config', 'the provider is not installed beside this command', {
-      hint: 'run npm run build:code',
+/** What `provider/install/command.ts` offers. */
+interface Installer {
+  readonly run: (action: Action, options: ProviderOptions) => Report | Promise<Report>;
+  readonly check: (options: ProviderOptions) => Promise<readonly CheckedPart[]>;
+}
+
+type Action = 'install' | 'upgrade' | 'rollback' | 'uninstall';
+
+interface Report {
+  readonly action: Action;
+  readonly changed: boolean;
+  readonly dryRun: boolean;
+  readonly library: string;
+  readonly version: string | null;
+  readonly build: string | null;
+  readonly previous: string | null;
+  readonly owner: string;
+  readonly mode: string;
+  readonly steps: readonly string[];
+  readonly remarks: readonly string[];
+}
+
+interface ProviderOptions {
+  readonly base?: string;
+  readonly layout?: string;
+  readonly owner?: string;
+  readonly logDirectory?: string;
+  readonly dryRun?: boolean;
+  readonly force?: boolean;
+  readonly systemd?: boolean;
+  readonly unitDirectory?: string;
+  readonly purge?: boolean;
+  readonly conf?: readonly string[];
+  readonly socket?: string;
+  readonly distinct?: boolean;
+  readonly output: OutputFormat;
+}
+
+const defaultConf = '/etc/dke/pkcs11.toml';
+
+/** Errors of the provider bear the class of their exit code. */
+const withClasses = async <T>(run: () => T | Promise<T>): Promise<T> => {
+  try {
+    return await run();
+  } catch (error) {
+    const { class: name, hint } = error as { readonly class?: unknown; readonly hint?: string };
+    if (error instanceof Error && error.name === 'InstallError' && typeof name === 'string' && name in exitCodes)
+      throw new CommandError(name as ExitClass, error.message, { hint });
+    throw error;
+  }
+};
+
+const show = (report: Report, format: OutputFormat): void => {
+  const output = openOutput(format, (text) => {
+    process.stdout.write(text);
+  });
+  if (format === 'json') {
+    output.record(report);
+    return;
+  }
+  const { action, changed, dryRun, library, version, build, previous, owner, mode, steps, remarks } = report;
+  for (const step of steps) output.say(dryRun ? `would ${step}` : step);
+  if (steps.length > 0) output.say('');
+  const done = { install: 'installed', upgrade: 'upgraded', rollback: 'went back', uninstall: 'uninstalled' }[action];
+  output.record({
+    [dryRun ? `${action} (dry run)` : changed ? done : action]: library,
+    ...(build === null ? {} : { version: `${version ?? 'unknown'} (build ${build})`, owner: `${owner}, mode ${mode}` }),
+    ...(previous === null ? {} : { 'kept for rollback': `build ${previous}` }),
+  });
+  if (remarks.length > 0) output.say('');
+  for (const remark of remarks) output.say(remark);
+};
+
+const withPlace = (command: Command): Command =>
+  command
+    .option('--base <directory>', "the databases' shared directory", '/opt/oracle/extapi/64')
+    .addOption(
+      new Option(
+        '--layout <name>',
+        'hsm: <base>/hsm/dke/1.0; pkcs11: <base>/pkcs11/dke/1.0, for PKCS11_LIBRARY_LOCATION',
+      )
+        .choices(['hsm', 'pkcs11'])
+        .default('hsm'),
+    )
+    .option('--owner <user:group>', 'OS user and group of the database; those of what is there already when absent');
+
+const withChanges = (command: Command): Command =>
+  withPlace(command)
+    .option(
+      '--log-directory <directory>',
+      'where library and agent log, when pkcs11.toml says nothing else',
+      '/var/log/dke-pkcs11',
+    )
+    .option('-n, --dry-run', 'say what would be done, and do nothing')
+    .addOption(
+      new Option('--unit-directory <directory>', 'where units for systemd lie').default('/etc/systemd/system'),
+    );
+
+const act =
+  (action: Action) =>
+  async (_: object, command: Command): Promise<void> => {
+    const options = command.optsWithGlobals<ProviderOptions>();
+    const installer = await loadProvider<Installer>('install/command');
+    show(await withClasses(() => installer.run(action, options)), options.output);
+  };
+
+const force = '--force';
+const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  resolve(value),
+];
+
+export const addProvider = (program: Command): void => {
+  const provider = program
+    .command('provider')
+    .summary('install and check the PKCS#11 library of a database host')
+    .description(
+      'Lays libdke_pkcs11.so and its agent where a database looks for them. What is put in place is whole at any moment, and a\n' +
+        'run that was cut off is finished by the next one.',
+    );
+  withChanges(provider.command('install'))
+    .description('Installs the library and its agent, with a Node of its own. Repeated, it mends what is damaged.')
+    .option('--systemd', 'write units too: systemd then starts the agent, as the OS user of the database')
+    .action(act('install'));
+  withChanges(provider.command('upgrade'))
+    .description('Puts the build that came with this command in place and keeps the one before. Needs downtime.')
+    .option('--systemd', 'write units too: systemd then starts the agent, as the OS user of the database')
+    .option(force, 'go on although processes have the library loaded')
+    .action(act('upgrade'));
+  withChanges(provider.command('rollback'))
+    .description('Puts the build before the last upgrade in place again. Needs downtime.')
+    .option(force, 'go on although processes have the library loaded')
+    .action(act('rollback'));
+  withChanges(provider.command('uninstall'))
+    .description(
+      'Removes what was installed. pkcs11.toml and the logs stay, unless --purge is given; keys are in the service anyway.',
+    )
+    .option(force, 'go on although processes have the library loaded')
+    .option('--purge', 'remove pkcs11.toml and the log directory too')
+    .option('--conf <file>', `pkcs11.toml that --purge removes (${defaultConf} when absent)`, collect)
+    .action(act('uninstall'));
+  withPlace(provider.command('check'))
+    .description(
+      'Checks the files, loads the library, and goes the way of a database to the service, as the OS user of the database. Several\n' +
+        '--conf: each database, and which of them share an access_guid, so that a key destroyed for one is destroyed for all.',
+    )
+    .option(
+      '--conf <file>',
+      `pkcs11.toml of a database, repeatable; DKE_PKCS11_CONF or ${defaultConf} when there`,
+      collect,
+    )
+    .option('--distinct', 'databases that share an access_guid are a fault: before a destructive test')
+    .option('--socket <path>', "the agent's socket, if not where the library looks by itself")
+    .action(async (_: object, command: Command) => {
+      const options = command.optsWithGlobals<ProviderOptions>();
+      const named = options.conf ?? [process.env.DKE_PKCS11_CONF ?? defaultConf].filter((path) => existsSync(path));
+      const installer = await loadProvider<Installer>('install/command');
+      conclude(await withClasses(() => installer.check({ ...options, conf: named })), options.output);
     });
-  return (await import(place.href)) as Exports;
 };

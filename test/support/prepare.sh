@@ -29,6 +29,8 @@ case $job in
     need libengine-pkcs11-openssl 'test -n "$(find /usr/lib -path "*/engines-3/pkcs11.so" | head -n 1)"'
     need gnutls-bin 'command -v p11tool && command -v gnutls-serv'
     need opensc-pkcs11 'test -n "$(find /usr/lib -name pkcs11-spy.so | head -n 1)"'
+    # dke provider: units are verified, and a socket is handed to the agent.
+    need systemd 'command -v systemd-analyze && command -v systemd-socket-activate'
     need libnss3-tools 'command -v modutil && command -v symkeyutil'
     need nginx-light 'test -x /usr/sbin/nginx'
     need openssh-client 'command -v ssh-keygen'

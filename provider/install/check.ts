@@ -1,0 +1,283 @@
+// Is the provider of this host installed as a database wants it, and does it work? Files first, then the library as a process
+// loads it, then the way to the service (client/diagnose.ts), then a database's first calls, all as the database's OS user.
+// Changes nothing, except that the last check may start the agent, as the database would.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type Check,
+  type CheckResult,
+  type Finding,
+  failed,
+  notAsked,
+  ok,
+  runChecks,
+  warning,
+} from '../../server/base/checks.ts';
+import { diagnose } from '../client/diagnose.ts';
+import { codeOf } from './error.ts';
+import { compareConfigurations } from './guids.ts';
+import { damagedFiles } from './install.ts';
+import { defaultBase, type Layout, libraryName, octal, otherLibraries, placeFaults } from './layout.ts';
+import { asOwnerAsync, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
+import { libraryFolderOf, programRoot } from './payload.ts';
+import { usersOf } from './processes.ts';
+import { readManifest, readState } from './state.ts';
+
+export interface CheckOptions {
+  readonly layout: Layout;
+  /** The database's OS user; the owner of the library when absent. */
+  readonly owner: Owner | undefined;
+  /** pkcs11.toml files, one for each database. */
+  readonly configPaths: readonly string[];
+  readonly socket: string | undefined;
+  /** Databases that share an access_guid are a fault and not a remark. */
+  readonly distinct: boolean;
+}
+
+export interface Checked {
+  readonly what: string;
+  readonly results: readonly CheckResult[];
+}
+
+interface Context {
+  readonly options: CheckOptions;
+  readonly layout: Layout;
+  readonly owner: Owner;
+  readonly configPath: string;
+}
+
+const probeTime = 20_000;
+
+/** dke-probe as the database's user; rejects never. */
+const probe = (
+  context: Context,
+  ...flags: readonly string[]
+): Promise<{ readonly code: number | null; readonly out: string; readonly error: string }> => {
+  const { layout, owner, configPath, options } = context;
+  const state = readState(layout);
+  const installed = state?.current == null ? '' : join(layout.folder, 'agent', state.current, 'dke-probe');
+  const program = existsSync(installed) ? installed : join(libraryFolderOf(programRoot()), 'dke-probe');
+  const other = process.geteuid?.() === 0 && owner.uid !== 0;
+  const { HOME, PATH, XDG_RUNTIME_DIR, DKE_AGENT_LOG_DIR, DKE_PKCS11_SOCKET } = process.env;
+  const socket = options.socket ?? DKE_PKCS11_SOCKET;
+  return new Promise((resolve) => {
+    const child = spawn(program, [layout.library, ...flags], {
+      cwd: '/',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: probeTime,
+      killSignal: 'SIGKILL',
+      ...(other ? { uid: owner.uid, gid: owner.gid } : {}),
+      env: {
+        PATH,
+        DKE_PKCS11_CONF: configPath,
+        ...(other ? {} : { HOME, XDG_RUNTIME_DIR }),
+        ...(DKE_AGENT_LOG_DIR === undefined ? {} : { DKE_AGENT_LOG_DIR }),
+        ...(socket === undefined ? {} : { DKE_PKCS11_SOCKET: socket }),
+      },
+    });
+    let out = '';
+    let error = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      error += text;
+    });
+    child.once('error', (fault) => resolve({ code: null, out, error: fault.message }));
+    child.once('close', (code) => resolve({ code, out, error: error.trim().split('\n')[0] ?? '' }));
+  });
+};
+
+const checkInstalled = ({ layout }: Context): Finding => {
+  if (!existsSync(layout.library)) return failed(`${layout.library} is not there`, 'dke provider install');
+  const state = readState(layout);
+  if (state === undefined)
+    return warning(
+      `${layout.library} was not installed by this command: no rollback is possible`,
+      'dke provider upgrade takes it over',
+    );
+  if (state.pending !== null)
+    return failed(
+      `an installation was cut off while it put build ${state.pending.current} in place`,
+      'run it again: dke provider upgrade (or rollback, or install) finishes it',
+    );
+  const build = state.current ?? '';
+  const { version } = readManifest(layout, build);
+  return ok(
+    `version ${version}, build ${build}${state.previous === null ? '' : `; build ${state.previous} is kept for a rollback`}`,
+  );
+};
+
+const checkWhole = ({ layout }: Context): Finding => {
+  const current = readState(layout)?.current;
+  if (current == null) return notAsked('not installed by this command: nothing to compare with');
+  const damaged = damagedFiles(layout, current);
+  if (damaged.length === 0)
+    return ok(`${Object.keys(readManifest(layout, current).files).length} files are as they were installed`);
+  return failed(
+    `${damaged.slice(0, 3).join(', ')}${damaged.length > 3 ? ` and ${damaged.length - 3} more` : ''} changed or missing`,
+    'dke provider install lays this build down again; find out who changed it',
+  );
+};
+
+const checkAlone = ({ layout }: Context): Finding => {
+  if (layout.name !== 'hsm') return notAsked('a database that is given the whole path loads that one');
+  const others = otherLibraries(layout);
+  if (others.length > 0)
+    return failed(
+      `${others.join(', ')} lies under ${layout.tree} too: a database loads one library`,
+      'move it out of the tree',
+    );
+  return ok(`${libraryName} is the only library under ${layout.tree}`);
+};
+
+const checkPlace = ({ layout, owner }: Context): Finding => {
+  const expected = layout.rootOnly
+    ? { uid: 0, gid: 0, name: 'root:root' }
+    : { ...owner, name: `${owner.user}:${owner.group}` };
+  const [first, ...more] = placeFaults(layout, expected);
+  if (first !== undefined)
+    return failed(
+      more.length === 0 ? first : `${first} (and ${more.length} more: ${more.join('; ')})`,
+      layout.rootOnly
+        ? 'no link on the way, root alone may write (ORA-46707)'
+        : `chown ${expected.name} and chmod ${octal(layout.mode)}, or dke provider install --owner ${expected.name}`,
+    );
+  if (layout.rootOnly && layout.base !== defaultBase)
+    return warning(
+      `${layout.library} belongs to root`,
+      `Oracle takes PKCS11_LIBRARY_LOCATION below ${defaultBase}/pkcs11 only`,
+    );
+  return ok(`${expected.name}, mode ${octal(layout.mode)}`);
+};
+
+const checkLoads = async (context: Context): Promise<Finding> => {
+  const { code, out, error } = await probe(context);
+  if (code !== 0)
+    return failed(error || 'dke-probe did not end', 'the library of another system? Install the one for this host');
+  return ok(`loaded; its function list is that of Cryptoki ${/^cryptoki (.*)$/m.exec(out)?.[1] ?? '?'}`);
+};
+
+const checkUsers = ({ layout }: Context): Finding => {
+  const { processes, agents, hidden } = usersOf(layout.library, join(layout.folder, 'agent'));
+  const old = processes.filter((each) => each.old);
+  const unseen = hidden > 0 ? `; those of other users could not be looked at (${hidden})` : '';
+  if (old.length > 0)
+    return warning(
+      `${old.map(({ pid, name }) => `${pid} (${name})`).join(', ')} still has a replaced library loaded${unseen}`,
+      'restart that database',
+    );
+  const running = agents.map(({ pid }) => pid).join(', ');
+  return ok(
+    `loaded by ${processes.length === 1 ? 'one process' : `${processes.length} processes`}${running === '' ? '' : `; its agent runs as ${running}`}${unseen}`,
+  );
+};
+
+const checkNewer = ({ layout }: Context): Finding => {
+  const root = programRoot();
+  const folder = libraryFolderOf(root);
+  return readFileSync(join(folder, libraryName)).equals(readFileSync(layout.library))
+    ? ok('the library is the one that came with this command')
+    : warning('this command came with another library', 'dke provider upgrade puts it in place, with downtime');
+};
+
+const placeChecks: readonly Check<Context>[] = [
+  { id: 'installed', layer: 'files', title: 'the provider is installed', needs: [], run: checkInstalled },
+  { id: 'whole', layer: 'files', title: 'its files are whole', needs: ['installed'], run: checkWhole },
+  { id: 'alone', layer: 'files', title: 'it is the only library', needs: [], run: checkAlone },
+  { id: 'place', layer: 'files', title: 'owner and mode are right', needs: ['installed'], run: checkPlace },
+  { id: 'loads', layer: 'library', title: 'a process can load it', needs: ['installed'], run: checkLoads },
+  { id: 'newer', layer: 'library', title: 'it is up to date', needs: ['installed'], run: checkNewer },
+  { id: 'users', layer: 'library', title: 'no process has an old one', needs: ['installed'], run: checkUsers },
+];
+
+const checkCalls = async (context: Context): Promise<Finding> => {
+  const { code, out, error } = await probe(context, '--call');
+  if (code !== 0)
+    return failed(
+      `a database's first calls fail: ${error || 'no end within 20 s'}`,
+      'docs/return-codes.md explains the code; library.log in the log directory says why',
+    );
+  const said = (name: string): string => new RegExp(`^${name} (.*)$`, 'm').exec(out)?.[1] ?? '?';
+  return ok(`token ${said('token')}, ${said('description')}`);
+};
+
+const placeOf = async (context: Context): Promise<Checked> => ({
+  what: `the provider in ${context.layout.folder}`,
+  results: await runChecks(placeChecks, context),
+});
+
+const databaseOf = async (context: Context, loads: boolean): Promise<Checked> => {
+  const { configPath, owner, options } = context;
+  // Its own owner reads it; root, who may have made it, is nobody's database.
+  const found = await asOwnerAsync(owner, () => diagnose({ configPath, socket: options.socket }));
+  const results = found.filter(({ id, state }) => state !== 'skipped' || !['library', 'label'].includes(id));
+  const need = results.find(({ state }) => state === 'failed');
+  const last: Check<Context> = {
+    id: 'calls',
+    layer: 'library',
+    title: "a database's first calls work",
+    needs: [],
+    run: (each) =>
+      need === undefined && loads
+        ? checkCalls(each)
+        : notAsked(`because of: ${need?.title ?? 'a process can load it'}`),
+  };
+  return { what: `the database of ${configPath}`, results: [...results, ...(await runChecks([last], context))] };
+};
+
+/** Which of several databases share their keys. */
+const blastRadius = (paths: readonly string[], distinct: boolean): Promise<readonly CheckResult[]> => {
+  const { instances, shared, sameFile } = compareConfigurations(paths);
+  const check: Check<null> = {
+    id: 'blast-radius',
+    layer: 'blast radius',
+    title: 'each database has keys of its own',
+    needs: [],
+    run: () => {
+      const [fault] = instances.filter((each) => each.fault !== null);
+      if (fault !== undefined) return failed(fault.fault ?? '', 'a file that cannot be read cannot be compared');
+      if (shared.length === 0) return ok(`${paths.length} files, ${paths.length} different access_guids`);
+      const same = (group: readonly string[]): string =>
+        sameFile.some((each) => group.every((path) => each.includes(path))) ? ' (one and the same file)' : '';
+      const evidence = shared.map((group) => `${group.join(', ')} share one access_guid${same(group)}`).join('; ');
+      return (distinct ? failed : warning)(
+        evidence,
+        'a key destroyed for one of them is destroyed for all: register an application for each before a destructive test',
+      );
+    },
+  };
+  return runChecks([check], null);
+};
+
+/** Every check of this host. */
+export const checkProvider = async (options: CheckOptions): Promise<readonly Checked[]> => {
+  const { layout, configPaths } = options;
+  const ofPlace = layout.rootOnly ? undefined : ownerOfPath(layout.library);
+  const owner = options.owner ?? ofPlace ?? effectiveOwner();
+  const context: Context = { options, layout, owner, configPath: configPaths[0] ?? '' };
+  const place = await placeOf(context);
+  const loads = place.results.some(({ id, state }) => id === 'loads' && state === 'ok');
+  const checked: Checked[] = [place];
+  for (const configPath of configPaths) {
+    // With several databases each is looked at as the owner of its own file.
+    const own = options.owner ?? ownerOfFile(configPath) ?? owner;
+    checked.push(await databaseOf({ ...context, owner: own, configPath }, loads));
+  }
+  if (configPaths.length > 1)
+    checked.push({ what: 'the databases together', results: await blastRadius(configPaths, options.distinct) });
+  return checked;
+};
+
+const ownerOfFile = (path: string): Owner | undefined => {
+  try {
+    const owner = ownerOfPath(path);
+    return owner?.uid === 0 ? undefined : owner;
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return undefined;
+  }
+};
+
+export const defaultConfigPath = '/etc/dke/pkcs11.toml';

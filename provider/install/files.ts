@@ -1,0 +1,122 @@
+// Files that are there whole or not at all: written beside their place under a name of their own, synced, renamed, and the
+// directory synced. A link that lies in the way is replaced or refused, never followed.
+import { randomBytes } from 'node:crypto';
+import {
+  chownSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { codeOf, InstallError } from './error.ts';
+import type { Owner } from './owner.ts';
+
+/** Leftovers of a run that was cut off begin with this. */
+export const temporaryPrefix = '.dke-new-';
+const temporaryName = (): string => `${temporaryPrefix}${randomBytes(6).toString('hex')}`;
+
+export const syncFolder = (folder: string): void => {
+  const file = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+};
+
+/** A new file; it must not exist. */
+export const writeNew = (path: string, content: Buffer, mode: number): void => {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const file = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    for (let at = 0; at < content.length; ) at += writeSync(file, content, at);
+    // After the content: nobody runs half a program.
+    fchmodSync(file, mode);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+};
+
+/** Puts a file in its place at one stroke, whatever lay there. */
+export const replaceFile = (path: string, content: Buffer, mode: number): void => {
+  const temporary = join(dirname(path), temporaryName());
+  try {
+    writeNew(temporary, content, mode);
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  syncFolder(dirname(path));
+};
+
+/** A directory made whole by `fill` and then named. */
+export const makeFolderWhole = (path: string, mode: number, fill: (folder: string) => void): void => {
+  const temporary = join(dirname(path), temporaryName());
+  mkdirSync(temporary, { mode: 0o700 });
+  try {
+    fill(temporary);
+    setMode(temporary, mode);
+    syncFolder(temporary);
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { recursive: true, force: true });
+    throw error;
+  }
+  syncFolder(dirname(path));
+};
+
+export const removeLeftovers = (folder: string): void => {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return;
+    throw error;
+  }
+  for (const name of names)
+    if (name.startsWith(temporaryPrefix)) rmSync(join(folder, name), { recursive: true, force: true });
+};
+
+const withFolder = (path: string, run: (file: number) => void): void => {
+  const file = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    run(file);
+  } finally {
+    closeSync(file);
+  }
+};
+export const setMode = (folder: string, mode: number): void => withFolder(folder, (file) => fchmodSync(file, mode));
+export const setOwner = (folder: string, owner: Owner, mode: number): void =>
+  withFolder(folder, (file) => {
+    fchownSync(file, owner.uid, owner.gid);
+    fchmodSync(file, mode);
+  });
+
+export const isRoot = (): boolean => process.geteuid?.() === 0;
+
+/** Makes a directory and those above it that are missing, which are left as they are when they exist. Answers those made. */
+export const makeFolders = (path: string, mode: number, owner: Owner | undefined): string[] => {
+  const state = lstatSync(path, { throwIfNoEntry: false });
+  if (state !== undefined) {
+    if (state.isDirectory()) return [];
+    throw new InstallError('refused', `${path} is in the way: it is no directory`, 'move it away');
+  }
+  const upper = dirname(path);
+  const made = lstatSync(upper, { throwIfNoEntry: false }) === undefined ? makeFolders(upper, 0o755, undefined) : [];
+  mkdirSync(path, { mode: 0o700 });
+  if (owner !== undefined && isRoot()) chownSync(path, owner.uid, owner.gid);
+  setMode(path, mode);
+  syncFolder(upper);
+  return [...made, path];
+};

@@ -1,0 +1,572 @@
+// install, upgrade, rollback and uninstall of the provider on a database host. Every change is one step that leaves the place
+// usable: the library that a database finds is the old one or the new one, whole, whenever the run is cut off, and the next run
+// finishes what was begun. pkcs11.toml is never touched; uninstall removes it when it is asked to.
+import { spawnSync } from 'node:child_process';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { codeOf, InstallError } from './error.ts';
+import { isRoot, makeFolders, makeFolderWhole, replaceFile, setMode, setOwner, syncFolder, writeNew } from './files.ts';
+import { type Layout, libraryName, octal, otherLibraries } from './layout.ts';
+import { asOwner, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
+import { type Payload, sha256 } from './payload.ts';
+import { type ProcessOf, usersOf } from './processes.ts';
+import {
+  buildFolder,
+  keepBuild,
+  type Manifest,
+  readManifest,
+  readState,
+  removeOldBuilds,
+  type State,
+  takeLock,
+  writeState,
+} from './state.ts';
+import { agentService, agentServiceUnit, agentSocket, agentSocketUnit } from './units.ts';
+
+export interface InstallOptions {
+  readonly layout: Layout;
+  /** The OS user and group of the database; without it whoever owns the place already, or who runs this unless that is root. */
+  readonly owner: Owner | undefined;
+  readonly logDirectory: string;
+  readonly dryRun: boolean;
+  /** Goes on although processes have the library loaded. */
+  readonly force: boolean;
+  /** Where to write units for systemd; null: none. */
+  readonly unitFolder: string | null;
+  /** Told after each step: for a test that cuts the run off there. */
+  readonly reached?: ((step: string) => void) | undefined;
+}
+
+export interface InstallReport {
+  readonly action: 'install' | 'upgrade' | 'rollback' | 'uninstall';
+  readonly changed: boolean;
+  readonly dryRun: boolean;
+  readonly library: string;
+  readonly version: string | null;
+  readonly build: string | null;
+  /** What a rollback leads to. */
+  readonly previous: string | null;
+  readonly owner: string;
+  readonly mode: string;
+  readonly steps: readonly string[];
+  /** What is to be known or done, for people. */
+  readonly remarks: readonly string[];
+  readonly processes: readonly ProcessOf[];
+  readonly agents: readonly ProcessOf[];
+}
+
+const named = (processes: readonly ProcessOf[]): string =>
+  processes
+    .slice(0, 5)
+    .map(({ pid, name }) => `${pid} (${name})`)
+    .join(', ') + (processes.length > 5 ? ` and ${processes.length - 5} more` : '');
+
+/** One run: what it does, said as it goes; nothing is done in a dry run. */
+class Run {
+  readonly options: InstallOptions;
+  readonly layout: Layout;
+  readonly owner: Owner;
+  /** Who acts inside the tree. */
+  readonly files: Owner;
+  readonly steps: string[] = [];
+  readonly remarks: string[] = [];
+
+  constructor(options: InstallOptions) {
+    this.options = options;
+    this.layout = options.layout;
+    this.owner = options.owner ?? this.#ownerOfPlace();
+    this.files = this.layout.rootOnly ? { user: 'root', group: 'root', uid: 0, gid: 0 } : this.owner;
+    if (!isRoot() && this.files.uid !== process.geteuid?.())
+      throw new InstallError(
+        'permission',
+        `files of ${this.files.user} can be made by root or ${this.files.user} alone`,
+        `run this as root${this.layout.rootOnly ? '' : `, or as ${this.files.user}`}`,
+      );
+  }
+
+  #ownerOfPlace(): Owner {
+    const there =
+      ownerOfPath(this.layout.folder) ?? ownerOfPath(join(this.layout.tree, 'dke')) ?? ownerOfPath(this.layout.tree);
+    if (there !== undefined && (there.uid !== 0 || this.layout.rootOnly)) return there;
+    if (!isRoot() || this.layout.rootOnly) return effectiveOwner();
+    throw new InstallError('config', 'whose database is it?', 'name its OS user and group: --owner oracle:oinstall');
+  }
+
+  do(step: string, change: () => void): void {
+    this.steps.push(step);
+    if (this.options.dryRun) return;
+    try {
+      change();
+    } catch (error) {
+      if (error instanceof InstallError) throw error;
+      const code = codeOf(error);
+      if (code === undefined) throw error;
+      throw new InstallError(
+        ['EACCES', 'EPERM', 'EROFS'].includes(code) ? 'permission' : 'refused',
+        `cannot ${step} (${code})`,
+        code === 'ENOSPC'
+          ? 'make room; nothing that was in use has changed'
+          : 'what was in use is unchanged; run this again when it is mended',
+      );
+    }
+    this.options.reached?.(step);
+  }
+
+  /** A step of the tree's owner. */
+  doInside(step: string, change: () => void): void {
+    this.do(step, () => asOwner(this.files, change));
+  }
+
+  report(
+    action: InstallReport['action'],
+    state: State | undefined,
+    users: Pick<InstallReport, 'processes' | 'agents'>,
+    version?: string,
+  ): InstallReport {
+    const { layout, steps, remarks, files } = this;
+    const build = state?.current ?? null;
+    return {
+      action,
+      changed: steps.length > 0 && !this.options.dryRun,
+      dryRun: this.options.dryRun,
+      library: layout.library,
+      version: build === null ? null : (version ?? this.versionOf(build)),
+      build,
+      previous: state?.previous ?? null,
+      owner: `${files.user}:${files.group}`,
+      mode: octal(layout.mode),
+      steps,
+      remarks,
+      processes: users.processes,
+      agents: users.agents,
+    };
+  }
+
+  versionOf(build: string): string | null {
+    try {
+      return readManifest(this.layout, build).version;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Refuses a tree with a library that is not ours. */
+  refuseOthers(): void {
+    const [first, ...more] =
+      this.layout.name === 'hsm' && existsSync(this.layout.tree) ? otherLibraries(this.layout) : [];
+    if (first === undefined) return;
+    throw new InstallError(
+      'refused',
+      `another library lies under ${this.layout.tree}: ${[first, ...more].join(', ')}; a database loads one that it finds there`,
+      'move it out of the tree, or remove it',
+    );
+  }
+
+  users(): ReturnType<typeof usersOf> {
+    const users = usersOf(this.layout.library, join(this.layout.folder, 'agent'));
+    if (users.hidden > 0)
+      this.remarks.push(
+        `processes of other users could not be looked at (${users.hidden}): run this as root to be sure`,
+      );
+    return users;
+  }
+
+  /** A library that is in use is replaced only when asked to. */
+  refuseUsers(processes: readonly ProcessOf[], what: string): void {
+    if (processes.length === 0) return;
+    const who = `${processes.length === 1 ? 'a process has' : `${processes.length} processes have`} the library loaded: ${named(processes)}`;
+    if (!this.options.force)
+      throw new InstallError(
+        'refused',
+        `${who}; ${what} needs downtime, because a database would go on with two versions at once`,
+        'shut the database down first; --force goes on all the same: a process keeps the file that it has loaded until it ends',
+      );
+    this.remarks.push(`${who}: each keeps the old file until it ends`);
+  }
+
+  makePlace(): void {
+    const { layout, files } = this;
+    const wanted: readonly (readonly [string, number, Owner | undefined])[] = [
+      [layout.base, 0o755, undefined],
+      [layout.tree, layout.mode, files],
+      [dirname(layout.folder), layout.mode, files],
+      [layout.folder, layout.mode, files],
+      [join(layout.folder, 'agent'), 0o755, files],
+      [dirname(layout.state), 0o755, files],
+      [layout.state, 0o755, files],
+      [join(layout.state, 'builds'), 0o755, files],
+    ];
+    for (const [path, mode, owner] of wanted) {
+      const state = lstatSync(path, { throwIfNoEntry: false });
+      if (state === undefined) {
+        // Inside a directory of the owner as the owner; the first one is given to them by whoever may.
+        const upper = ownerOfPath(dirname(path));
+        const make = (): void => void makeFolders(path, mode, owner);
+        if (owner !== undefined && upper?.uid === owner.uid) this.doInside(`make ${path}`, make);
+        else this.do(`make ${path}`, make);
+      } else if (owner !== undefined && path !== layout.tree) {
+        if (!state.isDirectory())
+          throw new InstallError('refused', `${path} is in the way: it is no directory`, 'move it away');
+        const same = state.uid === owner.uid && state.gid === owner.gid;
+        if (same && (state.mode & 0o7777) === mode) continue;
+        const step = `give ${path} to ${owner.user}:${owner.group}, mode ${octal(mode)}`;
+        if (same) this.doInside(step, () => setMode(path, mode));
+        else this.do(step, () => setOwner(path, owner, mode));
+      }
+    }
+  }
+
+  makeLogDirectory(): void {
+    const { logDirectory } = this.options;
+    const state = lstatSync(logDirectory, { throwIfNoEntry: false });
+    if (state === undefined) {
+      this.do(`make ${logDirectory} for ${this.owner.user}:${this.owner.group}`, () => {
+        makeFolders(logDirectory, 0o775, this.owner);
+      });
+    } else if (state.uid !== this.owner.uid && !(state.gid === this.owner.gid && (state.mode & 0o020) !== 0))
+      this.remarks.push(
+        `${logDirectory} belongs to ${ownerOfPath(logDirectory)?.user}: where ${this.owner.user} cannot write it, its log goes to its own directory`,
+      );
+  }
+
+  writeUnits(): void {
+    const { unitFolder, logDirectory } = this.options;
+    if (unitFolder === null) return;
+    const texts = {
+      [agentSocketUnit]: agentSocket(),
+      [agentServiceUnit]: agentService({
+        program: this.layout.agentScript,
+        user: this.owner.user,
+        group: this.owner.group,
+        readsForOthers: false,
+        logDirectory,
+      }),
+    };
+    for (const [name, text] of Object.entries(texts)) {
+      const path = join(unitFolder, name);
+      if (existsSync(path) && readFileSync(path, 'utf8') === text) continue;
+      this.do(`write ${path}`, () => replaceFile(path, Buffer.from(text), 0o644));
+    }
+    this.systemctl(['daemon-reload'], ['enable', '--now', agentSocketUnit]);
+  }
+
+  removeUnits(): void {
+    const { unitFolder } = this.options;
+    if (unitFolder === null) return;
+    const service = join(unitFolder, agentServiceUnit);
+    // Somebody else's agent has another program.
+    if (!existsSync(service) || !readFileSync(service, 'utf8').includes(`ExecStart=${this.layout.agentScript}\n`))
+      return;
+    this.systemctl(['disable', '--now', agentSocketUnit, agentServiceUnit]);
+    for (const name of [agentSocketUnit, agentServiceUnit])
+      this.do(`remove ${join(unitFolder, name)}`, () => rmSync(join(unitFolder, name), { force: true }));
+    this.systemctl(['daemon-reload']);
+  }
+
+  systemctl(...commands: readonly (readonly string[])[]): void {
+    if (!existsSync('/run/systemd/system')) {
+      this.remarks.push(
+        `systemd does not run here; when it does: ${commands.map((each) => `systemctl ${each.join(' ')}`).join('; ')}`,
+      );
+      return;
+    }
+    for (const each of commands) {
+      this.do(`systemctl ${each.join(' ')}`, () => {
+        const { status, stderr } = spawnSync('systemctl', [...each], { encoding: 'utf8' });
+        if (status !== 0) this.remarks.push(`systemctl ${each.join(' ')} failed: ${stderr.trim().split('\n')[0]}`);
+      });
+    }
+  }
+
+  /** The agent's program of a build, whole or not there. */
+  layAgent({ build, agent }: Payload): void {
+    const folder = join(this.layout.folder, 'agent', build);
+    if (existsSync(folder)) return;
+    this.doInside(`lay the agent's program into ${folder}`, () => {
+      makeFolderWhole(folder, 0o755, (temporary) => {
+        const folders = new Set<string>();
+        for (const { path, mode, content } of agent) {
+          for (let upper = dirname(path); upper !== '.'; upper = dirname(upper)) folders.add(upper);
+          mkdirSync(join(temporary, dirname(path)), { recursive: true, mode: 0o755 });
+          writeNew(join(temporary, path), content, mode);
+        }
+        for (const each of [...folders].sort().reverse()) {
+          setMode(join(temporary, each), 0o755);
+          syncFolder(join(temporary, each));
+        }
+      });
+    });
+  }
+
+  /** Puts library, script and the agent's name of a kept build in place. Repeating it does no harm. */
+  switchTo(from: State | undefined, to: { readonly current: string; readonly previous: string | null }): State {
+    const { layout } = this;
+    const kept = buildFolder(layout, to.current);
+    const script = join(kept, 'dke-agent');
+    const begun: State = { format: 1, current: from?.current ?? null, previous: from?.previous ?? null, pending: to };
+    const done: State = { format: 1, ...to, pending: null };
+    this.doInside(`note that build ${to.current} is being put in place`, () => writeState(layout, begun));
+    this.doInside(`name the agent of build ${to.current} in ${layout.agentName}`, () => {
+      if (existsSync(join(layout.folder, 'agent', to.current)))
+        replaceFile(layout.agentName, Buffer.from(`${to.current}\n`), 0o644);
+      else rmSync(layout.agentName, { force: true });
+    });
+    this.doInside(`put ${layout.agentScript} in place`, () => {
+      if (existsSync(script)) replaceFile(layout.agentScript, readFileSync(script), layout.mode);
+    });
+    this.doInside(`put ${layout.library} in place`, () => {
+      replaceFile(layout.library, readFileSync(join(kept, 'library')), layout.mode);
+    });
+    this.doInside(`note that build ${to.current} is current`, () => writeState(layout, done));
+    return done;
+  }
+
+  /** Finishes what a run that was cut off had begun. */
+  finish(state: State | undefined): State | undefined {
+    if (state?.pending == null) return state;
+    this.remarks.push(
+      `an earlier run was cut off while it put build ${state.pending.current} in place: it was finished`,
+    );
+    return this.switchTo(state, state.pending);
+  }
+
+  /** Under the lock, which needs a place; a dry run changes nothing and needs none. */
+  locked<T>(run: () => T): T {
+    if (this.options.dryRun || !existsSync(this.layout.state)) return run();
+    const release = asOwner(this.files, () => takeLock(this.layout));
+    try {
+      return run();
+    } finally {
+      asOwner(this.files, release);
+    }
+  }
+}
+
+const manifestOf = ({ build, version, library, agentScript, agent }: Payload): Manifest => ({
+  format: 1,
+  build,
+  version,
+  files: {
+    [libraryName]: sha256(library),
+    'dke-agent': sha256(agentScript),
+    ...Object.fromEntries(agent.map(({ path, content }) => [`agent/${build}/${path}`, sha256(content)])),
+  },
+});
+
+/** Takes a library that somebody else put there into the books, so that an upgrade can be taken back. */
+const adopt = (run: Run): State | undefined => {
+  const { layout } = run;
+  if (!existsSync(layout.library)) return undefined;
+  // As the owner: root would read through a link what the owner may not see.
+  const [library, agentScript] = asOwner(run.files, () => [
+    readFileSync(layout.library),
+    existsSync(layout.agentScript) ? readFileSync(layout.agentScript) : null,
+  ]);
+  const build = `found-${sha256(library).slice(0, 12)}`;
+  run.doInside(`keep the library that lies there as build ${build}`, () => {
+    const files = {
+      [libraryName]: sha256(library),
+      ...(agentScript === null ? {} : { 'dke-agent': sha256(agentScript) }),
+    };
+    keepBuild(layout, { format: 1, build, version: 'unknown', files }, { library, agentScript });
+  });
+  return { format: 1, current: build, previous: null, pending: null };
+};
+
+/** Files of the current build that are not as they were installed, relative to the folder. */
+export const damagedFiles = (layout: Layout, build: string): string[] =>
+  Object.entries(readManifest(layout, build).files).flatMap(([path, wanted]) => {
+    try {
+      return sha256(readFileSync(join(layout.folder, path))) === wanted ? [] : [path];
+    } catch {
+      return [path];
+    }
+  });
+
+const remarkAgents = (run: Run, agents: readonly ProcessOf[]): void => {
+  if (agents.length === 0) return;
+  const pids = agents.map(({ pid }) => pid).join(' ');
+  run.remarks.push(
+    `the agent that runs (${named(agents)}) still has the old program: kill ${pids}, and the next call starts the new one`,
+  );
+};
+
+/** Lays down the build, keeps the one before. */
+const lay = (run: Run, payload: Payload, state: State | undefined): State => {
+  const { layout } = run;
+  run.layAgent(payload);
+  run.doInside(`keep build ${payload.build} in ${layout.state}`, () => keepBuild(layout, manifestOf(payload), payload));
+  const previous = state?.current === payload.build ? state.previous : (state?.current ?? null);
+  const done = run.switchTo(state, { current: payload.build, previous });
+  run.doInside('remove what neither this build nor a rollback needs', () => {
+    removeOldBuilds(layout, [done.current, done.previous]);
+  });
+  return done;
+};
+
+const inPlace = ({ layout, files }: Run, build: string): boolean => {
+  if (damagedFiles(layout, build).length > 0) return false;
+  return [layout.library, layout.agentScript].every((path) => {
+    const { uid, gid, mode } = lstatSync(path);
+    return uid === files.uid && gid === files.gid && (mode & 0o7777) === layout.mode;
+  });
+};
+
+const next = (run: Run): void => {
+  if (run.layout.name === 'pkcs11')
+    run.remarks.push(`the database's parameter: PKCS11_LIBRARY_LOCATION='${run.layout.library}'`);
+  run.remarks.push(
+    `next: pkcs11.toml with mode 600, owned by ${run.owner.user}:${run.owner.group}; then dke provider check`,
+  );
+};
+
+/** First installation. One that is there already in this very build is mended where it is damaged; another one is for `upgrade`. */
+export const install = (options: InstallOptions, payload: Payload): InstallReport => {
+  const run = new Run(options);
+  const { layout } = run;
+  run.refuseOthers();
+  const users = run.users();
+  const before = readState(layout);
+  const current = before?.pending?.current ?? before?.current ?? null;
+  if (current !== null && current !== payload.build)
+    throw new InstallError(
+      'refused',
+      `build ${current} is installed in ${layout.folder}`,
+      'dke provider upgrade puts this one in its place',
+    );
+  if (current === null && existsSync(layout.library))
+    throw new InstallError(
+      'refused',
+      `${layout.library} is there, and was not installed by this command`,
+      'dke provider upgrade takes it over and keeps it for a rollback',
+    );
+  run.makePlace();
+  run.makeLogDirectory();
+  const state = run.locked(() => {
+    const found = run.finish(before);
+    if (found?.current === payload.build && inPlace(run, payload.build)) return found;
+    // A damaged program of the same build gives way: it is in use by nobody that could tell.
+    if (found?.current === payload.build) {
+      const damaged = damagedFiles(layout, payload.build).some((path) => path.startsWith('agent/'));
+      if (damaged)
+        run.doInside('remove the damaged program of the agent', () =>
+          rmSync(join(layout.folder, 'agent', payload.build), { recursive: true, force: true }),
+        );
+    }
+    return lay(run, payload, found);
+  });
+  run.writeUnits();
+  if (run.steps.length === 0) run.remarks.push('nothing to do: this build is installed and whole');
+  else next(run);
+  return run.report('install', state, users, payload.version);
+};
+
+export const upgrade = (options: InstallOptions, payload: Payload): InstallReport => {
+  const run = new Run(options);
+  const { layout } = run;
+  const before = readState(layout);
+  if (before?.current == null && before?.pending == null && !existsSync(layout.library))
+    throw new InstallError('not-found', `nothing is installed in ${layout.folder}`, 'dke provider install');
+  run.refuseOthers();
+  const users = run.users();
+  const same = before?.current === payload.build && before.pending === null;
+  if (same && inPlace(run, payload.build)) {
+    run.remarks.push('nothing to do: this build is installed and whole');
+    return run.report('upgrade', before, users);
+  }
+  run.refuseUsers(users.processes, 'an upgrade');
+  run.makePlace();
+  run.makeLogDirectory();
+  const state = run.locked(() => lay(run, payload, run.finish(before) ?? adopt(run)));
+  run.writeUnits();
+  remarkAgents(run, users.agents);
+  run.remarks.push(
+    'next: start the database, and look for a connection and a key in the log; dke provider rollback takes this back',
+  );
+  return run.report('upgrade', state, users, payload.version);
+};
+
+/** Puts the build before in place again; a second rollback takes the first one back. */
+export const rollback = (options: InstallOptions): InstallReport => {
+  const run = new Run(options);
+  const { layout } = run;
+  const before = readState(layout);
+  if (before === undefined)
+    throw new InstallError('not-found', `nothing is installed in ${layout.folder}`, 'dke provider install');
+  const target = before.pending === null ? before.previous : before.pending.previous;
+  if (target === null)
+    throw new InstallError('refused', 'no earlier build is kept here: there is nothing to go back to');
+  run.refuseOthers();
+  const users = run.users();
+  run.refuseUsers(users.processes, 'a rollback');
+  const state = run.locked(() => {
+    const found = run.finish(before) ?? before;
+    return run.switchTo(found, { current: target, previous: found.current });
+  });
+  remarkAgents(run, users.agents);
+  run.remarks.push('next: start the database, and look for a connection and a key in the log');
+  return run.report('rollback', state, users);
+};
+
+export interface UninstallOptions extends InstallOptions {
+  /** pkcs11.toml to remove too; null: it stays. */
+  readonly purge: string | null;
+  readonly configPath: string;
+}
+
+const removeEmpty = (path: string): void => {
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'EACCES', 'EPERM'].includes(codeOf(error) ?? '')) throw error;
+  }
+};
+
+export const uninstall = (options: UninstallOptions): InstallReport => {
+  const run = new Run(options);
+  const { layout } = run;
+  const before = readState(layout);
+  if (before === undefined)
+    throw new InstallError(
+      'not-found',
+      `nothing that this command installed lies in ${layout.folder}`,
+      existsSync(layout.library) ? `${layout.library} was put there by other means: remove it by hand` : undefined,
+    );
+  const users = run.users();
+  run.refuseUsers(users.processes, 'an uninstallation');
+  run.removeUnits();
+  // The library first: from then on a database finds none. The state last, so that a run that was cut off can be repeated.
+  run.doInside(`remove ${layout.library}`, () => rmSync(layout.library, { force: true }));
+  run.doInside(`remove ${layout.agentScript}`, () => rmSync(layout.agentScript, { force: true }));
+  run.doInside("remove the agent's program", () =>
+    rmSync(join(layout.folder, 'agent'), { recursive: true, force: true }),
+  );
+  run.do(`remove ${layout.folder}, and what is empty above it`, () => {
+    for (const path of [layout.folder, dirname(layout.folder), layout.tree]) removeEmpty(path);
+  });
+  run.doInside(`remove ${layout.state}`, () => rmSync(layout.state, { recursive: true, force: true }));
+  run.do(`remove ${dirname(layout.state)} when it is empty`, () => removeEmpty(dirname(layout.state)));
+  if (options.purge !== null) {
+    const conf = options.purge;
+    if (existsSync(conf)) run.do(`remove ${conf}`, () => rmSync(conf));
+    const { logDirectory } = options;
+    const logOwner = ownerOfPath(logDirectory);
+    if (logOwner !== undefined)
+      run.do(`remove ${logDirectory}`, () => {
+        asOwner(logOwner, () => {
+          for (const name of readdirSync(logDirectory))
+            rmSync(join(logDirectory, name), { recursive: true, force: true });
+        });
+        rmdirSync(logDirectory);
+      });
+  }
+  for (const { pid, name } of users.agents)
+    run.remarks.push(`an agent still runs: ${pid} (${name}); it ends by itself, or: kill ${pid}`);
+  const left = existsSync(layout.folder) ? readdirSync(layout.folder) : [];
+  if (!options.dryRun && left.length > 0)
+    run.remarks.push(`${layout.folder} stays: ${left.join(', ')} was not installed by this command`);
+  const remain = [options.configPath, options.logDirectory].filter((path) => existsSync(path));
+  if (remain.length > 0 && (options.purge === null || !options.dryRun))
+    run.remarks.push(`stays: ${remain.join(', ')} (--purge removes both); the keys are in the service, as before`);
+  return run.report('uninstall', undefined, users);
+};

@@ -1,0 +1,84 @@
+// systemd units for the agent: the socket is systemd's, the agent is started by the first call and takes the socket over
+// (LISTEN_FDS). One text for a package, whose agent serves every database of a host under a user of its own, and for one that
+// `dke provider install --systemd` writes, whose agent runs as the database's OS user.
+
+export const agentSocketUnit = 'dke-agent.socket';
+export const agentServiceUnit = 'dke-agent.service';
+export const unitFolder = '/etc/systemd/system';
+
+export interface AgentUnits {
+  /** dke-agent, absolute. */
+  readonly program: string;
+  readonly user: string;
+  readonly group: string;
+  /** The agent serves processes of other users too, and reads their pkcs11.toml for them. */
+  readonly readsForOthers: boolean;
+  readonly logDirectory: string;
+}
+
+export const agentSocket =
+  (): string => `# Where libdke_pkcs11.so looks first. Everybody may connect: the agent opens a pkcs11.toml for its owner only.
+[Unit]
+Description=Socket of the DKE agent, for databases that load libdke_pkcs11.so
+
+[Socket]
+ListenStream=/run/dke-pkcs11/agent.sock
+SocketMode=0666
+DirectoryMode=0755
+Backlog=512
+
+[Install]
+WantedBy=sockets.target
+`;
+
+/** Directives that hold for agent and service alike. MemoryDenyWriteExecute is not among them: Node compiles as it runs. */
+export const hardening = `NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service @pkey
+SystemCallErrorNumber=EPERM
+# Keys are in locked memory, and in no core file.
+LimitMEMLOCK=64M
+LimitCORE=0
+`;
+
+export const agentService = ({ program, user, group, readsForOthers, logDirectory }: AgentUnits): string => `[Unit]
+Description=DKE agent, the client of the key service on a database host
+Requires=${agentSocketUnit}
+After=network-online.target ${agentSocketUnit}
+Wants=network-online.target
+
+[Service]
+Type=exec
+ExecStart=${program}
+User=${user}
+Group=${group}
+Environment=DKE_AGENT_LOG_DIR=${logDirectory}
+Restart=on-failure
+RestartSec=1
+UMask=0077
+LimitNOFILE=16384
+${
+  readsForOthers
+    ? '# pkcs11.toml has mode 600 and belongs to the database: read for its owner, and for nobody else.\n' +
+      'AmbientCapabilities=CAP_DAC_READ_SEARCH\nCapabilityBoundingSet=CAP_DAC_READ_SEARCH\n'
+    : 'CapabilityBoundingSet=\n'
+}ReadWritePaths=-${logDirectory}
+${hardening}
+[Install]
+Also=${agentSocketUnit}
+`;

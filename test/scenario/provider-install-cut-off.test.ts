@@ -1,0 +1,201 @@
+// An installer that is killed after any of its steps: what a database finds is one whole library, the old or the new one, and
+// the next run finishes what was begun.
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  damagedFiles,
+  type InstallReport,
+  install,
+  rollback,
+  uninstall,
+  upgrade,
+} from '../../provider/install/install.ts';
+import { type Layout, layoutOf, otherLibraries } from '../../provider/install/layout.ts';
+import { effectiveOwner } from '../../provider/install/owner.ts';
+import { readState } from '../../provider/install/state.ts';
+import { smallPayload } from '../support/provider-install-child.ts';
+
+const program = resolve(import.meta.dirname, '../support/provider-install-child.ts');
+const a = smallPayload('a');
+const b = smallPayload('b');
+let base: string;
+let layout: Layout;
+
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), 'dke-install-'));
+  layout = layoutOf('hsm', base);
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+/** Undefined when it was killed after that many steps. */
+const run = (action: string, build = 'a', steps = 0): InstallReport | undefined => {
+  const { status, signal, stdout, stderr } = spawnSync(
+    process.execPath,
+    [program, action, base, build, String(steps)],
+    {
+      encoding: 'utf8',
+    },
+  );
+  if (signal === 'SIGKILL') return undefined;
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as InstallReport;
+};
+
+const options = () => ({
+  layout,
+  owner: effectiveOwner(),
+  logDirectory: join(base, 'log'),
+  dryRun: false,
+  force: false,
+  unitFolder: null,
+});
+const laid = (): Buffer | null => (existsSync(layout.library) ? readFileSync(layout.library) : null);
+const isOneOf = (...wanted: readonly (Buffer | null)[]): boolean => {
+  const found = laid();
+  return wanted.some((each) => (each === null ? found === null : found?.equals(each) === true));
+};
+/** Whole, alone, and nothing of a run that was cut off left lying about. */
+const expectTidy = (current: string): void => {
+  expect(readState(layout)).toMatchObject({ current, pending: null });
+  expect(damagedFiles(layout, current)).toEqual([]);
+  expect(otherLibraries(layout)).toEqual([]);
+  const names = readdirSync(base, { recursive: true, encoding: 'utf8' });
+  expect(names.filter((name) => name.includes('.dke-new-'))).toEqual([]);
+};
+
+describe('cut off after each step', () => {
+  test('an installation is none or whole, and the next one finishes it', () => {
+    const steps = run('install')?.steps.length ?? 0;
+    expect(steps).toBeGreaterThan(10);
+    for (let cut = 1; cut <= steps; cut++) {
+      rmSync(base, { recursive: true, force: true });
+      expect(run('install', 'a', cut), `cut after ${cut}`).toBeUndefined();
+      expect(isOneOf(null, a.library), `cut after ${cut}`).toBe(true);
+      expect(install(options(), a).build).toBe(a.build);
+      expect(isOneOf(a.library)).toBe(true);
+      expectTidy(a.build);
+    }
+  });
+
+  test('an upgrade leaves the old or the new library, and the next one finishes it; so does a rollback', () => {
+    install(options(), a);
+    const steps = upgrade({ ...options(), dryRun: true }, b).steps.length;
+    expect(steps).toBeGreaterThan(5);
+    for (let cut = 1; cut <= steps; cut++) {
+      rmSync(base, { recursive: true, force: true });
+      install(options(), a);
+      expect(run('upgrade', 'b', cut), `cut after ${cut}`).toBeUndefined();
+      expect(isOneOf(a.library, b.library), `cut after ${cut}`).toBe(true);
+      upgrade(options(), b);
+      expect(isOneOf(b.library)).toBe(true);
+      expectTidy(b.build);
+      expect(rollback(options())).toMatchObject({ build: a.build, previous: b.build });
+      expect(isOneOf(a.library)).toBe(true);
+      expectTidy(a.build);
+    }
+  });
+
+  test('a rollback leaves one of both, and may be asked for again', () => {
+    const prepare = (): void => {
+      rmSync(base, { recursive: true, force: true });
+      install(options(), a);
+      upgrade(options(), b);
+    };
+    prepare();
+    const steps = rollback({ ...options(), dryRun: true }).steps.length;
+    for (let cut = 1; cut <= steps; cut++) {
+      prepare();
+      expect(run('rollback', 'a', cut), `cut after ${cut}`).toBeUndefined();
+      expect(isOneOf(a.library, b.library)).toBe(true);
+      // Whatever it had come to: an upgrade says where it is to end.
+      upgrade(options(), b);
+      expect(isOneOf(b.library)).toBe(true);
+      expectTidy(b.build);
+    }
+  });
+
+  test('an uninstallation goes on where it stopped', () => {
+    install(options(), a);
+    const steps = run('uninstall')?.steps.length ?? 0;
+    expect(steps).toBeGreaterThan(3);
+    for (let cut = 1; cut < steps - 1; cut++) {
+      install(options(), a);
+      expect(run('uninstall', 'a', cut), `cut after ${cut}`).toBeUndefined();
+      uninstall({ ...options(), purge: null, configPath: join(base, 'pkcs11.toml') });
+      expect(readdirSync(base)).toEqual(['log']);
+    }
+  });
+});
+
+describe('a place that is not as it was left', () => {
+  test('a rollback of a rollback is the upgrade again; older builds go', () => {
+    install(options(), a);
+    upgrade(options(), b);
+    rollback(options());
+    expect(rollback(options())).toMatchObject({ build: b.build, previous: a.build });
+    const third = smallPayload('c');
+    upgrade(options(), third);
+    expect(readdirSync(join(layout.state, 'builds')).sort()).toEqual([b.build, third.build].sort());
+    expect(readdirSync(join(layout.folder, 'agent')).sort()).toEqual([b.build, third.build, 'current'].sort());
+  });
+
+  test('a library that was put there by hand is kept by the first upgrade, and a rollback brings it back', () => {
+    mkdirSync(layout.folder, { recursive: true });
+    writeFileSync(layout.library, 'by hand');
+    writeFileSync(layout.agentScript, 'its agent');
+    expect(() => install(options(), a)).toThrow(/was not installed by this command/);
+    upgrade(options(), a);
+    expectTidy(a.build);
+    rollback(options());
+    expect(readFileSync(layout.library, 'utf8')).toBe('by hand');
+    expect(readFileSync(layout.agentScript, 'utf8')).toBe('its agent');
+    expect(existsSync(layout.agentName)).toBe(false);
+  });
+
+  test('what was changed or taken away is mended by installing again', () => {
+    install(options(), a);
+    chmodSync(layout.library, 0o644);
+    writeFileSync(join(layout.folder, 'agent', a.build, 'dist/main.js'), 'changed');
+    rmSync(layout.agentScript);
+    expect(damagedFiles(layout, a.build)).toHaveLength(2);
+    expect(install(options(), a).changed).toBe(true);
+    expectTidy(a.build);
+    expect(install(options(), a)).toMatchObject({ changed: false, steps: [] });
+  });
+
+  test('another build is for upgrade, and an upgrade needs an installation', () => {
+    expect(() => upgrade(options(), b)).toThrow(/nothing is installed/);
+    install(options(), a);
+    expect(() => install(options(), b)).toThrow(new RegExp(`build ${a.build} is installed`));
+    expect(() => rollback(options())).toThrow(/no earlier build/);
+  });
+
+  test('one installer at a time; a lock whose holder has ended is taken over', () => {
+    install(options(), a);
+    const lock = join(layout.state, 'lock');
+    const holder = (pid: number, start: string): void => {
+      mkdirSync(lock, { recursive: true });
+      writeFileSync(join(lock, 'holder'), `${pid} ${start}`);
+    };
+    const start =
+      readFileSync(`/proc/${process.ppid}/stat`, 'utf8')
+        .replace(/^.*\) /, '')
+        .split(' ')[19] ?? '';
+    holder(process.ppid, start);
+    expect(() => upgrade(options(), b)).toThrow(`process ${process.ppid} is changing this installation`);
+    holder(process.ppid, '1');
+    expect(upgrade(options(), b).build).toBe(b.build);
+  });
+});

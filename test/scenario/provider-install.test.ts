@@ -1,0 +1,422 @@
+// `dke provider` on a host with the real service: install, check, upgrade, rollback, uninstall, as the OS user of a database, and
+// a database that uses what was installed. Needs root for a user other than its own; as somebody else it installs for itself.
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type InstallReport, upgrade } from '../../provider/install/install.ts';
+import { type Layout, layoutOf } from '../../provider/install/layout.ts';
+import { type Owner, parseOwner } from '../../provider/install/owner.ts';
+import { buildOf, gatherPayload, type Payload } from '../../provider/install/payload.ts';
+import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { type CommandRun, runCommand } from '../support/command.ts';
+import { createGroup, openConsoleApi, registerApplication, writeProviderConfig } from '../support/console-api.ts';
+import { endProcess, processesWith, until } from '../support/host.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+
+const isRoot = process.getuid?.() === 0;
+let folder: string;
+let base: string;
+let layout: Layout;
+let owner: Owner;
+let ownerName: string;
+let logs: string;
+let socket: string;
+let server: ServerProcess;
+let conf: string;
+let guid: string;
+const children: ChildProcess[] = [];
+
+const provider = (action: string, ...args: string[]): Promise<CommandRun> =>
+  runCommand(['provider', action, '--base', base, ...args], {
+    environment: { DKE_PKCS11_SOCKET: socket, DKE_AGENT_LOG_DIR: logs },
+  });
+const reported = async (action: string, ...args: string[]): Promise<InstallReport> => {
+  const { code, stdout, stderr } = await provider(action, ...args, '-o', 'json');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout) as InstallReport;
+};
+const changing = () => ['--owner', ownerName, '--log-directory', logs, '--unit-directory', join(folder, 'units')];
+
+interface Result {
+  readonly id: string;
+  readonly state: string;
+  readonly evidence: string;
+}
+const checked = async (...args: string[]) => {
+  const run = await provider('check', ...args, '-o', 'json');
+  const parts = JSON.parse(run.stdout) as { readonly what: string; readonly results: readonly Result[] }[];
+  const results = parts.flatMap((part) => part.results);
+  return { ...run, results, of: (id: string) => results.find((each) => each.id === id) };
+};
+
+const own = (path: string): string => {
+  if (isRoot) chownSync(path, owner.uid, owner.gid);
+  return path;
+};
+const configFor = async (name: string, groupId: string): Promise<string> => {
+  const issued = await registerApplication(openConsoleApi(server, server.adminToken), name, groupId);
+  const path = join(folder, `${name}.toml`);
+  const limits = 'connect_timeout_ms = 10000\ncall_timeout_ms = 30000\n';
+  return own(writeProviderConfig(path, issued, { caFile: join(folder, 'ca.pem'), logDir: logs, extra: limits }));
+};
+
+/** A process that has the library loaded, as a database has. */
+const loaded = async (): Promise<ChildProcess> => {
+  const child = spawn('sleep', ['600'], { env: { ...process.env, LD_PRELOAD: layout.library }, stdio: 'ignore' });
+  children.push(child);
+  await until('the library is loaded', async () =>
+    readFileSync(`/proc/${child.pid}/maps`, 'utf8').includes(layout.library) ? true : undefined,
+  );
+  return child;
+};
+const end = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill();
+  await once(child, 'exit');
+};
+
+/** The real program with one file more: another build of it. */
+const newer = (): Payload => {
+  const real = gatherPayload();
+  const changed = { ...real, agent: [...real.agent, { path: 'newer', mode: 0o644, content: Buffer.from('newer') }] };
+  return { ...changed, version: '1.0.1', build: buildOf(changed) };
+};
+const upgradeTo = (payload: Payload, force = false): InstallReport =>
+  upgrade({ layout, owner, logDirectory: logs, dryRun: false, force, unitFolder: null }, payload);
+
+/** A real client that makes a key through the installed library, as the database's user. */
+const makeKey = (label: string, file = conf): string => {
+  const as = isRoot ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : [];
+  const tool = ['pkcs11-tool', '--module', layout.library, '--login', '--pin', 'x'];
+  const [command = '', ...args] = [...as, ...tool, '--keygen', '--key-type', 'AES:32', '--label', label];
+  const environment = {
+    PATH: process.env.PATH,
+    DKE_PKCS11_CONF: file,
+    DKE_PKCS11_SOCKET: socket,
+    DKE_AGENT_LOG_DIR: logs,
+  };
+  const { stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', cwd: '/', env: environment });
+  return `${stdout}${stderr}`;
+};
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-provider-'));
+  chmodSync(folder, 0o755);
+  base = join(folder, 'extapi/64');
+  layout = layoutOf('hsm', base);
+  ownerName = isRoot ? 'daemon:daemon' : execFileSync('id', ['-un'], { encoding: 'utf8' }).trim();
+  owner = parseOwner(ownerName);
+  logs = join(folder, 'log');
+  own(mkdirAnd(join(folder, 'run')));
+  chmodSync(join(folder, 'run'), 0o700);
+  socket = join(folder, 'run/agent.sock');
+  server = await startServerProcess();
+  copyFileSync(server.caFile, join(folder, 'ca.pem'));
+  chmodSync(join(folder, 'ca.pem'), 0o644);
+  const group = await createGroup(openConsoleApi(server, server.adminToken), 'finance');
+  conf = await configFor('erp', group);
+  await configFor('payroll', group);
+  guid = /^access_token = "([^"]+)"$/m.exec(readFileSync(conf, 'utf8'))?.[1] ?? '';
+  expect(guid).not.toBe('');
+});
+const mkdirAnd = (path: string): string => {
+  mkdirSync(path, { recursive: true });
+  return path;
+};
+afterAll(async () => {
+  for (const child of children) await end(child);
+  for (const [pid] of processesWith(socket)) await endProcess(pid);
+  await server?.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('install', () => {
+  test('as a dry run says every step and does none', async () => {
+    const { steps, changed } = await reported('install', ...changing(), '--dry-run');
+    expect(steps.join('\n')).toContain(`put ${layout.library} in place`);
+    expect(changed).toBe(false);
+    expect(existsSync(base)).toBe(false);
+    const { stdout } = await provider('install', ...changing(), '-n');
+    expect(stdout).toMatch(/^would make /);
+  });
+
+  test('lays library and agent down for the OS user of the database, mode 775', async () => {
+    const { code, stdout, stderr } = await provider('install', ...changing());
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^installed {2}/m);
+    for (const path of [layout.folder, layout.library, layout.agentScript]) {
+      const { uid, gid, mode } = statSync(path);
+      expect([uid, gid, mode & 0o777], path).toEqual([owner.uid, owner.gid, 0o775]);
+    }
+    const { uid, mode } = statSync(logs);
+    expect([uid, mode & 0o777]).toEqual([owner.uid, 0o775]);
+    // Nothing of the place where it was built.
+    expect(readFileSync(layout.agentScript, 'utf8')).toContain("project=''\n");
+  });
+
+  test('repeated, has nothing to do', async () => {
+    expect(await reported('install', ...changing())).toMatchObject({ changed: false, steps: [] });
+  });
+
+  test.runIf(isRoot)('by root needs to know whose database it is', async () => {
+    const { code, stderr } = await provider('install', '--base', join(folder, 'elsewhere'));
+    expect(code).toBe(exitCodes.config);
+    expect(stderr).toMatch(/--owner oracle:oinstall/);
+  });
+
+  test('refuses a tree that holds another library, and names it', async () => {
+    const other = join(base, 'hsm/other/2.0');
+    mkdirSync(other, { recursive: true });
+    symlinkSync('/nowhere', join(other, 'libother.so'));
+    const { code, stderr } = await provider('install', ...changing());
+    expect(code).toBe(exitCodes.refused);
+    expect(stderr).toContain(join(other, 'libother.so'));
+    expect((await checked('--conf', conf)).of('alone')).toMatchObject({ state: 'failed' });
+    rmSync(join(base, 'hsm/other'), { recursive: true });
+  });
+});
+
+describe('check', () => {
+  test('of a host in order: from the files to a database’s first calls, with the agent that was installed', async () => {
+    const { code, stdout, results, of } = await checked('--conf', conf);
+    expect(results.filter(({ state }) => state === 'failed')).toEqual([]);
+    expect(code).toBe(0);
+    expect(stdout).not.toContain(guid);
+    expect(of('calls')).toMatchObject({ state: 'ok' });
+    const [[, agent] = [0, '']] = processesWith(socket);
+    expect(agent).toContain(join(layout.folder, 'agent'));
+    const text = await provider('check', '--conf', conf);
+    expect(text.stdout).toMatch(/^the provider in .* is in order$/m);
+    expect(text.stdout).toMatch(/^the database of .* is in order$/m);
+  });
+
+  test('a real client makes a key through the installed library', () => {
+    expect(makeKey('INSTALLED')).toContain('INSTALLED');
+  });
+
+  test.each<[string, () => () => void, string, RegExp]>([
+    [
+      'a pkcs11.toml that others can read',
+      () => {
+        chmodSync(conf, 0o644);
+        return () => chmodSync(conf, 0o600);
+      },
+      'configuration',
+      /mode 600/,
+    ],
+    [
+      'a library that anybody can replace',
+      () => {
+        chmodSync(layout.library, 0o777);
+        return () => chmodSync(layout.library, 0o775);
+      },
+      'place',
+      /mode 777 and not 775/,
+    ],
+    [
+      'a program of the agent that was changed',
+      () => {
+        const path = join(layout.folder, 'agent', readFileSync(layout.agentName, 'utf8').trim(), 'package.json');
+        const before = readFileSync(path);
+        appendFileSync(path, ' ');
+        return () => writeFileSync(path, before);
+      },
+      'whole',
+      /package\.json changed or missing/,
+    ],
+    [
+      'a library of nothing',
+      () => {
+        const before = readFileSync(layout.library);
+        writeFileSync(layout.library, 'no library');
+        return () => writeFileSync(layout.library, before);
+      },
+      'loads',
+      /too short|invalid ELF|ELF header/,
+    ],
+  ])('with %s: the first line says so', async (_, spoil, id, words) => {
+    const mend = spoil();
+    try {
+      const { code, of } = await checked('--conf', conf);
+      expect(code).toBe(exitCodes['checks-failed']);
+      expect(of(id)).toMatchObject({ state: 'failed' });
+      expect(of(id)?.evidence).toMatch(words);
+    } finally {
+      mend();
+    }
+  });
+
+  test('of databases with access_guids of their own says so; with a shared one, whose keys they share', async () => {
+    const payroll = join(folder, 'payroll.toml');
+    const apart = await checked('--conf', conf, '--conf', payroll, '--distinct');
+    expect(apart.of('blast-radius')).toMatchObject({ state: 'ok' });
+    expect(apart.code).toBe(0);
+
+    copyFileSync(conf, join(folder, 'copy.toml'));
+    const copy = own(join(folder, 'copy.toml'));
+    const shared = await checked('--conf', conf, '--conf', payroll, '--conf', copy);
+    expect(shared.of('blast-radius')).toMatchObject({ state: 'warning' });
+    expect(shared.of('blast-radius')?.evidence).toBe(`${conf}, ${copy} share one access_guid`);
+    expect(shared.stdout + shared.stderr).not.toContain(guid);
+    const strict = await checked('--conf', conf, '--conf', copy, '--distinct');
+    expect(strict.code).toBe(exitCodes['checks-failed']);
+    expect(strict.of('blast-radius')).toMatchObject({ state: 'failed' });
+  });
+});
+
+describe('upgrade and rollback', () => {
+  test('are refused while a process has the library loaded, which is named', async () => {
+    const database = await loaded();
+    const named = new RegExp(`a process has the library loaded: ${database.pid} \\(sleep\\).*downtime`);
+    expect(() => upgradeTo(newer())).toThrow(named);
+    const { of } = await checked('--conf', conf);
+    expect(of('users')?.evidence).toMatch(/^loaded by one process/);
+    const { code, stderr } = await provider('uninstall', ...changing());
+    expect(code).toBe(exitCodes.refused);
+    expect(stderr).toMatch(named);
+
+    expect(upgradeTo(newer(), true).remarks.join('\n')).toContain('each keeps the old file until it ends');
+    const after = await checked('--conf', conf);
+    expect(after.of('users')).toMatchObject({ state: 'warning' });
+    expect(after.of('users')?.evidence).toContain(`${database.pid} (sleep) still has a replaced library loaded`);
+    await end(database);
+  });
+
+  test('the agent that runs serves the new library; the next one is the new program', async () => {
+    expect(makeKey('UPGRADED')).toContain('UPGRADED');
+    for (const [pid] of processesWith(socket)) await endProcess(pid);
+    expect(makeKey('UPGRADED-AGENT')).toContain('UPGRADED-AGENT');
+    const [[, agent] = [0, '']] = processesWith(socket);
+    expect(agent).toContain(readFileSync(layout.agentName, 'utf8').trim());
+    expect((await checked('--conf', conf)).of('installed')?.evidence).toMatch(
+      /^version 1\.0\.1, .* is kept for a rollback$/,
+    );
+  });
+
+  test('a rollback brings the build before back, which works', async () => {
+    const upgraded = readFileSync(layout.agentName, 'utf8').trim();
+    expect(await reported('rollback', ...changing())).toMatchObject({
+      previous: upgraded,
+      version: expect.not.stringMatching('1.0.1'),
+    });
+    for (const [pid] of processesWith(socket)) await endProcess(pid);
+    expect(makeKey('ROLLED-BACK')).toContain('ROLLED-BACK');
+  });
+});
+
+describe('systemd', () => {
+  test('units are written for the OS user of the database, and stand up to systemd-analyze', async () => {
+    const units = join(folder, 'units');
+    mkdirSync(units);
+    const { remarks } = await reported('install', ...changing(), '--systemd');
+    const service = readFileSync(join(units, 'dke-agent.service'), 'utf8');
+    expect(service).toContain(`ExecStart=${layout.agentScript}\nUser=${owner.user}\nGroup=${owner.group}\n`);
+    if (!existsSync('/run/systemd/system'))
+      expect(remarks.join('\n')).toContain('systemctl enable --now dke-agent.socket');
+    const { status, stdout, stderr } = spawnSync(
+      'systemd-analyze',
+      ['verify', '--man=no', ...readdirSync(units).map((name) => join(units, name))],
+      { encoding: 'utf8' },
+    );
+    if (status === null) console.info('systemd-analyze is not installed: the units were not verified');
+    else
+      expect({ status, said: `${stdout}${stderr}`.split('\n').filter((line) => line.includes('dke-agent')) }).toEqual({
+        status: 0,
+        said: [],
+      });
+  });
+
+  test('the agent takes over a socket that it is handed, and serves a database on it', async () => {
+    for (const [pid] of processesWith(socket)) await endProcess(pid);
+    const activate = '/usr/bin/systemd-socket-activate';
+    if (!existsSync(activate))
+      return console.info('systemd-socket-activate is not installed: no socket was handed over');
+    rmSync(socket, { force: true });
+    const as = isRoot ? ['setpriv', `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : [];
+    const [command = '', ...args] = [
+      ...as,
+      activate,
+      '-l',
+      socket,
+      `--setenv=DKE_AGENT_LOG_DIR=${logs}`,
+      layout.agentScript,
+    ];
+    const activator = spawn(command, args, { cwd: '/', stdio: 'ignore' });
+    children.push(activator);
+    await until('systemd listens', async () => (existsSync(socket) ? true : undefined));
+    expect(makeKey('ACTIVATED')).toContain('ACTIVATED');
+    // The activator has become the agent, and none was started beside it.
+    expect(readFileSync(`/proc/${activator.pid}/cmdline`, 'utf8')).toContain(join(layout.folder, 'agent'));
+    expect(
+      readdirSync(logs)
+        .map((name) => readFileSync(join(logs, name), 'utf8'))
+        .join(''),
+    ).toContain('"socket":"systemd"');
+    await end(activator);
+    rmSync(socket, { force: true });
+  });
+});
+
+describe('uninstall', () => {
+  test('removes what was installed, and says what stays', async () => {
+    const { remarks } = await reported('uninstall', ...changing(), '--conf', conf);
+    expect(existsSync(join(base, 'hsm'))).toBe(false);
+    expect(existsSync(join(base, 'dke-provider'))).toBe(false);
+    expect(readdirSync(join(folder, 'units'))).toEqual([]);
+    expect(remarks.join('\n')).toContain(`stays: ${conf}, ${logs}`);
+    expect(existsSync(conf)).toBe(true);
+    const { code } = await provider('uninstall', ...changing());
+    expect(code).toBe(exitCodes['not-found']);
+  });
+
+  test('with --purge takes pkcs11.toml and the logs along', async () => {
+    await reported('install', ...changing());
+    await reported('uninstall', ...changing(), '--conf', join(folder, 'copy.toml'), '--purge');
+    expect([join(folder, 'copy.toml'), logs, conf].map(existsSync)).toEqual([false, false, true]);
+  });
+});
+
+describe.runIf(isRoot)('a directory for PKCS11_LIBRARY_LOCATION', () => {
+  const strict = () => ['--layout', 'pkcs11', ...changing()];
+
+  test('belongs to root alone, and its check says what Oracle would refuse', async () => {
+    const { remarks } = await reported('install', ...strict());
+    const { library } = layoutOf('pkcs11', base);
+    expect(remarks.join('\n')).toContain(`PKCS11_LIBRARY_LOCATION='${library}'`);
+    const { uid, mode } = statSync(library);
+    expect([uid, mode & 0o777]).toEqual([0, 0o755]);
+    // The way there is the test's own and not Oracle's: said, and no fault.
+    const args = ['--layout', 'pkcs11', '--owner', ownerName];
+    expect((await checked(...args)).of('place')).toMatchObject({ state: 'warning' });
+    chownSync(join(base, 'pkcs11/dke'), owner.uid, owner.gid);
+    expect((await checked(...args)).of('place')?.evidence).toMatch(/can be changed by others than root/);
+    chownSync(join(base, 'pkcs11/dke'), 0, 0);
+    const link = join(folder, 'link');
+    symlinkSync(base, link);
+    expect((await checked(...args, '--base', link)).of('place')?.evidence).toMatch(/link is a symbolic link/);
+    await reported('uninstall', ...strict());
+  });
+
+  test('has a path of at most 255 characters', async () => {
+    const { code, stderr } = await provider('install', ...strict(), '--base', join(folder, 'x'.repeat(240)));
+    expect(code).toBe(exitCodes.config);
+    expect(stderr).toMatch(/more than 255 characters/);
+  });
+});
