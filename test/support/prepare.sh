@@ -9,6 +9,9 @@ need curl 'command -v curl'
 case $job in
   test | bench)
     need softhsm2 'command -v softhsm2-util'
+    # Before the build: dke-jce.jar is made with it.
+    need openjdk-17-jdk-headless 'command -v javac'
+    need derby-tools 'test -e /usr/share/java/derby.jar && test -e /usr/share/java/derbytools.jar'
     need p11-kit 'command -v p11-kit'
     need p11-kit-modules 'test -n "$(find /usr/lib -name p11-kit-client.so | head -n 1)"'
     need opensc 'command -v pkcs11-tool'
@@ -20,7 +23,6 @@ case $job in
   test)
     need awscli 'command -v aws'
     need chromium 'command -v chromium'
-    need openjdk-17-jdk-headless 'command -v javac'
     # The fuzzers of test/native/fuzz.
     need clang 'command -v clang'
     need libclang-rt-dev 'test -n "$(find /usr/lib -name "libclang_rt.fuzzer*.a" | head -n 1)"'
@@ -35,6 +37,8 @@ case $job in
     need nginx-light 'test -x /usr/sbin/nginx'
     need openssh-client 'command -v ssh-keygen'
     need openssh-server 'test -x /usr/sbin/sshd'
+    need libhsqldb-java 'test -e /usr/share/java/hsqldb.jar'
+    need pgbackrest 'command -v pgbackrest'
     need postgresql-15 'test -x /usr/lib/postgresql/15/bin/initdb && command -v psql'
     ;;
   bench) need wrk 'command -v wrk' ;;

@@ -1,0 +1,60 @@
+// The data keys that this process uses: by reference, unwrapped once, and again when the agent was started anew, because with
+// an agent go the keys of its sessions.
+package dke.jce;
+
+import java.nio.file.Path;
+import java.security.InvalidKeyException;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+final class DataKeys {
+  static final String LIBRARY_PROPERTY = "dke.library";
+  static final String KEYS_PROPERTY = "dke.keys";
+  static final String USUAL_LIBRARY = "/opt/oracle/extapi/64/hsm/dke/1.0/libdke_pkcs11.so";
+
+  private static final class OfThisProcess {
+    static final DataKeys KEYS = new DataKeys();
+  }
+
+  /** The handles of keys in the agent. The library gives no handle twice, so that a stale one is refused and never another key. */
+  private final Map<String, Long> unwrapped = new ConcurrentHashMap<>();
+  private volatile Token token;
+
+  static DataKeys ofThisProcess() {
+    return OfThisProcess.KEYS;
+  }
+
+  static String library() {
+    return System.getProperty(LIBRARY_PROPERTY, USUAL_LIBRARY);
+  }
+
+  private static Path folder() throws InvalidKeyException {
+    String folder = System.getProperty(KEYS_PROPERTY);
+    if (folder == null) throw new InvalidKeyException("where are the data keys? Start java with -D" + KEYS_PROPERTY + "=<folder>");
+    return Path.of(folder);
+  }
+
+  /** Loads the library with the first key: a provider that is registered and not used costs nothing. */
+  Token token() throws InvalidKeyException {
+    if (token == null) {
+      synchronized (this) {
+        if (token == null) token = new Token(library());
+      }
+    }
+    return token;
+  }
+
+  long get(String reference) throws InvalidKeyException {
+    Long key = unwrapped.get(reference);
+    return key == null ? renew(reference, null) : key;
+  }
+
+  /** Unwraps once more, unless another thread has done so since {@code stale} was in use. */
+  synchronized long renew(String reference, Long stale) throws InvalidKeyException {
+    Long current = unwrapped.get(reference);
+    if (current != null && !current.equals(stale)) return current;
+    long key = token().unwrap(KeyFile.read(folder(), reference), Token.Purpose.USE);
+    unwrapped.put(reference, key);
+    return key;
+  }
+}
