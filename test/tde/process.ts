@@ -1,0 +1,133 @@
+// One process of a simulated database (driver/main.c) as a child: one step at a time, each with its answer.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const program = resolve(import.meta.dirname, '../../build/tde-process');
+
+export interface Answer {
+  readonly ok: boolean;
+  /** Of a step that failed: `call` when the library refused, else a word of the driver's. */
+  readonly why?: string;
+  readonly what?: string;
+  readonly call?: string;
+  readonly rv?: number;
+  readonly id?: string;
+  readonly found?: number;
+  readonly keystore?: 'H' | 'F' | '-';
+  readonly bytes?: number;
+  readonly blocks?: number;
+  readonly applied?: number;
+  readonly manufacturer?: string;
+  readonly description?: string;
+  readonly version?: string;
+  readonly flags?: number;
+  readonly rows: readonly string[];
+}
+
+export type StepName =
+  | 'load'
+  | 'open'
+  | 'close'
+  | 'finalize'
+  | 'find'
+  | 'generate'
+  | 'create-file'
+  | 'rewrap'
+  | 'rekey'
+  | 'insert'
+  | 'select'
+  | 'unwrap'
+  | 'describe'
+  | 'create-redo'
+  | 'replay'
+  | 'heartbeat'
+  | 'destroy'
+  | 'wallet-create'
+  | 'wallet-open'
+  | 'wallet-password'
+  | 'wallet-automatic'
+  | 'wallet-secret';
+
+/** The process has ended: what a session of the database is told as ORA-03113. */
+export class ProcessEnded extends Error {}
+
+export interface DatabaseProcess {
+  /** `gen0`, `fg0`, `lgwr`, … */
+  readonly role: string;
+  readonly pid: number;
+  readonly trace: string;
+  step(name: StepName, given?: Readonly<Record<string, string | number | boolean | undefined>>): Promise<Answer>;
+  /** Ends its input and waits for its end. */
+  stop(): Promise<void>;
+  /** SIGKILL, and waits for its end. */
+  kill(): Promise<void>;
+}
+
+export interface ProcessOptions {
+  readonly role: string;
+  /** What the service sees: `ora_<role>_<SID>`, as the database's processes are called. */
+  readonly name: string;
+  readonly profile: string;
+  readonly trace: string;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+export const startDatabaseProcess = (options: ProcessOptions): DatabaseProcess => {
+  const child = spawn(program, [options.profile, options.trace], {
+    argv0: options.name,
+    env: { ...process.env, ...options.environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const kill = (): boolean => child.kill('SIGKILL');
+  process.once('exit', kill);
+  let complaints = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints += text;
+  });
+  child.stdin.on('error', () => undefined);
+  const gone = once(child, 'close').finally(() => process.off('exit', kill));
+  const waiting: PromiseWithResolvers<Answer>[] = [];
+  let rows: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const said = JSON.parse(line) as Answer & { readonly row?: string };
+    if (said.row !== undefined) rows.push(said.row);
+    else {
+      waiting.shift()?.resolve({ ...said, rows });
+      rows = [];
+    }
+  });
+  void gone.then(([code, signal]) => {
+    for (const each of waiting.splice(0))
+      each.reject(new ProcessEnded(`${options.name}: ${signal ?? code} ${complaints}`));
+  });
+  const alive = (): boolean => child.exitCode === null && child.signalCode === null;
+  return {
+    role: options.role,
+    pid: child.pid ?? 0,
+    trace: options.trace,
+    step: (name, given = {}) => {
+      const answer = Promise.withResolvers<Answer>();
+      if (!alive()) answer.reject(new ProcessEnded(`${options.name} has ended: ${complaints}`));
+      else {
+        waiting.push(answer);
+        const words = Object.entries(given).flatMap(([key, value]) =>
+          value === undefined ? [] : [`${key}=${value === true ? 1 : value === false ? 0 : value}`],
+        );
+        const line = [name, ...words].join('\t');
+        if (/[\n\r]/.test(line)) throw new Error('a step is one line');
+        child.stdin.write(`${line}\n`);
+      }
+      return answer.promise;
+    },
+    stop: async () => {
+      if (alive()) child.stdin.end();
+      await gone;
+    },
+    kill: async () => {
+      if (alive()) child.kill('SIGKILL');
+      await gone;
+    },
+  };
+};

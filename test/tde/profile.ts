@@ -1,0 +1,114 @@
+// What a release of the database is taken to do, read from profiles/*.json. Every item says whether it is known (vendor or Oracle
+// material), bound (providers that work with the database refuse the rest) or inferred, so that a real trace changes data and not code.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type AttributeName, attributes, CKA } from '../../provider/schema/attributes.ts';
+import { CKK, CKO } from '../../provider/schema/constants.ts';
+import { CKM, type MechanismName } from '../../provider/schema/mechanisms.ts';
+
+export const profileNames = ['11g', '12c-19c', '23ai'] as const;
+export type ProfileName = (typeof profileNames)[number];
+
+export type Mark = 'known' | 'bound' | 'inferred';
+export interface Item<T> {
+  readonly value: T;
+  readonly mark: Mark;
+  readonly why: string;
+}
+/** `label` and `value` are filled in at the call, the rest is as it stands. */
+export interface TemplateItem extends Item<boolean | number | 'label' | 'value' | 'secret-key' | 'data' | 'aes'> {
+  readonly attribute: AttributeName;
+}
+/** A master key of a container: 11g has two. */
+export interface MasterKeyRole {
+  readonly purpose: 'all' | 'column' | 'tablespace';
+  readonly idPrefix: string;
+  readonly labelPrefix: string;
+  readonly labelSuffix: string;
+  readonly mark: Mark;
+  readonly why: string;
+}
+export interface Release {
+  readonly wallet: Item<'ENCRYPTION_WALLET_LOCATION' | 'TDE_CONFIGURATION'>;
+  readonly libraryLocation: Item<boolean>;
+}
+type TemplateName = 'generate' | 'find-key' | 'find-data' | 'create-data' | 'ask';
+
+export interface Profile {
+  readonly name: ProfileName;
+  readonly title: string;
+  readonly releases: Readonly<Record<string, Release>>;
+  readonly statements: Item<'alter-system' | 'administer'>;
+  readonly containers: Item<boolean>;
+  readonly reverseMigration: Item<boolean>;
+  readonly onlineEncryption: Item<boolean>;
+  readonly externalStore: Item<boolean>;
+  readonly masterKeys: readonly MasterKeyRole[];
+  readonly metadataLabel: Item<string | null>;
+  readonly probeLabel: Item<string | null>;
+  readonly wrapMechanism: Item<MechanismName>;
+  readonly columnMechanism: Item<MechanismName>;
+  readonly openChecks: Item<'label'>;
+  readonly findMost: Item<number>;
+  readonly iv: Item<'zero' | 'random' | 'key-id'>;
+  /** Of a key of the database before it is wrapped. */
+  readonly keyBytes: Readonly<Record<'tablespace' | 'column' | 'redo', Item<number>>>;
+  readonly heartbeat: Item<'encrypt' | 'session'>;
+  readonly heartbeatSeconds: Item<number>;
+  readonly failuresToClose: Item<number>;
+  readonly templates: Readonly<Record<TemplateName, readonly TemplateItem[]>>;
+}
+
+const cache = new Map<ProfileName, Profile>();
+
+export const readProfile = (name: ProfileName): Profile => {
+  const known = cache.get(name);
+  if (known !== undefined) return known;
+  const profile = JSON.parse(readFileSync(join(import.meta.dirname, 'profiles', `${name}.json`), 'utf8')) as Profile;
+  cache.set(name, profile);
+  return profile;
+};
+
+/** The newest release of a profile. */
+export const newestRelease = (profile: Profile): string => Object.keys(profile.releases).at(-1) ?? '';
+
+const templateLine = (name: string, { attribute, value }: TemplateItem): string => {
+  if (!(attribute in attributes)) throw new Error(`no attribute is called ${attribute}`);
+  const type = CKA[attribute].toString(16);
+  const [kind, number] =
+    typeof value === 'boolean'
+      ? ['bool', value ? 1 : 0]
+      : typeof value === 'number'
+        ? ['ulong', value]
+        : value === 'secret-key'
+          ? ['ulong', CKO.SECRET_KEY]
+          : value === 'data'
+            ? ['ulong', CKO.DATA]
+            : value === 'aes'
+              ? ['ulong', CKK.AES]
+              : [value, 0];
+  return ['template', name, type, kind, number].join('\t');
+};
+
+/** Writes what a process (driver/token.c) needs of a profile. */
+export const writeDriverProfile = (profile: Profile, path: string): void => {
+  const lines = [
+    ...profile.masterKeys.map((role) => ['role', role.idPrefix, role.labelPrefix, role.labelSuffix].join('\t')),
+    ...(profile.metadataLabel.value === null ? [] : [`metadata\t${profile.metadataLabel.value}`]),
+    ...(profile.probeLabel.value === null ? [] : [`probe\t${profile.probeLabel.value}`]),
+    `iv\t${{ zero: 'zero', random: 'random', 'key-id': 'id' }[profile.iv.value]}`,
+    `heartbeat\t${profile.heartbeat.value}`,
+    `find-most\t${profile.findMost.value}`,
+    ...Object.entries(profile.templates).flatMap(([name, items]) => items.map((item) => templateLine(name, item))),
+  ];
+  writeFileSync(path, `${lines.join('\n')}\n`);
+};
+
+export const mechanismNumber = (name: MechanismName): number => CKM[name];
+
+/** The label of a master key on the token. */
+export const labelOf = (profile: Profile, id: string): string => {
+  const role = profile.masterKeys.find(({ idPrefix }) => id.startsWith(idPrefix));
+  if (role === undefined) throw new Error(`${id} is no id of a master key of ${profile.name}`);
+  return `${role.labelPrefix}${id}${role.labelSuffix}`;
+};
