@@ -2,7 +2,7 @@
 // everything that is there has been recognised: lock, root key, store, keys, then set-up. Errors leave as StartError.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { Hono } from 'hono';
 import { CoreError } from '../addon/core.ts';
@@ -11,7 +11,7 @@ import { ServiceError } from './base/errors.ts';
 import { newId, serviceTenantId } from './base/ids.ts';
 import { StartError } from './base/start-error.ts';
 import { openAwsReader } from './clouds/aws.ts';
-import type { Config } from './config.ts';
+import { type AuditSinkConfig, type Config, checkFile } from './config.ts';
 import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
 import { createKeyStoreProbe } from './diagnostics/key-store-probe.ts';
 import { serviceActor } from './domain/actor.ts';
@@ -39,6 +39,7 @@ import { diagnoseEndpoint } from './operations/diagnose-endpoint.ts';
 import { createDirectory } from './operations/directory.ts';
 import { changeEndpointSettings } from './operations/endpoint-settings.ts';
 import { createKeyStoreWatch, externalKeyStores } from './operations/external-key-stores.ts';
+import { type AuditForwarding, createAuditForwarding } from './operations/forward-audit.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
 import type { Operations } from './operations/index.ts';
 import {
@@ -80,11 +81,15 @@ import { updateTokenObject } from './operations/tde/update-token-object.ts';
 import { tokenKeyUses } from './operations/tde/use-token-key.ts';
 import { wrapTokenKey } from './operations/tde/wrap-token-key.ts';
 import { createUsageLog } from './operations/usage-log.ts';
+import type { AuditSink } from './ports/audit-sink.ts';
 import { RootKeyError } from './ports/key-ring.ts';
 import type { Log } from './ports/log.ts';
 import type { ServedCertificate } from './ports/meter.ts';
 import type { Ports } from './ports/ports.ts';
 import { openFileRoot } from './roots/file.ts';
+import { openFileSink } from './sinks/file.ts';
+import { openHttpsSink } from './sinks/https.ts';
+import { openSyslogSink } from './sinks/syslog.ts';
 import { StoreError } from './store/errors.ts';
 import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
 import { openStore } from './store/store.ts';
@@ -135,7 +140,7 @@ export interface Service {
 }
 
 /** Everything that the operations need, and what they are built of here. */
-export const createOperations = (ports: Ports, sealer: AuditSealer): Operations => ({
+export const createOperations = (ports: Ports, sealer: AuditSealer, forwarding: AuditForwarding): Operations => ({
   tenants: readTenants(ports),
   vaults: {
     ...readVaults(ports),
@@ -175,7 +180,7 @@ export const createOperations = (ports: Ports, sealer: AuditSealer): Operations 
   diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
   requests: readRequests(ports),
   externalKeyStores: externalKeyStores(ports),
-  audit: readAudit(ports, sealer),
+  audit: readAudit(ports, sealer, forwarding),
   tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
   tde: {
     ...readTokenObjects(ports),
@@ -262,6 +267,26 @@ const readPem = (path: string): string => {
 const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
 
+/** What a sink's files must be, before anything is started. */
+const checkSinkFiles = (sink: AuditSinkConfig): void => {
+  if (sink.type === 'file') {
+    if (!existsSync(dirname(sink.path)))
+      throw new StartError(
+        'permission',
+        `${dirname(sink.path)}, the folder of audit sink ${sink.name}, is missing: make it`,
+      );
+    return;
+  }
+  for (const path of [sink.ca, sink.certificate]) if (path !== undefined) checkFile(path, 'public');
+  const secrets = sink.type === 'https' ? [sink.key, sink.tokenFile] : [sink.key];
+  for (const path of secrets) if (path !== undefined) checkFile(path, 'secret');
+};
+
+const openSink = (sink: AuditSinkConfig, version: string): AuditSink => {
+  if (sink.type === 'file') return openFileSink(sink);
+  return sink.type === 'syslog' ? openSyslogSink(sink) : openHttpsSink({ ...sink, version });
+};
+
 export const openService = async (options: ServiceOptions): Promise<Service> => {
   const { config, version, log, acceptDatabase, publicUrl, onFatal, connection } = options;
   const clock = systemClock;
@@ -306,6 +331,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         fileSystem: root.erasure.fileSystem,
       });
     await ring.unlock(store, root);
+    for (const sink of config.auditSinks) checkSinkFiles(sink);
     const sealer = createAuditSealer({ store, ring, root, clock, log });
     const finding = await sealer.inspect();
     if (finding.state !== 'sound') {
@@ -371,12 +397,17 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     await directory.load();
     undo.push(() => directory.close());
 
-    const operations = createOperations(ports, sealer);
+    const forwarding = createAuditForwarding(
+      { store, clock, log },
+      config.auditSinks.map((sink) => openSink(sink, version)),
+    );
+    const operations = createOperations(ports, sealer, forwarding);
     let certificates: readonly ServedCertificate[] = [];
     const metrics = readMetrics(ports, {
       health: operations.health,
       processFacts: readProcessFacts,
       certificates: () => certificates,
+      auditSinks: () => forwarding.state(),
     });
     const housekeeping = createHousekeeping(
       ports,
@@ -446,6 +477,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const watch = createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000);
     housekeeping.start();
     watch.start();
+    forwarding.start();
     meter.start();
 
     return {
@@ -479,8 +511,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
             details: {},
           }),
         );
-        // Nobody waits for it, and the next one makes up for it.
+        // Nobody waits for the last checkpoint, and the next one makes up for it.
         await sealer.checkpoint().catch((error: unknown) => log.error('the last checkpoint failed', { error }));
+        await forwarding.stop(2_000);
         directory.close();
         await store.close();
         raw.release(root.current.key);

@@ -13,6 +13,33 @@ const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], 'an addres
 const httpsAddress = z.url({ protocol: /^https$/, error: 'an address that begins with https://' });
 const seconds = (most: number) => z.int().min(1).max(most);
 
+const filePath = z.string().min(1);
+const sinkName = z.string().regex(/^[a-z0-9-]{1,40}$/, 'lower-case letters, digits and hyphens');
+const sinkTls = { ca: filePath.optional(), certificate: filePath.optional(), key: filePath.optional() };
+const auditSink = z.discriminatedUnion('type', [
+  z.strictObject({
+    name: sinkName,
+    type: z.literal('file'),
+    path: filePath,
+    rotate_mib: z.int().min(1).max(100_000).default(100),
+    keep: z.int().min(0).max(100_000).default(0),
+  }),
+  z.strictObject({
+    name: sinkName,
+    type: z.literal('syslog'),
+    host: hostName,
+    port: z.int().min(1).max(65_535).default(6514),
+    ...sinkTls,
+  }),
+  z.strictObject({
+    name: sinkName,
+    type: z.literal('https'),
+    url: httpsAddress,
+    token_file: filePath.optional(),
+    ...sinkTls,
+  }),
+]);
+
 const schema = z.strictObject({
   server: z
     .strictObject({
@@ -63,6 +90,15 @@ const schema = z.strictObject({
       allow_unlocked: z.boolean().default(false),
     })
     .prefault({}),
+  audit: z
+    .strictObject({
+      sinks: z
+        .array(auditSink)
+        .max(20)
+        .refine((sinks) => new Set(sinks.map(({ name }) => name)).size === sinks.length, 'names are given once each')
+        .default([]),
+    })
+    .prefault({}),
   external_key_stores: z.strictObject({ probe_seconds: seconds(86_400).default(300) }).prefault({}),
   aws: z
     .strictObject({
@@ -91,6 +127,41 @@ export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
 }
+
+interface SinkTlsFiles {
+  readonly ca: string | undefined;
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+}
+export type AuditSinkConfig =
+  | {
+      readonly type: 'file';
+      readonly name: string;
+      readonly path: string;
+      readonly rotateBytes: number;
+      /** 0: all. */
+      readonly keep: number;
+    }
+  | ({ readonly type: 'syslog'; readonly name: string; readonly host: string; readonly port: number } & SinkTlsFiles)
+  | ({
+      readonly type: 'https';
+      readonly name: string;
+      readonly url: string;
+      readonly tokenFile: string | undefined;
+    } & SinkTlsFiles);
+
+const toSink = (sink: z.infer<typeof auditSink>, folder: string): AuditSinkConfig => {
+  const place = (path: string | undefined): string | undefined =>
+    path === undefined ? undefined : resolve(folder, path);
+  if (sink.type === 'file') {
+    const { type, name, path, rotate_mib, keep } = sink;
+    return { type, name, path: resolve(folder, path), rotateBytes: rotate_mib * 1_048_576, keep };
+  }
+  const files = { ca: place(sink.ca), certificate: place(sink.certificate), key: place(sink.key) };
+  return sink.type === 'syslog'
+    ? { type: sink.type, name: sink.name, host: sink.host, port: sink.port, ...files }
+    : { type: sink.type, name: sink.name, url: sink.url, tokenFile: place(sink.token_file), ...files };
+};
 
 export interface Config {
   /** The file it came from; null for the embedded defaults. */
@@ -127,6 +198,8 @@ export interface Config {
   /** `loopback`: the service's own host reads them without a token. */
   readonly metrics: { readonly loopback: boolean };
   readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
+  /** Where the audit log is forwarded to. */
+  readonly auditSinks: readonly AuditSinkConfig[];
   readonly externalKeyStores: { readonly probeSeconds: number };
   readonly aws: {
     readonly read: boolean;
@@ -182,6 +255,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
     },
     metrics: { loopback: parsed.metrics.loopback },
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
+    auditSinks: parsed.audit.sinks.map((sink) => toSink(sink, folder)),
     externalKeyStores: { probeSeconds: parsed.external_key_stores.probe_seconds },
     aws: {
       read: parsed.aws.read,

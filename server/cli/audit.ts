@@ -65,6 +65,23 @@ const addVerification = (audit: Command): void => {
     }),
   );
   audit
+    .command('sinks')
+    .description('Shows where the log is forwarded to, and how far each sink is behind.')
+    .action(
+      action(async ({ call, output }) => {
+        output.list(await call(apiRoutes.audit.sinks), [
+          ['NAME', (row) => row.name],
+          ['TYPE', (row) => row.type],
+          ['TARGET', (row) => row.target],
+          ['LAST RECORD', (row) => row.forwarded],
+          ['BEHIND', (row) => row.lag],
+          ['DELIVERED', (row) => row.deliveredAt],
+          ['FAILING SINCE', (row) => row.failure?.since],
+          ['WHY', (row) => row.failure?.message],
+        ]);
+      }),
+    );
+  audit
     .command('prove <sequence>')
     .description('Shows that a record is in the log: its text, a checkpoint, and the hashes between (RFC 9162).')
     .action(

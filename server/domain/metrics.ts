@@ -56,6 +56,16 @@ export const metrics = {
     help: 'Records of the request log that were dropped because too many waited.',
     labels: [],
   },
+  dke_audit_sink_lag_records: {
+    type: 'gauge',
+    help: 'Audit records that a sink does not have yet.',
+    labels: ['sink'],
+  },
+  dke_audit_sink_failing: {
+    type: 'gauge',
+    help: '1: the last attempt to reach an audit sink failed.',
+    labels: ['sink'],
+  },
   dke_tde_requests_total: {
     type: 'counter',
     help: 'Requests of agents on database hosts.',

@@ -27,6 +27,7 @@ import type {
 } from '../domain/tde.ts';
 import type { Tenant } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
+import type { AuditSinkState } from '../ports/audit-sink.ts';
 import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
 import type { StoredCheckpoint } from '../ports/store.ts';
@@ -227,6 +228,8 @@ export interface AuditOperations {
   log(): Promise<AuditLog>;
   /** Newest first. */
   checkpoints(actor: Actor, query: PageRequest): Promise<Page<StoredCheckpoint>>;
+  /** The sinks of the configuration file. */
+  sinks(actor: Actor): Promise<readonly AuditSinkState[]>;
   /** Covers every record with a checkpoint; answers the newest one. Undefined when there is no record. */
   checkpoint(): Promise<StoredCheckpoint | undefined>;
   /** That a record is in the tree of the newest checkpoint, which is made when the record is newer. */

@@ -7,6 +7,7 @@ import { serviceTenantId } from '../base/ids.ts';
 import { inclusionProof } from '../base/merkle-tree.ts';
 import { auditEntry } from '../domain/audit-event.ts';
 import type { Ports } from '../ports/ports.ts';
+import type { AuditForwarding } from './forward-audit.ts';
 import type { AuditOperations } from './index.ts';
 import { checkSequenceCursor, pageOf } from './paging.ts';
 import { type AuditSealer, auditOrigin } from './seal-audit-log.ts';
@@ -14,7 +15,11 @@ import { type AuditSealer, auditOrigin } from './seal-audit-log.ts';
 /** Few enough that no request waits long behind one. */
 const exportPage = 200;
 
-export const readAudit = ({ store, ring }: Pick<Ports, 'store' | 'ring'>, sealer: AuditSealer): AuditOperations => {
+export const readAudit = (
+  { store, ring }: Pick<Ports, 'store' | 'ring'>,
+  sealer: AuditSealer,
+  forwarding: AuditForwarding,
+): AuditOperations => {
   async function* lines(size: number): AsyncGenerator<readonly string[]> {
     // Checkpoints come in the order of the records: one page of them is at hand.
     let notes: { readonly size: number; readonly note: string }[] = [];
@@ -70,6 +75,8 @@ export const readAudit = ({ store, ring }: Pick<Ports, 'store' | 'ring'>, sealer
         ({ size }) => String(size),
       );
     },
+
+    sinks: () => forwarding.state(),
 
     checkpoint: () => sealer.checkpoint(),
 

@@ -12,6 +12,7 @@ import {
   type ValueOf,
 } from '../domain/metrics.ts';
 import { largestPageSize } from '../domain/page.ts';
+import type { AuditSinkState } from '../ports/audit-sink.ts';
 import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Health } from './index.ts';
@@ -20,6 +21,7 @@ export interface MetricsSources {
   readonly health: () => Promise<Health>;
   readonly processFacts: () => ProcessFacts;
   readonly certificates: () => readonly ServedCertificate[];
+  readonly auditSinks: () => Promise<readonly AuditSinkState[]>;
 }
 
 const seconds = (ms: number): number => ms / 1000;
@@ -113,6 +115,11 @@ export const readMetrics =
     add('dke_request_log_queued', {}, queued);
     add('dke_request_log_dropped_total', {}, dropped);
     add('dke_store_writes_waiting', {}, store.waiting());
+
+    for (const { name, lag, failure } of await sources.auditSinks()) {
+      add('dke_audit_sink_lag_records', { sink: name }, lag);
+      add('dke_audit_sink_failing', { sink: name }, flag(failure !== null));
+    }
 
     const memory = core.memoryStatus();
     add('dke_keys_in_memory', {}, memory.keys);

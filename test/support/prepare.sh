@@ -34,6 +34,9 @@ case $job in
     # dke provider: units are verified, and a socket is handed to the agent.
     need systemd 'command -v systemd-analyze && command -v systemd-socket-activate'
     need libnss3-tools 'command -v modutil && command -v symkeyutil'
+    # A receiver of the audit log.
+    need rsyslog 'test -x /usr/sbin/rsyslogd'
+    need rsyslog-openssl 'test -n "$(find /usr/lib -name lmnsd_ossl.so | head -n 1)"'
     need nginx-light 'test -x /usr/sbin/nginx'
     need openssh-client 'command -v ssh-keygen'
     need openssh-server 'test -x /usr/sbin/sshd'

@@ -27,6 +27,7 @@ import {
   representMasterKey,
   representPage,
   representRequest,
+  representSink,
   representStatus,
   representTenant,
   representToken,
@@ -277,6 +278,7 @@ export const createHandlers = (operations: Operations): Handlers => {
       },
       checkpoints: async ({ actor, query }) =>
         representPage(await audit.checkpoints(actor, query), representCheckpoint),
+      sinks: async ({ actor }) => ({ items: (await audit.sinks(actor)).map(representSink) }),
       export: async ({ actor }) => exportLines(await audit.export(actor), 'dke-audit.ndjson'),
       prove: async ({ actor, path: { sequence } }) => {
         if (!/^[1-9][0-9]{0,14}$/.test(sequence)) throw new ServiceError('not-found', 'there is no such audit record');

@@ -13,6 +13,7 @@ import type { AccessGuid, BlastRadius, Instance, MasterKey, TdeApplication, TdeG
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { CorrelatedRequests, Health, LoggedRequest, ServiceStatus } from '../../operations/index.ts';
+import type { AuditSinkState } from '../../ports/audit-sink.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 import type * as audit from '../contract/api/audit.ts';
 import type * as diagnostics from '../contract/api/diagnostics.ts';
@@ -282,6 +283,16 @@ export const representCheckpoint = ({ size, at, note }: StoredCheckpoint): audit
   size,
   at: moment(at),
   note,
+});
+
+export const representSink = ({ deliveredAt, failure, ...sink }: AuditSinkState): audit.AuditSink => ({
+  name: sink.name,
+  type: sink.type,
+  target: sink.target,
+  forwarded: sink.forwarded,
+  lag: sink.lag,
+  deliveredAt: momentOrNull(deliveredAt),
+  failure: failure === null ? null : { since: moment(failure.since), message: failure.message },
 });
 
 export const representToken = (token: ApiToken): tokens.Token => ({

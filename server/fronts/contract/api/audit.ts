@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { AuditEvent, AuditKind, SubjectKind } from '../../../domain/audit-event.ts';
-import { identifier, moment, pageOf, pageQuery, type RouteGroup, timeSpan } from './row.ts';
+import { identifier, listOf, moment, pageOf, pageQuery, type RouteGroup, timeSpan } from './row.ts';
 
 /** Every kind, in the order of the log's own table; the compiler refuses a missing or an unknown one. */
 const kinds = {
@@ -103,6 +103,19 @@ const checkpointSchema = z
   .openapi('AuditCheckpoint');
 export type AuditCheckpoint = z.output<typeof checkpointSchema>;
 
+const sinkSchema = z
+  .strictObject({
+    name: z.string(),
+    type: z.enum(['file', 'syslog', 'https']),
+    target: z.string(),
+    forwarded: z.int().openapi({ description: 'The number of the last record that it has.' }),
+    lag: z.int().openapi({ description: 'How many records it does not have yet.' }),
+    deliveredAt: moment.nullable().openapi({ description: 'Since the service started.' }),
+    failure: z.strictObject({ since: moment, message: z.string() }).nullable(),
+  })
+  .openapi('AuditSink');
+export type AuditSink = z.output<typeof sinkSchema>;
+
 export const auditRoutes = {
   log: {
     method: 'get',
@@ -125,6 +138,13 @@ export const auditRoutes = {
     description: 'Newest first. One is made at every thousandth record and each minute in which there was one.',
     query: pageQuery,
     answer: pageOf(checkpointSchema),
+  },
+  sinks: {
+    method: 'get',
+    path: '/api/audit/sinks',
+    summary: 'List where the audit log is forwarded to',
+    description: 'Sinks come from dke.toml alone.',
+    answer: listOf(sinkSchema),
   },
   export: {
     method: 'get',

@@ -1,0 +1,71 @@
+// Audit sink `https`: posts batches as a JSON array of OCSF events (ocsf.ts). A batch counts when it was answered with 2xx; redirects are
+// not followed.
+
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'undici';
+import type { AuditSink } from '../ports/audit-sink.ts';
+import { toOcsf } from './ocsf.ts';
+import type { SinkTls } from './tls.ts';
+
+export interface HttpsSinkOptions extends SinkTls {
+  readonly name: string;
+  readonly url: string;
+  /** File with a bearer token. */
+  readonly tokenFile: string | undefined;
+  readonly version: string;
+}
+
+const timeoutMs = 10_000;
+
+export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, version }: HttpsSinkOptions): AuditSink => {
+  const stopping = new AbortController();
+  const target = new URL(url);
+  const openAgent = (): Agent =>
+    new Agent({
+      connections: 1,
+      connect: {
+        timeout: timeoutMs,
+        minVersion: 'TLSv1.2',
+        ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
+        ...(certificate === undefined ? {} : { cert: readFileSync(certificate) }),
+        ...(key === undefined ? {} : { key: readFileSync(key) }),
+      },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
+  let agent: Agent | undefined;
+
+  return {
+    name,
+    type: 'https',
+    target: `${target.host}${target.pathname}`,
+    send: async (items) => {
+      agent ??= openAgent();
+      try {
+        const { statusCode, body } = await request(target, {
+          method: 'POST',
+          dispatcher: agent,
+          signal: stopping.signal,
+          headers: {
+            'content-type': 'application/json',
+            'user-agent': `dke/${version}`,
+            ...(tokenFile === undefined ? {} : { authorization: `Bearer ${readFileSync(tokenFile, 'latin1').trim()}` }),
+          },
+          body: JSON.stringify(items.map((item) => toOcsf(item, version))),
+        });
+        await body.dump({ limit: 65_536 });
+        if (statusCode < 200 || statusCode > 299) throw new Error(`${target.host} answers with status ${statusCode}`);
+      } catch (error) {
+        // Certificates and tokens are read again, whatever the reason was.
+        const failed = agent;
+        agent = undefined;
+        await failed?.destroy().catch(() => undefined);
+        throw error;
+      }
+    },
+    close: async () => {
+      stopping.abort();
+      await agent?.destroy();
+    },
+  };
+};

@@ -1,0 +1,78 @@
+// Audit records as events of the Open Cybersecurity Schema Framework 1.3 (schema.ocsf.io): Authentication, Application Lifecycle, and
+// Entity Management for everything that is done with a resource. What the schema has no place for stands under `unmapped`.
+
+import { type AuditActivity, type AuditSeverity, auditKinds } from '../domain/audit-event.ts';
+import type { AuditItem } from '../ports/audit-sink.ts';
+
+const severityIds: Readonly<Record<AuditSeverity, number>> = { info: 1, low: 2, medium: 3, high: 4, critical: 5 };
+
+interface Class {
+  readonly category: number;
+  readonly id: number;
+}
+const authentication: Class = { category: 3, id: 3002 };
+const entityManagement: Class = { category: 3, id: 3004 };
+const applicationLifecycle: Class = { category: 6, id: 6002 };
+const base: Class = { category: 0, id: 0 };
+const other = 99;
+
+const activities: Readonly<Record<AuditActivity, readonly [Class, number]>> = {
+  'sign-in': [authentication, 1],
+  start: [applicationLifecycle, 3],
+  stop: [applicationLifecycle, 4],
+  create: [entityManagement, 1],
+  read: [entityManagement, 2],
+  update: [entityManagement, 3],
+  delete: [entityManagement, 4],
+  enable: [entityManagement, 8],
+  disable: [entityManagement, 9],
+  refuse: [entityManagement, other],
+  other: [entityManagement, other],
+};
+const success = 1;
+const failure = 2;
+
+export const toOcsf = (item: AuditItem, version: string): object => {
+  const metadata = (uid: string) => ({
+    version: '1.3.0',
+    product: { name: 'DKE', vendor_name: 'DKE', version },
+    log_name: 'audit',
+    uid,
+    sequence: item.sequence,
+  });
+  if (item.kind === 'checkpoint')
+    return {
+      category_uid: base.category,
+      class_uid: base.id,
+      activity_id: other,
+      activity_name: 'checkpoint',
+      type_uid: base.id * 100 + other,
+      severity_id: severityIds.info,
+      time: item.at,
+      message: `checkpoint of ${item.sequence} records`,
+      metadata: metadata(`checkpoint-${item.sequence}`),
+      unmapped: JSON.parse(item.text) as object,
+    };
+  const { event } = item;
+  const { severity, activity } = auditKinds[event.kind];
+  const [{ category, id }, activityId] = activities[activity];
+  const failed = activity === 'refuse' || event.kind === 'authentication.failed';
+  return {
+    category_uid: category,
+    class_uid: id,
+    activity_id: activityId,
+    activity_name: activity,
+    type_uid: id * 100 + activityId,
+    severity_id: severityIds[severity],
+    status_id: failed ? failure : success,
+    time: event.at,
+    message: event.kind,
+    metadata: { ...metadata(String(event.sequence)), correlation_uid: event.requestId, tenant_uid: event.tenantId },
+    actor: { user: { uid: event.actorId, name: event.actorName, type: event.actorKind } },
+    ...(id === authentication.id ? { user: { uid: event.actorId, name: event.actorName } } : {}),
+    ...(id === applicationLifecycle.id ? { app: { name: 'DKE', version } } : {}),
+    ...(id === entityManagement.id ? { entity: { uid: event.subjectId, type: event.subjectKind } } : {}),
+    ...(event.peer === null ? {} : { src_endpoint: { ip: event.peer } }),
+    unmapped: event.details,
+  };
+};

@@ -1,0 +1,339 @@
+// The audit log on its way out: to a file, to rsyslog over TLS, to an HTTPS collector. What a sink takes is whole and in order; what one
+// that is away does not take waits; none holds up the service.
+
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseVerifierKey } from '../../server/base/checkpoint.ts';
+import { verifyAuditLog } from '../../server/cli/audit-verify.ts';
+import type { AuditItem } from '../../server/ports/audit-sink.ts';
+import { openFileSink } from '../../server/sinks/file.ts';
+import { type Authority, makeAuthority } from '../support/authority.ts';
+import { freePort, startDaemon } from '../support/daemon.ts';
+import { until } from '../support/host.ts';
+import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
+import { installed } from '../support/tools.ts';
+
+let folder: string;
+let authority: Authority;
+let other: Authority;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-sinks-'));
+  authority = makeAuthority(folder, 'collectors');
+  other = makeAuthority(folder, 'somebody else');
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const base = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
+const open = (sinks: string, data?: string): Promise<OpenedService> =>
+  openTestService({ toml: `${base}${sinks}`, ...(data === undefined ? {} : { folder: data }) });
+const createVaults = async ({ operations }: OpenedService, ...names: readonly string[]): Promise<void> => {
+  for (const name of names) await operations.vaults.create(administrator, { name });
+};
+/** Waits until the sink has everything; answers how many records that is. */
+const delivered = ({ operations }: OpenedService): Promise<number> =>
+  until('delivery to every sink', async () => {
+    const sinks = await operations.audit.sinks(administrator);
+    return sinks.every(({ lag, failure }) => lag === 0 && failure === null) ? sinks[0]?.forwarded : undefined;
+  });
+const failing = ({ operations }: OpenedService): Promise<string> =>
+  until('a failing sink', async () => (await operations.audit.sinks(administrator))[0]?.failure?.message);
+const recordsOf = (texts: readonly string[]): number[] =>
+  texts.flatMap((text) => (JSON.parse(text) as { sequence?: number }).sequence ?? []);
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
+
+const listen = async (server: Server, port = 0): Promise<number> => {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+};
+const collectorFiles = (from: Authority) => {
+  const { certificate, key } = from.issue({ commonName: 'collector', names: ['IP:127.0.0.1'], usage: 'serverAuth' });
+  return { cert: readFileSync(certificate), key: readFileSync(key) };
+};
+
+describe('a file', () => {
+  const linesOf = (path: string): string[] =>
+    existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n').filter(Boolean) : [];
+  const sinkTo = (path: string): string => `[[audit.sinks]]\nname = "f"\ntype = "file"\npath = "${path}"\n`;
+
+  test('holds what an export holds: it verifies, also after restarts and a line that was cut off', async () => {
+    const path = join(folder, 'audit.ndjson');
+    const first = await open(sinkTo(path));
+    await createVaults(first, 'one', 'two');
+    const { verifierKey } = await first.operations.audit.log();
+    await first.stop();
+    // The end of the service is in it, with a checkpoint behind it.
+    expect(linesOf(path).at(-1)).toMatch(/^\{"checkpoint"/);
+    expect(linesOf(path).at(-2)).toContain('"service.stopped"');
+    appendFileSync(path, '{"actorId":"cut of');
+    const second = await open(sinkTo(path), first.folder);
+    await createVaults(second, 'three');
+    await second.stop();
+    const verifier = parseVerifierKey(verifierKey);
+    if (verifier === null) throw new Error('no verifier key');
+    const lines = linesOf(path);
+    const verdict = await verifyAuditLog(
+      (async function* () {
+        yield* lines;
+      })(),
+      verifier,
+    );
+    expect(verdict.findings).toEqual([]);
+    expect(verdict.signed).toBe(recordsOf(lines).length);
+    rmSync(first.folder, { recursive: true });
+  });
+
+  const item = (sequence: number): AuditItem =>
+    ({ kind: 'record', sequence, text: JSON.stringify({ sequence, filler: 'x'.repeat(80) }) }) as unknown as AuditItem;
+
+  test('that is long enough is put aside under the number of its last record; the oldest go; nothing is twice', async () => {
+    const own = join(folder, 'rotated');
+    mkdirSync(own);
+    const path = join(own, 'audit.ndjson');
+    const sink = openFileSink({ name: 'f', path, rotateBytes: 300, keep: 2 });
+    for (let at = 1; at <= 19; at += 2) {
+      await sink.send([item(at), item(at + 1)]);
+      // As after a crash before the cursor was kept: the same ones come again.
+      await sink.send([item(at), item(at + 1)]);
+    }
+    const files = readdirSync(own).sort();
+    expect(files.filter((name) => name !== 'audit.ndjson')).toHaveLength(2);
+    const kept = recordsOf(files.filter((name) => name !== 'audit.ndjson').flatMap((name) => linesOf(join(own, name))));
+    const all = [...kept, ...recordsOf(linesOf(path))];
+    expect(all).toEqual(upTo(20).slice(20 - all.length));
+    expect(all.length).toBeGreaterThan(6);
+    await sink.close();
+  });
+
+  test('in a folder that is not there stops the start, with a line that names it', async () => {
+    await expect(open(sinkTo(join(folder, 'nowhere', 'audit.ndjson')))).rejects.toThrow(
+      /nowhere, the folder of audit sink f, is missing/,
+    );
+  });
+});
+
+describe('syslog', () => {
+  const sinkTo = (port: number, ca = authority.certificate): string =>
+    `[[audit.sinks]]\nname = "s"\ntype = "syslog"\nhost = "127.0.0.1"\nport = ${port}\nca = "${ca}"\n`;
+
+  /** A collector that keeps messages, told apart by their lengths. */
+  const collect = (from: Authority) => {
+    const messages: string[] = [];
+    const sockets = new Set<Socket>();
+    const server = createTlsServer(collectorFiles(from), (socket) => {
+      sockets.add(socket);
+      let rest = Buffer.alloc(0);
+      socket.on('data', (part) => {
+        rest = Buffer.concat([rest, part]);
+        for (;;) {
+          const blank = rest.indexOf(32);
+          const length = Number(rest.subarray(0, Math.max(blank, 0)).toString());
+          if (blank < 0 || rest.length < blank + 1 + length) break;
+          messages.push(rest.subarray(blank + 1, blank + 1 + length).toString('utf8'));
+          rest = rest.subarray(blank + 1 + length);
+        }
+      });
+      socket.on('error', () => undefined);
+      socket.on('close', () => sockets.delete(socket));
+    });
+    return { server, messages, sockets };
+  };
+  const pattern =
+    /^<(\d+)>1 (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\S+) dke (\d+) (\S+) \[dke@32473 ((?:[^\]\\]|\\.)*)\] (.*)$/s;
+  const bodyOf = (message: string): string => pattern.exec(message)?.[7] ?? 'null';
+
+  test('messages are RFC 5424, in octet counting, with severity, and the record as JSON', async () => {
+    const { server, messages } = collect(authority);
+    const service = await open(sinkTo(await listen(server)));
+    await createVaults(service, 'a ] "quoted" \\ name ünïcode');
+    await service.operations.authenticateAdmin('dket_wrong', 'request-2', '192.0.2.1').catch(() => undefined);
+    const count = await delivered(service);
+    await service.stop();
+    server.close();
+    const records = messages.filter((message) => !message.includes(' audit.checkpoint '));
+    expect(records.every((message) => pattern.test(message))).toBe(true);
+    expect(recordsOf(records.map(bodyOf)).length).toBeGreaterThanOrEqual(count);
+    const vault = records.find((message) => message.includes('vault.created') && message.includes('quoted'));
+    const [, priority, at, , , id, data, body] = pattern.exec(vault ?? '') ?? [];
+    expect(priority).toBe(String(13 * 8 + 6));
+    expect(id).toBe('vault.created');
+    expect(data).toMatch(/sequence="\d+" actor="test" subject="vault [0-9a-f-]{36}" requestId="request-1"/);
+    expect(JSON.parse(body ?? '')).toMatchObject({ at, details: { name: 'a ] "quoted" \\ name ünïcode' } });
+    expect(messages.some((message) => message.includes(' audit.checkpoint '))).toBe(true);
+    rmSync(service.folder, { recursive: true });
+  });
+
+  test('a collector that is away holds up nothing, and gets everything when it comes', async () => {
+    const port = await freePort();
+    const service = await open(sinkTo(port));
+    await createVaults(service, 'one', 'two', 'three');
+    expect(await failing(service)).toContain('ECONNREFUSED');
+    const { server, messages } = collect(authority);
+    await listen(server, port);
+    const count = await delivered(service);
+    await until('every record', async () => (recordsOf(messages.map(bodyOf)).length >= count ? true : undefined));
+    expect(recordsOf(messages.map(bodyOf))).toEqual(upTo(count));
+    await service.remove();
+    server.close();
+  });
+
+  test('a connection that breaks loses nothing: what may not have been read comes again', async () => {
+    const { server, messages, sockets } = collect(authority);
+    const service = await open(sinkTo(await listen(server)));
+    await delivered(service);
+    for (let round = 0; round < 5; round++) {
+      for (const socket of sockets) socket.destroy();
+      await createVaults(service, `round ${round}`);
+      await delivered(service);
+    }
+    const count = await delivered(service);
+    await until('every record', async () =>
+      new Set(recordsOf(messages.map(bodyOf))).size >= count ? true : undefined,
+    );
+    expect([...new Set(recordsOf(messages.map(bodyOf)))].sort((a, b) => a - b)).toEqual(upTo(count));
+    await service.remove();
+    server.close();
+  });
+
+  test('a collector with a certificate of somebody else gets nothing', async () => {
+    const { server, messages } = collect(other);
+    const service = await open(sinkTo(await listen(server)));
+    expect(await failing(service)).toMatch(/certificate|issuer/i);
+    expect(messages).toEqual([]);
+    await service.remove();
+    server.close();
+  });
+
+  test.skipIf(!installed('rsyslog-openssl', 'rsyslogd', '/usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_ossl.so'))(
+    'rsyslog reads them',
+    async () => {
+      const port = await freePort();
+      const files = authority.issue({ commonName: 'rsyslog', names: ['IP:127.0.0.1'], usage: 'serverAuth' });
+      const into = join(folder, 'rsyslog.out');
+      const config = join(folder, 'rsyslog.conf');
+      writeFileSync(
+        config,
+        `global(workDirectory="${folder}" defaultNetstreamDriver="ossl" defaultNetstreamDriverCAFile="${authority.certificate}"
+  defaultNetstreamDriverCertFile="${files.certificate}" defaultNetstreamDriverKeyFile="${files.key}" maxMessageSize="64k")
+module(load="imtcp" streamDriver.name="ossl" streamDriver.mode="1" streamDriver.authMode="anon")
+template(name="parts" type="string" string="%syslogfacility-text%.%syslogseverity-text% %app-name% %msgid% %structured-data% %msg%\\n")
+input(type="imtcp" address="127.0.0.1" port="${port}")
+*.* action(type="omfile" file="${into}" template="parts")
+`,
+      );
+      const daemon = await startDaemon('rsyslogd', ['-n', '-d', '-f', config, '-i', join(folder, 'rsyslog.pid')], {
+        ready: /imtcp|ossl/,
+      });
+      await until('the port of rsyslog', async () => {
+        const probe = connect(port, '127.0.0.1');
+        return await once(probe, 'connect').then(
+          () => {
+            probe.destroy();
+            return true;
+          },
+          () => undefined,
+        );
+      });
+      const service = await open(sinkTo(port));
+      await createVaults(service, 'for rsyslog');
+      await delivered(service);
+      await until('the line of rsyslog', async () =>
+        existsSync(into) && readFileSync(into, 'utf8').includes('for rsyslog') ? true : undefined,
+      );
+      const line =
+        readFileSync(into, 'utf8')
+          .split('\n')
+          .find((each) => each.includes('for rsyslog')) ?? '';
+      expect(line).toMatch(/^audit\.info dke vault\.created \[dke@32473 sequence="\d+" actor="test"/);
+      expect(JSON.parse(line.slice(line.indexOf('{')))).toMatchObject({ kind: 'vault.created' });
+      await service.remove();
+      await daemon.stop('SIGKILL');
+    },
+  );
+});
+
+describe('https', () => {
+  const sinkTo = (port: number, more = ''): string =>
+    `[[audit.sinks]]\nname = "h"\ntype = "https"\nurl = "https://127.0.0.1:${port}/in"\nca = "${authority.certificate}"\n${more}`;
+
+  test('batches are OCSF events with the token; a collector that says 503 gets the same ones again', async () => {
+    const batches: { readonly authorization: string | undefined; readonly events: Record<string, unknown>[] }[] = [];
+    let busy = 2;
+    const server = createServer(collectorFiles(authority), async (incoming, outgoing) => {
+      let text = '';
+      for await (const part of incoming) text += String(part);
+      if (busy > 0) {
+        busy -= 1;
+        outgoing.writeHead(503).end();
+        return;
+      }
+      batches.push({
+        authorization: incoming.headers.authorization,
+        events: JSON.parse(text) as Record<string, unknown>[],
+      });
+      outgoing.writeHead(200).end('{}');
+    });
+    const tokenFile = join(folder, 'lake.token');
+    writeFileSync(tokenFile, 'lake-token\n', { mode: 0o600 });
+    const service = await open(sinkTo(await listen(server), `token_file = "${tokenFile}"\n`));
+    await createVaults(service, 'one');
+    await service.operations.audit.checkpoint();
+    const count = await delivered(service);
+    await service.stop();
+    server.close();
+    const events = batches.flatMap((each) => each.events);
+    expect(batches.every(({ authorization }) => authorization === 'Bearer lake-token')).toBe(true);
+    const numbers = events.flatMap((event) =>
+      event.class_uid === 0 ? [] : [(event.metadata as { sequence: number }).sequence],
+    );
+    expect(numbers.slice(0, count)).toEqual(upTo(count));
+    expect(events.find((event) => event.message === 'vault.created' && event.activity_id === 1)).toMatchObject({
+      category_uid: 3,
+      class_uid: 3004,
+      type_uid: 300_401,
+      severity_id: 1,
+      status_id: 1,
+      actor: { user: { name: 'test' } },
+      entity: { type: 'vault' },
+    });
+    expect(events.find((event) => event.message === 'service.started')).toMatchObject({
+      class_uid: 6002,
+      activity_id: 3,
+    });
+    expect(events.some((event) => event.class_uid === 0)).toBe(true);
+    expect(service.complaints.map(({ message }) => message)).toContain(
+      'the audit log does not reach its sink; it is tried again',
+    );
+    rmSync(service.folder, { recursive: true });
+  });
+
+  test('a collector that never answers holds up neither the service nor its end', async () => {
+    const sockets: Socket[] = [];
+    const server = createTcpServer((socket) => void sockets.push(socket));
+    const service = await open(sinkTo(await listen(server)));
+    await createVaults(service, 'one', 'two');
+    await until('the attempt', async () => (sockets.length > 0 ? true : undefined));
+    const [sink] = await service.operations.audit.sinks(administrator);
+    expect(sink).toMatchObject({ forwarded: 0 });
+    expect(sink?.lag).toBeGreaterThan(2);
+    await service.remove();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+});
