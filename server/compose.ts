@@ -19,6 +19,7 @@ import { type ApiFrontOptions, createApiFront } from './fronts/api/app.ts';
 import { createHealthApp } from './fronts/health.ts';
 import { createMetricsApp } from './fronts/metrics.ts';
 import { serveConsole } from './fronts/shared/console-pages.ts';
+import { createDispatch, type RawFront } from './fronts/shared/dispatch.ts';
 import { createTdeFront, type TdeFront } from './fronts/tde/app.ts';
 import { createXksFront, type XksFront } from './fronts/xks/app.ts';
 import type { TlsMaterial } from './listener/listener.ts';
@@ -118,8 +119,8 @@ export interface ServiceOptions {
 
 export interface Service {
   readonly operations: Operations;
-  /** Everything but the XKS proxy and the TDE API. */
-  readonly app: Hono;
+  /** Answers one request, whatever it is for. */
+  readonly handle: RawFront['handle'];
   readonly xks: XksFront;
   readonly tde: TdeFront;
   /** PEM file of the first certificate. */
@@ -482,7 +483,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
 
     return {
       operations,
-      app,
+      handle: createDispatch(app, [xks, tde]),
       xks,
       tde,
       certificatePath,

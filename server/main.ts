@@ -1,12 +1,10 @@
-// Starts and stops the server: one HTTPS listener in one process. XKS and TDE requests go to their fronts on Node's own request and
-// response before Hono sees anything (docs/decisions/0001); all else goes through Hono.
+// Starts and stops the server: one HTTPS listener in one process, and one router behind it (fronts/shared/dispatch.ts).
 
 import { existsSync, readFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { type DestinationStream, destination as openDestination, pino } from 'pino';
 import { redact } from './base/redaction.ts';
@@ -131,13 +129,6 @@ export const startServer = async ({ config, acceptDatabase = false, say }: Start
     },
   });
 
-  const viaHono = getRequestListener(service.app.fetch, { overrideGlobalObjects: false });
-  const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    if (service.xks.owns(incoming.url)) service.xks.handle(incoming, outgoing);
-    else if (service.tde.owns(incoming.url)) service.tde.handle(incoming, outgoing);
-    else void viaHono(incoming, outgoing);
-  };
-
   let listener: Listener;
   try {
     const tls = service.readTls();
@@ -145,7 +136,7 @@ export const startServer = async ({ config, acceptDatabase = false, say }: Start
       tls,
       maxConnections: config.limits.connections,
       trustedProxies: config.server.trustedProxies,
-      handle,
+      handle: service.handle,
     });
     service.tlsTaken(tls);
     port = await listener.listen(config.server.host, config.server.port);

@@ -1,9 +1,6 @@
-// One service, two listeners: the XKS front before Hono, as the server does it, and behind Hono's router, which hands it Node's own
-// request and response. A process of its own, so that its CPU time can be told: prints the two ports and a credential as JSON.
+// One service, two listeners: the XKS front alone, and behind Hono's router, which hands it Node's own request and response, as the
+// server does it. A process of its own, so that its CPU time can be told: prints the two ports and a credential as JSON.
 
-import { getRequestListener, type HttpBindings } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { Hono } from 'hono';
 import { createListener } from '../../server/listener/listener.ts';
 import { administrator, openTestService } from '../support/open-service.ts';
 
@@ -14,19 +11,11 @@ const key = await operations.keys.create(administrator, { name: 'bench', vaultId
 const endpoint = await operations.endpoints.create(administrator, { name: 'bench', vaultId: vault.id, keyId: key.id });
 const { credential, secretAccessKey } = await operations.endpoints.addCredential(administrator, endpoint.id);
 
-const behind = new Hono<{ Bindings: HttpBindings }>();
-behind.all('/xks/*', (c) => {
-  service.xks.handle(c.env.incoming, c.env.outgoing);
-  return RESPONSE_ALREADY_SENT;
-});
-behind.route('/', service.app as unknown as Hono<{ Bindings: HttpBindings }>);
-const viaHono = getRequestListener(behind.fetch, { overrideGlobalObjects: false });
-
 const listen = (handle: Parameters<typeof createListener>[0]['handle']): Promise<number> =>
   createListener({ tls: service.readTls(), maxConnections: 1000, trustedProxies: [], handle }).listen('127.0.0.1', 0);
 
 const before = await listen((incoming, outgoing) => service.xks.handle(incoming, outgoing));
-const through = await listen((incoming, outgoing) => void viaHono(incoming, outgoing));
+const through = await listen(service.handle);
 process.stdout.write(
   `${JSON.stringify({
     ports: [before, through],

@@ -17,6 +17,7 @@ import {
   type TokenObject,
   unpackEnvelope,
 } from '../contract/tde.ts';
+import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox } from '../shared/outbox.ts';
 import { readBody } from './body.ts';
 import { asServiceError, toProblem } from './errors.ts';
@@ -179,12 +180,7 @@ interface Trace {
   route: keyof TdeRoutes | 'unknown';
 }
 
-export interface TdeFront {
-  /** Whether a request target is this front's. */
-  owns(target: string | undefined): boolean;
-  /** Answers one request; never throws. */
-  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
-}
+export type TdeFront = RawFront;
 
 export const createTdeFront = ({ operations, core, log, requestId, epoch, observe }: TdeFrontOptions): TdeFront => {
   const handlers = createHandlers(operations.tde);
@@ -305,6 +301,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
   };
 
   return {
+    route: '/tde/v1/*',
     owns: isTdePath,
     handle: (incoming, outgoing) => {
       const id = idOf(incoming);

@@ -9,6 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import { refusalReasons } from '../../base/refusal-reasons.ts';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksDirectory, XksEndpointView } from '../../ports/xks-directory.ts';
+import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox } from '../shared/outbox.ts';
 import { hasBody, readBody } from './body.ts';
 import { jsonAnswer, type ParsedBody, parseXksBody, type XksAnswer, type XksCall, type XksContext } from './call.ts';
@@ -39,12 +40,7 @@ export interface XksFrontOptions {
 /** Below half of the cloud's 250 ms, so that what is taken is answered in time. */
 const defaultShedding: ShedLimits = { latestMs: 100, standingMs: 20, turns: 5 };
 
-export interface XksFront {
-  /** Whether a request target is the proxy's. */
-  owns(target: string | undefined): boolean;
-  /** Answers one request; never throws. */
-  handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
-}
+export type XksFront = RawFront;
 
 const operations = { health: getHealthStatus, metadata: getKeyMetadata, encrypt, decrypt } as const satisfies Record<
   XksPathOperation,
@@ -244,5 +240,5 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     });
   };
 
-  return { owns: isXksPath, handle };
+  return { route: '/xks/*', owns: isXksPath, handle };
 };
