@@ -30,12 +30,12 @@ export interface JavaProcess {
 
 export const startJava = (
   args: readonly string[],
-  options: { readonly environment: NodeJS.ProcessEnv; readonly folder: string },
+  options: { readonly environment: NodeJS.ProcessEnv; readonly folder: string; readonly input?: string },
 ): JavaProcess => {
   const child = spawn('java', [shortLived, ...args], {
     env: options.environment,
     cwd: options.folder,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
   let out = '';
   const watchers = new Set<() => void>();
@@ -45,6 +45,8 @@ export const startJava = (
   };
   child.stdout?.on('data', take);
   child.stderr?.on('data', take);
+  // It may be gone before it has read everything.
+  child.stdin?.on('error', () => undefined).end(options.input);
   const gone = once(child, 'close');
   return {
     child,
