@@ -1,0 +1,16 @@
+/*
+ * What went wrong, in one line that tells the administrator what to do. Functions that can fail take one, fill it in and answer
+ * -1; whoever faces people (plugin.c) prints it. It never holds key bytes.
+ */
+#ifndef DKE_MARIADB_FAILURE_H
+#define DKE_MARIADB_FAILURE_H
+
+/* MariaDB cuts a message off at 512 bytes; a prefix is put before this one. */
+struct failure {
+  char text[440];
+};
+
+/** Fills in the text; answers -1, so that `return failure_set(…)` ends a function. */
+__attribute__((format(printf, 2, 3))) int failure_set(struct failure *failure, const char *format, ...);
+
+#endif

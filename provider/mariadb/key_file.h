@@ -1,0 +1,55 @@
+/*
+ * The key file: which data keys there are, and their bytes wrapped by the master key, as one text (FORMAT.md). This is the text and
+ * how it gets to the disk and from it, whole or not at all, in two equal files of which one survives. Wrapping is
+ * done by who calls (plugin.c with token.c).
+ */
+#ifndef DKE_MARIADB_KEY_FILE_H
+#define DKE_MARIADB_KEY_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "failure.h"
+#include "keyring.h"
+
+enum {
+  KEY_FILE_IV = 12,
+  KEY_FILE_TAG = 16,
+  KEY_FILE_WRAPPED_MAX = KEYRING_MAX_KEYS * KEYRING_MAX_KEY_BYTES + KEY_FILE_TAG,
+  KEY_FILE_TEXT_MAX = 1024 * 1024,
+};
+
+/** What a key file says. The keyring knows its keys, their bytes are still wrapped. */
+struct key_file {
+  struct keyring *ring;
+  char *text;         /* the whole text */
+  size_t length;      /* of the text */
+  size_t head_length; /* the text up to the wrapped keys: authenticated with them */
+  unsigned char iv[KEY_FILE_IV];
+  unsigned char *wrapped; /* ciphertext and tag */
+  size_t wrapped_length;
+};
+
+/** Writes the head of the keyring's file, null-terminated, into a buffer to be freed; null without memory. */
+char *key_file_head(const struct keyring *ring, size_t *length);
+/** Head, wrapped keys and checksum as one text to be freed; null without memory. */
+char *key_file_text(const char *head, const unsigned char iv[KEY_FILE_IV], const unsigned char *wrapped, size_t wrapped_length,
+                    size_t *length);
+/** Reads a text. It is copied. */
+int key_file_parse(const char *text, size_t length, struct key_file *file, struct failure *failure);
+void key_file_free(struct key_file *file);
+
+enum key_file_found { KEY_FILE_FOUND, KEY_FILE_ABSENT, KEY_FILE_UNUSABLE };
+/**
+ * Reads the file and its copy and takes the one that is whole and newer. `remark` says what was wrong with the other, or is empty:
+ * writing both again cures it. With KEY_FILE_UNUSABLE the failure tells why neither can be used.
+ */
+enum key_file_found key_file_load(const char *path, struct key_file *file, struct failure *remark, struct failure *failure);
+/** Writes the copy, then the file; each is complete on the disk, under another name, before it takes its place. */
+int key_file_store(const char *path, const char *text, size_t length, struct failure *failure);
+
+/** Takes the file for this process alone, until the descriptor is closed; -1 when another process has it. */
+int key_file_lock(const char *path, struct failure *failure);
+
+#endif

@@ -1,0 +1,92 @@
+#include "keyring.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "secret.h"
+
+/* All the room at once: 128 KiB of locked memory whatever the number of keys, and no growing. */
+enum { BYTES_MAX = KEYRING_MAX_KEYS * KEYRING_MAX_KEY_BYTES };
+
+struct keyring *keyring_new(void) {
+  struct keyring *ring = calloc(1, sizeof *ring);
+
+  if (ring == NULL) return NULL;
+  ring->keys = calloc(KEYRING_MAX_KEYS, sizeof *ring->keys);
+  ring->bytes = secret_new(BYTES_MAX);
+  if (ring->keys != NULL && ring->bytes != NULL) return ring;
+  keyring_free(ring);
+  return NULL;
+}
+
+void keyring_free(struct keyring *ring) {
+  if (ring == NULL) return;
+  secret_free(ring->bytes, BYTES_MAX);
+  free(ring->keys);
+  free(ring);
+}
+
+struct keyring *keyring_copy(const struct keyring *from) {
+  struct keyring *ring = keyring_new();
+
+  if (ring == NULL) return NULL;
+  memcpy(ring->keys, from->keys, from->count * sizeof *from->keys);
+  memcpy(ring->bytes, from->bytes, from->size);
+  memcpy(ring->file_id, from->file_id, sizeof ring->file_id);
+  memcpy(ring->master, from->master, sizeof ring->master);
+  ring->count = from->count;
+  ring->size = from->size;
+  ring->sequence = from->sequence;
+  return ring;
+}
+
+/* The place of the first key that is not before this one. */
+static size_t place_of(const struct keyring *ring, uint32_t id, uint32_t version) {
+  size_t low = 0;
+  size_t high = ring->count;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const struct data_key *key = &ring->keys[middle];
+    if (key->id < id || (key->id == id && key->version < version)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+int keyring_add(struct keyring *ring, uint32_t id, uint32_t version, int64_t created, const unsigned char *bytes, size_t length) {
+  size_t at = place_of(ring, id, version);
+  size_t offset = at < ring->count ? ring->keys[at].offset : ring->size;
+
+  if (ring->count == KEYRING_MAX_KEYS || (length != 16 && length != 24 && length != 32)) return -1;
+  if (at < ring->count && ring->keys[at].id == id && ring->keys[at].version == version) return -1;
+  memmove(ring->bytes + offset + length, ring->bytes + offset, ring->size - offset);
+  memmove(&ring->keys[at + 1], &ring->keys[at], (ring->count - at) * sizeof *ring->keys);
+  ring->keys[at] = (struct data_key){id, version, (uint32_t)length, (uint32_t)offset, created};
+  ring->count++;
+  ring->size += length;
+  for (size_t i = at + 1; i < ring->count; i++) ring->keys[i].offset += (uint32_t)length;
+  if (bytes != NULL) memcpy(ring->bytes + offset, bytes, length);
+  return 0;
+}
+
+const struct data_key *keyring_find(const struct keyring *ring, uint32_t id, uint32_t version) {
+  size_t at = place_of(ring, id, version);
+
+  if (at == ring->count || ring->keys[at].id != id || ring->keys[at].version != version) return NULL;
+  return &ring->keys[at];
+}
+
+const struct data_key *keyring_latest(const struct keyring *ring, uint32_t id) {
+  /* No key has the highest version: MariaDB means by it that there is none. */
+  size_t after = place_of(ring, id, UINT32_MAX);
+
+  return after == 0 || ring->keys[after - 1].id != id ? NULL : &ring->keys[after - 1];
+}
+
+size_t keyring_ids(const struct keyring *ring) {
+  size_t ids = 0;
+
+  for (size_t i = 0; i < ring->count; i++) ids += i == 0 || ring->keys[i].id != ring->keys[i - 1].id;
+  return ids;
+}

@@ -1,0 +1,58 @@
+/*
+ * The data keys in memory, by key id and version, and what belongs to them: the label of the master key that wraps them and the
+ * sequence number of the file they stand in. A keyring is filled by one thread, then published and only read; to change
+ * it, a copy is made. Nothing here knows of files, tokens or MariaDB.
+ */
+#ifndef DKE_MARIADB_KEYRING_H
+#define DKE_MARIADB_KEYRING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  KEYRING_MAX_KEYS = 4096,
+  KEYRING_MAX_KEY_BYTES = 32,
+  KEYRING_LABEL_MAX = 128,
+  KEYRING_FILE_ID_LENGTH = 32,
+};
+
+struct data_key {
+  uint32_t id;
+  uint32_t version;
+  uint32_t length; /* bytes: 16, 24 or 32 */
+  uint32_t offset; /* in the keyring's bytes */
+  int64_t created; /* seconds since 1970 */
+};
+
+struct keyring {
+  size_t count;
+  size_t size;              /* bytes in use */
+  struct data_key *keys;    /* by id, then version; their bytes lie in the same order */
+  unsigned char *bytes;     /* secret */
+  uint64_t sequence;        /* of the key file; each change is one more */
+  char file_id[KEYRING_FILE_ID_LENGTH + 1];
+  char master[KEYRING_LABEL_MAX + 1];
+};
+
+/** An empty keyring, or null. */
+struct keyring *keyring_new(void);
+/** Wipes it. */
+void keyring_free(struct keyring *ring);
+/** A copy, or null. */
+struct keyring *keyring_copy(const struct keyring *from);
+
+/**
+ * Adds a key; null bytes reserve the room, to be filled in through `bytes`. -1 when there are too many keys, the key is there
+ * already or the length is none of AES.
+ */
+int keyring_add(struct keyring *ring, uint32_t id, uint32_t version, int64_t created, const unsigned char *bytes, size_t length);
+
+/** Null when it is not there. */
+const struct data_key *keyring_find(const struct keyring *ring, uint32_t id, uint32_t version);
+/** The highest version of an id; null when there is no such id. */
+const struct data_key *keyring_latest(const struct keyring *ring, uint32_t id);
+/** How many different ids there are. */
+size_t keyring_ids(const struct keyring *ring);
+
+#endif

@@ -1,0 +1,213 @@
+#include "store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "import.h"
+#include "key_file.h"
+#include "secret.h"
+
+static struct keyring *no_memory(struct failure *failure) {
+  failure_set(failure, "no memory is left");
+  return NULL;
+}
+
+static int random_hex(char *to, size_t digits) {
+  unsigned char bytes[32];
+
+  if (digits > 2 * sizeof bytes || secret_random(bytes, digits / 2) != 0) return -1;
+  for (size_t i = 0; i < digits / 2; i++) snprintf(to + 2 * i, 3, "%02x", bytes[i]);
+  return 0;
+}
+
+/* Labels are unique in a group, and instances of one group may share the beginning: the rest is random. */
+static int new_master(struct store *store, struct keyring *ring, struct failure *failure) {
+  char tail[33];
+
+  if (random_hex(tail, 32) != 0) return failure_set(failure, "the system gives no random numbers");
+  if (snprintf(ring->master, sizeof ring->master, "%s.%s", store->label, tail) >= (int)sizeof ring->master)
+    return failure_set(failure, "dke_key_management_master_key_label is too long");
+  return token_generate(&store->token, ring->master, failure);
+}
+
+/* A fresh data key. The version of an id's first own key is random, so that two key files do not have one name for two keys:
+ * with the wrong file MariaDB is told that a version is missing, and never decrypts with another key. */
+static int new_version(struct keyring *ring, uint32_t id, struct failure *failure) {
+  const struct data_key *latest = keyring_latest(ring, id);
+  unsigned char *bytes = secret_new(KEYRING_MAX_KEY_BYTES);
+  uint32_t start;
+  int result;
+
+  if (bytes == NULL) return failure_set(failure, "no memory is left");
+  result = secret_random(bytes, KEYRING_MAX_KEY_BYTES);
+  if (result == 0) result = secret_random(&start, sizeof start);
+  if (result != 0) failure_set(failure, "the system gives no random numbers");
+  else if (latest != NULL && latest->version >= UINT32_MAX - 2) result = failure_set(failure, "key %" PRIu32 " has no versions left", id);
+  else {
+    /* 1 is what file_key_management calls each of its keys. */
+    uint32_t version = latest == NULL || latest->version == 1 ? 2 + start % 9999998 : latest->version + 1;
+    result = keyring_add(ring, id, version, (int64_t)time(NULL), bytes, KEYRING_MAX_KEY_BYTES);
+    if (result != 0) failure_set(failure, "the key file has room for %d versions of keys, and they are there", KEYRING_MAX_KEYS);
+  }
+  secret_free(bytes, KEYRING_MAX_KEY_BYTES);
+  return result;
+}
+
+/* Wraps the keyring, proves that it can be unwrapped, writes it. */
+static int write_down(struct store *store, struct keyring *ring, struct failure *failure) {
+  unsigned char iv[KEY_FILE_IV];
+  unsigned char *wrapped = malloc(ring->size + KEY_FILE_TAG);
+  unsigned char *proof = secret_new(ring->size);
+  char *head;
+  char *text = NULL;
+  size_t head_length;
+  size_t length;
+  int result = -1;
+
+  ring->sequence = ++store->sequence;
+  head = key_file_head(ring, &head_length);
+  if (wrapped == NULL || proof == NULL || head == NULL) failure_set(failure, "no memory is left");
+  else if (secret_random(iv, sizeof iv) != 0) failure_set(failure, "the system gives no random numbers");
+  else if (token_wrap(&store->token, ring->master, iv, head, head_length, ring->bytes, ring->size, wrapped, failure) == 0 &&
+           token_unwrap(&store->token, ring->master, iv, head, head_length, wrapped, proof, ring->size, failure) == 0) {
+    if (memcmp(proof, ring->bytes, ring->size) != 0) failure_set(failure, "what the master key has wrapped is not what it unwraps");
+    else if ((text = key_file_text(head, iv, wrapped, ring->size + KEY_FILE_TAG, &length)) == NULL) failure_set(failure, "no memory is left");
+    else result = key_file_store(store->path, text, length, failure);
+  }
+  secret_free(proof, ring->size);
+  free(wrapped);
+  free(head);
+  free(text);
+  return result;
+}
+
+static struct keyring *written(struct store *store, struct keyring *ring, int result, struct failure *failure) {
+  if (result == 0 && write_down(store, ring, failure) == 0) return ring;
+  keyring_free(ring);
+  return NULL;
+}
+
+struct keyring *store_rotate_master(struct store *store, struct failure *failure) {
+  struct keyring *ring = keyring_copy(store->ring);
+
+  if (ring == NULL) return no_memory(failure);
+  return written(store, ring, new_master(store, ring, failure), failure);
+}
+
+struct keyring *store_rotate_data(struct store *store, const uint32_t *ids, size_t count, struct failure *failure) {
+  struct keyring *ring = keyring_copy(store->ring);
+  int result = 0;
+
+  if (ring == NULL) return no_memory(failure);
+  for (size_t i = 0; i < count && result == 0; i++) {
+    if (keyring_latest(store->ring, ids[i]) == NULL) result = failure_set(failure, "there is no key %" PRIu32, ids[i]);
+    else result = new_version(ring, ids[i], failure);
+  }
+  for (size_t i = 0; count == 0 && i < store->ring->count && result == 0; i++) {
+    uint32_t id = store->ring->keys[i].id;
+    if (i == 0 || store->ring->keys[i - 1].id != id) result = new_version(ring, id, failure);
+  }
+  return written(store, ring, result, failure);
+}
+
+struct keyring *store_create_data(struct store *store, uint32_t id, struct failure *failure) {
+  struct keyring *ring = keyring_copy(store->ring);
+  int result;
+
+  if (ring == NULL) return no_memory(failure);
+  if (keyring_latest(ring, id) != NULL) result = failure_set(failure, "there is a key %" PRIu32 " already", id);
+  else result = new_version(ring, id, failure);
+  return written(store, ring, result, failure);
+}
+
+/* Unwraps the keys of a file into its keyring, and takes the keyring out of it. */
+static struct keyring *unwrapped(struct store *store, struct key_file *file, struct failure *failure) {
+  struct keyring *ring = file->ring;
+  int result = token_unwrap(&store->token, ring->master, file->iv, file->text, file->head_length, file->wrapped, ring->bytes, ring->size, failure);
+
+  if (result == 0) file->ring = NULL;
+  key_file_free(file);
+  return result == 0 ? ring : NULL;
+}
+
+struct keyring *store_reread(struct store *store, struct failure *failure) {
+  struct key_file file;
+  struct failure remark;
+
+  if (key_file_load(store->path, &file, &remark, failure) != KEY_FILE_FOUND) return NULL;
+  if (file.ring->sequence > store->ring->sequence) return unwrapped(store, &file, failure);
+  key_file_free(&file);
+  failure_set(failure, "the key file has nothing new");
+  return NULL;
+}
+
+/* MariaDB's own data are under key 1, temporary files under key 2. */
+static struct keyring *initial(struct store *store, const char *import, struct failure *failure) {
+  struct keyring *ring = keyring_new();
+  int result;
+
+  if (ring == NULL) return no_memory(failure);
+  if (*import != 0) result = import_keys(import, ring, failure);
+  else {
+    result = new_version(ring, 1, failure);
+    if (result == 0) result = new_version(ring, 2, failure);
+  }
+  if (result == 0 && random_hex(ring->file_id, KEYRING_FILE_ID_LENGTH) != 0)
+    result = failure_set(failure, "the system gives no random numbers");
+  if (result == 0) result = new_master(store, ring, failure);
+  return written(store, ring, result, failure);
+}
+
+static int load(struct store *store, const struct store_settings *settings, struct failure *remark, struct failure *failure) {
+  struct key_file file;
+
+  switch (key_file_load(store->path, &file, remark, failure)) {
+    case KEY_FILE_UNUSABLE:
+      return -1;
+    case KEY_FILE_ABSENT:
+      if (settings->initialize && !store->reads_only) {
+        store->ring = initial(store, settings->import, failure);
+        return store->ring == NULL ? -1 : 0;
+      }
+      return failure_set(failure,
+                         "there is no key file %s. Put it there from the backup if this database has encrypted data; only a database that "
+                         "is to be encrypted for the first time is started with --dke-key-management-initialize",
+                         store->path);
+    case KEY_FILE_FOUND:
+      break;
+  }
+  store->sequence = file.ring->sequence;
+  if (*remark->text != 0 && !store->reads_only && key_file_store(store->path, file.text, file.length, failure) != 0) {
+    key_file_free(&file);
+    return -1;
+  }
+  store->ring = unwrapped(store, &file, failure);
+  return store->ring == NULL ? -1 : 0;
+}
+
+int store_open(struct store *store, const struct store_settings *settings, struct failure *remark, struct failure *failure) {
+  memset(store, 0, sizeof *store);
+  store->lock = -1;
+  store->path = settings->path;
+  store->label = settings->label;
+  store->reads_only = settings->reads_only;
+  remark->text[0] = 0;
+  if (*store->path != '/') return failure_set(failure, "dke_key_management_key_file must be set, to an absolute path outside the data directory");
+  if (*store->label == 0) return failure_set(failure, "dke_key_management_master_key_label must not be empty");
+  if (!store->reads_only && (store->lock = key_file_lock(store->path, failure)) < 0) return -1;
+  if (token_open(&store->token, settings->library, settings->config, failure) == 0 && load(store, settings, remark, failure) == 0) return 0;
+  store_close(store);
+  return -1;
+}
+
+void store_close(struct store *store) {
+  keyring_free(store->ring);
+  store->ring = NULL;
+  token_close(&store->token);
+  if (store->lock >= 0) close(store->lock);
+  store->lock = -1;
+}
