@@ -46,10 +46,11 @@ static int new_version(struct keyring *ring, uint32_t id, struct failure *failur
   result = secret_random(bytes, KEYRING_MAX_KEY_BYTES);
   if (result == 0) result = secret_random(&start, sizeof start);
   if (result != 0) failure_set(failure, "the system gives no random numbers");
-  else if (latest != NULL && latest->version >= UINT32_MAX - 2) result = failure_set(failure, "key %" PRIu32 " has no versions left", id);
+  else if (latest != NULL && latest->version >= UINT32_MAX - 3) result = failure_set(failure, "key %" PRIu32 " has no versions left", id);
   else {
-    /* 1 is what file_key_management calls each of its keys. */
-    uint32_t version = latest == NULL || latest->version == 1 ? 2 + start % 9999998 : latest->version + 1;
+    /* 1 is what file_key_management calls each of its keys. Two are counted on, because InnoDB re-encrypts what is *more* than
+     * innodb_encryption_rotate_key_age versions old, which is at least 1. */
+    uint32_t version = latest == NULL || latest->version == 1 ? 3 + start % 9999997 : latest->version + 2;
     result = keyring_add(ring, id, version, (int64_t)time(NULL), bytes, KEYRING_MAX_KEY_BYTES);
     if (result != 0) failure_set(failure, "the key file has room for %d versions of keys, and they are there", KEYRING_MAX_KEYS);
   }

@@ -169,3 +169,16 @@ export const refusedStart = async (
   if (log.includes('ready for connections')) throw new Error(`MariaDB started:\n${log}`);
   return log;
 };
+
+/** The block of the page that is called so, without its name; replacements in the order given. */
+export const pageBlock = (
+  language: 'sql' | 'sh',
+  name: string,
+  replacements: readonly (readonly [string, string])[] = [],
+): string => {
+  const mark = language === 'sql' ? '--' : '#';
+  const start = new RegExp(`\`\`\`${language}\\n *${mark} ${name}\\n([\\s\\S]*?)\`\`\``);
+  const [, block] = start.exec(readFileSync(page, 'utf8')) ?? [];
+  if (block === undefined) throw new Error(`the page has no block “${name}”`);
+  return replacements.reduce((text, [from, to]) => text.replaceAll(from, to), block);
+};

@@ -17,6 +17,11 @@ case $job in
     need opensc 'command -v pkcs11-tool'
     need openssl 'command -v openssl'
     need libfaketime 'test -n "$(find /usr/lib -name libfaketimeMT.so.1 | head -n 1)"'
+    # A database over the library: its server, its backup program, and the headers that its key management plugin is built with
+    # (libmariadb-dev, the client's, has not got them).
+    need mariadb-server 'test -x /usr/sbin/mariadbd && command -v mariadb-install-db'
+    need mariadb-backup 'command -v mariabackup'
+    need libmariadbd-dev 'test -f /usr/include/mariadb/server/mysql/plugin_encryption.h'
     ;;
 esac
 case $job in

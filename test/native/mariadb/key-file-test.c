@@ -1,0 +1,332 @@
+/* The key file of the MariaDB plugin: what is written is read again, and nothing that is damaged is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "import.h"
+#include "key_file.h"
+
+static const unsigned char iv[KEY_FILE_IV] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+
+static struct keyring *sample(uint64_t sequence) {
+  unsigned char key[KEYRING_MAX_KEY_BYTES];
+  struct keyring *ring = keyring_new();
+
+  assert_non_null(ring);
+  memset(key, 0xA5, sizeof key);
+  assert_int_equal(keyring_add(ring, 7, 1, 1700000000, key, 16), 0);
+  assert_int_equal(keyring_add(ring, 1, 734002, 1700000001, key, 32), 0);
+  assert_int_equal(keyring_add(ring, 1, 734001, 1700000002, key, 24), 0);
+  snprintf(ring->master, sizeof ring->master, "mariadb.0123456789abcdef");
+  snprintf(ring->file_id, sizeof ring->file_id, "00112233445566778899aabbccddeeff");
+  ring->sequence = sequence;
+  return ring;
+}
+
+/* The text of a keyring; its "wrapped" bytes are made up, since nothing here looks at them. */
+static char *text_of(const struct keyring *ring, size_t *length) {
+  unsigned char wrapped[KEYRING_MAX_KEYS];
+  size_t head_length;
+  char *head = key_file_head(ring, &head_length);
+  char *text;
+
+  assert_non_null(head);
+  assert_int_equal(strlen(head), head_length);
+  for (size_t i = 0; i < ring->size + KEY_FILE_TAG; i++) wrapped[i] = (unsigned char)(i * 7);
+  text = key_file_text(head, iv, wrapped, ring->size + KEY_FILE_TAG, length);
+  assert_non_null(text);
+  free(head);
+  return text;
+}
+
+static void a_text_says_what_the_keyring_said(void **state) {
+  struct keyring *ring = sample(9);
+  size_t length;
+  char *text = text_of(ring, &length);
+  struct key_file file;
+  struct failure failure;
+
+  (void)state;
+  assert_int_equal(key_file_parse(text, length, &file, &failure), 0);
+  assert_int_equal(file.ring->count, 3);
+  assert_int_equal(file.ring->size, 72);
+  assert_int_equal(file.ring->sequence, 9);
+  assert_string_equal(file.ring->master, ring->master);
+  assert_string_equal(file.ring->file_id, ring->file_id);
+  for (size_t i = 0; i < 3; i++) assert_memory_equal(&file.ring->keys[i], &ring->keys[i], sizeof ring->keys[i]);
+  assert_memory_equal(file.iv, iv, sizeof iv);
+  assert_int_equal(file.wrapped_length, 72 + KEY_FILE_TAG);
+  assert_int_equal(file.wrapped[1], 7);
+  key_file_free(&file);
+  free(text);
+  keyring_free(ring);
+}
+
+static void a_text_with_any_byte_changed_is_refused(void **state) {
+  struct keyring *ring = sample(9);
+  size_t length;
+  char *text = text_of(ring, &length);
+
+  (void)state;
+  for (size_t i = 0; i < length; i++) {
+    struct key_file file;
+    struct failure failure = {""};
+    text[i] ^= 1;
+    assert_int_equal(key_file_parse(text, length, &file, &failure), -1);
+    assert_true(strlen(failure.text) > 0);
+    text[i] ^= 1;
+  }
+  free(text);
+  keyring_free(ring);
+}
+
+static void a_text_that_is_cut_off_anywhere_is_refused(void **state) {
+  struct keyring *ring = sample(9);
+  size_t length;
+  char *text = text_of(ring, &length);
+
+  (void)state;
+  for (size_t i = 0; i < length; i++) {
+    struct key_file file;
+    struct failure failure;
+    assert_int_equal(key_file_parse(text, i, &file, &failure), -1);
+  }
+  free(text);
+  keyring_free(ring);
+}
+
+/* A right checksum over wrong lines: what an editor would do who knows the format. */
+static void lines_are_written_in_one_way_only(void **state) {
+  static const char *const heads[] = {
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 01x\nmaster m\nkey 1 2 256 0\n",
+      "dke-mariadb-keys 1\nfile 0011\nsequence 1\nmaster m\nkey 1 2 256 0\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster \nkey 1 2 256 0\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 0 256 0\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 4294967295 256 0\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 4294967296 2 256 0\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 64 0\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 512 0\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 -1\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 \n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0\nkey 1 2 256 0\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0\nother\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0\n",
+  };
+  unsigned char wrapped[64 + KEY_FILE_TAG] = {0};
+
+  (void)state;
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+    size_t length;
+    struct key_file file;
+    struct failure failure;
+    char *text = key_file_text(heads[i], iv, wrapped, 32 + KEY_FILE_TAG, &length);
+    assert_int_equal(key_file_parse(text, length, &file, &failure), -1);
+    free(text);
+  }
+}
+
+static void the_fullest_keyring_fits(void **state) {
+  unsigned char key[32] = {0};
+  unsigned char *wrapped = calloc(1, KEY_FILE_WRAPPED_MAX);
+  struct keyring *ring = sample(UINT64_MAX / 2);
+  size_t head_length;
+  size_t length;
+  char *head;
+  char *text;
+  struct key_file file;
+  struct failure failure;
+
+  (void)state;
+  for (uint32_t i = 3; i < KEYRING_MAX_KEYS; i++) assert_int_equal(keyring_add(ring, UINT32_MAX, UINT32_MAX - 2 - i, INT64_MAX - 1, key, 32), 0);
+  assert_int_equal(keyring_add(ring, 3, 3, 0, key, 32), -1);
+  memset(ring->master, 'm', KEYRING_LABEL_MAX);
+  head = key_file_head(ring, &head_length);
+  text = key_file_text(head, iv, wrapped, ring->size + KEY_FILE_TAG, &length);
+  assert_true(length < KEY_FILE_TEXT_MAX);
+  assert_int_equal(key_file_parse(text, length, &file, &failure), 0);
+  assert_int_equal(file.ring->count, KEYRING_MAX_KEYS);
+  assert_int_equal(keyring_latest(file.ring, UINT32_MAX)->version, UINT32_MAX - 5);
+  assert_int_equal(keyring_ids(file.ring), 3);
+  key_file_free(&file);
+  free(head);
+  free(text);
+  free(wrapped);
+  keyring_free(ring);
+}
+
+/* ---- Two files on the disk ------------------------------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/dke-key-file-XXXXXX";
+static char path[PATH_MAX];
+static char copy_path[PATH_MAX];
+
+static int make_folder(void **state) {
+  (void)state;
+  if (mkdtemp(folder) == NULL) return -1;
+  snprintf(path, sizeof path, "%s/keys", folder);
+  snprintf(copy_path, sizeof copy_path, "%s/keys.copy", folder);
+  return 0;
+}
+static int remove_folder(void **state) {
+  (void)state;
+  unlink(path);
+  unlink(copy_path);
+  return rmdir(folder);
+}
+
+static void store(uint64_t sequence) {
+  struct keyring *ring = sample(sequence);
+  struct failure failure;
+  size_t length;
+  char *text = text_of(ring, &length);
+
+  assert_int_equal(key_file_store(path, text, length, &failure), 0);
+  free(text);
+  keyring_free(ring);
+}
+
+static void overwrite(const char *which, off_t at) {
+  int fd = open(which, O_WRONLY);
+
+  assert_true(fd >= 0);
+  assert_int_equal(pwrite(fd, "!", 1, at), 1);
+  close(fd);
+}
+
+static enum key_file_found load(struct key_file *file, char *remark, char *failure) {
+  struct failure said;
+  struct failure why = {""};
+  enum key_file_found found = key_file_load(path, file, &said, &why);
+
+  snprintf(remark, sizeof said.text, "%s", said.text);
+  snprintf(failure, sizeof why.text, "%s", why.text);
+  return found;
+}
+
+static void of_two_files_the_one_that_is_whole_and_newer_is_read(void **state) {
+  struct key_file file;
+  char remark[512];
+  char why[512];
+  char aside[PATH_MAX + 8];
+
+  (void)state;
+  snprintf(aside, sizeof aside, "%s.old", path);
+  assert_int_equal(load(&file, remark, why), KEY_FILE_ABSENT);
+  store(1);
+  assert_int_equal(load(&file, remark, why), KEY_FILE_FOUND);
+  assert_string_equal(remark, "");
+  key_file_free(&file);
+
+  overwrite(path, 40);
+  assert_int_equal(load(&file, remark, why), KEY_FILE_FOUND);
+  assert_non_null(strstr(remark, "checksum is wrong"));
+  key_file_free(&file);
+
+  overwrite(copy_path, 41);
+  assert_int_equal(load(&file, remark, why), KEY_FILE_UNUSABLE);
+  assert_non_null(strstr(why, "Put the key file of a backup there"));
+
+  /* The copy is of a change that the file has missed. */
+  store(2);
+  assert_int_equal(rename(path, aside), 0);
+  store(3);
+  assert_int_equal(rename(aside, path), 0);
+  assert_int_equal(load(&file, remark, why), KEY_FILE_FOUND);
+  assert_int_equal(file.ring->sequence, 3);
+  assert_non_null(strstr(remark, "older than its .copy"));
+  key_file_free(&file);
+
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(load(&file, remark, why), KEY_FILE_FOUND);
+  assert_non_null(strstr(remark, "it was not there"));
+  key_file_free(&file);
+
+  store(4);
+  assert_int_equal(chmod(path, 0666), 0);
+  assert_int_equal(chmod(copy_path, 0666), 0);
+  assert_int_equal(load(&file, remark, why), KEY_FILE_UNUSABLE);
+  assert_non_null(strstr(why, "chmod 600"));
+}
+
+/* ---- file_key_management's file ---------------------------------------------------------------------------------------------- */
+
+static int import_of(const char *text, struct keyring **ring) {
+  char source[PATH_MAX];
+  struct failure failure;
+  int fd;
+  int result;
+
+  snprintf(source, sizeof source, "%s/import", folder);
+  fd = open(source, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+  close(fd);
+  *ring = keyring_new();
+  result = import_keys(source, *ring, &failure);
+  unlink(source);
+  return result;
+}
+
+static void keys_of_file_key_management_become_version_1(void **state) {
+  struct keyring *ring;
+  const struct data_key *key;
+
+  (void)state;
+  assert_int_equal(import_of("# keys\n\n 1 ; 000102030405060708090a0b0c0d0e0f\r\n100;A7EB1C0E1F2A3B4C5D6E7F8091A2B3C4D5E6F708192A3B4C5D6E7F8091A2B3C4 # x", &ring), 0);
+  assert_int_equal(ring->count, 2);
+  key = keyring_find(ring, 1, 1);
+  assert_int_equal(key->length, 16);
+  assert_int_equal(ring->bytes[key->offset + 15], 0x0F);
+  key = keyring_latest(ring, 100);
+  assert_int_equal(key->version, 1);
+  assert_int_equal(ring->bytes[key->offset], 0xA7);
+  keyring_free(ring);
+}
+
+static void what_is_no_such_file_is_refused_as_a_whole(void **state) {
+  static const char *const texts[] = {
+      "",
+      "2;000102030405060708090a0b0c0d0e0f\n",
+      "1;000102030405060708090a0b0c0d0e0\n",
+      "1;000102030405060708090a0b0c0d0e\n",
+      "1;000102030405060708090a0b0c0d0e0f000102030405060708090a0b0c0d0e0f00\n",
+      "1;000102030405060708090a0b0c0d0e0g\n",
+      "1 000102030405060708090a0b0c0d0e0f\n",
+      "0;000102030405060708090a0b0c0d0e0f\n",
+      "1;000102030405060708090a0b0c0d0e0f\n4294967296;000102030405060708090a0b0c0d0e0f\n",
+      "1;000102030405060708090a0b0c0d0e0f\n1;000102030405060708090a0b0c0d0e0f\n",
+      "Salted__1;000102030405060708090a0b0c0d0e0f\n",
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    struct keyring *ring;
+    assert_int_equal(import_of(texts[i], &ring), -1);
+    keyring_free(ring);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_text_says_what_the_keyring_said),
+      cmocka_unit_test(a_text_with_any_byte_changed_is_refused),
+      cmocka_unit_test(a_text_that_is_cut_off_anywhere_is_refused),
+      cmocka_unit_test(lines_are_written_in_one_way_only),
+      cmocka_unit_test(the_fullest_keyring_fits),
+      cmocka_unit_test(of_two_files_the_one_that_is_whole_and_newer_is_read),
+      cmocka_unit_test(keys_of_file_key_management_become_version_1),
+      cmocka_unit_test(what_is_no_such_file_is_refused_as_a_whole),
+  };
+
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

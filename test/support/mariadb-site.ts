@@ -1,0 +1,133 @@
+// MariaDB servers over the real service: each instance has a folder, an application's pkcs11.toml and the options of the page.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import { createGroup, registerApplication } from './console-api.ts';
+import { endProcess, processesWith, until } from './host.ts';
+import { type Mariadb, newMariadbFolder, pageBlock, pageOptions, refusedStart, startMariadb } from './mariadb.ts';
+import { library } from './pkcs11-host.ts';
+import { type Site, startSite } from './site.ts';
+import { run } from './tools.ts';
+
+export interface Instance {
+  readonly name: string;
+  readonly folder: string;
+  readonly keyFile: string;
+  readonly application: RegisteredApplication;
+  readonly environment: NodeJS.ProcessEnv;
+  /** Starts it with the page's configuration and more options; one that runs is the caller's to stop. */
+  start(...more: readonly string[]): Promise<Mariadb>;
+  /** The page's first start. */
+  initialize(...more: readonly string[]): Promise<Mariadb>;
+  /** A start that must be refused: what the log says. */
+  refused(...more: readonly string[]): Promise<string>;
+  /** Runs a block of the page for the shell, with this instance's paths; it must succeed. */
+  shell(block: string, replacements?: readonly (readonly [string, string])[]): Promise<void>;
+}
+
+export interface MariadbSite extends Site {
+  /** Registers an application, in a group of its own unless one is named. */
+  register(name: string, groupId?: string): Promise<RegisteredApplication>;
+  instance(
+    name: string,
+    application: RegisteredApplication,
+    options?: { readonly empty?: boolean; readonly ownAgent?: boolean },
+  ): Instance;
+  label(database: Mariadb): Promise<string>;
+  /** Destroys the master key that a server uses. */
+  destroyMasterKey(application: RegisteredApplication, label: string): Promise<void>;
+}
+
+export const startMariadbSite = async (): Promise<MariadbSite> => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-mariadb-'));
+  const site = await startSite({ folder });
+  const running = new Set<Mariadb>();
+  const ownAgents: string[] = [];
+  const started = async (database: Promise<Mariadb>): Promise<Mariadb> => {
+    running.add(await database);
+    return database;
+  };
+  return {
+    ...site,
+    get server() {
+      return site.server;
+    },
+    register: async (name, groupId) =>
+      registerApplication(site.api, name, groupId ?? (await createGroup(site.api, name))),
+    instance(name, application, options = {}) {
+      const own = join(folder, name);
+      newMariadbFolder(own, options);
+      const keyFile = join(own, 'keys/dke-keys');
+      const socket = options.ownAgent === true ? join(own, 'agent.sock') : site.socket;
+      if (socket !== site.socket) ownAgents.push(socket);
+      const environment = { DKE_PKCS11_SOCKET: socket, DKE_AGENT_LOG_DIR: site.logDirectory };
+      const settings = pageOptions('60-dke.cnf', {
+        dke_key_management_pkcs11_library: library,
+        // A loaded machine is not what is looked at.
+        dke_key_management_pkcs11_config: site.config(name, application, 'call_timeout_ms = 20000\n'),
+        dke_key_management_key_file: keyFile,
+      });
+      const start = (...more: readonly string[]): Promise<Mariadb> =>
+        started(startMariadb(own, [...settings, '--log-bin=binlog', ...more], environment));
+      return {
+        name,
+        folder: own,
+        keyFile,
+        application,
+        environment,
+        start,
+        initialize: (...more) => start('--dke-key-management-initialize', ...more),
+        refused: (...more) => refusedStart(own, [...settings, '--log-bin=binlog', ...more], environment),
+        async shell(block, replacements = []) {
+          const connect = `--no-defaults --backup -uroot -S${join(own, 'mariadb.sock')}`;
+          const script = pageBlock('sh', block, [
+            ...replacements,
+            ['mariabackup --backup', `mariabackup ${connect}`],
+            ['mariabackup --move-back', 'mariabackup --no-defaults --move-back'],
+            ['/var/backups/mariadb-dke-keys', join(folder, 'backup-dke-keys')],
+            ['/var/backups/mariadb', join(folder, 'backup')],
+            ['/var/lib/mysql-keys', join(own, 'keys')],
+            ['/var/lib/mysql', join(own, 'data')],
+          ]);
+          const { code, complaints } = await run('sh', ['-ec', script], { environment });
+          if (code !== 0) throw new Error(`${block}: ${complaints.slice(-3000)}`);
+        },
+      };
+    },
+    label: async (database) => {
+      const [row = ''] = await database.sql("SHOW GLOBAL STATUS LIKE 'Dke_key_management_master_key'");
+      return row.split('\t')[1] ?? '';
+    },
+    async destroyMasterKey(application, label) {
+      const key = await site.api.masterKey(application.record.applicationId, label);
+      const path = `/api/tde/applications/${application.record.applicationId}/master-keys/${key.id}/destroy`;
+      await site.api.call('POST', path, { confirm: label });
+    },
+    async end() {
+      for (const database of running) await database.kill();
+      for (const socket of ownAgents) for (const [pid] of processesWith(socket)) await endProcess(pid);
+      await site.end();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+/** Status variables of the plugin, without their prefix. */
+export const statusOf = async (database: Mariadb): Promise<Readonly<Record<string, string>>> => {
+  const rows = await database.sql(pageBlock('sql', 'what the plugin says of itself'));
+  return Object.fromEntries(rows.map((row) => row.replace('Dke_key_management_', '').split('\t')));
+};
+
+/** Waits until a question of the page has an empty answer. */
+export const untilEmpty = async (database: Mariadb, block: string): Promise<void> => {
+  const question = pageBlock('sql', block);
+  await until(block, async () => ((await database.sql(question)).length === 0 ? true : undefined));
+};
+
+/** The files below a folder whose bytes hold the text. */
+export const filesBelowWith = (folder: string, text: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => readFileSync(path).includes(text));
