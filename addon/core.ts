@@ -228,6 +228,30 @@ export interface FrameHandlers {
   /** Once for each connection that `connect` accepted, after it has gone, whoever closed it. */
   close(connection: number): void;
 }
+/**
+ * A pair of messages, an Init and its operation, that a frame server answers without its handler (addon/core/routines.h): the Init, whatever its
+ * IV, and the operation by the cipher or the MAC under the key. Byte layouts: provider/PROTOCOL.md.
+ */
+export type Routine = {
+  /** Where the operation runs: one of each kind in a session. */
+  readonly session: number;
+  readonly kind: number;
+  readonly init: Uint8Array;
+  /** Where in `init` the IV lies; a length of 0: there is none, and the Init must be the same. */
+  readonly ivAt: number;
+  readonly ivLength: number;
+  readonly initAnswer: Uint8Array;
+  /** What the operation's message begins with, before the data, and its answer, before the result. */
+  readonly operation: Uint8Array;
+  readonly operationAnswer: Uint8Array;
+  /** Data that is not a multiple of so many bytes goes to the handler. */
+  readonly unit: number;
+  readonly key: KeyRef;
+} & (
+  | { readonly direction: Direction; readonly cipher: CipherParameters }
+  /** The first so many bytes of the MAC are given. */
+  | { readonly mac: MacParameters; readonly macLength: number }
+);
 export interface FrameServer {
   /** Process-wide number of this server, for `wakeFrameServer` from other threads. */
   readonly id: number;
@@ -243,6 +267,16 @@ export interface FrameServer {
    * socket does not take at once; a peer that lets more than four of the largest frames pile up is disconnected.
    */
   send(connection: number, callCode: number, body: Uint8Array): void;
+  /**
+   * From now on answers this pair of messages of the connection itself, and again those of its place after `suspend`. Everything
+   * else goes to `frame`, and before it each Init that was answered so and whose operation has not come. Answers how often the
+   * routine was used that had to make room for it, -1 when none had to. From the server's own thread, like the next two.
+   */
+  learn(connection: number, routine: Routine): number;
+  /** The routines of a place wait until one of it is learned (again). */
+  suspend(connection: number, session: number, kind: number): void;
+  /** Something has changed that an Init looks at. */
+  forget(connection: number): void;
   closeConnection(connection: number): void;
   /** Changes `spinMicroseconds`. From the server's own thread. */
   setSpin(microseconds: number): void;
@@ -250,6 +284,8 @@ export interface FrameServer {
   statistics(): {
     readonly connections: number;
     readonly frames: number;
+    /** Of them, those that were answered by routines. */
+    readonly routineFrames: number;
     readonly laneMessages: number;
     readonly rejected: number;
   };

@@ -83,9 +83,9 @@ std::string Arguments::TextOf(napi_value value) const {
   return text;
 }
 
-Direction Arguments::ReadDirection(size_t index) const {
+Direction Arguments::DirectionOf(napi_value value) const {
   char text[12];
-  const size_t length = ShortText(at(index), text, sizeof text);
+  const size_t length = ShortText(value, text, sizeof text);
   if (std::string_view(text, length) == "encrypt") return Direction::kEncrypt;
   if (std::string_view(text, length) == "decrypt") return Direction::kDecrypt;
   Refuse("a direction is 'encrypt' or 'decrypt'");

@@ -30,6 +30,11 @@ class Arguments {
   static constexpr size_t kMax = 8;
   Arguments(napi_env env, napi_callback_info info) : env_(env) { napi_get_cb_info(env, info, &count_, values_, nullptr, nullptr); }
 
+  // Of a method of an object.
+  explicit Arguments(const Napi::CallbackInfo& info) : env_(info.Env()), count_(info.Length() < kMax ? info.Length() : kMax) {
+    for (size_t i = 0; i < count_; ++i) values_[i] = info[i];
+  }
+
   napi_env env() const { return env_; }
   napi_value at(size_t index) const { return index < count_ ? values_[index] : nullptr; }
   bool has(size_t index) const;
@@ -45,7 +50,7 @@ class Arguments {
   std::string Text(size_t index) const { return TextOf(at(index)); }
   // One byte a character, as Node reads header fields.
   std::string Latin1(size_t index) const;
-  Direction ReadDirection(size_t index) const;
+  Direction ReadDirection(size_t index) const { return DirectionOf(at(index)); }
   KeyKind ReadKeyKind(size_t index) const { return KeyKindOf(at(index)); }
   Digest ReadDigest(size_t index) const { return DigestOf(at(index)); }
 
@@ -58,6 +63,7 @@ class Arguments {
   // Copies at most `capacity - 1` characters; longer text is cut, which no name of ours survives.
   size_t ShortText(napi_value value, char* out, size_t capacity) const;
   Digest DigestOf(napi_value value) const;
+  Direction DirectionOf(napi_value value) const;
   KeyKind KeyKindOf(napi_value value) const;
   bool BooleanOf(napi_value value) const;
 

@@ -8,20 +8,7 @@
 namespace dke {
 namespace {
 
-MacParameters ReadMac(const Arguments& arguments, size_t index) {
-  napi_value object = arguments.at(index);
-  char name[16];
-  const std::string_view algorithm(name, arguments.ShortText(arguments.Member(object, "algorithm"), name, sizeof name));
-  MacParameters parameters;
-  if (algorithm == "aes-cmac") {
-    parameters.cmac = true;
-  } else if (algorithm == "hmac") {
-    parameters.digest = arguments.DigestOf(arguments.Member(object, "digest"));
-  } else {
-    arguments.Refuse("no such MAC");
-  }
-  return parameters;
-}
+MacParameters ReadMac(const Arguments& arguments, size_t index) { return MacOf(arguments, arguments.at(index)); }
 
 template <typename T>
 T& Find(const Arguments& arguments, OperationType type) {

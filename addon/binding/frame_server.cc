@@ -7,7 +7,8 @@
 // thread's libuv loop, so the loop's own descriptor is watched beside the sockets: `turn` then answers 'woken', and Node takes
 // over. The same makes an ordinary message to the worker end its turn.
 #include "../core/frames.h"
-#include "binding.h"
+#include "arguments.h"
+#include "parameters.h"
 
 extern "C" int uv_backend_fd(const struct uv_loop_s* loop);
 
@@ -24,6 +25,9 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
                            InstanceAccessor<&FrameServer::Id>("id"),
                            InstanceMethod<&FrameServer::Turn>("turn"),
                            InstanceMethod<&FrameServer::Send>("send"),
+                           InstanceMethod<&FrameServer::Learn>("learn"),
+                           InstanceMethod<&FrameServer::Suspend>("suspend"),
+                           InstanceMethod<&FrameServer::Forget>("forget"),
                            InstanceMethod<&FrameServer::CloseConnection>("closeConnection"),
                            InstanceMethod<&FrameServer::Statistics>("statistics"),
                            InstanceMethod<&FrameServer::SetSpin>("setSpin"),
@@ -153,6 +157,56 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     }
   }
 
+  static RoutinePlace ReadPlace(const Arguments& arguments, napi_value session, napi_value kind) {
+    return {static_cast<uint64_t>(arguments.IntegerOf(session, 0, int64_t{1} << 53)),
+            static_cast<uint32_t>(arguments.IntegerOf(kind, 0, UINT32_MAX))};
+  }
+
+  Napi::Value Learn(const Napi::CallbackInfo& info) {
+    const Arguments arguments(info);
+    const napi_value object = arguments.at(1);
+    const auto bytes = [&](const char* name) {
+      const Bytes view = arguments.BytesOf(arguments.Member(object, name));
+      return std::vector<uint8_t>(view.data, view.data + view.size);
+    };
+    Routine routine;
+    routine.place = ReadPlace(arguments, arguments.Member(object, "session"), arguments.Member(object, "kind"));
+    routine.init = bytes("init");
+    routine.init_answer = bytes("initAnswer");
+    routine.operation = bytes("operation");
+    routine.operation_answer = bytes("operationAnswer");
+    const auto init_length = static_cast<int64_t>(routine.init.size());
+    routine.iv_at = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "ivAt"), 0, init_length));
+    routine.iv_length = static_cast<size_t>(
+        arguments.IntegerOf(arguments.Member(object, "ivLength"), 0, init_length - static_cast<int64_t>(routine.iv_at)));
+    routine.unit = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "unit"), 1, 1024));
+    routine.key = FindKey(static_cast<KeyRef>(arguments.IntegerOf(arguments.Member(object, "key"), 0, int64_t{1} << 53)));
+    if (napi_value mac = arguments.Member(object, "mac")) {
+      routine.is_mac = true;
+      routine.mac = MacOf(arguments, mac);
+      routine.mac_length = static_cast<size_t>(
+          arguments.IntegerOf(arguments.Member(object, "macLength"), 1, static_cast<int64_t>(MacLength(routine.mac))));
+    } else {
+      routine.direction = arguments.DirectionOf(arguments.Member(object, "direction"));
+      routine.cipher = CipherOf(arguments, arguments.Member(object, "cipher"));
+      // The additional data would have to outlive this call.
+      if (routine.cipher.aad_length != 0 || (routine.iv_length != 0 && routine.iv_length != routine.cipher.iv_length)) {
+        arguments.Refuse("this cipher is not for routines");
+      }
+    }
+    if (routine.init.empty() || routine.init_answer.empty() || routine.operation.empty() || routine.operation_answer.empty()) {
+      arguments.Refuse("a routine has four messages");
+    }
+    return Napi::Number::New(info.Env(), static_cast<double>(loop_->Learn(ReadConnection(info), std::move(routine))));
+  }
+
+  void Suspend(const Napi::CallbackInfo& info) {
+    const Arguments arguments(info);
+    loop_->SuspendRoutines(ReadConnection(info), ReadPlace(arguments, arguments.at(1), arguments.at(2)));
+  }
+
+  void Forget(const Napi::CallbackInfo& info) { loop_->ForgetRoutines(ReadConnection(info)); }
+
   void CloseConnection(const Napi::CallbackInfo& info) { loop_->CloseConnection(ReadConnection(info)); }
 
   Napi::Value Statistics(const Napi::CallbackInfo& info) {
@@ -160,6 +214,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     const auto result = Napi::Object::New(info.Env());
     result.Set("connections", static_cast<double>(statistics.connections));
     result.Set("frames", static_cast<double>(statistics.frames));
+    result.Set("routineFrames", static_cast<double>(statistics.routine_frames));
     result.Set("laneMessages", static_cast<double>(statistics.lane_messages));
     result.Set("rejected", static_cast<double>(statistics.rejected));
     return result;

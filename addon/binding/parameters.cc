@@ -4,8 +4,23 @@
 
 namespace dke {
 
-CipherParameters ReadCipher(const Arguments& arguments, size_t index) {
-  napi_value object = arguments.at(index);
+MacParameters MacOf(const Arguments& arguments, napi_value object) {
+  char name[16];
+  const std::string_view algorithm(name, arguments.ShortText(arguments.Member(object, "algorithm"), name, sizeof name));
+  MacParameters parameters;
+  if (algorithm == "aes-cmac") {
+    parameters.cmac = true;
+  } else if (algorithm == "hmac") {
+    parameters.digest = arguments.DigestOf(arguments.Member(object, "digest"));
+  } else {
+    arguments.Refuse("no such MAC");
+  }
+  return parameters;
+}
+
+CipherParameters ReadCipher(const Arguments& arguments, size_t index) { return CipherOf(arguments, arguments.at(index)); }
+
+CipherParameters CipherOf(const Arguments& arguments, napi_value object) {
   CipherParameters parameters;
   char name[16];
   const CipherRow* row = FindCipher(std::string_view(name, arguments.ShortText(arguments.Member(object, "algorithm"), name, sizeof name)));

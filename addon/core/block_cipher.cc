@@ -249,8 +249,13 @@ size_t CipherLength(Direction direction, const CipherParameters& parameters, siz
 
 Result<size_t> CipherMessage(KeyRef ref, Direction direction, const CipherParameters& parameters, const uint8_t* input,
                              size_t input_length, uint8_t* output, size_t output_length) {
+  return CipherMessage(FindKey(ref), direction, parameters, input, input_length, output, output_length);
+}
+
+Result<size_t> CipherMessage(const KeyPtr& handle, Direction direction, const CipherParameters& parameters, const uint8_t* input,
+                             size_t input_length, uint8_t* output, size_t output_length) {
   DKE_RETURN_IF_ERROR(CheckCipherParameters(parameters));
-  KeyUse key(ref);
+  KeyUse key(handle);
   if (!key) return BadKey();
   if (!key.is_aes()) return WrongKeyType();
   return MessageWith(*key, direction, parameters, input, input_length, output, output_length);

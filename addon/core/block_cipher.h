@@ -52,6 +52,8 @@ size_t CipherLength(Direction direction, const CipherParameters& parameters, siz
 // Returns the bytes written. kBufferTooSmall before anything is written; input and output may be the same memory.
 Result<size_t> CipherMessage(KeyRef key, Direction direction, const CipherParameters& parameters, const uint8_t* input,
                              size_t input_length, uint8_t* output, size_t output_length);
+Result<size_t> CipherMessage(const KeyPtr& key, Direction direction, const CipherParameters& parameters, const uint8_t* input,
+                             size_t input_length, uint8_t* output, size_t output_length);
 
 // A secret key of `bytes` bytes from the front of what `data` encrypts to, in ECB or CBC. `data` is whole blocks, and not shorter.
 Result<KeyRef> DeriveByEncryption(KeyRef base, const CipherParameters& parameters, const uint8_t* data, size_t length, KeyKind kind,

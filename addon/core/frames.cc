@@ -260,6 +260,7 @@ struct FrameLoop::Connection {
   bool watched = false;   // listed in lanes_
   uint32_t idle_looks = 0;
   std::unique_ptr<FrameLane> lane;
+  std::unique_ptr<Routines> routines;  // null until something was learned
   uint32_t interest = EPOLLIN;
   int64_t deadline = INT64_MAX;
   Bytes in;
@@ -425,7 +426,7 @@ void FrameLoop::CloseListener() {
 
 bool FrameLoop::Watch(int fd) { return Arm(fd, EPOLLIN, &watch_fired_); }
 
-FrameStatistics FrameLoop::statistics() const { return {connections_.size(), frames_, lane_messages_, rejected_}; }
+FrameStatistics FrameLoop::statistics() const { return {connections_.size(), frames_, routine_frames_, lane_messages_, rejected_}; }
 
 // ---- The loop ---------------------------------------------------------------------------------------------------------
 
@@ -791,10 +792,20 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
       MarkReady(connection);
       return at;
     }
-    if (body > 0) memcpy(request(), data + at + kHeader + options, body);
+    const uint8_t* const message = data + at + kHeader + options;
     at += whole;
     ++frames_;
     if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
+    if (connection->routines != nullptr) {
+      const size_t length_of_answer = connection->routines->Answer(message, body, reply(), options_.max_frame);
+      if (length_of_answer > 0) {
+        ++routine_frames_;
+        Reply(connection, call_code, length_of_answer, another(at));
+        continue;
+      }
+      if (connection->routines->unseen() && !ShowUnseen(connection)) return at;
+    }
+    if (body > 0) memcpy(request(), message, body);
     const int64_t answer = handler_->Frame(connection->id, call_code, body);
     if (body > 0) explicit_bzero(request(), body);
     if (answer == FrameHandler::kFailed) failed_ = true;
@@ -809,6 +820,25 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
     }
   }
   return at;
+}
+
+// Hands the handler what was begun without it; the answers, which were given already, are dropped. False when the connection is gone.
+bool FrameLoop::ShowUnseen(Connection* connection) {
+  constexpr uint32_t kNobodys = 1;
+  while (!connection->closed && connection->routines->unseen()) {
+    const size_t length = connection->routines->TakeUnseen(request());
+    const int64_t answer = handler_->Frame(connection->id, kNobodys, static_cast<uint32_t>(length));
+    explicit_bzero(request(), length);
+    if (answer == FrameHandler::kFailed) failed_ = true;
+    if (connection->closed) return false;
+    if (answer <= 0 || answer > static_cast<int64_t>(options_.max_frame)) {
+      TransmitBatch(connection);
+      Drop(connection, false);
+      return false;
+    }
+    explicit_bzero(reply(), static_cast<size_t>(answer));
+  }
+  return !connection->closed;
 }
 
 void FrameLoop::Greet(Connection* connection, uint8_t version) {
@@ -970,6 +1000,23 @@ void FrameLoop::Drop(Connection* connection, bool rejected) {
   const auto found = connections_.find(connection->id);
   graveyard_.push_back(std::move(found->second));
   connections_.erase(found);
+}
+
+int64_t FrameLoop::Learn(uint64_t connection, Routine routine) {
+  const auto found = connections_.find(connection);
+  if (found == connections_.end() || routine.init.size() > options_.max_frame) return -1;
+  if (found->second->routines == nullptr) found->second->routines = std::make_unique<Routines>();
+  return found->second->routines->Learn(std::move(routine));
+}
+
+void FrameLoop::SuspendRoutines(uint64_t connection, const RoutinePlace& place) {
+  const auto found = connections_.find(connection);
+  if (found != connections_.end() && found->second->routines != nullptr) found->second->routines->Suspend(place);
+}
+
+void FrameLoop::ForgetRoutines(uint64_t connection) {
+  const auto found = connections_.find(connection);
+  if (found != connections_.end() && found->second->routines != nullptr) found->second->routines->Forget();
 }
 
 void FrameLoop::CloseConnection(uint64_t connection) {

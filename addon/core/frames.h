@@ -1,6 +1,7 @@
 // The frame server: one epoll loop that speaks the framing of p11-kit's RPC protocol on a unix stream socket.
 //
-// It knows connections, frames and limits, and nothing of what a frame says. The wire: the client's first byte is its
+// It knows connections, frames and limits, and nothing of what a frame says. What its handler has taught it (routines.h) it answers
+// by itself. The wire: the client's first byte is its
 // protocol version and is answered by one byte; from then on both sides send frames, a header of three big-endian 32-bit
 // numbers (call code, length of the options, length of the body), the options, the body. Options name a module to p11-kit
 // and mean nothing here: they are skipped on the way in and left empty on the way out.
@@ -21,6 +22,8 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "routines.h"
 
 struct epoll_event;
 
@@ -51,7 +54,8 @@ struct FrameOptions {
 
 struct FrameStatistics {
   uint64_t connections = 0;  // open now
-  uint64_t frames = 0;       // handed to the handler since the start
+  uint64_t frames = 0;       // served since the start
+  uint64_t routine_frames = 0;  // of them, those that the handler has not seen
   uint64_t lane_messages = 0;  // requests that came through a lane
   uint64_t rejected = 0;     // connections refused or closed because of a limit or a broken frame
 };
@@ -165,6 +169,10 @@ class FrameLoop {
 
   // Queues a reply. False when `length` is over max_frame; a connection that has gone is no error.
   bool Send(uint64_t connection, uint32_t call_code, const uint8_t* body, size_t length);
+  // What may be answered without the handler, for one connection: see Routines. From the loop's own thread, also from a handler.
+  int64_t Learn(uint64_t connection, Routine routine);
+  void SuspendRoutines(uint64_t connection, const RoutinePlace& place);
+  void ForgetRoutines(uint64_t connection);
   // Handlers hear of it by Close, from Run.
   void CloseConnection(uint64_t connection);
   // Closes the socket and every connection; the next Run reports them and returns kStopped.
@@ -196,6 +204,7 @@ class FrameLoop {
   bool LeaveLanes();
   size_t Consume(Connection* connection, const uint8_t* data, size_t length);
   size_t HandOn(Connection* connection, const uint8_t* data, size_t length, bool from_lane);
+  bool ShowUnseen(Connection* connection);
   void Greet(Connection* connection, uint8_t version);
   void Reply(Connection* connection, uint32_t call_code, size_t length, bool more);
   void TransmitBatch(Connection* connection);
@@ -248,6 +257,7 @@ class FrameLoop {
   bool spin_wanted_ = false;    // by one of the callers since the loop last waited
 
   uint64_t frames_ = 0;
+  uint64_t routine_frames_ = 0;
   uint64_t lane_messages_ = 0;
   uint64_t frames_seen_ = 0;  // by Wait, to tell whether the round before it carried calls
   uint64_t rejected_ = 0;

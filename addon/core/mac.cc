@@ -41,7 +41,12 @@ size_t MacLength(const MacParameters& parameters) { return parameters.cmac ? 16 
 
 Result<size_t> MacMessage(KeyRef ref, const MacParameters& parameters, const uint8_t* input, size_t input_length, uint8_t* output,
                           size_t output_length) {
-  KeyUse key(ref);
+  return MacMessage(FindKey(ref), parameters, input, input_length, output, output_length);
+}
+
+Result<size_t> MacMessage(const KeyPtr& handle, const MacParameters& parameters, const uint8_t* input, size_t input_length,
+                          uint8_t* output, size_t output_length) {
+  KeyUse key(handle);
   DKE_RETURN_IF_ERROR(CheckKey(key, parameters));
   if (output_length < MacLength(parameters)) return BufferTooSmall();
   EvpMacCtxPtr& cached = key->macs[parameters.cmac ? kDigestCount : static_cast<size_t>(parameters.digest)];

@@ -14,6 +14,8 @@ struct MacParameters {
 size_t MacLength(const MacParameters& parameters);
 Result<size_t> MacMessage(KeyRef key, const MacParameters& parameters, const uint8_t* input, size_t input_length, uint8_t* output,
                           size_t output_length);
+Result<size_t> MacMessage(const KeyPtr& key, const MacParameters& parameters, const uint8_t* input, size_t input_length, uint8_t* output,
+                          size_t output_length);
 
 class MacOperation : public Operation {
  public:

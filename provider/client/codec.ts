@@ -728,6 +728,33 @@ const lateReply = 4096;
 /** Turns what a handler threw into a return value, and reports it. `call` is null when no call could be read. */
 export type Fail<C> = (error: unknown, call: CallName | null, connection: C) => number;
 
+/** A call as its row describes it: what its messages begin with, up to the first argument. */
+export interface Envelope {
+  readonly name: CallName;
+  readonly request: Buffer;
+  readonly reply: Buffer;
+}
+
+/** Hears of every call whose handler is run. What it is told is valid during the call only. */
+export interface Witness<C> {
+  before(connection: C, call: Envelope, input: Readonly<Record<string, unknown>>): void;
+  /** It went well, and at once. `message` is the request's body. */
+  after(connection: C, call: Envelope, input: Readonly<Record<string, unknown>>, message: Buffer, length: number): void;
+  /** It has to wait; the promise tells when it is over. */
+  waits(connection: C, call: Envelope, over: Promise<unknown>): void;
+}
+
+/** Where the content of a mechanism's flat parameter lies in an Init of our own dialect; null when the parameter is another one. */
+export const flatParameter = (
+  { request }: Envelope,
+  message: Buffer,
+): { readonly at: number; readonly length: number } | null => {
+  // After the session: the mechanism's type, the parameter's form, and a flat one's length.
+  const form = request.length + 8 + 4;
+  if (parameterForms[message[form] as number] !== 'bytes') return null;
+  return { at: form + 5, length: message.readUInt32BE(form + 1) };
+};
+
 /** `CryptokiError` carries its return value; anything else is CKR_GENERAL_ERROR. */
 export const returnValueOf = (error: unknown): number =>
   error instanceof CryptokiError ? error.rv : CKR.GENERAL_ERROR;
@@ -747,7 +774,11 @@ export type DispatchFrame<C> = (
   reply: Buffer,
 ) => number | Promise<Uint8Array>;
 
-export const createDispatcher = <C>(handlers: Handlers<C>, fail: Fail<C> = returnValueOf): DispatchFrame<C> => {
+export const createDispatcher = <C>(
+  handlers: Handlers<C>,
+  fail: Fail<C> = returnValueOf,
+  witness: Witness<C> | null = null,
+): DispatchFrame<C> => {
   const plans: (Plan<C> | undefined)[] = [];
   for (const [name, row] of Object.entries(calls) as [CallName, Call][]) {
     if (row.code !== 0) plans[row.code] = makePlan(name, row, handlers);
@@ -788,14 +819,18 @@ export const createDispatcher = <C>(handlers: Handlers<C>, fail: Fail<C> = retur
     reader.at = expected.length;
     if (plan.handler === undefined) return writeError(writer, reply, CKR.FUNCTION_NOT_SUPPORTED);
     try {
-      const value = plan.handler(connection, readInput(reader, plan, reply) as never);
+      const input = readInput(reader, plan, reply);
+      witness?.before(connection, plan, input);
+      const value = plan.handler(connection, input as never);
       if (value instanceof Promise) {
+        witness?.waits(connection, plan, value);
         const asked = plan.outputs.map(({ capacity, queries }): Asked => ({ capacity, queries }));
         return finishLate(connection, plan, asked, value);
       }
       writer.open(reply);
       writer.raw(plan.reply);
       writeOutput(writer, plan, value, plan.outputs, true);
+      witness?.after(connection, plan, input, request, length);
       return writer.at;
     } catch (error) {
       return writeError(writer, reply, fail(error, plan.name, connection));

@@ -8,6 +8,7 @@ import type { Dialect } from './codec.ts';
 import type { LogLevel } from './config.ts';
 import type { Hello } from './hello.ts';
 import type { LogFields } from './log.ts';
+import { type Repeater, Routines } from './routines.ts';
 import type { ServiceDoor } from './service.ts';
 
 /** What a configuration gives: the way to the service, under an id that names it in the log. */
@@ -26,6 +27,8 @@ export interface Surroundings {
   log(context: Context | null, level: LogLevel, fields: LogFields, message: string): void;
   /** The name of a local user, or the number when there is none. */
   userName(uid: number): string;
+  /** Who repeats messages by itself; absent when nobody does. */
+  readonly repeater?: Repeater;
 }
 
 const agentVersion = '1.0';
@@ -36,6 +39,7 @@ export class Connection {
   readonly dialect: Dialect;
   application: Application | null = null;
   initializing = false;
+  readonly routines: Routines;
   readonly #surroundings: Surroundings;
   #context: Context | null = null;
   #process = '';
@@ -46,6 +50,8 @@ export class Connection {
     this.peer = peer;
     this.dialect = dialect;
     this.#surroundings = surroundings;
+    // Other dialects have other messages.
+    this.routines = new Routines(id, (dialect === 'own' && surroundings.repeater) || null);
   }
 
   /** C_Initialize. `hello` is what our library says of itself; null for other peers. */

@@ -22,6 +22,7 @@ import { session } from './functions/session.ts';
 import { sign } from './functions/sign.ts';
 import { slot } from './functions/slot.ts';
 import { type GuardedHandlers, guards } from './guards.ts';
+import { routineWitness } from './routines.ts';
 import { ServiceCallError } from './service.ts';
 
 const chapters: GuardedHandlers = {
@@ -104,4 +105,4 @@ const fail: Fail<Connection> = (error, call, connection) => {
 };
 
 /** The dispatcher of the agent: one for all connections of a thread. */
-export const createAgentDispatcher = (): DispatchFrame<Connection> => createDispatcher(handlers, fail);
+export const createAgentDispatcher = (): DispatchFrame<Connection> => createDispatcher(handlers, fail, routineWitness);

@@ -49,6 +49,11 @@ const listen = async ({ port, server: options, onlyUser }: ListenOptions): Promi
     log: (context, level, fields, message) =>
       host.tell({ kind: 'log', context: context?.id ?? null, level, fields, message }),
     userName: userNames(),
+    repeater: {
+      learn: (connection, routine) => server.learn(connection, routine),
+      suspend: (connection, session, kind) => server.suspend(connection, session, kind),
+      forget: (connection) => server.forget(connection),
+    },
   };
   const counted = (): void => host.tell({ kind: 'connections', count: connections.size });
   const mayConnect = ({ uid }: Peer): boolean => onlyUser === null || uid === onlyUser || uid === 0;

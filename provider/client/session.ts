@@ -1,6 +1,6 @@
 // One session (PKCS#11 2.40, section 5.6): its flags, and one running operation of each kind. Login state belongs to the
 // application, not to the session.
-import type { KeyRef } from '../../addon/core.ts';
+import type { CipherParameters, Direction, KeyRef, MacParameters } from '../../addon/core.ts';
 import { CKF, CKS } from '../schema/constants.ts';
 import type { BytesOutput, MessageParameter, MessageResult, OutBuffer } from '../schema/types.ts';
 import type { Application } from './application.ts';
@@ -16,10 +16,18 @@ export interface Operation {
 
 export type Later<T> = T | Promise<T>;
 
+/** What the addon needs to do the same again: see routines.ts. */
+export type Repeatable = { readonly key: KeyRef; readonly unit: number } & (
+  | { readonly direction: Direction; readonly cipher: CipherParameters }
+  | { readonly mac: MacParameters; readonly macLength: number }
+);
+
 /** A running encryption or decryption. Each step answers `LengthOnly` when it did nothing because the room is too small. */
 export interface CipherOperation extends Operation {
   /** The session key that it works with; undefined when the service does the work. */
   readonly key?: KeyRef;
+  /** Null when its whole messages have more to them than a cipher, a key and an IV that nobody looks at. */
+  readonly repeatable?: Repeatable | null;
   /** Whether a part was taken: then a whole message is refused. */
   readonly started: boolean;
   whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
@@ -29,6 +37,7 @@ export interface CipherOperation extends Operation {
 
 /** A running digest or signature: parts in, one result out. */
 export interface SummaryOperation extends Operation {
+  readonly repeatable?: Repeatable | null;
   readonly started: boolean;
   whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
   update(input: Uint8Array): void;

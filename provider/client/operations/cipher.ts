@@ -16,7 +16,7 @@ import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../
 import type { Application } from '../application.ts';
 import { dataTooLong, operationMissing } from '../errors.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
-import type { CipherOperation } from '../session.ts';
+import type { CipherOperation, Repeatable } from '../session.ts';
 import { Chain, isChained, type Piece } from './chain.ts';
 import { cipherHead, oaepHead } from './heads.ts';
 import type { TakeIv } from './initial-values.ts';
@@ -100,6 +100,15 @@ export class LocalCipher implements CipherOperation {
 
   get started(): boolean {
     return this.#running !== null;
+  }
+
+  /** ECB and CBC, but not what takes padding off: what comes of that depends on the data. The rest counts, or looks at its IV. */
+  get repeatable(): Repeatable | null {
+    const { algorithm } = this.#parameters;
+    const isPlain = algorithm === 'aes-ecb' || algorithm === 'aes-cbc';
+    if (!isPlain && !(algorithm === 'aes-cbc-pad' && this.#direction === 'encrypt')) return null;
+    const unit = this.#direction === 'encrypt' ? this.#row.encryptUnit : this.#row.decryptUnit;
+    return { key: this.key, unit, direction: this.#direction, cipher: this.#parameters };
   }
 
   whole(input: Uint8Array, out: OutBuffer): BytesOutput {

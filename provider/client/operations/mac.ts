@@ -5,7 +5,7 @@ import type { MacHead } from '../../../server/fronts/contract/tde.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
-import type { SummaryOperation, VerifyOperation } from '../session.ts';
+import type { Repeatable, SummaryOperation, VerifyOperation } from '../session.ts';
 import { macHead } from './heads.ts';
 import type { MacRow } from './mechanisms.ts';
 import { ownCopy, Parts } from './parts.ts';
@@ -66,6 +66,9 @@ class LocalMac {
 }
 
 export class LocalSign extends LocalMac implements SummaryOperation {
+  get repeatable(): Repeatable {
+    return { key: this.key, unit: 1, mac: this.parameters, macLength: this.length };
+  }
   whole(input: Uint8Array, out: OutBuffer): BytesOutput {
     return this.#fits(out) ? this.#put(this.compute(input), out) : new LengthOnly(this.length);
   }

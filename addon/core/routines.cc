@@ -1,0 +1,158 @@
+#include "routines.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dke {
+namespace {
+
+uint32_t GetU32(const uint8_t* from) {
+  return static_cast<uint32_t>(from[0]) << 24 | static_cast<uint32_t>(from[1]) << 16 | static_cast<uint32_t>(from[2]) << 8 | from[3];
+}
+
+void PutU32(uint8_t* to, uint32_t value) {
+  to[0] = static_cast<uint8_t>(value >> 24);
+  to[1] = static_cast<uint8_t>(value >> 16);
+  to[2] = static_cast<uint8_t>(value >> 8);
+  to[3] = static_cast<uint8_t>(value);
+}
+
+bool StartsWith(const uint8_t* message, size_t length, const std::vector<uint8_t>& start) {
+  return length >= start.size() && memcmp(message, start.data(), start.size()) == 0;
+}
+
+// The same Init, whatever its IV.
+bool IsInit(const Routine& routine, const uint8_t* message, size_t length) {
+  const std::vector<uint8_t>& init = routine.init;
+  const size_t after = routine.iv_at + routine.iv_length;
+  return length == init.size() && memcmp(message, init.data(), routine.iv_at) == 0 &&
+         memcmp(message + after, init.data() + after, length - after) == 0;
+}
+
+size_t ResultLength(const Routine& routine, size_t length) {
+  return routine.is_mac ? routine.mac_length : CipherLength(routine.direction, routine.cipher, length);
+}
+
+// The result into `output`, which has room for it. False when it fails: why, the handler will find out.
+bool Run(const Routine& routine, const uint8_t* data, size_t length, uint8_t* output, size_t result) {
+  if (!routine.is_mac) {
+    const Result<size_t> written = CipherMessage(routine.key, routine.direction, routine.cipher, data, length, output, result);
+    return written.ok() && written.value() == result;
+  }
+  uint8_t whole[64];
+  const bool done = MacMessage(routine.key, routine.mac, data, length, whole, sizeof whole).ok();
+  if (done) memcpy(output, whole, result);
+  explicit_bzero(whole, sizeof whole);
+  return done;
+}
+
+// Around the data of an operation and around its result: whether it is there, and its length.
+constexpr size_t kArrayHead = 5;
+constexpr size_t kRoom = 4;
+constexpr uint32_t kNoRoom = 0xffffffff;
+
+}  // namespace
+
+size_t Routines::Answer(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
+  for (size_t i = 0; i < begun_.size(); ++i) {
+    if (StartsWith(message, length, begun_[i]->routine.operation)) return Finish(i, message, length, reply, capacity);
+  }
+  return Begin(message, length, reply, capacity);
+}
+
+size_t Routines::Begin(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
+  for (const std::unique_ptr<Known>& known : known_) {
+    Routine& routine = known->routine;
+    if (!IsInit(routine, message, length)) continue;
+    if (known->suspended || routine.init_answer.size() > capacity || IsBegun(routine.place)) return 0;
+    if (routine.iv_length != 0) {
+      memcpy(routine.cipher.iv, message + routine.iv_at, routine.iv_length);
+      memcpy(routine.init.data() + routine.iv_at, message + routine.iv_at, routine.iv_length);
+    }
+    begun_.push_back(known.get());
+    memcpy(reply, routine.init_answer.data(), routine.init_answer.size());
+    return routine.init_answer.size();
+  }
+  return 0;
+}
+
+size_t Routines::Finish(size_t which, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
+  Known* const known = begun_[which];
+  const Routine& routine = known->routine;
+  const uint8_t* at = message + routine.operation.size();
+  const size_t left = length - routine.operation.size();
+  if (left < kArrayHead + kRoom || at[0] == 0) return 0;
+  const uint32_t data_length = GetU32(at + 1);
+  if (data_length == 0 || data_length != left - kArrayHead - kRoom || data_length % routine.unit != 0) return 0;
+  const uint8_t* const data = at + kArrayHead;
+  const uint32_t room = GetU32(data + data_length);
+  const size_t result = ResultLength(routine, data_length);
+  const size_t head = routine.operation_answer.size();
+  if (room == kNoRoom || room < result || head + kArrayHead + result > capacity) return 0;
+  if (!Run(routine, data, data_length, reply + head + kArrayHead, result)) {
+    explicit_bzero(reply + head + kArrayHead, result);
+    return 0;
+  }
+  memcpy(reply, routine.operation_answer.data(), head);
+  reply[head] = 1;
+  PutU32(reply + head + 1, static_cast<uint32_t>(result));
+  begun_.erase(begun_.begin() + static_cast<std::ptrdiff_t>(which));
+  ++known->uses;
+  known->last_use = ++clock_;
+  return head + kArrayHead + result;
+}
+
+bool Routines::IsBegun(const RoutinePlace& place) const {
+  return std::any_of(begun_.begin(), begun_.end(), [&](const Known* known) { return known->routine.place == place; });
+}
+
+size_t Routines::TakeUnseen(uint8_t* into) {
+  const std::vector<uint8_t>& init = begun_.front()->routine.init;
+  memcpy(into, init.data(), init.size());
+  begun_.erase(begun_.begin());
+  return init.size();
+}
+
+int64_t Routines::Learn(Routine routine) {
+  const RoutinePlace place = routine.place;
+  bool known_already = false;
+  for (const std::unique_ptr<Known>& known : known_) {
+    if (!(known->routine.place == place)) continue;
+    known->suspended = false;
+    known_already = known_already || IsInit(known->routine, routine.init.data(), routine.init.size());
+  }
+  if (known_already) return -1;
+  int64_t uses = -1;
+  // One that has begun stays: its Init has been answered.
+  const auto idle = [this](const std::unique_ptr<Known>& known) {
+    return std::find(begun_.begin(), begun_.end(), known.get()) == begun_.end();
+  };
+  if (known_.size() >= kMost) {
+    auto oldest = known_.end();
+    for (auto each = known_.begin(); each != known_.end(); ++each) {
+      if (idle(*each) && (oldest == known_.end() || (*each)->last_use < (*oldest)->last_use)) oldest = each;
+    }
+    if (oldest == known_.end()) return 0;
+    uses = static_cast<int64_t>((*oldest)->uses);
+    known_.erase(oldest);
+  }
+  auto fresh = std::make_unique<Known>();
+  fresh->routine = std::move(routine);
+  fresh->last_use = ++clock_;
+  known_.push_back(std::move(fresh));
+  return uses;
+}
+
+void Routines::Suspend(const RoutinePlace& place) {
+  for (const std::unique_ptr<Known>& known : known_) {
+    if (known->routine.place == place) known->suspended = true;
+  }
+}
+
+// What has begun was handed to the handler before it could say this.
+void Routines::Forget() {
+  begun_.clear();
+  known_.clear();
+}
+
+}  // namespace dke

@@ -1,0 +1,91 @@
+// Routines: messages that a frame server's handler has carried out, and that this side carries out again by itself.
+//
+// A database encrypts or signs message after message, each with an Init and an operation, under a few keys. What such a pair of calls
+// means is the handler's business (provider/client/routines.ts). When it has answered one, it may say: while I say nothing else, the
+// same Init is to be answered so, and its operation by this cipher under this key. That saves the way into JavaScript and back.
+//
+// What this leaves out: every decision. An Init that is not the one described, byte for byte but for its IV, an operation that is not whole,
+// asks for a length, has too little room or fails: all that goes to the handler, and before it every Init that was answered here and whose
+// operation has not come, so that the handler finds itself where it would be had it seen everything. What it never sees are pairs that
+// went well, and those leave nothing behind.
+//
+// Layout of the messages: provider/PROTOCOL.md. One thread owns a connection's routines, the loop's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "block_cipher.h"
+#include "mac.h"
+
+namespace dke {
+
+// Where an operation runs: one of each kind in a session.
+struct RoutinePlace {
+  uint64_t session = 0;
+  uint32_t kind = 0;
+  bool operator==(const RoutinePlace& other) const { return session == other.session && kind == other.kind; }
+};
+
+struct Routine {
+  RoutinePlace place;
+  // The Init, and where its IV lies in it, which may be another each time; a length of 0 when it has none.
+  std::vector<uint8_t> init;
+  size_t iv_at = 0;
+  size_t iv_length = 0;
+  std::vector<uint8_t> init_answer;
+  // What the operation's message and its answer begin with. There follow the data and the room; the result.
+  std::vector<uint8_t> operation;
+  std::vector<uint8_t> operation_answer;
+
+  KeyPtr key;
+  // A MAC of which the first `mac_length` bytes are given, or else a cipher.
+  bool is_mac = false;
+  MacParameters mac;
+  size_t mac_length = 0;
+  Direction direction = Direction::kEncrypt;
+  CipherParameters cipher{};
+  // Data that is not a multiple of so many bytes is not a routine's.
+  size_t unit = 1;
+};
+
+class Routines {
+ public:
+  // Routines of one connection at a time. Who uses more keys in turn has them carried out by the handler.
+  static constexpr size_t kMost = 16;
+
+  // Answers a message into `reply`: the length, or 0 when the handler has to.
+  size_t Answer(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
+  // Whether an Init was answered here that the handler has not seen.
+  bool unseen() const { return !begun_.empty(); }
+  // Takes out the oldest of those and writes it to `into`, which holds any message. Its length.
+  size_t TakeUnseen(uint8_t* into);
+
+  // From now on `routine` is carried out here, and those of its place again after Suspend. How often the one was used that had to make
+  // room for it; -1 when none had to.
+  int64_t Learn(Routine routine);
+  // Those of a place wait until the handler teaches one of it again: it has an operation running there.
+  void Suspend(const RoutinePlace& place);
+  // Something has changed that an Init looks at.
+  void Forget();
+  size_t size() const { return known_.size(); }
+
+ private:
+  struct Known {
+    Routine routine;
+    bool suspended = false;
+    uint64_t uses = 0;
+    uint64_t last_use = 0;
+  };
+  size_t Begin(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
+  size_t Finish(size_t which, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
+  bool IsBegun(const RoutinePlace& place) const;
+
+  std::vector<std::unique_ptr<Known>> known_;
+  std::vector<Known*> begun_;  // oldest first
+  uint64_t clock_ = 0;
+};
+
+}  // namespace dke

@@ -1,0 +1,162 @@
+// What the addon may do by itself (addon/core/routines.h): an Init and its operation, both answered before, under a session key. This file
+// decides when, from the table of calls; how a message looks and what comes of it was decided where it was first answered.
+//
+// A routine is bound to be right because nothing that an Init looks at has changed since: every call that could change a key, a session
+// or the login makes the addon forget (nobody else can change them: session objects belong to the connection), while such a call waits for
+// the service nothing is learned, and an Init that comes here suspends the routines of its kind in its session until such an
+// operation has ended well here. What the addon cannot do comes here, behind each Init that it has answered and whose operation is
+// still to come, so that operations are always where they would be without it.
+import type { FrameServer, Routine } from '../../addon/core.ts';
+import { type CallName, calls } from '../schema/calls.ts';
+import type { Call } from '../schema/types.ts';
+import { type Envelope, flatParameter, type Witness } from './codec.ts';
+import type { Connection } from './connection.ts';
+import type { Repeatable } from './session.ts';
+
+/** The part of the frame server that keeps routines. */
+export type Repeater = Pick<FrameServer, 'learn' | 'suspend' | 'forget'>;
+
+/** The kinds of operation that have routines, by their number for the addon. */
+const kinds = ['encrypt', 'decrypt', 'sign'] as const;
+type Kind = (typeof kinds)[number];
+
+type Role = { readonly is: 'init' | 'operation'; readonly kind: Kind } | { readonly is: 'change' } | null;
+
+const wholeCalls: ReadonlySet<string> = new Set(['C_Encrypt', 'C_Decrypt', 'C_Sign']);
+const kindOf = (name: string | undefined): Kind | undefined => kinds.find((kind) => kind === name);
+
+const roleOf = (name: CallName): Role => {
+  const { starts, ends, continues, quiet }: Call = calls[name];
+  const started = kindOf(starts);
+  if (started !== undefined) return { is: 'init', kind: started };
+  const ended = kindOf(ends);
+  if (ended !== undefined && wholeCalls.has(name)) return { is: 'operation', kind: ended };
+  const leavesAll = quiet === true || starts !== undefined || ends !== undefined || continues !== undefined;
+  return leavesAll ? null : { is: 'change' };
+};
+const roles = Object.fromEntries((Object.keys(calls) as CallName[]).map((name) => [name, roleOf(name)])) as Readonly<
+  Record<CallName, Role>
+>;
+
+/** An Init that was answered here and whose operation is to come. */
+interface Begun {
+  readonly init: Buffer;
+  readonly initAnswer: Buffer;
+  readonly repeatable: Repeatable;
+  readonly iv: { readonly at: number; readonly length: number } | null;
+}
+
+/** A routine that makes room for another after fewer uses than this was not worth learning. */
+const fewUses = 4;
+/** Then so many messages are not learned. */
+const rest = 1024;
+
+/** The routines of one connection. */
+export class Routines {
+  readonly #connection: number;
+  readonly #repeater: Repeater | null;
+  /** By session and kind. */
+  readonly #begun = new Map<number, Begun>();
+  /** Whether the addon knows any. */
+  #taught = false;
+  /** Calls under way that may change something. */
+  #changing = 0;
+  #resting = 0;
+
+  constructor(connection: number, repeater: Repeater | null) {
+    this.#connection = connection;
+    this.#repeater = repeater;
+  }
+
+  /** Something that an Init looks at may change. */
+  forget(): void {
+    this.#begun.clear();
+    if (this.#taught) this.#repeater?.forget(this.#connection);
+    this.#taught = false;
+  }
+
+  /** The same, until the promise is settled. */
+  forgetUntil(over: Promise<unknown>): void {
+    const done = (): void => {
+      this.#changing--;
+      this.forget();
+    };
+    this.#changing++;
+    over.then(done, done);
+  }
+
+  /** An Init of a kind comes here. */
+  suspend(session: number, kind: Kind): void {
+    this.#begun.delete(placeOf(session, kind));
+    if (this.#taught) this.#repeater?.suspend(this.#connection, session, kinds.indexOf(kind));
+  }
+
+  /** It was accepted. */
+  began(session: number, kind: Kind, call: Envelope, message: Buffer, length: number, repeatable: Repeatable): void {
+    if (this.#repeater === null || this.#changing > 0) return;
+    if (this.#resting > 0) {
+      this.#resting--;
+      return;
+    }
+    const init = Buffer.from(message.subarray(0, length));
+    const hasIv = 'cipher' in repeatable && 'iv' in repeatable.cipher;
+    const iv = hasIv ? flatParameter(call, init) : null;
+    if (hasIv && iv === null) return;
+    this.#begun.set(placeOf(session, kind), { init, initAnswer: call.reply, repeatable, iv });
+  }
+
+  /** Its operation has ended well, in one piece. `message` is the operation's. */
+  ended(session: number, kind: Kind, call: Envelope, message: Buffer): void {
+    const place = placeOf(session, kind);
+    const begun = this.#begun.get(place);
+    if (begun === undefined) return;
+    this.#begun.delete(place);
+    const { init, initAnswer, repeatable, iv } = begun;
+    const routine: Routine = {
+      session,
+      kind: kinds.indexOf(kind),
+      init,
+      ivAt: iv?.at ?? 0,
+      ivLength: iv?.length ?? 0,
+      initAnswer,
+      operation: Buffer.from(message.subarray(0, call.request.length + sessionLength)),
+      operationAnswer: call.reply,
+      ...repeatable,
+    };
+    const uses = this.#repeater?.learn(this.#connection, routine) ?? -1;
+    this.#taught = true;
+    if (uses >= 0 && uses < fewUses) this.#resting = rest;
+  }
+}
+
+/** Bytes of a session handle, which every call of a session begins with. */
+const sessionLength = 8;
+
+const placeOf = (session: number, kind: Kind): number => session * kinds.length + kinds.indexOf(kind);
+
+/** Follows the calls of all connections. */
+export const routineWitness: Witness<Connection> = {
+  before({ routines }, { name }, input) {
+    const role = roles[name];
+    if (role === null) return;
+    if (role.is === 'change') routines.forget();
+    else if (role.is === 'init') routines.suspend(input.session as number, role.kind);
+  },
+
+  after({ routines, application }, call, input, message, length) {
+    const role = roles[call.name];
+    if (role === null || role.is === 'change') return;
+    const handle = input.session as number;
+    const running = application?.session(handle)[role.kind] ?? null;
+    if (role.is === 'init') {
+      const repeatable = running?.repeatable ?? null;
+      if (repeatable !== null) routines.began(handle, role.kind, call, message, length, repeatable);
+    } else if (running === null) {
+      routines.ended(handle, role.kind, call, message);
+    }
+  },
+
+  waits({ routines }, { name }, over) {
+    if (roles[name]?.is === 'change') routines.forgetUntil(over);
+  },
+};

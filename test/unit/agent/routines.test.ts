@@ -1,0 +1,345 @@
+// Messages that the addon repeats by itself (routines.ts): nobody can tell them from those that come the whole way.
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { core, type FrameServer, type Routine } from '../../../addon/core.ts';
+import { ownVersion, signatures } from '../../../provider/client/codec.ts';
+import { Routines } from '../../../provider/client/routines.ts';
+import { CKA } from '../../../provider/schema/attributes.ts';
+import { type CallName, calls } from '../../../provider/schema/calls.ts';
+import { CKF, CKK, CKO } from '../../../provider/schema/constants.ts';
+import { CKM } from '../../../provider/schema/mechanisms.ts';
+import { FrameClient, frame } from '../../support/frame-client.ts';
+
+// --- messages -----------------------------------------------------------------------------------------------------------
+
+const u32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+};
+const u64 = (value: number): Buffer => Buffer.concat([u32(Math.floor(value / 2 ** 32)), u32(value >>> 0)]);
+const array = (bytes: Uint8Array): Buffer => Buffer.concat([u32(bytes.length), bytes]);
+const present = (bytes: Uint8Array): Buffer => Buffer.concat([Buffer.of(1), array(bytes)]);
+const message = (name: CallName, ...body: readonly Uint8Array[]): Buffer =>
+  Buffer.concat([u32(calls[name].code), array(Buffer.from(signatures(calls[name]).request, 'latin1')), ...body]);
+
+const form = { none: Buffer.of(0), flat: 1, number: 2, gcm: 4 } as const;
+const flat = (bytes: Uint8Array): Buffer => Buffer.concat([Buffer.of(form.flat), array(bytes)]);
+const mechanism = (type: number, parameter: Uint8Array): Buffer => Buffer.concat([u32(type), parameter]);
+const mechanisms = [
+  mechanism(CKM.AES_ECB, form.none),
+  mechanism(CKM.AES_CBC, flat(Buffer.alloc(16, 1))),
+  mechanism(CKM.AES_CBC, flat(Buffer.alloc(16, 2))),
+  mechanism(CKM.AES_CBC, flat(Buffer.alloc(15, 2))),
+  mechanism(CKM.AES_CBC_PAD, flat(Buffer.alloc(16, 3))),
+  mechanism(
+    CKM.AES_GCM,
+    Buffer.concat([Buffer.of(form.gcm), array(Buffer.alloc(12, 4)), u64(96), array(Buffer.alloc(0)), u64(128)]),
+  ),
+  mechanism(CKM.SHA256_HMAC, form.none),
+  mechanism(CKM.SHA256_HMAC_GENERAL, Buffer.concat([Buffer.of(form.number), u64(10)])),
+  // A null mechanism cancels.
+  u32(0xffff_ffff),
+];
+
+const flag = (type: number, value: boolean): Buffer =>
+  Buffer.concat([u32(type), Buffer.of(1), u32(1), Buffer.of(value ? 1 : 0)]);
+const number = (type: number, value: number): Buffer => Buffer.concat([u32(type), Buffer.of(1), u32(8), u64(value)]);
+const bytes = (type: number, value: Uint8Array): Buffer =>
+  Buffer.concat([u32(type), Buffer.of(1), u32(value.length), array(value)]);
+const template = (...rows: readonly Buffer[]): Buffer => Buffer.concat([u32(rows.length), ...rows]);
+
+const createKey = (session: number, type: number, fill: number, isPrivate: boolean): Buffer =>
+  message(
+    'C_CreateObject',
+    u64(session),
+    template(
+      number(CKA.CLASS, CKO.SECRET_KEY),
+      number(CKA.KEY_TYPE, type),
+      flag(CKA.PRIVATE, isPrivate),
+      flag(CKA.SIGN, true),
+      flag(CKA.ENCRYPT, type === CKK.AES),
+      flag(CKA.DECRYPT, type === CKK.AES),
+      bytes(CKA.VALUE, Buffer.alloc(32, fill)),
+    ),
+  );
+
+const sessions = [1, 2];
+const firstKey = 2 ** 31;
+/** Two of AES, one of them private, one for HMAC; one of the token; and none. */
+const keys = [firstKey, firstKey + 1, firstKey + 2, 5, firstKey + 99];
+/** How every sequence begins. */
+const preparation = [
+  message('C_Initialize', present(Buffer.alloc(0)), Buffer.of(0), present(Buffer.alloc(0))),
+  ...sessions.map(() => message('C_OpenSession', u64(0), u64(CKF.SERIAL_SESSION | CKF.RW_SESSION))),
+  message('C_Login', u64(1), u64(1), present(Buffer.from('pin'))),
+  createKey(1, CKK.AES, 7, false),
+  createKey(1, CKK.AES, 8, true),
+  createKey(2, CKK.GENERIC_SECRET, 9, false),
+];
+
+const lengths = [0, 15, 16, 48];
+const rooms = [0, 16, 64, 0xffff_ffff];
+const session = fc.constantFrom(...sessions, 77);
+const kind = fc.constantFrom('Encrypt' as const, 'Decrypt' as const, 'Sign' as const);
+const data = fc.constantFrom(...lengths).map((length) => present(Buffer.alloc(length, 6)));
+const room = fc.oneof({ weight: 3, arbitrary: fc.constant(64) }, { weight: 1, arbitrary: fc.constantFrom(...rooms) });
+
+type Steps = readonly Buffer[];
+
+/** Steps between which nothing waits for the service. */
+const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
+  const usual = fc.oneof(
+    fc.tuple(fc.constantFrom('Encrypt' as const, 'Decrypt' as const), fc.constantFrom(...mechanisms.slice(0, 5)), key),
+    fc.tuple(fc.constant('Sign' as const), fc.constantFrom(...mechanisms.slice(6, 8)), fc.constant(firstKey + 2)),
+  );
+  /** Once or twice, and the second time is one too many. */
+  const usualInits = fc
+    .tuple(usual, fc.constantFrom(...sessions), fc.integer({ min: 1, max: 2 }))
+    .map(([[name, how, under], of, times]) =>
+      Array.from({ length: times }, () => message(`C_${name}Init`, u64(of), how, u64(under))),
+    );
+  const init = fc
+    .tuple(kind, session, fc.constantFrom(...mechanisms), key)
+    .map(([name, of, how, under]) => message(`C_${name}Init`, u64(of), how, u64(under)));
+  const whole = fc
+    .tuple(kind, session, data, room)
+    .map(([name, of, given, space]) => message(`C_${name}`, u64(of), given, u32(space)));
+  /** What a database does: the same over and over, with as much room as it takes. */
+  const repeat = (
+    [name, how, under]: readonly ['Encrypt' | 'Decrypt' | 'Sign', Buffer, number],
+    of: number,
+    times: number,
+  ): Buffer[] =>
+    Array.from({ length: times }, (_, i) => [
+      message(`C_${name}Init`, u64(of), how, u64(under)),
+      message(`C_${name}`, u64(of), present(Buffer.alloc(16 * (i + 1), i)), u32(128)),
+    ]).flat();
+  const rounds = fc
+    .tuple(usual, fc.constantFrom(...sessions), fc.integer({ min: 2, max: 5 }))
+    .map(([what, of, times]) => repeat(what, of, times));
+  const update = fc
+    .tuple(fc.constantFrom('C_EncryptUpdate' as const, 'C_DecryptUpdate' as const), session, data, room)
+    .map(([name, of, given, space]) => message(name, u64(of), given, u32(space)));
+  const end = fc
+    .tuple(fc.constantFrom('C_EncryptFinal' as const, 'C_DecryptFinal' as const, 'C_SignFinal' as const), session)
+    .map(([name, of]) => message(name, u64(of), u32(64)));
+  const quiet = session.map((of) =>
+    message('C_GetAttributeValue', u64(of), u64(firstKey), u32(1), u32(CKA.ENCRYPT), u32(1)),
+  );
+  const change = fc.oneof(
+    fc
+      .tuple(session, fc.constantFrom(...keys.slice(0, 3)), fc.boolean())
+      .map(([of, under, may]) =>
+        message('C_SetAttributeValue', u64(of), u64(under), template(flag(CKA.ENCRYPT, may), flag(CKA.SIGN, may))),
+      ),
+    fc
+      .tuple(session, fc.constantFrom(...keys.slice(0, 3)))
+      .map(([of, under]) => message('C_DestroyObject', u64(of), u64(under))),
+    session.map((of) => createKey(of, CKK.AES, 7, false)),
+    session.map((of) => message('C_CloseSession', u64(of))),
+    session.map((of) => message('C_Logout', u64(of))),
+    session.map((of) => message('C_Login', u64(of), u64(1), present(Buffer.from('pin')))),
+    session.map((of) => message('C_SessionCancel', u64(of), u64(CKF.ENCRYPT | CKF.SIGN))),
+    fc.constant(message('C_OpenSession', u64(0), u64(CKF.SERIAL_SESSION))),
+  );
+  const changed = fc
+    .tuple(usual, fc.constantFrom(...sessions), change)
+    .map(([what, of, between]) => [...repeat(what, of, 3), between, ...repeat(what, of, 2)]);
+  const one = (step: fc.Arbitrary<Buffer>): fc.Arbitrary<Steps> => step.map((each) => [each]);
+  return fc.oneof(
+    { weight: 12, arbitrary: rounds },
+    { weight: 4, arbitrary: usualInits },
+    { weight: 2, arbitrary: one(init) },
+    { weight: 4, arbitrary: one(whole) },
+    { weight: 1, arbitrary: one(update) },
+    { weight: 1, arbitrary: one(end) },
+    { weight: 1, arbitrary: one(quiet) },
+    { weight: 1, arbitrary: one(change) },
+    { weight: 2, arbitrary: changed },
+  );
+};
+const sequence = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> =>
+  fc.array(localSteps(key), { minLength: 1, maxLength: 40 }).map((steps) => steps.flat());
+
+// --- two agents ---------------------------------------------------------------------------------------------------------
+
+interface Statistics {
+  readonly frames: number;
+  readonly routineFrames: number;
+}
+
+class Agent {
+  readonly path: string;
+  readonly #worker: Worker;
+  #id = 0;
+
+  constructor(folder: string, withRoutines: boolean) {
+    this.path = join(folder, withRoutines ? 'with' : 'without');
+    const url = new URL('../../support/routine-worker.ts', import.meta.url);
+    this.#worker = new Worker(url, { workerData: { path: this.path, withRoutines } });
+  }
+
+  async start(): Promise<void> {
+    const [{ listening }] = (await once(this.#worker, 'message')) as [{ listening: number }];
+    this.#id = listening;
+  }
+
+  async stop(): Promise<Statistics> {
+    const told = once(this.#worker, 'message');
+    core.stopFrameServer(this.#id);
+    const [{ statistics }] = (await told) as [{ statistics: Statistics }];
+    await this.#worker.terminate();
+    return statistics;
+  }
+
+  /** The answers to a sequence on a connection of its own; `atOnce`: written in one piece. */
+  async answers(steps: Steps, atOnce: boolean): Promise<string[]> {
+    const client = new FrameClient(this.path);
+    await client.greet(ownVersion);
+    const answers: string[] = [];
+    const frames = [...preparation, ...steps].map((body, i) => frame(i + 1, body));
+    // C_Initialize waits: nothing may overtake it.
+    const pieces = atOnce ? [frames.slice(0, 1), frames.slice(1)] : frames.map((each) => [each]);
+    for (const piece of pieces) {
+      client.write(Buffer.concat(piece));
+      for (const _ of piece) {
+        const { callCode, body } = await client.readFrame();
+        answers.push(`${callCode} ${body.toString('hex')}`);
+      }
+    }
+    client.end();
+    return answers;
+  }
+}
+
+describe('an agent with routines and one without', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-routines-'));
+  const plain = new Agent(folder, false);
+  const routine = new Agent(folder, true);
+  let sent = 0;
+
+  beforeAll(async () => {
+    await Promise.all([plain.start(), routine.start()]);
+  });
+  afterAll(async () => {
+    const [without, with_] = await Promise.all([plain.stop(), routine.stop()]);
+    rmSync(folder, { recursive: true });
+    // Else nothing was compared.
+    expect(without.routineFrames).toBe(0);
+    expect(with_.routineFrames).toBeGreaterThan(sent / 10);
+    expect(with_.frames).toBe(without.frames);
+  });
+
+  const same = (key: fc.Arbitrary<number>, atOnce: boolean, numRuns: number) =>
+    fc.assert(
+      fc.asyncProperty(sequence(key), async (steps) => {
+        sent += steps.length;
+        const [expected, given] = await Promise.all([plain.answers(steps, atOnce), routine.answers(steps, atOnce)]);
+        expect(given).toEqual(expected);
+      }),
+      { numRuns },
+    );
+  const numRuns = process.env.SLOW === undefined ? 400 : 10_000;
+
+  test('answer the same to calls one by one, keys of the token among them', async () => {
+    await same(fc.constantFrom(...keys), false, numRuns);
+  }, 60_000);
+
+  test('answer the same to calls that come in one piece', async () => {
+    await same(fc.constantFrom(...keys.filter((key) => key >= firstKey)), true, numRuns);
+  }, 60_000);
+
+  test('a pair of calls is a routine from its second time on, whatever its IV, and under several keys in turn', async () => {
+    const rounds = Array.from({ length: 20 }, (_, i) => [
+      message('C_EncryptInit', u64(1), mechanism(CKM.AES_CBC, flat(Buffer.alloc(16, i))), u64(firstKey + (i % 2))),
+      message('C_Encrypt', u64(1), present(Buffer.alloc(48, i)), u32(64)),
+    ]).flat();
+    expect(await routine.answers(rounds, false)).toEqual(await plain.answers(rounds, false));
+  });
+});
+
+// --- when anything is learned --------------------------------------------------------------------------------------------
+
+describe('routines', () => {
+  const envelope = (name: CallName) => ({ name, request: message(name), reply: Buffer.from('answer') });
+  const init = message('C_EncryptInit', u64(1), mechanism(CKM.AES_ECB, form.none), u64(firstKey));
+  const operation = message('C_Encrypt', u64(1), present(Buffer.alloc(16)), u32(16));
+  const repeatable = { key: 1 as never, unit: 16, direction: 'encrypt', cipher: { algorithm: 'aes-ecb' } } as const;
+
+  const record = (uses = -1) => {
+    const told: string[] = [];
+    const learned: Routine[] = [];
+    const repeater: Pick<FrameServer, 'learn' | 'suspend' | 'forget'> = {
+      learn: (_connection, routine) => {
+        learned.push(routine);
+        told.push('learn');
+        return uses;
+      },
+      suspend: (_connection, of, which) => told.push(`suspend ${of} ${which}`),
+      forget: () => told.push('forget'),
+    };
+    return { told, learned, routines: new Routines(1, repeater) };
+  };
+  const carryOut = (routines: Routines): void => {
+    routines.suspend(1, 'encrypt');
+    routines.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, repeatable);
+    routines.ended(1, 'encrypt', envelope('C_Encrypt'), operation);
+  };
+
+  test('are learned when an operation has ended well, and hold nothing of its data', () => {
+    const { learned, routines } = record();
+    carryOut(routines);
+    expect(learned).toHaveLength(1);
+    expect(learned[0]).toMatchObject({ session: 1, kind: 0, unit: 16, ivLength: 0 });
+    expect(Buffer.from(learned[0]?.init ?? [])).toEqual(init);
+    expect(Buffer.from(learned[0]?.operation ?? [])).toEqual(message('C_Encrypt', u64(1)));
+  });
+
+  test('are suspended by an Init of their kind and forgotten by a change', () => {
+    const { told, routines } = record();
+    carryOut(routines);
+    carryOut(routines);
+    routines.forget();
+    routines.forget();
+    expect(told).toEqual(['learn', 'suspend 1 0', 'learn', 'forget']);
+  });
+
+  test('are not learned while a call that may change something waits, nor across its end', async () => {
+    const { told, routines } = record();
+    let end: () => void = () => undefined;
+    routines.forgetUntil(
+      new Promise<void>((resolve) => {
+        end = resolve;
+      }),
+    );
+    carryOut(routines);
+    end();
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(told).toEqual([]);
+    carryOut(routines);
+    expect(told).toEqual(['learn']);
+  });
+
+  test('an operation whose Init was answered before a change teaches nothing', () => {
+    const { told, routines } = record();
+    routines.began(1, 'encrypt', envelope('C_EncryptInit'), init, init.length, repeatable);
+    routines.forget();
+    routines.ended(1, 'encrypt', envelope('C_Encrypt'), operation);
+    expect(told).toEqual([]);
+  });
+
+  test('who uses too many keys for routines is left alone for a while', () => {
+    const { learned, routines } = record(0);
+    for (let i = 0; i < 1000; i++) carryOut(routines);
+    expect(learned).toHaveLength(1);
+    for (let i = 0; i < 100; i++) carryOut(routines);
+    expect(learned).toHaveLength(2);
+  });
+});
