@@ -51,6 +51,7 @@ import {
   revokeToken,
 } from './operations/manage-tokens.ts';
 import { createMeter } from './operations/meter.ts';
+import { moveApplication } from './operations/move-application.ts';
 import { readApplications } from './operations/read-applications.ts';
 import { readAudit } from './operations/read-audit.ts';
 import { readEndpoints } from './operations/read-endpoints.ts';
@@ -161,6 +162,7 @@ export const createOperations = (ports: Ports, sealer: AuditSealer, forwarding: 
   tdeGroups: { ...readGroups(ports), create: createGroup(ports) },
   applications: {
     ...readApplications(ports),
+    ...moveApplication(ports),
     register: registerApplication(ports),
     enable: switchApplication(ports, 'enabled'),
     disable: switchApplication(ports, 'disabled'),

@@ -3,12 +3,24 @@
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
-import type { IssuedAccessGuid } from '../fronts/contract/api/tde-applications.ts';
+import type { Application, IssuedAccessGuid, MovedApplication } from '../fronts/contract/api/tde-applications.ts';
 import { action, type Caller, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
-import { confirm } from './output.ts';
+import { confirm, type Output } from './output.ts';
 
 const { tdeGroups, applications, masterKeys, keys } = apiRoutes;
+
+const listApplications = (
+  output: Output,
+  page: { readonly items: readonly Application[]; readonly next: string | null },
+): void =>
+  output.list(page, [
+    ['ID', (row) => row.id],
+    ['NAME', (row) => row.name],
+    ['APP ID', (row) => row.appId],
+    ['STATE', (row) => row.state],
+    ['CREATED', (row) => row.createdAt],
+  ]);
 
 const addGroup = (tde: Command): void => {
   const noun = tde.command('group').summary('groups: databases that may share master keys');
@@ -37,6 +49,14 @@ const addGroup = (tde: Command): void => {
         output.record(await call(tdeGroups.get, { path: { id: await resolve('TDE group', group) } }));
       }),
     );
+  paged(
+    noun.command('members <group>').description('Lists the applications that share master keys in a group.'),
+  ).action(
+    action<Paging>(async ({ call, output, resolve }, query, group) => {
+      const groupId = await resolve('TDE group', group);
+      listApplications(output, await call(applications.list, { query: { ...query, groupId } }));
+    }),
+  );
 };
 
 interface BundleOptions extends SecretTarget {
@@ -81,13 +101,7 @@ const addApplication = (tde: Command): void => {
     .action(
       action<Paging & { readonly group?: string }>(async ({ call, output, resolve }, { group, ...query }) => {
         const groupId = group === undefined ? undefined : await resolve('TDE group', group);
-        output.list(await call(applications.list, { query: { ...query, groupId } }), [
-          ['ID', (row) => row.id],
-          ['NAME', (row) => row.name],
-          ['APP ID', (row) => row.appId],
-          ['STATE', (row) => row.state],
-          ['CREATED', (row) => row.createdAt],
-        ]);
+        listApplications(output, await call(applications.list, { query: { ...query, groupId } }));
       }),
     );
 
@@ -105,6 +119,34 @@ const addApplication = (tde: Command): void => {
           output.record(await call(applications[verb], { path }));
         }),
       );
+
+  noun
+    .command('move <application>')
+    .description(
+      'Moves an application with its keys to another group. From the next request on it can use no key of the group that it\n' +
+        'has left, and the applications there none of its keys.',
+    )
+    .requiredOption('--to <group>', 'id or name of the group')
+    .option('--dry-run', 'show the consequences, change nothing')
+    .option('--confirm <name>', 'the name of the application, to go on without a question')
+    .action(
+      action<{ readonly to: string; readonly dryRun?: boolean; readonly confirm?: string }>(
+        async ({ call, output, resolve }, options, application) => {
+          const path = { id: await resolve('TDE application', application) };
+          const groupId = await resolve('TDE group', options.to);
+          const planned = await call(applications.move, { path, query: { dryRun: 'true' }, body: { groupId } });
+          if (options.dryRun === true) {
+            if (output.format === 'json') return output.record(planned);
+            output.say(`dry run: nothing was changed. ${describeMove(planned)}`);
+            return;
+          }
+          const { name } = planned.application;
+          await confirm(describeMove(planned), name, options.confirm);
+          const done = await call(applications.move, { path, body: { groupId, confirm: name } });
+          output.record(output.format === 'json' ? done : done.application);
+        },
+      ),
+    );
 
   bundle(
     noun
@@ -165,6 +207,20 @@ const addApplication = (tde: Command): void => {
     );
 };
 
+const describeMove = ({ application, move }: MovedApplication): string => {
+  const names = (all: readonly { readonly name: string }[]): string =>
+    all.map(({ name }) => name).join(', ') || 'nobody';
+  const taken =
+    move.takenLabels.length === 0
+      ? ''
+      : ` It cannot be moved: ${move.to.name} has keys labelled ${move.takenLabels.join(', ')}.`;
+  return (
+    `${application.name} moves from ${move.from.name} to ${move.to.name} with ${move.keys} keys and ${move.objects} other objects. ` +
+    `It loses ${move.keysLost} keys of ${names(move.leaves)}, who lose its keys: their databases that still need one stop reading. ` +
+    `From then on it shares keys with ${names(move.joins)}.${taken}`
+  );
+};
+
 /** Path parameters of a master key, which the service keeps below its application. */
 const masterKeyPath = async ({ call, resolve }: Caller, key: string) => {
   const id = await resolve('key', key);
@@ -200,7 +256,9 @@ const addMasterKey = (tde: Command): void => {
         ['TYPE', (row) => (row.class === 'private-key' ? `${row.type} private` : row.type)],
         ['STATE', (row) => row.state],
         ['ORIGIN', (row) => row.origin],
+        ['NEWEST', (row) => (row.newest ? 'newest' : '')],
         ['CREATED', (row) => row.createdAt],
+        ['FIRST USED', (row) => row.firstUsedAt],
         ['LAST USED', (row) => row.lastUsedAt],
         ['DESTROYED', (row) => row.destroyedAt],
       ]);

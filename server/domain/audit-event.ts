@@ -95,10 +95,11 @@ export const auditKinds = {
     activity: 'read',
     fields: ['applicationId', 'appId', 'host', 'process', 'form', 'mechanism', 'wrappingKeyId'],
   },
+  /** `count`: so many more of the same since the record before. */
   'key.denied': {
     severity: 'medium',
     activity: 'refuse',
-    fields: ['applicationId', 'appId', 'host', 'process', 'operation', 'reason'],
+    fields: ['name', 'label', 'applicationId', 'appId', 'host', 'process', 'operation', 'reason', 'count'],
   },
   'row.tampered': { severity: 'critical', activity: 'other', fields: ['table'] },
   'erasure.started': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys'] },
@@ -109,6 +110,22 @@ export const auditKinds = {
   'application.registered': { severity: 'info', activity: 'create', fields: ['name', 'groupId', 'appId'] },
   'application.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
   'application.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },
+  'application.moved': {
+    severity: 'medium',
+    activity: 'update',
+    fields: [
+      'name',
+      'fromGroupId',
+      'fromGroup',
+      'toGroupId',
+      'toGroup',
+      'keys',
+      'objects',
+      'keysLost',
+      'leaves',
+      'joins',
+    ],
+  },
   'access-guid.added': { severity: 'medium', activity: 'create', fields: ['accessGuidId'] },
   'access-guid.removed': { severity: 'medium', activity: 'delete', fields: ['accessGuidId'] },
   'instance.first-used': {
@@ -160,7 +177,12 @@ export const auditKinds = {
   'external-key-store.removed': { severity: 'info', activity: 'delete', fields: ['name', 'customKeyStoreId'] },
   'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'expiresAt'] },
   'token.revoked': { severity: 'medium', activity: 'delete', fields: ['name'] },
-  'authentication.failed': { severity: 'medium', activity: 'sign-in', fields: ['channel', 'reason', 'count'] },
+  /** The application is known when its access_guid was removed, or when it is disabled. */
+  'authentication.failed': {
+    severity: 'medium',
+    activity: 'sign-in',
+    fields: ['channel', 'reason', 'count', 'applicationId', 'name', 'lastRequestId'],
+  },
 } as const satisfies Record<string, AuditRow>;
 
 export type AuditKind = keyof typeof auditKinds;

@@ -121,7 +121,35 @@ export interface MasterKey extends Key {
   /** Whether the application's sealed copy exists (it does until destruction). */
   readonly sealedCopy: boolean;
   readonly vaultCopy: boolean;
+  /** Of the application's secret keys that are not destroyed, the one that was made last: a rotation's result. */
+  readonly newest: boolean;
+  /** When a database activated it. */
+  readonly firstUsedAt: number | null;
   readonly lastUsedAt: number | null;
+}
+
+/** What it means to move an application to another group: shown before, recorded with it. */
+export interface ApplicationMove {
+  readonly from: { readonly id: string; readonly name: string };
+  readonly to: { readonly id: string; readonly name: string };
+  /** Its own keys and other token objects: they go with it, at once, in every open session. */
+  readonly keys: number;
+  readonly objects: number;
+  /** Labels of its keys that a key in the new group has: with any, it is not moved. At most 100. */
+  readonly takenLabels: readonly string[];
+  /** Keys of others in the group that it leaves: it can use them no more. */
+  readonly keysLost: number;
+  /** Applications that it leaves: they can use its keys no more, and it theirs. */
+  readonly leaves: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly keys: number;
+    readonly instances: readonly Instance[];
+  }[];
+  /** Applications that it joins: they can use its keys from then on, and it theirs. */
+  readonly joins: readonly { readonly id: string; readonly name: string; readonly keys: number }[];
+  /** Who uses the application, latest first. */
+  readonly instances: readonly Instance[];
 }
 
 /** Which instances a destruction would cut off: everybody who used an access_guid of the owning application, and borrowers of the group. */

@@ -1,9 +1,9 @@
 // Whom a destruction would hit: every instance that used an access_guid of the owning application, and the instances of
 // the other applications of its group, which can use the key too.
 
-import { largestPageSize } from '../domain/page.ts';
 import type { BlastRadius, Instance, TdeApplication } from '../domain/tde.ts';
 import type { Repositories } from '../ports/store.ts';
+import { membersOf } from './move-application.ts';
 
 export const findBlastRadius = async (
   from: Pick<Repositories, 'applications' | 'instances'>,
@@ -12,7 +12,7 @@ export const findBlastRadius = async (
 ): Promise<BlastRadius> => {
   const instances = await from.instances.list(application.id);
   const others: { id: string; name: string; instances: readonly Instance[] }[] = [];
-  for (const other of await from.applications.list({ groupId: application.groupId }, { limit: largestPageSize }))
+  for (const other of await membersOf(from, application.groupId))
     if (other.id !== application.id)
       others.push({ id: other.id, name: other.name, instances: await from.instances.list(other.id) });
   const all = [...instances, ...others.flatMap((other) => other.instances)];

@@ -59,6 +59,8 @@ export const createDirectory = (
   const applications = new Map<string, TdeApplication>();
   /** By keyed hash: live access_guids only. */
   const accessGuids = new Map<string, StoredAccessGuid>();
+  /** By keyed hash: those that were removed, by application. Whoever still presents one is told so. */
+  const formerGuids = new Map<string, string>();
   const objects = new Map<number, CachedObject>();
   const requests: XksRequestRecord[] = [];
   const credentialUses = new Map<string, number>();
@@ -68,6 +70,7 @@ export const createDirectory = (
   let healthy = true;
   /** Answers of searches by label since the last renewal. */
   const found = new Map<string, readonly StoredObject[]>();
+  const foundElsewhere = new Map<string, StoredObject | undefined>();
   /** Moves with every renewal: a load that saw it move starts again. */
   let generation = 0;
   /** So that a restarted service does not show an epoch that an agent has seen for another state. */
@@ -223,9 +226,11 @@ export const createDirectory = (
       return;
     }
     applications.set(id, application);
-    for (const accessGuid of await store.read.accessGuids.list(id))
-      if (accessGuid.removedAt === null && sound('access_guids', { ...accessGuid, tenantId: application.tenantId }))
-        accessGuids.set(accessGuid.hash, accessGuid);
+    for (const accessGuid of await store.read.accessGuids.list(id)) {
+      if (!sound('access_guids', { ...accessGuid, tenantId: application.tenantId })) continue;
+      if (accessGuid.removedAt === null) accessGuids.set(accessGuid.hash, accessGuid);
+      else formerGuids.set(accessGuid.hash, id);
+    }
   };
 
   const dropObject = (handle: number): void => {
@@ -337,6 +342,7 @@ export const createDirectory = (
     renew: (changes) => {
       generation += 1;
       found.clear();
+      foundElsewhere.clear();
       // References go at once, before anything is awaited; what remains is read again in order.
       if (changes.vaults !== undefined && changes.vaults.length > 0)
         for (const handle of [...objects.keys()]) dropObject(handle);
@@ -355,6 +361,19 @@ export const createDirectory = (
       return accessGuid === undefined || application === undefined
         ? undefined
         : { application, accessGuidId: accessGuid.id };
+    },
+    formerApplication: (hash) => applications.get(formerGuids.get(hash) ?? ''),
+    applicationById: (id) => applications.get(id),
+    findElsewhere: async (groupId, label) => {
+      const name = JSON.stringify([groupId, label]);
+      if (foundElsewhere.has(name)) return foundElsewhere.get(name);
+      const before = generation;
+      const object = await store.read.objects.findElsewhere(groupId, label);
+      if (before === generation) {
+        if (foundElsewhere.size >= mostSearches) foundElsewhere.clear();
+        foundElsewhere.set(name, object);
+      }
+      return object;
     },
     object: async (handle) => (await load(handle))?.loaded,
     findObjects: async (filter, limit) => {
@@ -429,6 +448,7 @@ export const createDirectory = (
       for (const id of [...xksKeys.keys()]) releaseKey(id);
       for (const handle of [...objects.keys()]) dropObject(handle);
       accessGuids.clear();
+      formerGuids.clear();
       log.debug('the directory is empty', { at: clock.now() });
     },
   };

@@ -17,6 +17,7 @@ import type { Page, PageRequest } from '../domain/page.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type {
   AccessGuid,
+  ApplicationMove,
   BlastRadius,
   Instance,
   MasterKey,
@@ -101,6 +102,14 @@ export interface ApplicationOperations {
   get(actor: Actor, id: string): Promise<TdeApplication>;
   enable(actor: Actor, id: string): Promise<TdeApplication>;
   disable(actor: Actor, id: string): Promise<TdeApplication>;
+  /** What `move` would mean. */
+  planMove(actor: Actor, id: string, groupId: string): Promise<ApplicationMove>;
+  /** Moves it with its objects. What it could use of its old group, it can use no more from the next request on. */
+  move(
+    actor: Actor,
+    id: string,
+    groupId: string,
+  ): Promise<{ readonly application: TdeApplication; readonly move: ApplicationMove }>;
   /** Issues a second access_guid; both hold until `removeAccessGuid`. With two live ones: 'conflict'. */
   rotateAccessGuid(actor: Actor, id: string): Promise<IssuedAccessGuid>;
   /** Live and removed ones, newest first. */

@@ -13,3 +13,11 @@ export const checkName = (name: string): string => {
     );
   return name;
 };
+
+/** A label is bytes; people get its text when it is printable UTF-8, else hexadecimal. */
+export const nameFromLabel = (label: string): string => {
+  const bytes = Buffer.from(label, 'base64');
+  const text = bytes.toString('utf8');
+  const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(text) && Buffer.from(text, 'utf8').equals(bytes);
+  return (printable ? text : bytes.toString('hex')).slice(0, 256);
+};

@@ -4,7 +4,7 @@ import type { Ports } from '../ports/ports.ts';
 import { findBlastRadius } from './blast-radius.ts';
 import { findApplication } from './find.ts';
 import type { MasterKeyOperations } from './index.ts';
-import { findMasterKey } from './master-key-view.ts';
+import { findMasterKey, viewMasterKeys } from './master-key-view.ts';
 import { byId, pageOf } from './paging.ts';
 
 export const readMasterKeys = ({
@@ -15,8 +15,7 @@ export const readMasterKeys = ({
     await findApplication(store.read, applicationId);
     await usage.flush(false);
     const page = await pageOf(query, (window) => store.read.keys.list({ applicationId, kind: 'master' }, window), byId);
-    const items = await Promise.all(page.items.map((key) => findMasterKey(store.read, applicationId, key)));
-    return { items, next: page.next };
+    return { items: await viewMasterKeys(store.read, applicationId, page.items), next: page.next };
   },
   get: async (_actor, applicationId, keyId) => {
     await findApplication(store.read, applicationId);

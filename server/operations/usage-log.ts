@@ -3,15 +3,24 @@
 
 import { toRfc3339 } from '../base/clock.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
+import { Repeats } from '../base/repeats.ts';
 import { serviceActor } from '../domain/actor.ts';
 import type { Instance, TdeApplication } from '../domain/tde.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
-import type { InstanceUse, UsageLog } from '../ports/usage-log.ts';
+import type { Denial, InstanceUse, UsageLog } from '../ports/usage-log.ts';
 
 interface Tracked {
   instance: Instance;
   dirty: boolean;
+}
+
+interface Refusal {
+  readonly channel: string;
+  readonly reason: string;
+  readonly application: Pick<TdeApplication, 'id' | 'name'> | null;
+  lastRequestId: string | null;
+  count: number;
 }
 
 interface Summary {
@@ -32,11 +41,21 @@ const nameOf = (use: InstanceUse): string =>
 export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>): UsageLog => {
   const instances = new Map<string, Tracked>();
   const beginning = new Map<string, Promise<void>>();
-  const keyUses = new Map<string, number>();
+  const keyUses = new Map<string, { readonly first: number; readonly last: number }>();
   const guidUses = new Map<string, number>();
   const tokenUses = new Map<string, number>();
   const summaries = new Map<string, Summary>();
-  const refusals = new Map<string, { readonly channel: string; readonly reason: string; count: number }>();
+  const refusals = new Map<string, Refusal>();
+  const recounted: { readonly denial: Denial; readonly count: number }[] = [];
+  /** A heartbeat of every three seconds that is refused gives a record, then one after a minute, two, four, up to one an hour. */
+  const denials = new Repeats<Denial>({
+    now: () => clock.monotonic(),
+    quietMs: 60_000,
+    longestMs: 3_600_000,
+    most: 10_000,
+    mostOfFamily: 100,
+    summary: (denial, count) => recounted.push({ denial, count }),
+  });
   let refusalsSince = clock.now();
 
   const begin = async (name: string, use: InstanceUse, requestId: string, peer: string | null): Promise<void> => {
@@ -103,8 +122,11 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
     const guids = [...guidUses];
     const tokens = [...tokenUses];
     const due = [...summaries.values()].filter((summary) => all || now - summary.from >= summaryEvery);
+    denials.flush(all);
+    const recounts = recounted.splice(0);
     const refused = all || now - refusalsSince >= summaryEvery ? [...refusals.values()] : [];
-    if (dirty.length + keys.length + guids.length + tokens.length + due.length + refused.length === 0) return;
+    if (dirty.length + keys.length + guids.length + tokens.length + due.length + refused.length + recounts.length === 0)
+      return;
     for (const tracked of dirty) tracked.dirty = false;
     keyUses.clear();
     guidUses.clear();
@@ -117,7 +139,9 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
     try {
       const record = async (tx: Repositories): Promise<void> => {
         for (const tracked of dirty) await tx.instances.put(tracked.instance);
-        for (const [id, at] of keys) await tx.objects.touchKey(id, at);
+        for (const [id, { first, last }] of keys) await tx.objects.touchKey(id, first, last);
+        for (const { denial, count } of recounts)
+          await tx.audit.append({ kind: 'key.denied', ...denial, details: { ...denial.details, count } });
         for (const [id, at] of guids) await tx.accessGuids.touch(id, at);
         for (const [id, at] of tokens) await tx.tokens.touch(id, at);
         for (const summary of due)
@@ -139,20 +163,27 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
               failures: summary.failures,
             },
           });
-        for (const { channel, reason, count } of refused)
+        for (const { channel, reason, count, application, lastRequestId } of refused)
           await tx.audit.append({
             kind: 'authentication.failed',
             actor: serviceActor('summary'),
             tenantId: serviceTenantId,
-            subject: { kind: 'service', id: channel },
-            details: { channel, reason, count },
+            subject:
+              application === null ? { kind: 'service', id: channel } : { kind: 'application', id: application.id },
+            details: {
+              channel,
+              reason,
+              count,
+              ...(application === null ? {} : { applicationId: application.id, name: application.name, lastRequestId }),
+            },
           });
       };
       // Audit events are on the disk before anything else happens; for counters and times nobody waits for it.
-      await store.write(record, { durable: all || due.length + refused.length > 0 });
+      await store.write(record, { durable: all || due.length + refused.length + recounts.length > 0 });
     } catch (error) {
       for (const tracked of dirty) tracked.dirty = true;
-      for (const [id, at] of keys) if (!keyUses.has(id)) keyUses.set(id, at);
+      for (const [id, uses] of keys) keyUses.set(id, { first: uses.first, last: keyUses.get(id)?.last ?? uses.last });
+      recounted.unshift(...recounts);
       for (const [id, at] of guids) if (!guidUses.has(id)) guidUses.set(id, at);
       for (const summary of due)
         if (!summaries.has(summary.application.id)) summaries.set(summary.application.id, summary);
@@ -196,7 +227,7 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
     },
     used: (application, keyId, operation, succeeded) => {
       const now = clock.now();
-      if (succeeded) keyUses.set(keyId, now);
+      if (succeeded) keyUses.set(keyId, { first: keyUses.get(keyId)?.first ?? now, last: now });
       let summary = summaries.get(application.id);
       if (summary === undefined) {
         summary = { application, from: now, operations: new Map(), failures: 0 };
@@ -205,11 +236,28 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
       summary.operations.set(operation, (summary.operations.get(operation) ?? 0) + 1);
       if (!succeeded) summary.failures += 1;
     },
-    refused: (channel, reason) => {
-      const name = `${channel} ${reason}`;
+    refused: (channel, reason, of) => {
+      const application = of?.application ?? null;
+      const lastRequestId = of?.requestId ?? null;
+      const name = `${channel} ${reason} ${application?.id}`;
       const known = refusals.get(name);
-      if (known === undefined) refusals.set(name, { channel, reason, count: 1 });
-      else known.count += 1;
+      if (known === undefined) {
+        refusals.set(name, { channel, reason, application, lastRequestId, count: 1 });
+      } else {
+        known.count += 1;
+        known.lastRequestId = lastRequestId;
+      }
+    },
+    denied: async (denial) => {
+      const { applicationId, label, operation, reason } = denial.details;
+      // The label tells what is looked for; without one the object does.
+      const name = JSON.stringify([applicationId, label === '' ? denial.subject.id : label, operation, reason]);
+      if (!denials.admit(name, denial, applicationId)) return;
+      try {
+        await store.write((tx) => tx.audit.append({ kind: 'key.denied', ...denial }));
+      } catch (error) {
+        log.error('a denial could not be recorded', { keyId: denial.subject.id, error });
+      }
     },
     tokenUsed: (id) => {
       tokenUses.set(id, clock.now());

@@ -43,6 +43,11 @@ export interface Directory extends XksDirectory {
   application(
     accessGuidHash: string,
   ): { readonly application: TdeApplication; readonly accessGuidId: string } | undefined;
+  /** Of a hash that is an access_guid's no more. */
+  formerApplication(accessGuidHash: string): TdeApplication | undefined;
+  applicationById(id: string): TdeApplication | undefined;
+  /** A live key of this label in another group (ports/store.ts). */
+  findElsewhere(groupId: string, label: string): Promise<StoredObject | undefined>;
   /** Live objects by handle (ports/store.ts, `objects.find`), without their content. */
   findObjects(
     filter: {

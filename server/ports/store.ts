@@ -109,6 +109,8 @@ export interface Repositories {
     put(record: StoredRecord): Promise<void>;
     /** Overwrites the sealed bytes, then removes them. True when there were some. */
     wipe(objectId: string, version: number, recordClass: RecordPlace['class']): Promise<boolean>;
+    /** Which records there are of these objects. */
+    copies(objectIds: readonly string[]): Promise<readonly Pick<RecordPlace, 'objectId' | 'version' | 'class'>[]>;
     /** Records of a tenant sealed under an epoch below this one, by object, version and class, without the first `skip`. */
     listOlder(tenantId: string, epoch: number, limit: number, skip: number): Promise<readonly StoredRecord[]>;
   };
@@ -175,6 +177,18 @@ export interface Repositories {
     /** Live objects of the group and destroyed ones alike. */
     get(handle: number): Promise<StoredObject | undefined>;
     getById(id: string): Promise<StoredObject | undefined>;
+    /** Without their content, in no order, with their uses. */
+    listByIds(
+      ids: readonly string[],
+    ): Promise<readonly (StoredObject & { readonly firstUsedAt: number | null; readonly lastUsedAt: number | null })[]>;
+    /** The id of the newest master key of an application that is a secret key and not destroyed. */
+    newestMasterKey(applicationId: string): Promise<string | undefined>;
+    /** Of an application, live and destroyed, by handle, greater than `after`. */
+    listByApplication(applicationId: string, after: number, limit: number): Promise<readonly StoredObject[]>;
+    /** Live secret and private keys of an application. */
+    countKeys(applicationId: string): Promise<number>;
+    /** A live secret or private key of this label in another group. */
+    findElsewhere(groupId: string, label: string): Promise<StoredObject | undefined>;
     /** Live objects of a group by handle, greater than `after`; without their content, which is null here. */
     find(
       filter: {
@@ -199,8 +213,8 @@ export interface Repositories {
     update(object: StoredObject): Promise<void>;
     /** Overwrites and removes the content, sets the marker. */
     destroy(handle: number, at: number): Promise<void>;
-    touchKey(id: string, at: number): Promise<void>;
-    lastUsed(id: string): Promise<number | null>;
+    /** The first use is written once, the last one every time. */
+    touchKey(id: string, first: number, last: number): Promise<void>;
   };
   readonly endpoints: {
     get(id: string): Promise<Endpoint | undefined>;

@@ -1,6 +1,8 @@
 // Who used what, at the rate of the data path: kept in memory, written in batches. Only an instance's first use is written
 // at once.
 
+import type { Actor } from '../domain/actor.ts';
+import type { AuditDetails } from '../domain/audit-event.ts';
 import type { TdeApplication } from '../domain/tde.ts';
 
 export interface InstanceUse {
@@ -15,13 +17,34 @@ export interface InstanceUse {
   readonly pid: number;
 }
 
+export interface Denial {
+  readonly actor: Actor;
+  readonly tenantId: string;
+  readonly subject: { readonly kind: 'key' | 'object'; readonly id: string };
+  readonly details: AuditDetails<'key.denied'> & {
+    readonly applicationId: string;
+    readonly label: string;
+    readonly operation: string;
+    readonly reason: string;
+  };
+}
+
 export interface UsageLog {
   /** A request by an instance. Resolves when a first use has been recorded; never throws. */
   seen(use: InstanceUse, requestId: string, peer: string | null): Promise<void>;
   /** A use of a key by an application; goes into last-use times and the audit summary of the minute. */
   used(application: TdeApplication, keyId: string, operation: string, succeeded: boolean): void;
-  /** A credential that did not hold. */
-  refused(channel: 'tde' | 'api' | 'xks' | 'metrics', reason: string): void;
+  /** A credential that did not hold; `of`: the application that it was, or is, of. */
+  refused(
+    channel: 'tde' | 'api' | 'xks' | 'metrics',
+    reason: string,
+    of?: { readonly application: Pick<TdeApplication, 'id' | 'name'>; readonly requestId: string },
+  ): void;
+  /**
+   * A use that policy refused. The first of a kind (application, label, operation, reason) is recorded at once, before this
+   * resolves; repeats are counted and recorded ever more rarely. Never throws.
+   */
+  denied(denial: Denial): Promise<void>;
   /** A use of an administrator token. */
   tokenUsed(tokenId: string): void;
   /** Writes what is due; `all` also what could wait. */

@@ -335,7 +335,24 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
   },
 });
 
+/** First uses of keys; labels across groups, for refusals; the objects of an application, which move with it. */
+const usesAndGroups = ({ long }: ColumnKinds): Migration => ({
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  up: async (db: Kysely<any>) => {
+    await db.schema.alterTable('tde_objects').addColumn('first_used_at', long).execute();
+    await db.schema.createIndex('tde_objects_by_label_alone').on('tde_objects').columns(['label', 'handle']).execute();
+    await db.schema
+      .createIndex('tde_objects_by_application')
+      .on('tde_objects')
+      .columns(['application_id', 'handle'])
+      .execute();
+  },
+});
+
 export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
-  const migrations: Record<string, Migration> = { '2025-01-initial': initial(kinds) };
+  const migrations: Record<string, Migration> = {
+    '2025-01-initial': initial(kinds),
+    '2025-02-uses-and-groups': usesAndGroups(kinds),
+  };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

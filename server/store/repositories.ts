@@ -50,6 +50,7 @@ const columnsWithoutContent = (
     attributes: 0,
     created_at: 0,
     destroyed_at: 0,
+    first_used_at: 0,
     last_used_at: 0,
     row_mac: 0,
   } satisfies Record<Exclude<keyof Schema['tde_objects'], 'content'>, 0>) as Exclude<
@@ -57,6 +58,9 @@ const columnsWithoutContent = (
     'content'
   >[]
 ).map((column) => `tde_objects.${column}` as const);
+
+/** Of a row that is written: uses are no policy and are written by themselves. */
+const unused = { first_used_at: null, last_used_at: null } as const;
 
 const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -259,6 +263,17 @@ export const createRepositories = (
         await place().set({ record: null }).execute();
         return true;
       },
+      copies: async (objectIds) =>
+        objectIds.length === 0
+          ? []
+          : (
+              await db
+                .selectFrom('key_records')
+                .select(['object_id', 'version', 'class'])
+                .where('object_id', 'in', objectIds)
+                .where('record', 'is not', null)
+                .execute()
+            ).map((row) => ({ objectId: row.object_id, version: row.version, class: row.class as RecordClass })),
       listOlder: async (tenantId, epoch, limit, skip) =>
         (
           await db
@@ -503,6 +518,36 @@ export const createRepositories = (
     },
 
     objects: {
+      listByIds: async (ids) =>
+        ids.length === 0
+          ? []
+          : (
+              await db
+                .selectFrom('tde_objects')
+                .leftJoin('keys', 'keys.id', 'tde_objects.id')
+                .select(columnsWithoutContent)
+                .select('keys.state as key_state')
+                .where('tde_objects.id', 'in', ids)
+                .execute()
+            ).map((row) => ({
+              ...loadObject({ ...row, content: null }),
+              firstUsedAt: row.first_used_at,
+              lastUsedAt: row.last_used_at,
+            })),
+      newestMasterKey: async (applicationId) =>
+        (
+          await db
+            .selectFrom('keys')
+            .innerJoin('tde_objects', 'tde_objects.id', 'keys.id')
+            .select('keys.id')
+            .where('keys.application_id', '=', applicationId)
+            .where('keys.kind', '=', 'master')
+            .where('keys.state', '!=', 'destroyed')
+            .where('tde_objects.class', '=', 'secret-key')
+            .orderBy('keys.id', 'desc')
+            .limit(1)
+            .executeTakeFirst()
+        )?.id,
       get: async (handle) => {
         const row = await objectQuery().where('tde_objects.handle', '=', handle).executeTakeFirst();
         return row && loadObject(row);
@@ -527,6 +572,36 @@ export const createRepositories = (
         if (publicKey !== undefined) query = query.where('tde_objects.public_key', '=', publicKey);
         return (await query.execute()).map((row) => loadObject({ ...row, content: null }));
       },
+      countKeys: async (applicationId) => {
+        const row = await db
+          .selectFrom('tde_objects')
+          .select((e) => e.fn.countAll<number | string>().as('count'))
+          .where('application_id', '=', applicationId)
+          .where('destroyed_at', 'is', null)
+          .where('class', 'in', ['secret-key', 'private-key'])
+          .executeTakeFirstOrThrow();
+        return Number(row.count);
+      },
+      findElsewhere: async (groupId, label) => {
+        const row = await objectQuery()
+          .where('tde_objects.label', '=', label)
+          .where('tde_objects.group_id', '!=', groupId)
+          .where('tde_objects.destroyed_at', 'is', null)
+          .where('tde_objects.class', 'in', ['secret-key', 'private-key'])
+          .orderBy('tde_objects.handle')
+          .limit(1)
+          .executeTakeFirst();
+        return row && loadObject({ ...row, content: null });
+      },
+      listByApplication: async (applicationId, after, limit) =>
+        (
+          await objectQuery()
+            .where('tde_objects.application_id', '=', applicationId)
+            .where('tde_objects.handle', '>', after)
+            .orderBy('tde_objects.handle')
+            .limit(limit)
+            .execute()
+        ).map(loadObject),
       keyLabelExists: async (groupId, label, classes, exceptHandle) => {
         const row = await db
           .selectFrom('tde_objects')
@@ -557,18 +632,19 @@ export const createRepositories = (
       insert: async (object) => {
         await db
           .insertInto('tde_objects')
-          .values({ ...rows.sealRow(authenticate, 'tde_objects', { ...rows.objectRow(object), last_used_at: null }) })
+          .values({ ...rows.sealRow(authenticate, 'tde_objects', { ...rows.objectRow(object), ...unused }) })
           .execute();
       },
       update: async (object) => {
         refuseTampered(object);
         const {
           handle,
-          last_used_at: _unchanged,
+          first_used_at: _first,
+          last_used_at: _last,
           ...change
         } = rows.sealRow(authenticate, 'tde_objects', {
           ...rows.objectRow(object),
-          last_used_at: null,
+          ...unused,
         });
         await db.updateTable('tde_objects').set(change).where('handle', '=', handle).execute();
       },
@@ -591,12 +667,13 @@ export const createRepositories = (
           .where('handle', '=', handle)
           .execute();
       },
-      touchKey: async (id, at) => {
-        await db.updateTable('tde_objects').set({ last_used_at: at }).where('id', '=', id).execute();
+      touchKey: async (id, first, last) => {
+        await db
+          .updateTable('tde_objects')
+          .set((e) => ({ first_used_at: e.fn.coalesce('first_used_at', e.val(first)), last_used_at: last }))
+          .where('id', '=', id)
+          .execute();
       },
-      lastUsed: async (id) =>
-        (await db.selectFrom('tde_objects').select('last_used_at').where('id', '=', id).executeTakeFirst())
-          ?.last_used_at ?? null,
     },
 
     endpoints: {

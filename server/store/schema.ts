@@ -108,6 +108,7 @@ export interface Schema {
     created_at: number;
     destroyed_at: number | null;
     content: Uint8Array | null;
+    first_used_at: number | null;
     last_used_at: number | null;
     row_mac: string;
   };

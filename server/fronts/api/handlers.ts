@@ -25,6 +25,7 @@ import {
   representKey,
   representKeyVersion,
   representMasterKey,
+  representMove,
   representPage,
   representRequest,
   representSink,
@@ -168,6 +169,23 @@ export const createHandlers = (operations: Operations): Handlers => {
       get: async ({ actor, path }) => representApplication(await applications.get(actor, path.id)),
       enable: async ({ actor, path }) => representApplication(await applications.enable(actor, path.id)),
       disable: async ({ actor, path }) => representApplication(await applications.disable(actor, path.id)),
+      move: async ({ actor, path, query, body }) => {
+        const application = await applications.get(actor, path.id);
+        if (query.dryRun === true) {
+          const move = await applications.planMove(actor, path.id, body.groupId);
+          return { dryRun: true, application: representApplication(application), move: representMove(move) };
+        }
+        if (body.confirm !== application.name)
+          throw new ValidationError([
+            { path: 'confirm', message: body.confirm === undefined ? 'is missing' : "is not the application's name" },
+          ]);
+        const moved = await applications.move(actor, path.id, body.groupId);
+        return {
+          dryRun: false,
+          application: representApplication(moved.application),
+          move: representMove(moved.move),
+        };
+      },
       rotateAccessGuid: async ({ actor, path }) => {
         const issued = await applications.rotateAccessGuid(actor, path.id);
         return { id: issued.record.id, answer: representIssued(issued) };

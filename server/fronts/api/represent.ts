@@ -9,7 +9,15 @@ import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../.
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key, KeyVersion } from '../../domain/key.ts';
 import type { Page } from '../../domain/page.ts';
-import type { AccessGuid, BlastRadius, Instance, MasterKey, TdeApplication, TdeGroup } from '../../domain/tde.ts';
+import type {
+  AccessGuid,
+  ApplicationMove,
+  BlastRadius,
+  Instance,
+  MasterKey,
+  TdeApplication,
+  TdeGroup,
+} from '../../domain/tde.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { CorrelatedRequests, Health, LoggedRequest, ServiceStatus } from '../../operations/index.ts';
@@ -157,9 +165,17 @@ export const representMasterKey = (key: MasterKey): masterKeys.MasterKey => ({
   neverDecrypts: key.neverDecrypts,
   checkValue: key.checkValue,
   publicKey: key.publicKey === null ? null : toPem('PUBLIC KEY', key.publicKey),
+  newest: key.newest,
+  firstUsedAt: momentOrNull(key.firstUsedAt),
   sealedCopy: key.sealedCopy,
   vaultCopy: key.vaultCopy,
   lastUsedAt: momentOrNull(key.lastUsedAt),
+});
+
+export const representMove = (move: ApplicationMove): applications.ApplicationMove => ({
+  ...move,
+  leaves: move.leaves.map((other) => ({ ...other, instances: other.instances.map(representInstance) })),
+  instances: move.instances.map(representInstance),
 });
 
 export const representBlastRadius = (radius: BlastRadius): masterKeys.BlastRadius => ({

@@ -1,5 +1,6 @@
-// Who calls: the access_guid as bearer, the app_id from the URL, the instance from its header. One answer for every reason
-// to refuse; look-ups go by the keyed hash.
+// Who calls: the access_guid as bearer, the app_id from the URL, the instance from its header. Look-ups go by the keyed hash. Whoever
+// presents what never was an access_guid learns nothing; whoever holds one that was removed, or one of a disabled application, is
+// told that, because this is what the database's administrator has to know, and to hold it is to have been let in once.
 
 import { ServiceError } from '../../base/errors.ts';
 import { appIdPattern } from '../../domain/tde.ts';
@@ -10,17 +11,34 @@ import type { TdeOperations } from '../index.ts';
 export const authenticateApplication =
   ({ ring, directory, usage }: Pick<Ports, 'ring' | 'directory' | 'usage'>): TdeOperations['authenticate'] =>
   async ({ accessGuid, appId, instance, requestId, peer }) => {
-    const found =
+    const hash =
       looksLikeBearer('access-guid', accessGuid) && appIdPattern.test(appId)
-        ? directory.application(ring.hashToken('access-guid', accessGuid))
-        : undefined;
-    if (found === undefined || found.application.state !== 'enabled') {
-      usage.refused('tde', found === undefined ? 'unknown' : 'disabled');
+        ? ring.hashToken('access-guid', accessGuid)
+        : null;
+    const found = hash === null ? undefined : directory.application(hash);
+    if (found === undefined) {
+      const former = hash === null ? undefined : directory.formerApplication(hash);
+      if (former !== undefined) {
+        usage.refused('tde', 'removed', { application: former, requestId });
+        throw new ServiceError('unauthenticated', 'the access token was removed', {
+          hint: 'put the new access_guid into server_url and access_token of pkcs11.toml',
+          reason: 'removed',
+        });
+      }
+      usage.refused('tde', 'unknown');
       throw new ServiceError('unauthenticated', 'the access token does not hold', {
-        hint: 'check access_token and server_url in pkcs11.toml, and that the application is enabled',
+        hint: 'check access_token and server_url in pkcs11.toml',
+        reason: 'unknown',
       });
     }
     const { application, accessGuidId } = found;
+    if (application.state !== 'enabled') {
+      usage.refused('tde', 'disabled', { application, requestId });
+      throw new ServiceError('unauthenticated', 'the application is disabled', {
+        hint: 'have the application enabled in the service',
+        reason: 'disabled',
+      });
+    }
     await usage.seen(
       {
         application,

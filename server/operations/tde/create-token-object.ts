@@ -7,13 +7,15 @@ import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { createTurnstile, type Turnstile, TurnstileFull } from '../../base/turnstile.ts';
 import type { Key } from '../../domain/key.ts';
-import type { ObjectClass, TdeGroup } from '../../domain/tde.ts';
+import type { TdeGroup } from '../../domain/tde.ts';
 import type { KeyDescription, KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
-import { findGroup } from '../find.ts';
+import { findApplication, findGroup } from '../find.ts';
 import type { NewTokenObject, TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
+import { nameFromLabel } from '../names.ts';
+import { requireFreeLabel } from './labels.ts';
 import { sealContent } from './object-content.ts';
 import { instanceDetails, show } from './visibility.ts';
 
@@ -35,45 +37,12 @@ export const checkTexts = ({ label, attributes }: NewTokenObject): void => {
     throw new ServiceError('validation', `attributes is Base64 of at most ${mostAttributeBytes} bytes`);
 };
 
-/** A label is bytes; people get its text when it is printable UTF-8, else hexadecimal. */
-export const nameFromLabel = (label: string): string => {
-  const bytes = Buffer.from(label, 'base64');
-  const text = bytes.toString('utf8');
-  const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(text) && Buffer.from(text, 'utf8').equals(bytes);
-  return (printable ? text : bytes.toString('hex')).slice(0, 256);
-};
-
-/**
- * The classes whose labels a new label must not repeat. A secret key's is its alone, because databases select by nothing
- * else; the halves of a pair share theirs.
- */
-const rivals = {
-  'secret-key': ['secret-key', 'public-key', 'private-key'],
-  'public-key': ['secret-key', 'public-key'],
-  'private-key': ['secret-key', 'private-key'],
-  certificate: [],
-  data: [],
-} as const satisfies Record<ObjectClass, readonly ObjectClass[]>;
-
-/** Whether an object may have this label. No label is no name: any number of keys have none. */
-export const isFreeLabel = async (
-  tx: Repositories,
-  object: Pick<StoredObject, 'groupId' | 'label' | 'class'>,
-  handle?: number,
-): Promise<boolean> => {
-  const classes = rivals[object.class];
-  if (classes.length === 0 || object.label === '') return true;
-  return !(await tx.objects.keyLabelExists(object.groupId, object.label, classes, handle));
-};
-
-const requireFreeLabel = async (
-  tx: Repositories,
-  object: Pick<StoredObject, 'groupId' | 'label' | 'class'>,
-): Promise<void> => {
-  if (!(await isFreeLabel(tx, object)))
-    throw new ServiceError('label-exists', 'a key of the group has this label', {
-      hint: 'a label is unique among the keys of a group; it is free again when its key is destroyed',
-    });
+/** The caller's group, as the request began: what is made in one that the application has left meanwhile would be nobody's. */
+const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promise<TdeGroup> => {
+  const { groupId } = await findApplication(tx, application.id);
+  if (groupId !== application.groupId)
+    throw new ServiceError('conflict', 'the application was moved to another group meanwhile', { hint: 'try again' });
+  return findGroup(tx, groupId);
 };
 
 const requireOpenVault = async (tx: Repositories, group: TdeGroup): Promise<void> => {
@@ -244,7 +213,7 @@ export const storeKey = async (
 ): Promise<StoredObject> => {
   const { store, directory } = ports;
   const object = await store.write(async (tx) => {
-    const group = await findGroup(tx, caller.application.groupId);
+    const group = await findOwnGroup(tx, caller);
     await requireOpenVault(tx, group);
     await requireFreeLabel(tx, { ...input, groupId: group.id });
     return insertKey(ports, tx, caller, group, input, reference, origin, past);
@@ -337,7 +306,7 @@ export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generat
     }
     const { store, core, directory } = ports;
     const requireRoom = async (from: Repositories): Promise<TdeGroup> => {
-      const group = await findGroup(from, caller.application.groupId);
+      const group = await findOwnGroup(from, caller);
       await requireOpenVault(from, group);
       for (const half of [privateKey, publicKey])
         if (half !== null) await requireFreeLabel(from, { ...half, groupId: group.id });
@@ -433,7 +402,8 @@ export const createTokenObject =
     const contentKey = core.generateAes(256);
     try {
       const object = await store.write(async (tx) => {
-        await requireFreeLabel(tx, { ...input, groupId: caller.application.groupId });
+        const { id: groupId } = await findOwnGroup(tx, caller);
+        await requireFreeLabel(tx, { ...input, groupId });
         return insertValue(ports, tx, caller, input, contentKey, value, { ...open, local: false });
       });
       await directory.renew({ objects: [object.handle] });

@@ -8,7 +8,7 @@ import type { TdeOperations } from '../index.ts';
 import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';
 
 export const destroyTokenObject = (
-  ports: Pick<Ports, 'store' | 'directory' | 'clock' | 'erasure' | 'usage' | 'log'>,
+  ports: Pick<Ports, 'store' | 'directory' | 'clock' | 'erasure' | 'usage'>,
 ): TdeOperations['destroyObject'] => {
   const destroy = destroyKey(ports);
   const { store, directory, clock } = ports;

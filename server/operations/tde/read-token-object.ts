@@ -6,7 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { TdeOperations } from '../index.ts';
 import { openContent } from './object-content.ts';
 import { requireStillExportable, type UsePorts, withTokenKey } from './use-token-key.ts';
-import { findVisible, instanceDetails, recordDenial, show } from './visibility.ts';
+import { findVisible, instanceDetails, recordDenial, recordSearchElsewhere, show } from './visibility.ts';
 
 const mostFound = 1000;
 
@@ -35,6 +35,8 @@ export const readTokenObjects = (
         { groupId: caller.application.groupId, label, class: objectClass, after },
         limit + 1,
       );
+      if (found.length === 0 && after === 0 && label !== undefined && label !== '')
+        await recordSearchElsewhere(ports, caller, label);
       return { objects: found.slice(0, limit).map((object) => show(caller, object)), more: found.length > limit };
     },
     getObject: async (caller, handle) => show(caller, (await findVisible(ports, caller, handle, 'get')).object),

@@ -8,7 +8,8 @@ import type { KeyUsage } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/store.ts';
 import type { TdeOperations, TokenObjectChange } from '../index.ts';
-import { isFreeLabel, nameFromLabel } from './create-token-object.ts';
+import { nameFromLabel } from '../names.ts';
+import { isFreeLabel } from './labels.ts';
 import { findVisible, instanceDetails, requireOwner, show } from './visibility.ts';
 
 const isSame = (a: readonly KeyUsage[], b: readonly KeyUsage[]): boolean =>
@@ -24,7 +25,7 @@ const checkChange = ({ label, attributes, sensitive, extractable }: TokenObjectC
 };
 
 export const updateTokenObject =
-  (ports: Pick<Ports, 'store' | 'directory' | 'log'>): TdeOperations['updateObject'] =>
+  (ports: Pick<Ports, 'store' | 'directory' | 'usage'>): TdeOperations['updateObject'] =>
   async (caller, handle, { seen, ...change }) => {
     const { store, directory } = ports;
     const loaded = await findVisible(ports, caller, handle, 'update');

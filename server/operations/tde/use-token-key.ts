@@ -13,7 +13,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
-import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';
+import { findVisible, instanceDetails, recordDenial, requireOwner, requireStillMember } from './visibility.ts';
 
 export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
 
@@ -131,6 +131,7 @@ export const withTokenKeys = async <T>(
       (opened) => {
         // The state may have changed since it was admitted.
         for (const [at, { loaded }] of opened.entries()) {
+          requireStillMember(ports, caller, loaded);
           const refusal = refusalOf(loaded, wanted[at]?.use ?? 'export');
           if (refusal !== null) throw new ServiceError(refusal.code, refusal.message);
         }

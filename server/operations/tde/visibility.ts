@@ -6,6 +6,7 @@ import type { LoadedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/store.ts';
 import type { TdeCaller, VisibleObject } from '../index.ts';
+import { nameFromLabel } from '../names.ts';
 
 export const isVisible = (caller: TdeCaller, object: StoredObject): boolean =>
   object.groupId === caller.application.groupId && object.tenantId === caller.application.tenantId;
@@ -29,38 +30,45 @@ export const instanceDetails = (caller: TdeCaller): { appId: AuditValue; host: A
 const subjectKindOf = ({ class: objectClass }: StoredObject): 'key' | 'object' =>
   objectClass === 'secret-key' || objectClass === 'private-key' ? 'key' : 'object';
 
-type Needs = Pick<Ports, 'store' | 'directory' | 'log'>;
+type Needs = Pick<Ports, 'store' | 'directory' | 'usage'>;
 
-/** One record for one kind of refusal per object and application in a while: a heartbeat that is refused does not flood the log. */
-const recently = new Map<string, number>();
-const quietMs = 60_000;
-
-export const recordDenial = async (
-  { store, log }: Needs,
+/** Records that policy refused a use: the first of its kind at once, repeats counted (ports/usage-log.ts). */
+export const recordDenial = (
+  { usage }: Pick<Needs, 'usage'>,
   caller: TdeCaller,
   object: StoredObject,
   operation: string,
   reason: string,
-): Promise<void> => {
-  const name = `${caller.application.id} ${object.id} ${operation} ${reason}`;
-  const now = performance.now();
-  const last = recently.get(name);
-  if (last !== undefined && now - last < quietMs) return;
-  if (recently.size > 10_000) recently.clear();
-  recently.set(name, now);
-  try {
-    await store.write((tx) =>
-      tx.audit.append({
-        kind: 'key.denied',
-        actor: caller.actor,
-        tenantId: object.tenantId,
-        subject: { kind: subjectKindOf(object), id: object.id },
-        details: { applicationId: caller.application.id, ...instanceDetails(caller), operation, reason },
-      }),
-    );
-  } catch (error) {
-    log.error('a denial could not be recorded', { keyId: object.id, error });
-  }
+): Promise<void> =>
+  usage.denied({
+    actor: caller.actor,
+    tenantId: object.tenantId,
+    subject: { kind: subjectKindOf(object), id: object.id },
+    details: {
+      name: nameFromLabel(object.label),
+      label: object.label,
+      applicationId: caller.application.id,
+      ...instanceDetails(caller),
+      operation,
+      reason,
+    },
+  });
+
+/** A label that has no key in the caller's group, but one in another: not found, as any other, and recorded. */
+export const recordSearchElsewhere = async (needs: Needs, caller: TdeCaller, label: string): Promise<void> => {
+  const hidden = await needs.directory.findElsewhere(caller.application.groupId, label);
+  if (hidden !== undefined) await recordDenial(needs, caller, hidden, 'find', 'another group');
+};
+
+/** The application as it is at this moment: it may have been moved or disabled since the request was admitted. */
+export const requireStillMember = (
+  { directory }: Pick<Needs, 'directory'>,
+  { application: { id } }: TdeCaller,
+  { object }: LoadedObject,
+): void => {
+  const now = directory.applicationById(id);
+  if (now?.state !== 'enabled') throw new ServiceError('unauthenticated', 'the application is not enabled any more');
+  if (now.groupId !== object.groupId) throw new ServiceError('key-not-found', 'no such object');
 };
 
 /** The object, when the caller may see it. An object of another group looks as if it did not exist; the attempt is recorded. */
@@ -73,8 +81,10 @@ export const findVisible = async (
   const loaded = await needs.directory.object(handle);
   if (loaded === undefined) {
     const gone = await needs.store.read.objects.get(handle);
-    if (gone !== undefined && isVisible(caller, gone))
+    if (gone !== undefined && isVisible(caller, gone)) {
+      await recordDenial(needs, caller, gone, operation, 'key-destroyed');
       throw new ServiceError('key-destroyed', 'the object is destroyed');
+    }
     throw new ServiceError('key-not-found', 'no such object');
   }
   if (!isVisible(caller, loaded.object)) {

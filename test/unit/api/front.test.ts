@@ -415,6 +415,8 @@ describe('destruction', () => {
     publicKey: null,
     sealedCopy: true,
     vaultCopy: true,
+    newest: true,
+    firstUsedAt: null,
     lastUsedAt: null,
   };
   const blastRadius = {

@@ -35,6 +35,7 @@ const kinds = {
   'application.registered': 0,
   'application.enabled': 0,
   'application.disabled': 0,
+  'application.moved': 0,
   'access-guid.added': 0,
   'access-guid.removed': 0,
   'instance.first-used': 0,

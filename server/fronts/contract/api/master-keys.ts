@@ -25,6 +25,10 @@ export const masterKeySchema = z
       .openapi({ description: 'Of a private key: its public half, SubjectPublicKeyInfo as PEM.' }),
     sealedCopy: z.boolean(),
     vaultCopy: z.boolean(),
+    newest: z.boolean().openapi({
+      description: "The one that was made last, of the application's secret keys that are not destroyed.",
+    }),
+    firstUsedAt: moment.nullable().openapi({ description: 'When a database activated it.' }),
     lastUsedAt: moment.nullable(),
   })
   .openapi('MasterKey');

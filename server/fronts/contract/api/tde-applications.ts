@@ -74,6 +74,53 @@ export const registeredApplicationSchema = z
   .openapi('RegisteredApplication');
 export type RegisteredApplication = z.output<typeof registeredApplicationSchema>;
 
+const named = z.strictObject({ id: identifier, name: z.string() });
+const neighbour = z.strictObject({ id: identifier, name: z.string(), keys: z.int() });
+export const applicationMoveSchema = z
+  .strictObject({
+    from: named,
+    to: named,
+    keys: z.int().openapi({ description: 'Its own keys, which go with it.' }),
+    objects: z.int().openapi({ description: 'Its other token objects, which go with it.' }),
+    takenLabels: z
+      .array(z.string())
+      .readonly()
+      .openapi({ description: 'Labels of its keys that a key in the new group has: with any, it is not moved.' }),
+    keysLost: z.int().openapi({ description: 'Keys of others in the old group that it can use no more.' }),
+    leaves: z
+      .array(neighbour.extend({ instances: z.array(instanceSchema).readonly() }))
+      .readonly()
+      .openapi({ description: 'Applications of the old group: they can use its keys no more.' }),
+    joins: z
+      .array(neighbour)
+      .readonly()
+      .openapi({ description: 'Applications of the new group: they can use its keys from then on.' }),
+    instances: z.array(instanceSchema).readonly(),
+  })
+  .openapi('ApplicationMove');
+export type ApplicationMove = z.output<typeof applicationMoveSchema>;
+
+const moveQuery = z.strictObject({
+  dryRun: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .openapi({ type: 'boolean', default: false, description: 'Shows the consequences and changes nothing.' }),
+});
+const moveBody = z
+  .strictObject({
+    groupId: identifier,
+    confirm: z
+      .string()
+      .optional()
+      .openapi({ description: 'The name of the application, exactly. Not needed with dryRun=true.' }),
+  })
+  .openapi('MoveTdeApplication');
+const movedApplication = z
+  .strictObject({ dryRun: z.boolean(), application: applicationSchema, move: applicationMoveSchema })
+  .openapi('MovedTdeApplication');
+export type MovedApplication = z.output<typeof movedApplication>;
+
 const newApplication = z
   .strictObject({
     name: displayName,
@@ -125,6 +172,18 @@ export const applicationRoutes = {
     summary: 'Disable a TDE application',
     description: 'Every request with one of its access_guids is refused until it is enabled again.',
     answer: applicationSchema,
+    changes: 'get',
+  },
+  move: {
+    method: 'post',
+    path: '/api/tde/applications/{id}/move',
+    summary: 'Move a TDE application to another group',
+    description:
+      'Its keys go with it. From the next request on it can use no key of the group that it has left, in no open session, ' +
+      'and the applications there none of its keys. `confirm` must be the name of the application.',
+    query: moveQuery,
+    body: moveBody,
+    answer: movedApplication,
     changes: 'get',
   },
   rotateAccessGuid: {

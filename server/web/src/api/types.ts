@@ -19,8 +19,10 @@ export type { Status } from '../../../fronts/contract/api/status.ts';
 export type {
   AccessGuid,
   Application,
+  ApplicationMove,
   Instance,
   IssuedAccessGuid,
+  MovedApplication,
   RegisteredApplication,
 } from '../../../fronts/contract/api/tde-applications.ts';
 export type { TdeGroup } from '../../../fronts/contract/api/tde-groups.ts';

@@ -32,6 +32,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'application.registered': 'Application registered',
   'application.enabled': 'Application enabled',
   'application.disabled': 'Application disabled',
+  'application.moved': 'Application moved',
   'access-guid.added': 'access_guid issued',
   'access-guid.removed': 'access_guid removed',
   'instance.first-used': 'Instance first seen',

@@ -20,6 +20,7 @@ import { nameGroup, useGroups } from '../components/groups.ts';
 import { keysPath } from '../components/key-actions.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
+import { MoveApplicationDialog } from '../components/move-application.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
@@ -331,6 +332,11 @@ const MasterKeys = ({ id }: { id: string }) => {
             cell: (key) => (
               <span className="flex flex-wrap items-center gap-1">
                 <span className="whitespace-nowrap">{key.type}</span>
+                {key.newest && (
+                  <Badge tone="ok" icon="key">
+                    Newest
+                  </Badge>
+                )}
                 {key.class === 'private-key' && (
                   <Badge tone="quiet" icon="key">
                     Private key
@@ -359,8 +365,9 @@ const MasterKeys = ({ id }: { id: string }) => {
               </span>
             ),
           },
-          { key: 'used', header: 'Last used', cell: (key) => <Time value={key.lastUsedAt} distance /> },
           { key: 'created', header: 'Created', cell: (key) => <Time value={key.createdAt} /> },
+          { key: 'activated', header: 'First used', cell: (key) => <Time value={key.firstUsedAt} /> },
+          { key: 'used', header: 'Last used', cell: (key) => <Time value={key.lastUsedAt} distance /> },
           {
             key: 'actions',
             header: 'Actions',
@@ -404,6 +411,7 @@ export const TdeApplicationPage = () => {
   const { id } = route.useParams();
   const groups = useGroups();
   const [switching, setSwitching] = useState(false);
+  const [moving, setMoving] = useState(false);
   const query = useQuery({
     queryKey: [applicationsPath, id],
     queryFn: ({ signal }) => send<Application>({ method: 'GET', path: applicationPath(id) }, { signal }),
@@ -417,9 +425,12 @@ export const TdeApplicationPage = () => {
       badge={application !== undefined && <StateBadge state={application.state} integrity={application.integrity} />}
       actions={
         application !== undefined && (
-          <Button icon={disable ? 'pause' : 'active'} onClick={() => setSwitching(true)}>
-            {disable ? 'Disable' : 'Enable'}
-          </Button>
+          <>
+            <Button onClick={() => setMoving(true)}>Move to another group</Button>
+            <Button icon={disable ? 'pause' : 'active'} onClick={() => setSwitching(true)}>
+              {disable ? 'Disable' : 'Enable'}
+            </Button>
+          </>
         )
       }
     >
@@ -454,6 +465,9 @@ export const TdeApplicationPage = () => {
           <Instances id={id} />
           <Credentials application={application} />
         </>
+      )}
+      {moving && application !== undefined && (
+        <MoveApplicationDialog application={application} onClose={() => setMoving(false)} />
       )}
       {switching && application !== undefined && (
         <ActionDialog

@@ -1,0 +1,151 @@
+// Moves a TDE application to another group, with its keys and other objects. Nothing is copied and no record is sealed anew: what
+// an object's group and a key's vault are stands in their rows. The consequences are computed from the same reads, before and
+// in the transaction.
+
+import { ServiceError } from '../base/errors.ts';
+import type { Actor } from '../domain/actor.ts';
+import { largestPageSize } from '../domain/page.ts';
+import type { ApplicationMove, TdeApplication, TdeGroup } from '../domain/tde.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { Repositories, StoredObject } from '../ports/store.ts';
+import { findApplication, findGroup } from './find.ts';
+import type { ApplicationOperations } from './index.ts';
+import { nameFromLabel } from './names.ts';
+import { isFreeLabel } from './tde/labels.ts';
+
+const mostNamed = 100;
+
+const objectsOf = async (from: Repositories, applicationId: string): Promise<readonly StoredObject[]> => {
+  const all: StoredObject[] = [];
+  for (;;) {
+    const page = await from.objects.listByApplication(applicationId, all.at(-1)?.handle ?? 0, largestPageSize);
+    all.push(...page);
+    if (page.length < largestPageSize) return all;
+  }
+};
+const isLiveKey = ({ class: objectClass, destroyedAt }: StoredObject): boolean =>
+  destroyedAt === null && (objectClass === 'secret-key' || objectClass === 'private-key');
+
+/** The applications of a group, page by page. */
+export const membersOf = async (
+  from: Pick<Repositories, 'applications'>,
+  groupId: string,
+): Promise<readonly TdeApplication[]> => {
+  const all: TdeApplication[] = [];
+  for (;;) {
+    const after = all.at(-1)?.id;
+    const page = await from.applications.list({ groupId }, { after, limit: largestPageSize });
+    all.push(...page);
+    if (page.length < largestPageSize) return all;
+  }
+};
+
+interface Planned {
+  readonly move: ApplicationMove;
+  readonly application: TdeApplication;
+  readonly target: TdeGroup;
+  readonly objects: readonly StoredObject[];
+}
+
+const plan = async (from: Repositories, id: string, groupId: string): Promise<Planned> => {
+  const application = await findApplication(from, id);
+  const source = await findGroup(from, application.groupId);
+  const target = await findGroup(from, groupId);
+  if (target.id === source.id) throw new ServiceError('conflict', 'the application is in this group');
+  if (target.tenantId !== source.tenantId) throw new ServiceError('conflict', 'the group is of another tenant');
+  const vault = await from.vaults.get(target.vaultId);
+  if (vault?.state !== 'enabled' || vault.integrity !== 'ok')
+    throw new ServiceError('conflict', "the group's vault is not enabled", {
+      hint: 'enable it first: the keys of the application would not be usable in it',
+    });
+  const objects = await objectsOf(from, id);
+  const keys = objects.filter(isLiveKey);
+  const taken: string[] = [];
+  for (const key of objects)
+    if (key.destroyedAt === null && !(await isFreeLabel(from, { ...key, groupId })))
+      taken.push(nameFromLabel(key.label));
+  const leaves: ApplicationMove['leaves'][number][] = [];
+  for (const other of await membersOf(from, source.id))
+    if (other.id !== id)
+      leaves.push({
+        id: other.id,
+        name: other.name,
+        keys: await from.objects.countKeys(other.id),
+        instances: await from.instances.list(other.id),
+      });
+  const joins: ApplicationMove['joins'][number][] = [];
+  for (const other of await membersOf(from, target.id))
+    joins.push({ id: other.id, name: other.name, keys: await from.objects.countKeys(other.id) });
+  return {
+    application,
+    target,
+    objects,
+    move: {
+      from: { id: source.id, name: source.name },
+      to: { id: target.id, name: target.name },
+      keys: keys.length,
+      objects: objects.filter(({ destroyedAt }) => destroyedAt === null).length - keys.length,
+      takenLabels: taken.slice(0, mostNamed),
+      keysLost: leaves.reduce((sum, other) => sum + other.keys, 0),
+      leaves,
+      joins,
+      instances: await from.instances.list(id),
+    },
+  };
+};
+
+export const moveApplication = ({
+  store,
+  directory,
+  usage,
+}: Pick<Ports, 'store' | 'directory' | 'usage'>): Pick<ApplicationOperations, 'planMove' | 'move'> => ({
+  planMove: async (_actor, id, groupId) => {
+    await usage.flush(false);
+    return (await plan(store.read, id, groupId)).move;
+  },
+  move: async (actor: Actor, id: string, groupId: string) => {
+    await usage.flush(false);
+    const { application, move, changed } = await store.write(async (tx) => {
+      const planned = await plan(tx, id, groupId);
+      const { application: before, target, objects } = planned;
+      if (planned.move.takenLabels.length > 0)
+        throw new ServiceError('label-exists', 'labels of its keys are taken in the new group', {
+          hint: 'a label is unique among the keys of a group: see takenLabels in the answer to dryRun=true',
+        });
+      const after: TdeApplication = { ...before, groupId: target.id };
+      await tx.applications.update(after);
+      // Destroyed ones go along: what they are a tombstone of stays the application's.
+      for (const object of objects) {
+        await tx.objects.update({ ...object, groupId: target.id });
+        const key = await tx.keys.get(object.id);
+        if (key !== undefined) await tx.keys.update({ ...key, vaultId: target.vaultId });
+      }
+      const { from, to, keys, keysLost, leaves, joins } = planned.move;
+      await tx.audit.append({
+        kind: 'application.moved',
+        actor,
+        tenantId: before.tenantId,
+        subject: { kind: 'application', id },
+        details: {
+          name: before.name,
+          fromGroupId: from.id,
+          fromGroup: from.name,
+          toGroupId: to.id,
+          toGroup: to.name,
+          keys,
+          objects: planned.move.objects,
+          keysLost,
+          leaves: leaves.slice(0, mostNamed).map(({ name }) => name),
+          joins: joins.slice(0, mostNamed).map(({ name }) => name),
+        },
+      });
+      return { application: after, move: planned.move, changed: objects };
+    });
+    await directory.renew({
+      applications: [id],
+      objects: changed.map(({ handle }) => handle),
+      keys: changed.map((object) => object.id),
+    });
+    return { application, move };
+  },
+});

@@ -1,0 +1,104 @@
+// Moving a TDE application to another group: what it means is asked of the service for the chosen group and shown before the name
+// can be typed.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { Application, ApplicationMove, MovedApplication } from '../api/types.ts';
+import { useAnnounce } from './announce.tsx';
+import { applicationPath, applicationsPath } from './applications.ts';
+import { Async } from './async.tsx';
+import { ConfirmDialog } from './confirm-dialog.tsx';
+import { SelectField } from './field.tsx';
+import { useGroups } from './groups.ts';
+import { keysPath } from './key-actions.tsx';
+import { Notice } from './notice.tsx';
+
+const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
+const hostsOf = (move: ApplicationMove['leaves'][number]): number =>
+  new Set(move.instances.map((instance) => instance.host)).size;
+
+const MoveView = ({ move }: { move: ApplicationMove }) => (
+  <div className="space-y-3">
+    {move.takenLabels.length > 0 && (
+      <Notice tone="danger" title="It cannot be moved there">
+        Keys of {move.to.name} have the labels <span className="break-all">{move.takenLabels.join(', ')}</span>, and a
+        label names one key of a group.
+      </Notice>
+    )}
+    <p>
+      {count(move.keys, 'key')} and {count(move.objects, 'other object')} of its own go with it and stay usable.
+    </p>
+    <div>
+      <p className="font-medium">
+        It can no longer use {count(move.keysLost, 'key')} of the applications that it leaves, nor they its keys
+      </p>
+      <ul className="mt-1 list-disc pl-5">
+        {move.leaves.map((other) => (
+          <li key={other.id}>
+            {other.name}
+            <span className="text-muted">
+              , {count(other.keys, 'key')}
+              {other.instances.length === 0 ? ', never used so far' : `, used from ${count(hostsOf(other), 'host')}`}
+            </span>
+          </li>
+        ))}
+        {move.leaves.length === 0 && <li className="text-muted">It is alone in {move.from.name}.</li>}
+      </ul>
+    </div>
+    {move.joins.length > 0 && (
+      <p>From then on it shares keys with {move.joins.map((other) => other.name).join(', ')}.</p>
+    )}
+    <Notice tone="warn" title="In every open session, from the next call on">
+      A cloned database whose tablespace keys are still under a key of the old group can read them no more. Set a key of
+      its own there first.
+    </Notice>
+  </div>
+);
+
+export const MoveApplicationDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const groups = useGroups();
+  const [groupId, setGroupId] = useState('');
+  const path = `${applicationPath(application.id)}/move`;
+  const query = useQuery({
+    queryKey: [applicationsPath, application.id, 'move', groupId],
+    enabled: groupId !== '',
+    queryFn: ({ signal }) =>
+      send<MovedApplication>({ method: 'POST', path, query: { dryRun: true }, body: { groupId } }, { signal }),
+    // Consequences are shown as they are now.
+    gcTime: 0,
+  });
+  return (
+    <ConfirmDialog<MovedApplication>
+      title={`Move “${application.name}” to another group`}
+      expected={application.name}
+      expectedKind="name of the application"
+      ready={query.data !== undefined && query.data.move.takenLabels.length === 0}
+      wide
+      call={{ method: 'POST', path, body: { groupId, confirm: application.name } }}
+      submitLabel="Move application"
+      onCancel={onClose}
+      onDone={async ({ move }) => {
+        await Promise.all([
+          client.invalidateQueries({ queryKey: [applicationsPath] }),
+          client.invalidateQueries({ queryKey: [keysPath] }),
+        ]);
+        announce(`Application “${application.name}” moved to “${move.to.name}”`);
+        onClose();
+      }}
+    >
+      <SelectField
+        label="To"
+        placeholder="Choose a group"
+        choices={groups
+          .filter((group) => group.id !== application.groupId)
+          .map((group) => ({ value: group.id, text: group.name }))}
+        value={groupId}
+        onValue={setGroupId}
+      />
+      {groupId !== '' && <Async query={query}>{({ move }) => <MoveView move={move} />}</Async>}
+    </ConfirmDialog>
+  );
+};

@@ -1,0 +1,305 @@
+// Groups of TDE applications: who may use whose keys, what a move means and does, what refused attempts leave in the audit log,
+// and a rotation history of 500 keys whose look-ups cost as many queries as one key's.
+import { join } from 'node:path';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ServiceError } from '../../../server/base/errors.ts';
+import type { TdeCaller } from '../../../server/operations/index.ts';
+import {
+  administrator,
+  instance,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+  toLabel,
+} from '../../support/open-service.ts';
+
+let opened: OpenedService;
+beforeAll(async () => {
+  opened = await openTestService();
+});
+afterAll(() => opened.remove());
+
+const code = (wanted: string) => expect.objectContaining({ name: ServiceError.name, code: wanted });
+const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16) } as const;
+const plain = Buffer.alloc(32, 7);
+const audit = async (kind: Parameters<typeof opened.operations.audit.list>[1]['kind'], actorId?: string) =>
+  (await opened.operations.audit.list(administrator, { kind, actorId, order: 'oldest', limit: 1000 })).items;
+
+/** The same application, as its next request finds it. */
+const again = (accessGuid: string, requestId = 'next'): Promise<TdeCaller> =>
+  opened.operations.tde.authenticate({ accessGuid, appId: 'db', instance, requestId, peer: null });
+
+describe('a database of another group that looks for a master key', () => {
+  test('finds none, and the service records application, host, process and label', async () => {
+    const { caller: owner } = await registerCaller(opened, 'looked-for');
+    const { caller: outsider } = await registerCaller(opened, 'looking');
+    const { tde } = opened.operations;
+    const key = await tde.generateKey(owner, masterKey('MK.LOOKED'));
+    const query = { label: key.label, after: 0, limit: 10 };
+    expect((await tde.findObjects(outsider, query)).objects).toEqual([]);
+    const [event, ...others] = await audit('key.denied', outsider.application.id);
+    expect(others).toEqual([]);
+    expect(event).toMatchObject({
+      subjectId: key.id,
+      requestId: 'call-1',
+      details: {
+        name: 'MK.LOOKED',
+        label: key.label,
+        applicationId: outsider.application.id,
+        host: instance.host,
+        process: instance.process,
+        operation: 'find',
+        reason: 'another group',
+      },
+    });
+  });
+
+  test('with every heartbeat does not fill the audit log: the first is recorded, the rest counted', async () => {
+    const { caller: owner } = await registerCaller(opened, 'heard');
+    const { caller: outsider } = await registerCaller(opened, 'heartbeat');
+    const { tde } = opened.operations;
+    const key = await tde.generateKey(owner, masterKey('MK.HEARTBEAT'));
+    for (let beat = 0; beat < 200; beat += 1) {
+      await tde.findObjects(outsider, { label: key.label, after: 0, limit: 10 });
+      await expect(tde.checkUse(outsider, key.handle, 'encrypt')).rejects.toEqual(code('key-not-found'));
+    }
+    const events = await audit('key.denied', outsider.application.id);
+    expect(events.map(({ details }) => details.operation)).toEqual(['find', 'encrypt']);
+  });
+
+  test('by guessing handles leaves no more than a hundred records', async () => {
+    const { caller: owner } = await registerCaller(opened, 'guessed');
+    const { caller: outsider } = await registerCaller(opened, 'guessing');
+    const { tde } = opened.operations;
+    const handles: number[] = [];
+    for (let at = 0; at < 120; at += 1)
+      handles.push((await tde.generateKey(owner, masterKey(`MK.GUESS.${at}`))).handle);
+    for (const handle of handles) await expect(tde.getObject(outsider, handle)).rejects.toEqual(code('key-not-found'));
+    expect((await audit('key.denied', outsider.application.id)).length).toBeLessThanOrEqual(101);
+  });
+
+  test('finds nothing to record where nobody has the label, nor for what is no key', async () => {
+    const { caller: owner } = await registerCaller(opened, 'has-data');
+    const { caller: other } = await registerCaller(opened, 'has-none');
+    const { tde } = opened.operations;
+    const data = { ...masterKey('PROBE'), class: 'data', algorithm: null, bits: null, usages: [] } as const;
+    await tde.createObject(owner, data, Buffer.from('x'));
+    for (const label of ['PROBE', 'NOWHERE'])
+      await tde.findObjects(other, { label: toLabel(label), after: 0, limit: 10 });
+    expect(await audit('key.denied', other.application.id)).toEqual([]);
+  });
+});
+
+describe('an application that moves to another group', () => {
+  const setUp = async (name: string) => {
+    const mover = await registerCaller(opened, `${name}-mover`);
+    const left = await registerCaller(opened, `${name}-left`, mover.groupId);
+    const joined = await registerCaller(opened, `${name}-joined`);
+    const { tde } = opened.operations;
+    const own = await tde.generateKey(mover.caller, masterKey(`${name}-OWN`));
+    const theirs = await tde.generateKey(left.caller, masterKey(`${name}-THEIRS`));
+    const id = mover.caller.application.id;
+    return { mover, left, joined, own, theirs, id, tde, applications: opened.operations.applications };
+  };
+
+  test('is shown the consequences first, and nothing is changed', async () => {
+    const { mover, left, joined, id, applications } = await setUp('planned');
+    const move = await applications.planMove(administrator, id, joined.groupId);
+    expect(move).toMatchObject({
+      from: { id: mover.groupId },
+      to: { id: joined.groupId },
+      keys: 1,
+      objects: 0,
+      takenLabels: [],
+      keysLost: 1,
+      leaves: [{ name: 'planned-left', keys: 1, instances: [{ host: instance.host }] }],
+      joins: [{ name: 'planned-joined', keys: 0 }],
+      instances: [{ process: instance.process }],
+    });
+    expect((await applications.get(administrator, id)).groupId).toBe(mover.groupId);
+    expect(left.groupId).toBe(mover.groupId);
+  });
+
+  test('takes its keys along, in use, and loses those of others with its next request', async () => {
+    const { mover, left, joined, own, theirs, id, tde, applications } = await setUp('moved');
+    const sealed = await tde.encrypt(mover.caller, own.handle, cbc, plain);
+    await applications.move(administrator, id, joined.groupId);
+
+    const next = await again(mover.accessGuid);
+    expect(await tde.decrypt(next, own.handle, cbc, sealed)).toEqual(plain);
+    await expect(tde.encrypt(next, theirs.handle, cbc, plain)).rejects.toEqual(code('key-not-found'));
+    expect((await tde.findObjects(next, { label: theirs.label, after: 0, limit: 1 })).objects).toEqual([]);
+    const was = await again(left.accessGuid);
+    await expect(tde.encrypt(was, own.handle, cbc, plain)).rejects.toEqual(code('key-not-found'));
+    const now = await again(joined.accessGuid);
+    expect(await tde.decrypt(now, own.handle, cbc, sealed)).toEqual(plain);
+    await expect(tde.destroyObject(now, own.handle)).rejects.toEqual(code('forbidden'));
+
+    const [event] = (await audit('application.moved')).filter(({ subjectId }) => subjectId === id);
+    expect(event?.details).toMatchObject({ keys: 1, keysLost: 1, leaves: ['moved-left'], joins: ['moved-joined'] });
+    const key = await opened.operations.keys.get(administrator, own.id);
+    const group = await opened.operations.tdeGroups.get(administrator, joined.groupId);
+    expect(key.vaultId).toBe(group.vaultId);
+    const radius = await opened.operations.masterKeys.blastRadius(administrator, id, own.id);
+    expect(radius.groupApplications.map(({ name }) => name)).toEqual(['moved-joined']);
+  });
+
+  test('is stopped in a request that had begun before, too', async () => {
+    const { mover, joined, theirs, id, tde, applications } = await setUp('begun');
+    await tde.encrypt(mover.caller, theirs.handle, cbc, plain);
+    // The caller of a request that was admitted before the move.
+    await applications.move(administrator, id, joined.groupId);
+    await expect(tde.encrypt(mover.caller, theirs.handle, cbc, plain)).rejects.toEqual(code('key-not-found'));
+    await expect(tde.generateKey(mover.caller, masterKey('BEGUN-NEW'))).rejects.toEqual(code('conflict'));
+  });
+
+  test('does not move where one of its labels is taken, nor to its own group, nor to a vault that is switched off', async () => {
+    const { mover, joined, id, tde, applications } = await setUp('taken');
+    await tde.generateKey(joined.caller, masterKey('taken-OWN'));
+    const move = await applications.planMove(administrator, id, joined.groupId);
+    expect(move.takenLabels).toEqual(['taken-OWN']);
+    await expect(applications.move(administrator, id, joined.groupId)).rejects.toEqual(code('label-exists'));
+    await expect(applications.move(administrator, id, mover.groupId)).rejects.toEqual(code('conflict'));
+    const closed = await opened.operations.tdeGroups.create(administrator, { name: 'closed' });
+    await opened.operations.vaults.disable(administrator, closed.vaultId);
+    await expect(applications.planMove(administrator, id, closed.id)).rejects.toEqual(code('conflict'));
+    expect((await applications.get(administrator, id)).groupId).toBe(mover.groupId);
+  });
+});
+
+describe('a credential that does not hold', () => {
+  test('says that it was removed, or that the application is disabled, only to who holds it', async () => {
+    const { accessGuid, caller } = await registerCaller(opened, 'credentials');
+    const { applications } = opened.operations;
+    const { id } = caller.application;
+    const second = await applications.rotateAccessGuid(administrator, id);
+    const first = (await applications.accessGuids(administrator, id)).at(-1);
+    await applications.removeAccessGuid(administrator, id, first?.id ?? '');
+    const refused = (reason: string) => expect.objectContaining({ code: 'unauthenticated', reason });
+    await expect(again(accessGuid)).rejects.toEqual(refused('removed'));
+    await expect(again(accessGuid.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A')))).rejects.toEqual(refused('unknown'));
+    await applications.disable(administrator, id);
+    await expect(again(second.accessGuid, 'refused-id')).rejects.toEqual(refused('disabled'));
+    await opened.service.stop();
+    opened = await openTestService({ folder: opened.folder });
+    const events = (await audit('authentication.failed')).map(({ subjectKind, subjectId, details }) => ({
+      subjectKind,
+      subjectId,
+      ...details,
+    }));
+    expect(events).toContainEqual(expect.objectContaining({ subjectId: id, reason: 'removed', name: 'credentials' }));
+    expect(events).toContainEqual(
+      expect.objectContaining({ subjectKind: 'application', reason: 'disabled', lastRequestId: 'refused-id' }),
+    );
+    expect(events).toContainEqual(expect.objectContaining({ subjectKind: 'service', reason: 'unknown' }));
+    expect(JSON.stringify(events)).not.toContain(accessGuid);
+  });
+});
+
+describe('a rotation history of 500 master keys', () => {
+  const keys = 500;
+  let caller: TdeCaller;
+  let handles: number[];
+  const path = () => join(opened.folder, 'dke-data', 'dke.db');
+
+  /** The statements that run meanwhile, and the rows that they give. */
+  const counted = async <T>(work: () => Promise<T>) => {
+    const statements: string[] = [];
+    let rows = 0;
+    const original = StatementSync.prototype.all;
+    StatementSync.prototype.all = function (this: StatementSync, ...given: Parameters<typeof original>) {
+      const answer = original.apply(this, given);
+      statements.push(this.sourceSQL);
+      rows += answer.length;
+      return answer;
+    } as typeof original;
+    try {
+      return { answer: await work(), statements, rows };
+    } finally {
+      StatementSync.prototype.all = original;
+    }
+  };
+
+  beforeAll(async () => {
+    ({ caller } = await registerCaller(opened, 'history'));
+    handles = [];
+    for (let at = 0; at < keys; at += 1)
+      handles.push((await opened.operations.tde.generateKey(caller, masterKey(`HISTORY.${at}`))).handle);
+  });
+
+  test('finds and opens the first as the last, with the same statements, by an index', async () => {
+    const { tde } = opened.operations;
+    const find = (at: number) =>
+      counted(() => tde.findObjects(caller, { label: toLabel(`HISTORY.${at}`), after: 0, limit: 10 }));
+    const [first, last] = [await find(0), await find(keys - 1)];
+    expect(first.answer.objects[0]?.handle).toBe(handles[0]);
+    expect(last.answer.objects[0]?.handle).toBe(handles[keys - 1]);
+    expect(first.statements).toEqual(last.statements);
+    expect([first.rows, last.rows]).toEqual([1, 1]);
+    expect(first.statements).toHaveLength(1);
+
+    const database = new DatabaseSync(path(), { readOnly: true });
+    const parameters = (sql: string) => Array.from({ length: sql.split('?').length - 1 }, () => 0);
+    const plan = (sql: string): string =>
+      database
+        .prepare(`explain query plan ${sql}`)
+        .all(...parameters(sql))
+        .map((row) => String(row.detail))
+        .join('\n');
+    for (const sql of first.statements) {
+      expect(plan(sql)).toMatch(/SEARCH tde_objects USING INDEX tde_objects_by_label \(group_id=\? AND label=\?/);
+      expect(plan(sql)).not.toMatch(/SCAN/);
+    }
+    const page = await counted(() =>
+      opened.operations.masterKeys.list(administrator, caller.application.id, { limit: 100 }),
+    );
+    for (const sql of page.statements) expect(plan(sql), sql).not.toMatch(/SCAN|TEMP B-TREE/);
+    database.close();
+  });
+
+  test('pages with as many statements as one key costs, newest first, all of it', async () => {
+    const { masterKeys } = opened.operations;
+    const { id } = caller.application;
+    const one = await counted(() => masterKeys.list(administrator, id, { limit: 1 }));
+    const many = await counted(() => masterKeys.list(administrator, id, { limit: 100 }));
+    expect(many.statements.length).toBe(one.statements.length);
+    expect(many.rows).toBeLessThanOrEqual(450);
+    const names: string[] = [];
+    for (let after: string | undefined; ; ) {
+      const { items, next } = await masterKeys.list(administrator, id, { limit: 100, after });
+      names.push(...items.map(({ name }) => name));
+      if (next === null) break;
+      after = next;
+    }
+    expect(names).toEqual(Array.from({ length: keys }, (_, at) => `HISTORY.${keys - 1 - at}`));
+    expect(one.answer.items[0]).toMatchObject({ newest: true, firstUsedAt: null, lastUsedAt: null });
+    expect(many.answer.items.filter(({ newest }) => newest)).toHaveLength(1);
+  });
+
+  test('tells when each was activated and used last; activation does not move', async () => {
+    const { tde, masterKeys } = opened.operations;
+    const { id } = caller.application;
+    const [handle = 0] = handles;
+    const key = await tde.getObject(caller, handle);
+    await tde.encrypt(caller, handle, cbc, plain);
+    const used = await masterKeys.get(administrator, id, key.id);
+    expect(used.firstUsedAt).not.toBeNull();
+    expect(used.lastUsedAt).toBe(used.firstUsedAt);
+    while (Date.now() === used.firstUsedAt) await new Promise((resolve) => setImmediate(resolve));
+    await tde.encrypt(caller, handle, cbc, plain);
+    const later = await masterKeys.get(administrator, id, key.id);
+    expect(later.firstUsedAt).toBe(used.firstUsedAt);
+    expect(later.lastUsedAt).toBeGreaterThan(used.firstUsedAt ?? 0);
+    expect(later.newest).toBe(false);
+  });
+
+  test('loses none by rotation: the oldest still decrypts', async () => {
+    const { tde } = opened.operations;
+    const [handle = 0] = handles;
+    const sealed = await tde.encrypt(caller, handle, cbc, plain);
+    expect(await tde.decrypt(caller, handle, cbc, sealed)).toEqual(plain);
+    expect((await tde.findObjects(caller, { after: 0, limit: 1000 })).objects).toHaveLength(keys);
+  });
+});
