@@ -1,5 +1,5 @@
 // One process of a simulated database (driver/main.c) as a child: one step at a time, each with its answer.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -74,20 +74,25 @@ export interface ProcessOptions {
   readonly environment: NodeJS.ProcessEnv;
 }
 
+/** Those that run, which end with this process whatever happens. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const each of running) each.kill('SIGKILL');
+});
+
 export const startDatabaseProcess = (options: ProcessOptions): DatabaseProcess => {
   const child = spawn(program, [options.profile, options.trace], {
     argv0: options.name,
     env: { ...process.env, ...options.environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
+  running.add(child);
   let complaints = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints += text;
   });
   child.stdin.on('error', () => undefined);
-  const gone = once(child, 'close').finally(() => process.off('exit', kill));
+  const gone = once(child, 'close').finally(() => running.delete(child));
   const waiting: PromiseWithResolvers<Answer>[] = [];
   let rows: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => {
