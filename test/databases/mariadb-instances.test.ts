@@ -1,0 +1,265 @@
+// More than one MariaDB: a replica with an agent of its own, backups that are restored inside and outside the group, the way from
+// file_key_management and back; and what becomes of a database whose master key is soft-deleted, disabled or destroyed. The real
+// servers, agents and service; the commands of docs/databases/mariadb.md.
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createGroup } from '../support/console-api.ts';
+import { freePort } from '../support/daemon.ts';
+import { until } from '../support/host.ts';
+import { type Mariadb, mariadbIsThere, pageBlock, pageOptions, startMariadb } from '../support/mariadb.ts';
+import {
+  filesBelowWith,
+  type Instance,
+  type MariadbSite,
+  startMariadbSite,
+  statusOf,
+  untilEmpty,
+} from '../support/mariadb-site.ts';
+import { run } from '../support/tools.ts';
+
+const present = mariadbIsThere();
+const canary = 'the-canary-sings-0815';
+
+/** A table with as many rows. */
+const fill = (rows: number): string =>
+  `CREATE DATABASE orders; CREATE TABLE orders.inno (id INT PRIMARY KEY, text VARCHAR(200)) ENGINE=InnoDB;
+   INSERT INTO orders.inno SELECT seq, CONCAT('${canary}', seq) FROM orders.seq_1_to_${rows};`;
+const count = (database: Mariadb): Promise<readonly string[]> =>
+  database.sql(`SELECT COUNT(*) FROM orders.inno WHERE text LIKE '${canary}%'`);
+
+describe.runIf(present)('MariaDB, and more than one of it', () => {
+  let site: MariadbSite;
+  beforeAll(async () => {
+    site = await startMariadbSite();
+  });
+  afterAll(() => site?.end());
+
+  describe('a source in a group', () => {
+    let groupId: string;
+    let source: Instance;
+    let database: Mariadb;
+    let port: number;
+    const overTcp = (): readonly string[] => ['--skip-networking=0', '--bind-address=127.0.0.1', `--port=${port}`];
+
+    beforeAll(async () => {
+      groupId = await createGroup(site.api, 'production');
+      port = await freePort();
+      source = site.instance('source', await site.register('source', groupId));
+      database = await source.initialize('--server-id=1', ...overTcp());
+      await database.sql(fill(100));
+    });
+    afterAll(() => database.stop());
+
+    test('is followed by a replica with its own agent, its own keys and the same data', async () => {
+      const standby = site.instance('standby', await site.register('standby', groupId), { ownAgent: true });
+      const replica = await standby.initialize('--server-id=2', '--relay-log=relay');
+      await database.sql(`CREATE USER replica@127.0.0.1; GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1`);
+      const source1 = `MASTER_HOST='127.0.0.1', MASTER_PORT=${port}, MASTER_USER='replica', MASTER_USE_GTID=slave_pos`;
+      await replica.sql(`CHANGE MASTER TO ${source1}; START SLAVE;`);
+      await database.sql(
+        `INSERT INTO orders.inno VALUES (101, '${canary}'); ${pageBlock('sql', 'rotate the data keys')}`,
+      );
+      await database.sql(`INSERT INTO orders.inno VALUES (102, '${canary}')`);
+      await until('the replica', async () => {
+        const { code, out } = await replica.trySql('SELECT COUNT(*) FROM orders.inno');
+        return code === 0 && out === '102\n' ? true : undefined;
+      });
+      expect(await site.label(replica)).not.toBe(await site.label(database));
+      expect(filesBelowWith(standby.folder, canary)).toEqual([]);
+      // Each host asks for itself: the service tells their agents apart.
+      const path = `/api/tde/applications/${standby.application.record.applicationId}/instances`;
+      const { items } = await site.api.call<{ items: readonly unknown[] }>('GET', path);
+      expect(items.length).toBeGreaterThan(0);
+      await replica.stop();
+      await database.sql('DELETE FROM orders.inno WHERE id > 100');
+    });
+
+    describe('and its backup', () => {
+      beforeAll(async () => {
+        // A key that changes while the backup is taken is read from the key file.
+        await source.shell('take a backup');
+      });
+
+      test('holds no plaintext, and names the master key only', () => {
+        expect(filesBelowWith(join(site.folder, 'backup'), canary)).toEqual([]);
+        expect(readFileSync(join(site.folder, 'backup-dke-keys'), 'utf8')).toContain('\nmaster mariadb.');
+      });
+
+      test('is refused to an application outside the group', async () => {
+        const stranger = site.instance('stranger', await site.register('stranger'), { empty: false });
+        copyFileSync(join(site.folder, 'backup-dke-keys'), stranger.keyFile);
+        cpSync(join(site.folder, 'backup'), join(stranger.folder, 'data'), { recursive: true });
+        const label = await site.label(database);
+        const log = await stranger.refused();
+        expect(log).toContain(`dke_key_management: the service has no master key '${label}' for this application`);
+        expect(log).toContain('belongs to an application of another group');
+      });
+
+      test('is restored on another instance of the group, which then takes a master key of its own', async () => {
+        const target = site.instance('target', await site.register('target', groupId), {
+          empty: false,
+          ownAgent: true,
+        });
+        await target.shell('restore a backup');
+        let restored = await target.start('--server-id=3');
+        expect(await count(restored)).toEqual(['100']);
+        const shared = await site.label(database);
+        expect(await site.label(restored)).toBe(shared);
+        await restored.sql(pageBlock('sql', 'rotate the master key'));
+        const own = await site.label(restored);
+        expect(own).not.toBe(shared);
+        expect((await site.api.masterKey(target.application.record.applicationId, own)).state).toBe('active');
+        await restored.stop();
+        restored = await target.start('--server-id=3');
+        expect(await count(restored)).toEqual(['100']);
+        await restored.stop();
+      });
+    });
+  });
+
+  describe('the master key of a database', () => {
+    let instance: Instance;
+    let database: Mariadb;
+    let keyPath: string;
+    beforeAll(async () => {
+      instance = site.instance('life', await site.register('life'));
+      database = await instance.initialize();
+      await database.sql(fill(50));
+      const { id } = await site.api.masterKey(instance.application.record.applicationId, await site.label(database));
+      keyPath = `/api/keys/${id}`;
+    });
+
+    test('that is soft-deleted goes on working: restart, and a change of keys', async () => {
+      await site.api.call('DELETE', keyPath);
+      await database.stop();
+      database = await instance.start();
+      expect(await count(database)).toEqual(['50']);
+      await database.sql(pageBlock('sql', 'rotate the data keys'));
+      await database.stop();
+      database = await instance.start();
+      expect(await count(database)).toEqual(['50']);
+    });
+
+    test('that is disabled refuses the start and says so; enabled, it starts', async () => {
+      await database.sql(pageBlock('sql', 'rotate the master key'));
+      const { id } = await site.api.masterKey(instance.application.record.applicationId, await site.label(database));
+      keyPath = `/api/keys/${id}`;
+      await database.stop();
+      await site.api.call('POST', `${keyPath}/disable`);
+      expect(await instance.refused()).toContain('CKR_KEY_FUNCTION_NOT_PERMITTED: the master key is disabled');
+      await site.api.call('POST', `${keyPath}/enable`);
+      database = await instance.start();
+      expect(await count(database)).toEqual(['50']);
+    });
+
+    test('without the service there is no start, and the reason is in the log', async () => {
+      await database.stop();
+      await site.stopServer('SIGKILL');
+      try {
+        expect(await instance.refused()).toMatch(
+          /dke_key_management: .*CKR_DEVICE_ERROR: the service cannot be reached/,
+        );
+      } finally {
+        await site.startServer();
+      }
+      database = await instance.start();
+      expect(await count(database)).toEqual(['50']);
+    });
+
+    test('that is destroyed is used no more: the server goes on until its next start, which is refused', async () => {
+      const label = await site.label(database);
+      await site.destroyMasterKey(instance.application, label);
+      expect(await count(database)).toEqual(['50']);
+      const rotation = await database.trySql(pageBlock('sql', 'rotate the data keys'));
+      expect(rotation.complaints).toMatch(/dke_key_management: .*destroyed/);
+      await database.stop();
+      expect(await instance.refused()).toContain(
+        `the service has no master key '${label}' for this application: it was destroyed`,
+      );
+    });
+  });
+
+  describe('the way from file_key_management', () => {
+    let instance: Instance;
+    let database: Mariadb;
+    const theirs = (): readonly string[] => [
+      '--plugin-load-add=file_key_management',
+      `--file-key-management-filename=${join(instance.folder, 'keys.enc')}`,
+      `--file-key-management-filekey=FILE:${join(instance.folder, 'keys.pass')}`,
+      ...pageOptions('60-dke.cnf').filter((option) => !/dke/.test(option)),
+      '--log-bin=binlog',
+    ];
+
+    beforeAll(async () => {
+      instance = site.instance('mover', await site.register('mover'));
+      const { folder } = instance;
+      writeFileSync(join(folder, 'keys.pass'), randomBytes(64).toString('hex'));
+      const keys = [1, 2, 100].map((id) => `${id};${randomBytes(32).toString('hex')}\n`).join('');
+      const encrypt = [
+        'enc',
+        '-aes-256-cbc',
+        '-md',
+        'sha1',
+        '-pass',
+        `file:${folder}/keys.pass`,
+        '-out',
+        `${folder}/keys.enc`,
+      ];
+      expect((await run('openssl', encrypt, { input: keys })).code).toBe(0);
+      database = await startMariadb(folder, theirs());
+      await database.sql(
+        `${fill(70)} CREATE TABLE orders.own (id INT) ENCRYPTED=YES ENCRYPTION_KEY_ID=100; INSERT INTO orders.own VALUES (1);`,
+      );
+      await untilEmpty(database, 'what is not encrypted yet');
+      await database.kill();
+    });
+
+    test('its keys are taken over through a pipe, and everything they have encrypted is readable, the redo log after a crash too', async () => {
+      const pipe = join(instance.folder, 'import');
+      const giving = instance.shell('give the keys of file_key_management in clear', [
+        ['/run/dke-import', pipe],
+        ['/etc/mysql', instance.folder],
+      ]);
+      database = await instance.initialize(`--dke-key-management-import-file=${pipe}`);
+      await giving;
+      expect(await count(database)).toEqual(['70']);
+      expect(await database.sql('SELECT * FROM orders.own')).toEqual(['1']);
+      expect(await statusOf(database)).toMatchObject({ data_keys: '3', data_key_versions: '3' });
+      expect((await database.sql('SHOW BINARY LOGS')).length).toBeGreaterThan(1);
+      await database.sql("SHOW BINLOG EVENTS IN 'binlog.000001'");
+    });
+
+    test('then new versions take their place', async () => {
+      await database.sql(pageBlock('sql', 'rotate the data keys'));
+      await untilEmpty(database, 'what has old versions still');
+      const oldest = 'SELECT MIN(MIN_KEY_VERSION) > 1 FROM information_schema.INNODB_TABLESPACES_ENCRYPTION';
+      expect(await database.sql(oldest)).toEqual(['1']);
+      await database.stop();
+      rmSync(join(instance.folder, 'import'));
+      database = await instance.start();
+      expect(await count(database)).toEqual(['70']);
+    });
+
+    test('and back: decrypted, then encrypted again', async () => {
+      await database.sql(pageBlock('sql', 'decrypt the tables'));
+      await database.sql(
+        pageBlock('sql', 'decrypt a table that asks for encryption').replace('secrets.cards', 'orders.own'),
+      );
+      await untilEmpty(database, 'what is encrypted still');
+      await database.stop();
+      database = await instance.start(...pageOptions('decrypting.cnf'));
+      await database.sql(pageBlock('sql', 'drop the encrypted binary logs'));
+      await database.stop();
+      database = await startMariadb(instance.folder, theirs());
+      expect(await count(database)).toEqual(['70']);
+      await untilEmpty(database, 'what is not encrypted yet');
+      expect(await database.sql('CHECK TABLE orders.inno, orders.own')).toEqual(
+        ['inno', 'own'].map((table) => `orders.${table}\tcheck\tstatus\tOK`),
+      );
+      expect(database.log().split('Starting MariaDB').at(-1)).not.toContain('dke_key_management');
+      await database.stop();
+    });
+  });
+});
