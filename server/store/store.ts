@@ -11,6 +11,7 @@ import { createMigrations } from './migrations.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import type { RowAuthenticator } from './rows.ts';
 import type { Schema } from './schema.ts';
+import { createCheckpointer } from './sqlite/checkpointer.ts';
 import { isConstraint, isFatal, isFull, openSqlite, sqliteColumns } from './sqlite/dialect.ts';
 import { createWriter } from './writer.ts';
 
@@ -91,7 +92,10 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
         }
         await run('begin immediate');
       },
-      commit: () => run('commit'),
+      commit: async () => {
+        await run('commit');
+        checkpointer.committed();
+      },
       rollback: () => run('rollback'),
       savepoint: () => run('savepoint unit'),
       releaseSavepoint: () => run('release savepoint unit'),
@@ -99,6 +103,12 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
     },
     translate,
   );
+
+  const checkpointer = createCheckpointer({
+    path,
+    pause: (work) => writer.pause(work),
+    onFailure: () => connections.copyByItself(),
+  });
 
   const tx = createRepositories(writerDb, authenticateRow, clock);
   const read = createRepositories(readerDb, authenticateRow, clock);
@@ -117,10 +127,12 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
         throw new ServiceError('unavailable', 'the store does not show what was written');
     },
     checkpoint: async () => {
+      await checkpointer.settled();
       connections.checkpoint();
     },
     close: async () => {
       await writer.close(new ServiceError('unavailable', 'the service is stopping'));
+      await checkpointer.close();
       await readerDb.destroy();
       await writerDb.destroy();
     },

@@ -22,6 +22,8 @@ interface Unit {
 export interface Writer {
   /** Queues a unit of work. */
   submit<T>(work: () => Promise<T>, durable?: boolean): Promise<T>;
+  /** Runs `work` between two batches: while it runs, nothing is written. */
+  pause(work: () => Promise<void>): Promise<void>;
   /** Units that are not begun. */
   waiting(): number;
   /** Resolves when nothing is queued or running; later units are refused with `closed`. */
@@ -37,6 +39,7 @@ const largestBatch = 64;
  */
 export const createWriter = (connection: WriterConnection, onFailure: (error: unknown) => unknown): Writer => {
   const queue: Unit[] = [];
+  const pauses: (() => Promise<void>)[] = [];
   let running: Promise<void> | undefined;
   let closedWith: Error | undefined;
 
@@ -78,7 +81,12 @@ export const createWriter = (connection: WriterConnection, onFailure: (error: un
   };
 
   const drain = async (): Promise<void> => {
-    while (queue.length > 0) await runBatch(queue.splice(0, largestBatch));
+    for (;;) {
+      const pause = pauses.shift();
+      if (pause !== undefined) await pause();
+      else if (queue.length > 0) await runBatch(queue.splice(0, largestBatch));
+      else break;
+    }
     running = undefined;
   };
 
@@ -90,6 +98,11 @@ export const createWriter = (connection: WriterConnection, onFailure: (error: un
           return;
         }
         queue.push({ run: work, durable, resolve: resolve as (value: unknown) => void, reject });
+        running ??= drain();
+      }),
+    pause: (work) =>
+      new Promise((resolve, reject) => {
+        pauses.push(() => work().then(resolve, reject));
         running ??= drain();
       }),
     waiting: () => queue.length,

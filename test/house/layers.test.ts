@@ -157,7 +157,7 @@ describe('who imports whom', () => {
         /^(hono|@hono\/node-server)(\/|$)/,
         ['shared', 'compose', 'main', 'cli', ...fronts.map((name) => `fronts/${name}`)],
       ],
-      [/^node:worker_threads$/, ['client', 'compose', 'native']],
+      [/^node:worker_threads$/, ['client', 'compose', 'native', 'store']],
     ];
     const wrong = sources.flatMap((path) =>
       importsOf(path).flatMap(({ target, ours }) => {

@@ -76,6 +76,8 @@ const openConnection = (path: string, readOnly: boolean): DatabaseSync => {
     if (!readOnly) {
       pragma(database, 'journal_mode', 'wal', 'wal');
       pragma(database, 'synchronous', 'full', 2);
+      // A thread of the store's copies the log into the database (checkpointer.ts): here it would make requests wait for the disk.
+      pragma(database, 'wal_autocheckpoint', 0, 0);
       pragma(database, 'secure_delete', 'on', 1);
       pragma(database, 'foreign_keys', 'on', 1);
       // A rollback journal in memory is for statements only (WAL keeps transactions); temporary tables never reach the disk.
@@ -121,6 +123,8 @@ export interface SqliteConnections {
   readonly reader: Dialect;
   readonly fresh: boolean;
   checkpoint(): void;
+  /** Nobody else copies the write-ahead log any more. */
+  copyByItself(): void;
 }
 
 /**
@@ -152,6 +156,9 @@ export const openSqlite = (path: string): SqliteConnections => {
       fresh: !present,
       checkpoint: () => {
         opened.exec('pragma wal_checkpoint(truncate)');
+      },
+      copyByItself: () => {
+        opened.exec('pragma wal_autocheckpoint = 1000');
       },
     };
   } catch (error) {
