@@ -20,7 +20,8 @@ export const mariadbIsThere = (): boolean =>
 
 /** The settings of the page's file called `name`, as options; the page's paths replaced by those given. */
 export const pageOptions = (name: string, paths: Readonly<Record<string, string>> = {}): readonly string[] => {
-  const [, block] = new RegExp(`\`\`\`ini\\n *# \\S*${name}\\n([\\s\\S]*?)\`\`\``).exec(readFileSync(page, 'utf8')) ?? [];
+  const [, block] =
+    new RegExp(`\`\`\`ini\\n *# \\S*${name}\\n([\\s\\S]*?)\`\`\``).exec(readFileSync(page, 'utf8')) ?? [];
   if (block === undefined) throw new Error(`the page has no file ${name}`);
   return block
     .split('\n')
