@@ -742,7 +742,8 @@ export class Instance {
 
   async #select(from: string, session: Session): Promise<readonly Row[]> {
     if (from === 'V$ENCRYPTION_WALLET') return await this.#encryptionWallet(session);
-    if (from === 'V$ENCRYPTION_KEYS') return this.#encryptionKeys();
+    // The view came with ADMINISTER KEY MANAGEMENT.
+    if (from === 'V$ENCRYPTION_KEYS' && this.profile.statements.value === 'administer') return this.#encryptionKeys();
     if (this.#state !== 'open') throw new OraError('ORA-01109');
     const file = this.#fileOf(from, session);
     if (file.encrypted) await this.#attach(session.process);

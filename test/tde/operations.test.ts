@@ -266,6 +266,26 @@ describe('a master key', () => {
   });
 });
 
+describe('a database outside of the group', () => {
+  test('that opens what it has no key for is refused, and the audit log says who asked for which label', async () => {
+    const source = await ready('SRC');
+    const label = labelOf(profile, source.keyOf());
+    source.copyTo(stage.folder('OUT'));
+    await source.execute('SHUTDOWN IMMEDIATE');
+    const host = await (await stage.other()).host('host-outside');
+    const outside = stage.database('OUT', { host });
+    await outside.execute('STARTUP MOUNT');
+    await refused(outside.execute(sql.open()), 'ORA-28353');
+    const denied = await until('the refusal', async () =>
+      (await site.api.audit('kind=key.denied')).find(
+        ({ details }) => details.label === label || details.name === label,
+      ),
+    );
+    expect(denied.details).toMatchObject({ host: hostname(), process: 'ora_fg0_OUT', operation: expect.any(String) });
+    await outside.die();
+  });
+});
+
 describe('what a statement costs the service', () => {
   test('open, set key, a process that comes, a heartbeat: a bounded number of requests, whatever the history', async () => {
     const database = await ready();

@@ -219,10 +219,12 @@ const rotation = async (stage: Stage): Promise<void> => {
   await insertRow(database, 2);
   await database.execute(sql.setKey());
   const third = database.keyOf();
-  const [newest, ...older] = await keysOf(database);
-  expect(newest?.KEY_ID).toBe(database.control.keys.at(-1)?.id);
-  expect(older).toHaveLength(3 * stage.profile.masterKeys.length - 1);
-  for (const key of [newest, ...older]) expect(key?.ACTIVATION_TIME).toEqual(expect.any(String));
+  if (stage.profile.statements.value === 'administer') {
+    const [newest, ...older] = await keysOf(database);
+    expect(newest?.KEY_ID).toBe(third);
+    expect(older).toHaveLength(2);
+    for (const key of [newest, ...older]) expect(key?.ACTIVATION_TIME).toEqual(expect.any(String));
+  } else await refused(keysOf(database), 'ORA-00942');
   // The header of what is read-only names the first key, and that key is still there.
   expect(await database.headerOf('PAYMENTS')).toBe(third);
   expect(await database.headerOf('ARCHIVE')).not.toBe(third);
