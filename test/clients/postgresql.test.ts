@@ -7,21 +7,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts';
 import { engine, engineEnvironment, plainEnvironment } from '../support/openssl.ts';
+import { postgresqlPrograms, postgresqlUser } from '../support/postgresql.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { installed, run } from '../support/tools.ts';
 
-const programs = '/usr/lib/postgresql/15/bin';
+const programs = postgresqlPrograms;
 const present =
   installed('postgresql-15', join(programs, 'initdb'), join(programs, 'postgres'), 'psql') &&
   installed('libengine-pkcs11-openssl', engine) &&
   installed('opensc', 'pkcs11-tool');
-
-/** PostgreSQL does not run as root: it has its own user then. */
-const identity = (): { uid?: number; gid?: number } => {
-  if (process.getuid?.() !== 0) return {};
-  const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres']).toString());
-  return { uid: id('-u'), gid: id('-g') };
-};
 
 describe.runIf(present)('psql', () => {
   let folder: string;
@@ -47,10 +41,10 @@ describe.runIf(present)('psql', () => {
     openssl('x509', '-req', '-in', 'server.csr', ...authority, '-extfile', 'names', '-out', 'server.crt');
     writeFileSync(path('hba'), 'hostssl all dba 127.0.0.1/32 cert clientcert=verify-full\nlocal all postgres trust\n');
     mkdirSync(path('data'));
-    const own = identity();
-    const { uid, gid } = own;
-    if (uid !== undefined && gid !== undefined) {
-      for (const file of ['.', 'data', 'server.key', 'server.crt', 'ca.crt', 'hba']) chownSync(path(file), uid, gid);
+    const own = postgresqlUser();
+    if (own !== undefined) {
+      for (const file of ['.', 'data', 'server.key', 'server.crt', 'ca.crt', 'hba'])
+        chownSync(path(file), own.uid, own.gid);
     }
     chmodSync(path('server.key'), 0o600);
     const make = ['-D', path('data'), '-U', 'postgres', '-A', 'trust', '--no-sync', '--no-instructions', '--locale=C'];

@@ -15,7 +15,7 @@ const oldSecret = 'card 5500 0000 0000 0004';
 describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
   let page: PageRun;
   beforeAll(async () => {
-    page = await openPage('databases/derby', { DKE_JCE: jars.jce, JDK_JAVA_OPTIONS: shortLived });
+    page = await openPage('databases/derby', { variables: { DKE_JCE: jars.jce, JDK_JAVA_OPTIONS: shortLived } });
     await page.done('Register the database');
     page.settle('pkcs11.toml');
   });
@@ -33,7 +33,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     return name;
   };
   const inTheOpen = (): readonly string[] =>
-    filesHolding([page.folder, page.site.logDirectory, page.site.server.dataDirectory], secret).filter(
+    filesHolding([page.folder, page.logDirectory, page.site.server.dataDirectory], secret).filter(
       (file) => !file.endsWith('.sql'),
     );
 
@@ -77,7 +77,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
     const load = startJava(['@dke.options', 'org.apache.derby.tools.ij', written('load.sql', text.join('\n'))], page);
     for (const step of [1, 2]) {
       await load.printed('1 row inserted', step * 500);
-      for (const pid of page.site.agents()) process.kill(pid, 'SIGKILL');
+      for (const pid of page.agents()) process.kill(pid, 'SIGKILL');
     }
     const { out } = await load.ended();
     expect(out).not.toContain('ERROR');

@@ -22,9 +22,7 @@ describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', () => {
     mkdirSync(programs, { recursive: true });
     execFileSync('javac', ['-d', programs, join(import.meta.dirname, '../support/SqlClient.java')]);
     page = await openPage('databases/hsqldb', {
-      DKE_JCE: jars.jce,
-      JDK_JAVA_OPTIONS: shortLived,
-      CLASSPATH: `${programs}:.`,
+      variables: { DKE_JCE: jars.jce, JDK_JAVA_OPTIONS: shortLived, CLASSPATH: `${programs}:.` },
     });
     await page.done('Register the database');
     page.settle('pkcs11.toml');
@@ -38,7 +36,7 @@ describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', () => {
     const { out, complaints } = await open();
     expect(out, complaints).toBe(`${[card, ...names, letter].join('\n')}\n0\n`);
   };
-  const inTheOpen = (folders = [page.folder, page.site.logDirectory, page.site.server.dataDirectory]) =>
+  const inTheOpen = (folders = [page.folder, page.logDirectory, page.site.server.dataDirectory]) =>
     filesHolding(folders, ...everything);
   const refused = async (): Promise<string> => {
     const { code, out, complaints } = await open();
@@ -95,7 +93,7 @@ END`,
     const load = startJava(['@dke.options', 'SqlClient', url], { environment, folder, input });
     for (const step of [1, 2]) {
       await load.printed('1\n', step * 500);
-      for (const pid of page.site.agents()) process.kill(pid, 'SIGKILL');
+      for (const pid of page.agents()) process.kill(pid, 'SIGKILL');
     }
     expect((await load.ended()).out).toMatch(new RegExp(`^${rows}\\|0\\|${rows - 1}\n0\n$`, 'm'));
     expect(inTheOpen()).toEqual([]);

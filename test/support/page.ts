@@ -1,8 +1,19 @@
 // A page of docs/databases as its tests run it: the shell commands that it prints, block by block, in one shell session whose
 // variables last, with a service behind `dke` and the built library under the names that the page uses.
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { commandPath } from './command.ts';
+import { endProcess, processesWith } from './host.ts';
 import { library } from './pkcs11-host.ts';
 import { type Site, startSite } from './site.ts';
 import { type Outcome, run } from './tools.ts';
@@ -11,8 +22,11 @@ const root = resolve(import.meta.dirname, '../..');
 
 export interface PageRun {
   readonly site: Site;
-  /** Where the commands run; removed with the site. */
+  /** Where the commands run; removed at the end. */
   readonly folder: string;
+  readonly logDirectory: string;
+  /** The agents that serve the session. */
+  agents(): readonly number[];
   /** Everything that the session's variables are now. */
   readonly environment: NodeJS.ProcessEnv;
   /** The blocks of the kind under a heading. A heading without one is an error: the page and its test have parted. */
@@ -28,35 +42,53 @@ export interface PageRun {
   end(): Promise<void>;
 }
 
+export interface PageOptions {
+  readonly variables?: NodeJS.ProcessEnv;
+  /** Folders of programs, before those of the tests' own PATH. */
+  readonly programs?: readonly string[];
+  /** Who types the commands, if not the user of the tests: PostgreSQL does not run as root. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+}
+
 /** Starts a service for the page (`databases/derby`), and a shell session beside it. */
-export const openPage = async (name: string, variables: NodeJS.ProcessEnv = {}): Promise<PageRun> => {
+export const openPage = async (
+  name: string,
+  { variables = {}, programs: folders = [], user }: PageOptions = {},
+): Promise<PageRun> => {
   const page = readFileSync(join(root, 'docs', `${name}.md`), 'utf8');
   const site = await startSite();
-  const folder = join(site.folder, 'page');
-  const programs = join(site.folder, 'programs');
-  const state = join(site.folder, 'session');
+  // What the session's user needs is its own; the service's folder is not.
+  const own = mkdtempSync(join(tmpdir(), 'dke-page-'));
+  const [folder, programs, state] = [join(own, 'page'), join(own, 'programs'), join(own, 'session')];
+  const [socket, logDirectory, token, caFile] = [
+    join(own, 'agent.sock'),
+    join(own, 'log'),
+    join(own, 'token'),
+    join(own, 'ca.crt'),
+  ];
   mkdirSync(folder);
   mkdirSync(programs);
   writeFileSync(join(programs, 'dke'), `#!/bin/sh\nexec ${process.execPath} ${commandPath} "$@"\n`, { mode: 0o755 });
-  writeFileSync(join(site.folder, 'token'), site.token, { mode: 0o600 });
-  // Not the last word of the test's own environment on any of these.
-  const own: Record<string, string | undefined> = {
+  writeFileSync(token, site.token, { mode: 0o600 });
+  writeFileSync(state, '', { mode: 0o600 });
+  copyFileSync(site.server.caFile, caFile);
+  if (user !== undefined) for (const path of [own, folder, token, caFile, state]) chownSync(path, user.uid, user.gid);
+  const environment: Record<string, string | undefined> = {
     ...process.env,
     LC_ALL: 'C',
-    PATH: [programs, process.env.PATH, '/usr/sbin', '/sbin'].join(delimiter),
+    HOME: own,
+    PATH: [programs, ...folders, process.env.PATH, '/usr/sbin', '/sbin'].join(delimiter),
     PKCS11_LIBRARY: library,
     DKE_SERVER: site.server.url,
-    DKE_CA_FILE: site.server.caFile,
-    DKE_TOKEN_FILE: join(site.folder, 'token'),
-    DKE_PKCS11_SOCKET: site.socket,
-    DKE_AGENT_LOG_DIR: site.logDirectory,
+    DKE_CA_FILE: caFile,
+    DKE_TOKEN_FILE: token,
+    DKE_PKCS11_SOCKET: socket,
+    DKE_AGENT_LOG_DIR: logDirectory,
     ...variables,
   };
-  writeFileSync(state, '');
-  chmodSync(state, 0o600);
   const shell: PageRun['shell'] = (commands) => {
     const script = `set -eu -o pipefail; . ${state}; set -a; trap 'export -p > ${state}' EXIT\n${commands}`;
-    return run('bash', ['-c', script], { environment: own, folder });
+    return run('bash', ['-c', script], { environment, folder, ...user });
   };
   const blocks: PageRun['blocks'] = (heading, kind = 'sh') => {
     const [, section] = page.split(`\n## ${heading}\n`);
@@ -74,13 +106,14 @@ export const openPage = async (name: string, variables: NodeJS.ProcessEnv = {}):
     if (wanted === undefined) throw new Error(`docs/${name}.md has no block ${block} under "${title}"`);
     return shell(wanted);
   };
+  const agents = (): readonly number[] => processesWith(socket).map(([pid]) => pid);
   return {
     site,
     folder,
     get environment() {
       const lines = readFileSync(state, 'utf8').matchAll(/^declare -x (\w+)="((?:[^"\\]|\\.)*)"$/gm);
       return {
-        ...own,
+        ...environment,
         ...Object.fromEntries([...lines].map(([, key, value = '']) => [key, value.replace(/\\(.)/g, '$1')])),
       };
     },
@@ -94,8 +127,14 @@ export const openPage = async (name: string, variables: NodeJS.ProcessEnv = {}):
     shell,
     settle: (config) => {
       // Databases are looked at here, not the speed of a loaded machine.
-      appendFileSync(join(folder, config), `log_dir = ${JSON.stringify(site.logDirectory)}\ncall_timeout_ms = 20000\n`);
+      appendFileSync(join(folder, config), `log_dir = ${JSON.stringify(logDirectory)}\ncall_timeout_ms = 20000\n`);
     },
-    end: () => site.end(),
+    agents,
+    logDirectory,
+    async end() {
+      for (const pid of agents()) await endProcess(pid);
+      await site.end();
+      rmSync(own, { recursive: true, force: true });
+    },
   };
 };

@@ -47,6 +47,8 @@ case $job in
     need openssh-server 'test -x /usr/sbin/sshd'
     need libhsqldb-java 'test -e /usr/share/java/hsqldb.jar'
     need pgbackrest 'command -v pgbackrest'
+    need gocryptfs 'command -v gocryptfs'
+    need fuse3 'command -v fusermount3'
     need postgresql-15 'test -x /usr/lib/postgresql/15/bin/initdb && command -v psql'
     ;;
   bench) need wrk 'command -v wrk' ;;

@@ -46,6 +46,8 @@ export interface RunOptions {
   readonly environment?: NodeJS.ProcessEnv;
   readonly input?: string | Uint8Array;
   readonly folder?: string;
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 /** Runs a program to its end. Any exit code is an answer. */
@@ -57,6 +59,8 @@ export const run = (program: string, args: readonly string[], options: RunOption
       {
         env: { ...process.env, LC_ALL: 'C', ...options.environment },
         ...(options.folder === undefined ? {} : { cwd: options.folder }),
+        ...(options.uid === undefined ? {} : { uid: options.uid }),
+        ...(options.gid === undefined ? {} : { gid: options.gid }),
         maxBuffer: 16 * 1024 * 1024,
       },
       (error, out, complaints) => {
