@@ -8,6 +8,7 @@
 
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { type DerbyFigure, measureDerby } from './derby.ts';
 import { type Goal, type Row, rows } from './measurements.ts';
 import { ourName, startOurs } from './ours.ts';
 import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './peers.ts';
@@ -148,6 +149,44 @@ try {
       ['behind', thousands(behind.perCpuSecond)],
     ])}`;
   }
+  const derbyTitle = 'Apache Derby, inserts, every page and log record encrypted';
+  let derbyLines = '';
+  if (derbyTitle.includes(values.only)) {
+    say(`measuring ${derbyTitle}`);
+    const softHsmPeer = peers.filter(({ name }) => name === softHsm);
+    const figures = await measureDerby([ours, ...softHsmPeer], Math.min(rounds, 3));
+    if (figures !== undefined) {
+      const goals: Verdict[] = [];
+      const cellsFor = (provider: string, by: ReadonlyMap<string, DerbyFigure>): string[] => {
+        const [mine, theirs] = [by.get(ourName), by.get(softHsm)];
+        if (mine === undefined || theirs === undefined) return [provider];
+        const reached = mine.perSecond / theirs.perSecond;
+        const verdict: Verdict = { wanted: `1 x ${softHsm}`, measured: ratio(reached), met: reached >= 1 };
+        goals.push(verdict);
+        return [
+          provider,
+          thousands(mine.perSecond),
+          microseconds(mine.p99Ns),
+          thousands(theirs.perSecond),
+          microseconds(theirs.p99Ns),
+          ratio(reached),
+          verdictText(verdict),
+        ];
+      };
+      const { perSecond, p99Ns } = figures.java;
+      derbyLines = `\n\n${table([
+        [derbyTitle, ourName, 'p99', softHsm, 'p99', 'ratio', 'goal'],
+        cellsFor('by SunPKCS11', figures.sunPkcs11),
+        cellsFor('by dke-jce.jar', figures.dkeJce),
+      ])}\nwith AES in Java and no token: ${thousands(perSecond)}, p99 ${microseconds(p99Ns)}`;
+      report[derbyTitle] = {
+        java: figures.java,
+        sunPkcs11: Object.fromEntries(figures.sunPkcs11),
+        dkeJce: Object.fromEntries(figures.dkeJce),
+        goals,
+      };
+    }
+  }
   memory['server, after load'] = residentMiB(serverPid);
   memory['agent, after load'] = residentMiB(ours.agentPid());
   const agentMiB = peakResidentMiB(ours.agentPid());
@@ -167,7 +206,7 @@ try {
   else {
     const memoryRows = Object.entries(memory).map(([name, size]) => [name, `${size.toFixed(0)} MiB`]);
     process.stdout.write(
-      `\n${table(lines)}\n\n${floorLines}\n\n${xksLines}\n\nresident memory\n${table(memoryRows)}\nagent: ${verdictText(agentMemory)}\n\n`,
+      `\n${table(lines)}\n\n${floorLines}\n\n${xksLines}${derbyLines}\n\nresident memory\n${table(memoryRows)}\nagent: ${verdictText(agentMemory)}\n\n`,
     );
     process.stdout.write(
       `${availableParallelism()} CPUs, load ${load.before.toFixed(1)} before and ${load.after.toFixed(1)} after the run\n`,

@@ -269,6 +269,15 @@ export const rows: readonly Row[] = [
     ],
   },
   {
+    // Its whole life: fork, load, login, find a token key, decrypt once, end. With us the last two ask the service.
+    title: 'a new process: load, login, find, one decrypt with a token key',
+    scenario: 'new-process',
+    processes: 1,
+    iterations: { default: 500 },
+    peers: [softHsm, p11Kit],
+    rounds: 1,
+  },
+  {
     title: 'token key in the service: EncryptInit + Encrypt, CBC 48 bytes',
     scenario: 'token-cbc',
     processes: 1,

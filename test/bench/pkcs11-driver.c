@@ -6,9 +6,13 @@
  * all together, and the same two for the way from dlopen to the first finished call. Nothing here asserts a speed.
  *
  * Usage: pkcs11-driver <library> <scenario> <iterations> <processes> <threads> [pin]
+ *        pkcs11-driver <library> new-process <count> 1 1 [pin]
  *        pkcs11-driver floor <iterations>
  *
- * The second form measures no library but the machine: the round trip of two processes that do nothing else, a hundred bytes through a
+ * The second form is another run: so many processes one after the other, each of which loads the library, logs in, finds a key of the
+ * token, decrypts one block with it and ends; what is measured is its whole life, from fork to the end of its wait.
+ *
+ * The third form measures no library but the machine: the round trip of two processes that do nothing else, a hundred bytes through a
  * socket, and a number in shared memory with sched_yield. No library that has its keys in another process can be faster.
  */
 #include <dlfcn.h>
@@ -391,6 +395,62 @@ static void *shared(size_t size) {
   return memory;
 }
 
+/* --- short processes -------------------------------------------------------------------------------------------------- */
+
+static const char *short_label = "bench of short processes";
+
+static CK_OBJECT_HANDLE find_short(void) {
+  CK_OBJECT_CLASS class = CKO_SECRET_KEY;
+  CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class}, {CKA_LABEL, (void *)short_label, strlen(short_label)}};
+  CK_OBJECT_HANDLE found = 0;
+  return find(template, COUNT(template), &found, 1) == 1 ? found : 0;
+}
+
+/* ECB, because a peer carries nothing else. */
+static void decrypt_block(CK_OBJECT_HANDLE key) {
+  CK_MECHANISM mechanism = {CKM_AES_ECB, NULL_PTR, 0};
+  CK_BYTE out[sizeof block];
+  CK_ULONG length = sizeof out;
+  must(p11->C_DecryptInit(session, &mechanism, key), "C_DecryptInit");
+  must(p11->C_Decrypt(session, block, sizeof block, out, &length), "C_Decrypt");
+}
+
+/* A child that did what it should; the library was never loaded in the parent. */
+static void in_child(const char *library, const char *pin, void (*work)(void)) {
+  const pid_t pid = fork();
+  int status = 0;
+  if (pid == 0) {
+    open_library(library);
+    open_session(pin);
+    work();
+    p11->C_Finalize(NULL_PTR);
+    exit(0);
+  }
+  if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0) exit(1);
+}
+
+static void make_short(void) {
+  if (find_short() == 0) generate(short_label, CK_TRUE);
+}
+
+static void use_short(void) { decrypt_block(find_short()); }
+
+static void measure_short_processes(const char *library, const char *pin, int count) {
+  unsigned *lives = shared(sizeof *lives * (size_t)count);
+  long long all = 0;
+  in_child(library, pin, make_short);
+  for (int i = 0; i < count; i++) {
+    const long long before = now_ns();
+    in_child(library, pin, use_short);
+    const long long life = now_ns() - before;
+    all += life;
+    lives[i] = life > 0xffffffffLL ? 0xffffffffu : (unsigned)life;
+  }
+  const unsigned median = percentile(lives, (size_t)count, 50), late = percentile(lives, (size_t)count, 99);
+  printf("{\"medianNs\":%u,\"p99Ns\":%u,\"perSecond\":%.0f,\"connectMedianUs\":%u,\"connectP99Us\":%u}\n", median, late,
+         (double)count * 1e9 / (double)all, median / 1000, late / 1000);
+}
+
 /* --- the floor -------------------------------------------------------------------------------------------------------- */
 
 static unsigned median_of_round_trips(int count, void (*ask)(int), void (*answer)(int)) {
@@ -454,6 +514,10 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < COUNT(scenarios); i++)
     if (strcmp(scenarios[i].name, name) == 0) scenario = &scenarios[i];
   iterations = atoi(argv[3]);
+  if (strcmp(name, "new-process") == 0 && iterations > 0) {
+    measure_short_processes(argv[1], argc > 6 ? argv[6] : "1234", iterations);
+    return 0;
+  }
   const int processes = atoi(argv[4]), threads = atoi(argv[5]);
   if (scenario == NULL || iterations < 1 || processes < 1 || threads < 1 || processes > MAX_WORKERS || threads > MAX_WORKERS ||
       processes * threads > MAX_WORKERS) {

@@ -13,7 +13,15 @@ const driver = join(resolve(import.meta.dirname, '../..'), 'build/pkcs11-driver'
 /** What the driver repeats. With `-strict` it takes two keys in turn, so that no Init is that of the message before. */
 type Repeated = 'ecb' | 'cbc' | 'gcm' | 'hmac' | 'pss' | 'ecdsa';
 type Find = 'find' | 'find-10000' | `find-session-${1000 | 10000}` | `find-id-${1000 | 10000}`;
-export type Scenario = Repeated | `${Repeated}-strict` | Find | 'random' | 'attribute' | 'generate' | 'token-cbc';
+export type Scenario =
+  | Repeated
+  | `${Repeated}-strict`
+  | Find
+  | 'random'
+  | 'attribute'
+  | 'generate'
+  | 'token-cbc'
+  | 'new-process';
 
 export interface Measurement {
   readonly title: string;

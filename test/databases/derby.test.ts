@@ -12,7 +12,7 @@ import type { Outcome } from '../support/tools.ts';
 const secret = 'card 4929 1234 5678 9012';
 const oldSecret = 'card 5500 0000 0000 0004';
 
-describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
+describe.runIf(derbyPresent())('docs/databases/derby.md', { timeout: 180_000 }, () => {
   let page: PageRun;
   beforeAll(async () => {
     page = await openPage('databases/derby', { variables: { DKE_JCE: jars.jce, JDK_JAVA_OPTIONS: shortLived } });

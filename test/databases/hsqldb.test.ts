@@ -15,7 +15,7 @@ const letter = 'Dear Charles, the engine weaves';
 const everything = [card, ...names, letter];
 const outOfUse = 'Take the database out of use, and destroy it';
 
-describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', () => {
+describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', { timeout: 180_000 }, () => {
   let page: PageRun;
   beforeAll(async () => {
     const programs = resolve(import.meta.dirname, '../../build/test-java');

@@ -17,7 +17,7 @@ const present =
   installed('pgbackrest', 'pgbackrest') &&
   installed('opensc', 'pkcs11-tool');
 
-describe.runIf(present)('docs/databases/postgresql.md', () => {
+describe.runIf(present)('docs/databases/postgresql.md', { timeout: 180_000 }, () => {
   let page: PageRun;
   /** Known to this test alone, and never written by it. */
   const passPhrases = new Map<string, string>();
