@@ -228,6 +228,11 @@ export interface FrameHandlers {
   /** Once for each connection that `connect` accepted, after it has gone, whoever closed it. */
   close(connection: number): void;
 }
+export interface IvUser {
+  readonly owner: number;
+  readonly identity: Uint8Array;
+  readonly otherIdentity?: Uint8Array | undefined;
+}
 /**
  * A pair of messages, an Init and its operation, that a frame server answers without its handler (addon/core/routines.h): the Init, whatever its
  * IV, and the operation by the cipher or the MAC under the key. Byte layouts: provider/PROTOCOL.md.
@@ -247,8 +252,13 @@ export type Routine = {
   /** Data that is not a multiple of so many bytes goes to the handler. */
   readonly unit: number;
   readonly key: KeyRef;
-} & (
-  | { readonly direction: Direction; readonly cipher: CipherParameters }
+} & /** `usedIvs`: for an encryption that uses its IV up, who has the key and what it is known by there. */
+(
+  | {
+      readonly direction: Direction;
+      readonly cipher: CipherParameters;
+      readonly usedIvs?: IvUser | undefined;
+    }
   /** The first so many bytes of the MAC are given. */
   | { readonly mac: MacParameters; readonly macLength: number }
 );
@@ -304,6 +314,14 @@ export interface Core {
   /** Fills the view with random bytes. */
   random(out: Uint8Array): void;
   timingSafeEqual(a: Uint8Array, b: Uint8Array): boolean;
+
+  // --- used IVs: at least the last 2^20 of the process (addon/core/used_ivs.h) --------------------------------------------
+  /** One of those who have keys: what one has used, another may use. */
+  newIvOwner(): number;
+  /** Whether a key has used this IV, under either of the identities that it goes by. */
+  ivUsed(owner: number, iv: Uint8Array, identity: Uint8Array, otherIdentity?: Uint8Array): boolean;
+  /** Marks an IV as used by a key. False when it was: nothing may be encrypted with it then. */
+  claimIv(owner: number, iv: Uint8Array, identity: Uint8Array, otherIdentity?: Uint8Array): boolean;
 
   // --- keys -------------------------------------------------------------------------------------------------------
   generateAes(bits: 128 | 192 | 256): KeyRef;

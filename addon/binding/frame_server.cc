@@ -165,16 +165,16 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
   Napi::Value Learn(const Napi::CallbackInfo& info) {
     const Arguments arguments(info);
     const napi_value object = arguments.at(1);
-    const auto bytes = [&](const char* name) {
+    const auto message = [&](const char* name) {
       const Bytes view = arguments.BytesOf(arguments.Member(object, name));
       return std::vector<uint8_t>(view.data, view.data + view.size);
     };
     Routine routine;
     routine.place = ReadPlace(arguments, arguments.Member(object, "session"), arguments.Member(object, "kind"));
-    routine.init = bytes("init");
-    routine.init_answer = bytes("initAnswer");
-    routine.operation = bytes("operation");
-    routine.operation_answer = bytes("operationAnswer");
+    routine.init = message("init");
+    routine.init_answer = message("initAnswer");
+    routine.operation = message("operation");
+    routine.operation_answer = message("operationAnswer");
     const auto init_length = static_cast<int64_t>(routine.init.size());
     routine.iv_at = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "ivAt"), 0, init_length));
     routine.iv_length = static_cast<size_t>(
@@ -193,6 +193,16 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
       if (routine.cipher.aad_length != 0 || (routine.iv_length != 0 && routine.iv_length != routine.cipher.iv_length)) {
         arguments.Refuse("this cipher is not for routines");
       }
+    }
+    if (napi_value used = arguments.Member(object, "usedIvs")) {
+      routine.iv_owner = static_cast<uint64_t>(arguments.IntegerOf(arguments.Member(used, "owner"), 0, int64_t{1} << 53));
+      for (const char* name : {"identity", "otherIdentity"}) {
+        if (napi_value identity = arguments.Member(used, name)) {
+          const Bytes bytes = arguments.BytesOf(identity);
+          routine.identities.emplace_back(bytes.data, bytes.data + bytes.size);
+        }
+      }
+      if (routine.identities.empty() || routine.iv_length == 0 || routine.is_mac) arguments.Refuse("an IV is used up by a key");
     }
     if (routine.init.empty() || routine.init_answer.empty() || routine.operation.empty() || routine.operation_answer.empty()) {
       arguments.Refuse("a routine has four messages");

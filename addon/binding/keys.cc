@@ -7,6 +7,7 @@
 #include "../core/key_wrap.h"
 #include "../core/random.h"
 #include "../core/secure_buffer.h"
+#include "../core/used_ivs.h"
 #include "arguments.h"
 #include "parameters.h"
 
@@ -52,6 +53,22 @@ napi_value Random(const Arguments& arguments) {
   arguments.Unwrap(RandomPublic(bytes.data, bytes.size));
   return nullptr;
 }
+
+// The key's identities from the third argument on.
+template <bool (*Use)(uint64_t, const std::vector<KeyIdentity>&, const uint8_t*, size_t)>
+napi_value UseIv(const Arguments& arguments) {
+  const auto owner = static_cast<uint64_t>(arguments.Integer(0, 0, int64_t{1} << 53));
+  const Bytes iv = arguments.ReadBytes(1);
+  std::vector<KeyIdentity> identities;
+  for (size_t i = 2; i < 4 && arguments.has(i); ++i) {
+    const Bytes identity = arguments.ReadBytes(i);
+    identities.push_back({identity.data, identity.size});
+  }
+  if (identities.empty()) arguments.Refuse("an IV is used by a key");
+  return arguments.ReturnBoolean(Use(owner, identities, iv.data, iv.size));
+}
+
+napi_value MakeIvOwner(const Arguments& arguments) { return arguments.ReturnNumber(static_cast<double>(NewIvOwner())); }
 
 napi_value TimingSafeEqual(const Arguments& arguments) {
   const Bytes a = arguments.ReadBytes(0);
@@ -252,6 +269,9 @@ void RegisterKeys(Napi::Env env, Napi::Object exports) {
   Define<MemoryObject>(env, exports, "memoryStatus");
   Define<WipeBuffer>(env, exports, "wipe");
   Define<Random>(env, exports, "random");
+  Define<MakeIvOwner>(env, exports, "newIvOwner");
+  Define<UseIv<IvUsed>>(env, exports, "ivUsed");
+  Define<UseIv<ClaimIv>>(env, exports, "claimIv");
   Define<TimingSafeEqual>(env, exports, "timingSafeEqual");
   Define<Aes>(env, exports, "generateAes");
   Define<Generic>(env, exports, "generateGeneric");

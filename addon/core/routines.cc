@@ -46,6 +46,12 @@ bool Run(const Routine& routine, const uint8_t* data, size_t length, uint8_t* ou
   return done;
 }
 
+std::vector<KeyIdentity> IdentitiesOf(const Routine& routine) {
+  std::vector<KeyIdentity> identities;
+  for (const std::vector<uint8_t>& each : routine.identities) identities.push_back({each.data(), each.size()});
+  return identities;
+}
+
 // Around the data of an operation and around its result: whether it is there, and its length.
 constexpr size_t kArrayHead = 5;
 constexpr size_t kRoom = 4;
@@ -65,6 +71,7 @@ size_t Routines::Begin(const uint8_t* message, size_t length, uint8_t* reply, si
     Routine& routine = known->routine;
     if (!IsInit(routine, message, length)) continue;
     if (known->suspended || routine.init_answer.size() > capacity || IsBegun(routine.place)) return 0;
+    if (!routine.identities.empty() && !MayBegin(routine, message + routine.iv_at)) return 0;
     if (routine.iv_length != 0) {
       memcpy(routine.cipher.iv, message + routine.iv_at, routine.iv_length);
       memcpy(routine.init.data() + routine.iv_at, message + routine.iv_at, routine.iv_length);
@@ -93,6 +100,11 @@ size_t Routines::Finish(size_t which, const uint8_t* message, size_t length, uin
     explicit_bzero(reply + head + kArrayHead, result);
     return 0;
   }
+  // Nobody can have used it since the Init: what the handler does, it does behind what was begun here.
+  if (!routine.identities.empty() && !ClaimIv(routine.iv_owner, IdentitiesOf(routine), routine.cipher.iv, routine.cipher.iv_length)) {
+    explicit_bzero(reply + head + kArrayHead, result);
+    return 0;
+  }
   memcpy(reply, routine.operation_answer.data(), head);
   reply[head] = 1;
   PutU32(reply + head + 1, static_cast<uint32_t>(result));
@@ -104,6 +116,16 @@ size_t Routines::Finish(size_t which, const uint8_t* message, size_t length, uin
 
 bool Routines::IsBegun(const RoutinePlace& place) const {
   return std::any_of(begun_.begin(), begun_.end(), [&](const Known* known) { return known->routine.place == place; });
+}
+
+// The IV is fresh, and no other that has begun will use it first: keys of several objects may be the same.
+bool Routines::MayBegin(const Routine& routine, const uint8_t* iv) const {
+  const size_t length = routine.iv_length;
+  const bool is_taken = std::any_of(begun_.begin(), begun_.end(), [&](const Known* known) {
+    const Routine& other = known->routine;
+    return !other.identities.empty() && other.iv_length == length && memcmp(other.cipher.iv, iv, length) == 0;
+  });
+  return !is_taken && !IvUsed(routine.iv_owner, IdentitiesOf(routine), iv, length);
 }
 
 size_t Routines::TakeUnseen(uint8_t* into) {

@@ -4,8 +4,8 @@
 // means is the handler's business (provider/client/routines.ts). When it has answered one, it may say: while I say nothing else, the
 // same Init is to be answered so, and its operation by this cipher under this key. That saves the way into JavaScript and back.
 //
-// What this leaves out: every decision. An Init that is not the one described, byte for byte but for its IV, an operation that is not whole,
-// asks for a length, has too little room or fails: all that goes to the handler, and before it every Init that was answered here and whose
+// What this leaves out: every decision. An Init that is not the one described, byte for byte but for its IV, or whose IV was used, an operation
+// that is not whole, asks for a length, has too little room or fails: all that goes to the handler, and before it every Init that was answered here and whose
 // operation has not come, so that the handler finds itself where it would be had it seen everything. What it never sees are pairs that
 // went well, and those leave nothing behind.
 //
@@ -19,6 +19,7 @@
 
 #include "block_cipher.h"
 #include "mac.h"
+#include "used_ivs.h"
 
 namespace dke {
 
@@ -49,6 +50,9 @@ struct Routine {
   CipherParameters cipher{};
   // Data that is not a multiple of so many bytes is not a routine's.
   size_t unit = 1;
+  // An encryption that uses its IV up: for whom, and as what the key is known (used_ivs.h). None when a repeat does no harm.
+  uint64_t iv_owner = 0;
+  std::vector<std::vector<uint8_t>> identities;
 };
 
 class Routines {
@@ -82,6 +86,7 @@ class Routines {
   size_t Begin(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
   size_t Finish(size_t which, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
   bool IsBegun(const RoutinePlace& place) const;
+  bool MayBegin(const Routine& routine, const uint8_t* iv) const;
 
   std::vector<std::unique_ptr<Known>> known_;
   std::vector<Known*> begun_;  // oldest first

@@ -744,15 +744,16 @@ export interface Witness<C> {
   waits(connection: C, call: Envelope, over: Promise<unknown>): void;
 }
 
-/** Where the content of a mechanism's flat parameter lies in an Init of our own dialect; null when the parameter is another one. */
-export const flatParameter = (
+/** Where the IV lies in an Init of our own dialect whose parameter begins with it: a flat one and that of GCM. Null for others. */
+export const initialValue = (
   { request }: Envelope,
   message: Buffer,
 ): { readonly at: number; readonly length: number } | null => {
-  // After the session: the mechanism's type, the parameter's form, and a flat one's length.
-  const form = request.length + 8 + 4;
-  if (parameterForms[message[form] as number] !== 'bytes') return null;
-  return { at: form + 5, length: message.readUInt32BE(form + 1) };
+  // After the session: the mechanism's type, the parameter's form, and the IV's length.
+  const at = request.length + 8 + 4;
+  const form = parameterForms[message[at] as number];
+  if (form !== 'bytes' && form !== 'gcm') return null;
+  return { at: at + 5, length: message.readUInt32BE(at + 1) };
 };
 
 /** `CryptokiError` carries its return value; anything else is CKR_GENERAL_ERROR. */

@@ -9,7 +9,7 @@
 import type { FrameServer, Routine } from '../../addon/core.ts';
 import { type CallName, calls } from '../schema/calls.ts';
 import type { Call } from '../schema/types.ts';
-import { type Envelope, flatParameter, type Witness } from './codec.ts';
+import { type Envelope, initialValue, type Witness } from './codec.ts';
 import type { Connection } from './connection.ts';
 import type { Repeatable } from './session.ts';
 
@@ -100,7 +100,7 @@ export class Routines {
     }
     const init = Buffer.from(message.subarray(0, length));
     const hasIv = 'cipher' in repeatable && 'iv' in repeatable.cipher;
-    const iv = hasIv ? flatParameter(call, init) : null;
+    const iv = hasIv ? initialValue(call, init) : null;
     if (hasIv && iv === null) return;
     this.#begun.set(placeOf(session, kind), { init, initAnswer: call.reply, repeatable, iv });
   }

@@ -1,6 +1,6 @@
 // One session (PKCS#11 2.40, section 5.6): its flags, and one running operation of each kind. Login state belongs to the
 // application, not to the session.
-import type { CipherParameters, Direction, KeyRef, MacParameters } from '../../addon/core.ts';
+import type { CipherParameters, Direction, IvUser, KeyRef, MacParameters } from '../../addon/core.ts';
 import { CKF, CKS } from '../schema/constants.ts';
 import type { BytesOutput, MessageParameter, MessageResult, OutBuffer } from '../schema/types.ts';
 import type { Application } from './application.ts';
@@ -18,7 +18,7 @@ export type Later<T> = T | Promise<T>;
 
 /** What the addon needs to do the same again: see routines.ts. */
 export type Repeatable = { readonly key: KeyRef; readonly unit: number } & (
-  | { readonly direction: Direction; readonly cipher: CipherParameters }
+  | { readonly direction: Direction; readonly cipher: CipherParameters; readonly usedIvs?: IvUser | undefined }
   | { readonly mac: MacParameters; readonly macLength: number }
 );
 

@@ -42,8 +42,8 @@ const init = (session: Session, direction: Direction, mechanism: Mechanism | nul
   if (cipher === undefined) throw mechanismInvalid();
   if (local === undefined) return initOnToken(session, direction, row, mechanism, key, turn);
   const parameters = cipher.parameters(mechanism.parameter);
-  const takeIv = freshIv(session.application, local.view, local.key, direction, parameters);
-  begin(session, direction, new LocalCipher(cipher, local.key.ref, direction, parameters, takeIv, local.private));
+  const iv = freshIv(session.application, local.view, local.key, direction, parameters);
+  begin(session, direction, new LocalCipher(cipher, local.key.ref, direction, parameters, iv, local.private));
 };
 
 const initOnToken = async (
@@ -59,14 +59,9 @@ const initOnToken = async (
   if (cipher === undefined) throw mechanismInvalid();
   const parameters = cipher.parameters(mechanism.parameter);
   const view = await tokenKey(application, handle, row, direction);
-  const takeIv = freshIv(application, view, null, direction, parameters);
+  const iv = freshIv(application, view, null, direction, parameters);
   const isPrivate = isTrue(view, CKA.PRIVATE);
-  begin(
-    session,
-    direction,
-    new ServiceCipher(application, cipher, handle, direction, parameters, takeIv, isPrivate),
-    turn,
-  );
+  begin(session, direction, new ServiceCipher(application, cipher, handle, direction, parameters, iv, isPrivate), turn);
 };
 
 export const cipher = {

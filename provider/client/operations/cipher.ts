@@ -19,7 +19,7 @@ import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
 import type { CipherOperation, Repeatable } from '../session.ts';
 import { Chain, isChained, type Piece } from './chain.ts';
 import { cipherHead, oaepHead } from './heads.ts';
-import type { TakeIv } from './initial-values.ts';
+import type { FreshIv } from './initial-values.ts';
 import { publicHalf } from './keys.ts';
 import type { CipherRow } from './mechanisms.ts';
 import { ownCopy, Parts, wipeAfterReply } from './parts.ts';
@@ -77,7 +77,7 @@ export class LocalCipher implements CipherOperation {
   readonly key: KeyRef;
   readonly #direction: Direction;
   readonly #parameters: CipherParameters;
-  readonly #takeIv: TakeIv | null;
+  readonly #freshIv: FreshIv | null;
   #running: OperationRef | null = null;
   /** The last part, made but not yet fetched because the room was too small. */
   #last: Buffer | null = null;
@@ -87,14 +87,14 @@ export class LocalCipher implements CipherOperation {
     key: KeyRef,
     direction: Direction,
     parameters: CipherParameters,
-    takeIv: TakeIv | null,
+    freshIv: FreshIv | null,
     isPrivate: boolean,
   ) {
     this.#row = row;
     this.key = key;
     this.#direction = direction;
     this.#parameters = parameters;
-    this.#takeIv = takeIv;
+    this.#freshIv = freshIv;
     this.private = isPrivate;
   }
 
@@ -102,13 +102,27 @@ export class LocalCipher implements CipherOperation {
     return this.#running !== null;
   }
 
-  /** ECB and CBC, but not what takes padding off: what comes of that depends on the data. The rest counts, or looks at its IV. */
+  /**
+   * Not what takes padding off: what comes of that depends on the data. CTR and CCM count, and the additional data of GCM differ from message to
+   * message where there are any.
+   */
   get repeatable(): Repeatable | null {
-    const { algorithm } = this.#parameters;
-    const isPlain = algorithm === 'aes-ecb' || algorithm === 'aes-cbc';
-    if (!isPlain && !(algorithm === 'aes-cbc-pad' && this.#direction === 'encrypt')) return null;
+    const parameters = this.#parameters;
+    switch (parameters.algorithm) {
+      case 'aes-ecb':
+      case 'aes-cbc':
+        break;
+      case 'aes-cbc-pad':
+        if (this.#direction === 'decrypt') return null;
+        break;
+      case 'aes-gcm':
+        if ((parameters.aad?.length ?? 0) > 0) return null;
+        break;
+      default:
+        return null;
+    }
     const unit = this.#direction === 'encrypt' ? this.#row.encryptUnit : this.#row.decryptUnit;
-    return { key: this.key, unit, direction: this.#direction, cipher: this.#parameters };
+    return { key: this.key, unit, direction: this.#direction, cipher: parameters, usedIvs: this.#freshIv?.user };
   }
 
   whole(input: Uint8Array, out: OutBuffer): BytesOutput {
@@ -116,7 +130,7 @@ export class LocalCipher implements CipherOperation {
     checkLength(this.#row, this.#direction, this.#parameters, length);
     const most = resultLength(this.#direction, this.#parameters, length);
     if (fits(out, most)) {
-      if (!givesUp(this.#parameters, length)) this.#takeIv?.();
+      if (!givesUp(this.#parameters, length)) this.#freshIv?.take();
       return core.cipher(this.key, this.#direction, this.#parameters, input, placeFor(out, most));
     }
     if (out.capacity === null || this.#parameters.algorithm !== 'aes-cbc-pad' || this.#direction === 'encrypt') {
@@ -131,7 +145,7 @@ export class LocalCipher implements CipherOperation {
   }
 
   #begin(): OperationRef {
-    this.#takeIv?.();
+    this.#freshIv?.take();
     return core.cipherBegin(this.key, this.#direction, this.#parameters);
   }
 
@@ -267,7 +281,7 @@ export class ServiceCipher implements CipherOperation {
   readonly #handle: number;
   readonly #direction: Direction;
   readonly #parameters: CipherParameters;
-  readonly #takeIv: TakeIv | null;
+  readonly #freshIv: FreshIv | null;
   readonly #chain: Chain | null;
   readonly #parts = new Parts();
   /** The result, made but not yet fetched because the room was too small. */
@@ -279,7 +293,7 @@ export class ServiceCipher implements CipherOperation {
     handle: number,
     direction: Direction,
     parameters: CipherParameters,
-    takeIv: TakeIv | null,
+    freshIv: FreshIv | null,
     isPrivate: boolean,
   ) {
     this.#application = application;
@@ -287,7 +301,7 @@ export class ServiceCipher implements CipherOperation {
     this.#handle = handle;
     this.#direction = direction;
     this.#parameters = parameters;
-    this.#takeIv = takeIv;
+    this.#freshIv = freshIv;
     this.#chain = isChained(parameters) ? new Chain(direction, parameters) : null;
     this.private = isPrivate;
   }
@@ -347,7 +361,7 @@ export class ServiceCipher implements CipherOperation {
     capacity: number | null,
     parameters: CipherParameters = this.#parameters,
   ): Promise<BytesOutput> {
-    if (this.started || !givesUp(parameters, input.length)) this.#takeIv?.();
+    if (this.started || !givesUp(parameters, input.length)) this.#freshIv?.take();
     const head = cipherHead(parameters);
     const { raw } = await this.#application.ask(this.#direction, this.#handle, head, input);
     return this.#fetch(raw, capacity);

@@ -2,24 +2,28 @@
 // 2.12: CK_GCM_MESSAGE_PARAMS). None is used twice by one key (SP 800-38D, section 8; SP 800-38C, 5.3). A session key lives in this application alone, so
 // what it has used is known; a token key is used by other processes too, and after this one. Its generated IVs are therefore
 // random, over 96 bits (8.2.2 there), and a counter, which would start anew in each process, is refused.
-import { type CipherParameters, core, type Direction } from '../../../addon/core.ts';
+import { type CipherParameters, core, type Direction, type IvUser } from '../../../addon/core.ts';
 import { CKG_IV } from '../../schema/constants.ts';
 import type { MessageParameter } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
 import { ivRepeated, ivsExhausted, parameterInvalid } from '../errors.ts';
 import type { ObjectView, SharedKey } from '../object-view.ts';
-import { identityHere, identityThere, type KeyIdentity } from '../used-ivs.ts';
+import { identityHere, identityThere, type KeyIdentities } from '../used-ivs.ts';
 
 /** What a key goes by: in the addon, with the service, or in both places. */
-const identitiesOf = ({ roles }: Application, view: ObjectView, key: SharedKey | null): readonly KeyIdentity[] => {
+const identitiesOf = ({ roles }: Application, view: ObjectView, key: SharedKey | null): KeyIdentities => {
   if (key === null) return [identityThere(view.attributes)];
   key.identity ??= identityHere(key.ref);
   const here = key.identity;
   return roles.isAbroad(view.attributes) ? [here, identityThere(view.attributes)] : [here];
 };
 
-/** Marks the IV of an operation as used, when its first byte is encrypted. Throws CKR_MECHANISM_PARAM_INVALID if it was before. */
-export type TakeIv = () => void;
+/** The IV of an operation that uses it up. */
+export interface FreshIv {
+  /** Marks it as used, when the first byte is encrypted. Throws CKR_MECHANISM_PARAM_INVALID if it was before. */
+  take(): void;
+  readonly user: IvUser;
+}
 
 /**
  * The caller's IV for an operation that is about to start; null when a repeat does no harm. Throws CKR_MECHANISM_PARAM_INVALID
@@ -31,15 +35,19 @@ export const freshIv = (
   key: SharedKey | null,
   direction: Direction,
   parameters: CipherParameters,
-): TakeIv | null => {
+): FreshIv | null => {
   if (direction !== 'encrypt' || (parameters.algorithm !== 'aes-gcm' && parameters.algorithm !== 'aes-ccm'))
     return null;
   const { usedIvs } = application;
   const { iv } = parameters;
   const identities = identitiesOf(application, view, key);
   if (usedIvs.has(identities, iv)) throw ivRepeated();
-  return () => {
-    if (!usedIvs.claim(identities, iv)) throw ivRepeated();
+  const [identity, otherIdentity] = identities;
+  return {
+    take: () => {
+      if (!usedIvs.claim(identities, iv)) throw ivRepeated();
+    },
+    user: { owner: usedIvs.owner, identity, otherIdentity },
   };
 };
 
@@ -47,7 +55,7 @@ const fewestBits = { session: 32, token: 96 } as const;
 
 export class InitialValues {
   readonly #application: Application;
-  readonly #identities: readonly KeyIdentity[];
+  readonly #identities: KeyIdentities;
   readonly #where: 'session' | 'token';
   /** The next number of each counter, by the bits around it. */
   readonly #counters = new Map<string, bigint>();

@@ -170,6 +170,34 @@ void AReleasedKeyIsTheHandlersBusiness(void**) {
   assert_true(routines.unseen());
 }
 
+void AnIvThatIsUsedUpIsAnsweredOnce(void**) {
+  const KeyRef key = MakeKey();
+  Routines routines;
+  const uint64_t owner = NewIvOwner();
+  for (const char* name : {"a", "b"}) {
+    Routine routine = Cbc(name, name[0], key);
+    routine.iv_owner = owner;
+    routine.identities = {{1, 2, 3}, {4}};
+    routines.Learn(std::move(routine));
+  }
+  assert_false(Ask(routines, Init("a", 1)).empty());
+  // Not while another has begun with it.
+  assert_true(Ask(routines, Init("b", 1)).empty());
+  assert_false(Ask(routines, Init("b", 2)).empty());
+  assert_false(Ask(routines, Operation("a", 16, 16)).empty());
+  assert_false(Ask(routines, Operation("b", 16, 16)).empty());
+  for (const uint8_t iv : {1, 2}) {
+    assert_true(Ask(routines, Init("a", iv)).empty());
+    assert_true(IvUsed(owner, {{reinterpret_cast<const uint8_t*>("\4"), 1}}, ByteVector(16, iv).data(), 16));
+    assert_false(IvUsed(NewIvOwner(), {{reinterpret_cast<const uint8_t*>("\4"), 1}}, ByteVector(16, iv).data(), 16));
+  }
+  // An Init alone uses nothing up.
+  assert_false(Ask(routines, Init("a", 3)).empty());
+  assert_true(Unseen(routines) == Init("a", 3));
+  assert_false(Ask(routines, Init("a", 3)).empty());
+  ReleaseKey(key);
+}
+
 void ForgetsAll(void**) {
   const KeyRef key = MakeKey();
   Routines routines;
@@ -207,6 +235,7 @@ int main() {
       cmocka_unit_test(OneOperationRunsInAPlaceAndShownInTheirOrder),
       cmocka_unit_test(WaitsWhileItIsSuspended),
       cmocka_unit_test(AReleasedKeyIsTheHandlersBusiness),
+      cmocka_unit_test(AnIvThatIsUsedUpIsAnsweredOnce),
       cmocka_unit_test(ForgetsAll),
       cmocka_unit_test(TheOneThatWasUsedLongestAgoMakesRoom),
   };

@@ -1,4 +1,5 @@
 // Messages that the addon repeats by itself (routines.ts): nobody can tell them from those that come the whole way.
+import { createCipheriv } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,20 +32,23 @@ const message = (name: CallName, ...body: readonly Uint8Array[]): Buffer =>
 const form = { none: Buffer.of(0), flat: 1, number: 2, gcm: 4 } as const;
 const flat = (bytes: Uint8Array): Buffer => Buffer.concat([Buffer.of(form.flat), array(bytes)]);
 const mechanism = (type: number, parameter: Uint8Array): Buffer => Buffer.concat([u32(type), parameter]);
+const gcm = (fill: number, aad = 0): Buffer =>
+  mechanism(
+    CKM.AES_GCM,
+    Buffer.concat([Buffer.of(form.gcm), array(Buffer.alloc(12, fill)), u64(96), array(Buffer.alloc(aad, 1)), u64(128)]),
+  );
 const mechanisms = [
   mechanism(CKM.AES_ECB, form.none),
   mechanism(CKM.AES_CBC, flat(Buffer.alloc(16, 1))),
   mechanism(CKM.AES_CBC, flat(Buffer.alloc(16, 2))),
   mechanism(CKM.AES_CBC, flat(Buffer.alloc(15, 2))),
   mechanism(CKM.AES_CBC_PAD, flat(Buffer.alloc(16, 3))),
-  mechanism(
-    CKM.AES_GCM,
-    Buffer.concat([Buffer.of(form.gcm), array(Buffer.alloc(12, 4)), u64(96), array(Buffer.alloc(0)), u64(128)]),
-  ),
   mechanism(CKM.SHA256_HMAC, form.none),
   mechanism(CKM.SHA256_HMAC_GENERAL, Buffer.concat([Buffer.of(form.number), u64(10)])),
   // A null mechanism cancels.
   u32(0xffff_ffff),
+  gcm(4),
+  gcm(5, 3),
 ];
 
 const flag = (type: number, value: boolean): Buffer =>
@@ -91,18 +95,39 @@ const data = fc.constantFrom(...lengths).map((length) => present(Buffer.alloc(le
 const room = fc.oneof({ weight: 3, arbitrary: fc.constant(64) }, { weight: 1, arbitrary: fc.constantFrom(...rooms) });
 
 type Steps = readonly Buffer[];
+/** An operation, its mechanism the first time and each time after that, and its key. */
+type Usual = readonly [name: 'Encrypt' | 'Decrypt' | 'Sign', how: (i: number) => Buffer, key: number];
 
 /** Steps between which nothing waits for the service. */
 const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
-  const usual = fc.oneof(
-    fc.tuple(fc.constantFrom('Encrypt' as const, 'Decrypt' as const), fc.constantFrom(...mechanisms.slice(0, 5)), key),
-    fc.tuple(fc.constant('Sign' as const), fc.constantFrom(...mechanisms.slice(6, 8)), fc.constant(firstKey + 2)),
+  const always = (how: Buffer) => () => how;
+  const cipherKey = fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom(firstKey, firstKey + 1) },
+    { weight: 1, arbitrary: key },
+  );
+  const usual: fc.Arbitrary<Usual> = fc.oneof(
+    fc.tuple(
+      fc.constantFrom('Encrypt' as const, 'Decrypt' as const),
+      fc.constantFrom(...mechanisms.slice(0, 5)).map(always),
+      cipherKey,
+    ),
+    // Few IVs, so that some come again.
+    fc.tuple(
+      fc.constant('Encrypt' as const),
+      fc.nat({ max: 60 }).map((start) => (i: number) => gcm(start + i)),
+      cipherKey,
+    ),
+    fc.tuple(
+      fc.constant('Sign' as const),
+      fc.constantFrom(...mechanisms.slice(5, 7)).map(always),
+      fc.constant(firstKey + 2),
+    ),
   );
   /** Once or twice, and the second time is one too many. */
   const usualInits = fc
     .tuple(usual, fc.constantFrom(...sessions), fc.integer({ min: 1, max: 2 }))
     .map(([[name, how, under], of, times]) =>
-      Array.from({ length: times }, () => message(`C_${name}Init`, u64(of), how, u64(under))),
+      Array.from({ length: times }, () => message(`C_${name}Init`, u64(of), how(0), u64(under))),
     );
   const init = fc
     .tuple(kind, session, fc.constantFrom(...mechanisms), key)
@@ -111,13 +136,9 @@ const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
     .tuple(kind, session, data, room)
     .map(([name, of, given, space]) => message(`C_${name}`, u64(of), given, u32(space)));
   /** What a database does: the same over and over, with as much room as it takes. */
-  const repeat = (
-    [name, how, under]: readonly ['Encrypt' | 'Decrypt' | 'Sign', Buffer, number],
-    of: number,
-    times: number,
-  ): Buffer[] =>
+  const repeat = ([name, how, under]: Usual, of: number, times: number): Buffer[] =>
     Array.from({ length: times }, (_, i) => [
-      message(`C_${name}Init`, u64(of), how, u64(under)),
+      message(`C_${name}Init`, u64(of), how(i), u64(under)),
       message(`C_${name}`, u64(of), present(Buffer.alloc(16 * (i + 1), i)), u32(128)),
     ]).flat();
   const rounds = fc
@@ -260,6 +281,45 @@ describe('an agent with routines and one without', () => {
       message('C_EncryptInit', u64(1), mechanism(CKM.AES_CBC, flat(Buffer.alloc(16, i))), u64(firstKey + (i % 2))),
       message('C_Encrypt', u64(1), present(Buffer.alloc(48, i)), u32(64)),
     ]).flat();
+    expect(await routine.answers(rounds, false)).toEqual(await plain.answers(rounds, false));
+  });
+
+  test('what GCM has sealed is opened, and what was changed is not', async () => {
+    const plaintext = Buffer.alloc(48, 1);
+    const cipher = createCipheriv('aes-256-gcm', Buffer.alloc(32, 7), Buffer.alloc(12, 4));
+    const sealed = Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+    const changed = Buffer.from(sealed);
+    changed[50] = 0;
+    const rounds = [sealed, sealed, sealed, changed, changed, sealed, sealed].flatMap((given) => [
+      message('C_DecryptInit', u64(1), gcm(4), u64(firstKey)),
+      message('C_Decrypt', u64(1), present(given), u32(64)),
+    ]);
+    const answers = await routine.answers(rounds, false);
+    expect(answers).toEqual(await plain.answers(rounds, false));
+    const opened = answers.filter((answer) => answer.endsWith(plaintext.toString('hex')));
+    expect(opened).toHaveLength(5);
+  });
+
+  test('an IV of GCM encrypts once, whatever the session and the object of the key', async () => {
+    const seal = (session: number, fill: number, key: number) => [
+      message('C_EncryptInit', u64(session), gcm(fill), u64(key)),
+      message('C_Encrypt', u64(session), present(Buffer.alloc(16)), u32(64)),
+    ];
+    const [same, again] = [firstKey + 3, firstKey];
+    const crossed = [
+      ...seal(1, 50, again).slice(0, 1),
+      ...seal(2, 50, same).slice(0, 1),
+      ...seal(1, 50, again).slice(1),
+      ...seal(2, 50, same).slice(1),
+    ];
+    const rounds = [
+      createKey(1, CKK.AES, 7, false),
+      ...[1, 2, 3, 4].flatMap((fill) => [...seal(1, fill, again), ...seal(2, 16 + fill, same)]),
+      ...[1, 17, 4, 20].flatMap((fill) => [...seal(1, fill, same), ...seal(2, fill, again)]),
+      ...[30, 31, 32].flatMap((fill) => [...seal(1, fill, again), ...seal(2, fill + 3, same)]),
+      ...crossed,
+      ...seal(1, 51, again),
+    ];
     expect(await routine.answers(rounds, false)).toEqual(await plain.answers(rounds, false));
   });
 });

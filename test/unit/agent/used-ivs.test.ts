@@ -1,7 +1,7 @@
 // Initial values are used once: what provider/client/used-ivs.ts remembers, and what keys go by there.
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { identityHere, identityThere, maxEntries, UsedIvs } from '../../../provider/client/used-ivs.ts';
+import { identityHere, identityThere, UsedIvs } from '../../../provider/client/used-ivs.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 
 core.initialize({ allowUnlocked: true });
@@ -11,8 +11,10 @@ const counter = (value: number, length = 12): Buffer => {
   iv.writeUIntBE(value, length - 6, 6);
   return iv;
 };
-const a = [Buffer.from('a')];
-const b = [Buffer.from('b')];
+/** So many are remembered at least. */
+const maxEntries = 2 ** 20;
+const a = [Buffer.from('a')] as const;
+const b = [Buffer.from('b')] as const;
 
 describe('used IVs', () => {
   test('an IV is taken once by a key, and once by another', () => {

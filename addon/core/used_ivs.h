@@ -1,0 +1,31 @@
+// Which initial values each key has encrypted with, so that none is used twice: under GCM a repeat tells the difference of two messages,
+// and lets whoever saw both forge a third (SP 800-38D, section 8). Who the key is, and when an IV counts as used, is the caller's business
+// (provider/client/used-ivs.ts).
+//
+// At least the last million IVs of the process are remembered. Of each, eight bytes are kept: SipHash-2-4 (Aumasson and Bernstein, 2012)
+// under a random key, so that nobody can look for collisions; whoever meets one is refused an IV, nothing more. Usable from every thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dke {
+
+struct KeyIdentity {
+  const uint8_t* data;
+  size_t size;
+};
+
+// One of those who have keys: what one has used, another may use.
+uint64_t NewIvOwner();
+
+// Whether the key has used this IV, under any of the identities that it goes by.
+bool IvUsed(uint64_t owner, const std::vector<KeyIdentity>& identities, const uint8_t* iv, size_t length);
+// Marks an IV as used by a key. False when it was: nothing may be encrypted with it then.
+bool ClaimIv(uint64_t owner, const std::vector<KeyIdentity>& identities, const uint8_t* iv, size_t length);
+
+// IVs in one table. There are two of them: when the newer one is full, the older one is forgotten.
+constexpr size_t kMostIvs = size_t{1} << 20;
+
+}  // namespace dke
