@@ -27,6 +27,7 @@ import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
 import { readProcessFacts } from './native/process-facts.ts';
 import { readServedCertificate } from './native/served-certificates.ts';
+import { access } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { changeEndpoint } from './operations/change-endpoint.ts';
 import { changeVault } from './operations/change-vault.ts';
@@ -184,6 +185,7 @@ export const createOperations = (ports: Ports, sealer: AuditSealer, forwarding: 
   requests: readRequests(ports),
   externalKeyStores: externalKeyStores(ports),
   audit: readAudit(ports, sealer, forwarding),
+  access,
   tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
   tde: {
     ...readTokenObjects(ports),

@@ -1,32 +1,61 @@
-// `dke token`: tokens of administrators, and those that read metrics alone.
+// `dke token`: tokens with roles, and those that read metrics alone.
 
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Token } from '../fronts/contract/api/tokens.ts';
-import { action, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { action, type Caller, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { CommandError } from './exit-codes.ts';
 
 const routes = apiRoutes.tokens;
+
+type GivenRole = Token['grants'][number]['role'];
+type CreateOptions = SecretTarget & {
+  readonly expires?: string;
+  readonly kind: Token['kind'];
+  readonly role?: readonly GivenRole[];
+  readonly application?: string;
+  readonly endpoint?: string;
+};
+
+/** The resource that is named, by its id. */
+const scopeOf = async (
+  resolve: Caller['resolve'],
+  application: string | undefined,
+  endpoint: string | undefined,
+): Promise<Token['grants'][number]['scope']> => {
+  if (application !== undefined && endpoint !== undefined)
+    throw new CommandError('config', 'give --application or --endpoint, not both', {
+      hint: 'make a token for each',
+    });
+  if (application !== undefined) return { kind: 'application', id: await resolve('TDE application', application) };
+  return endpoint === undefined ? null : { kind: 'endpoint', id: await resolve('endpoint', endpoint) };
+};
 
 export const addToken = (program: Command): void => {
   const noun = program.command('token').summary('API tokens');
 
   secretTarget(noun.command('create <name>').description('Makes a token, shown this once.'))
-    .option('--kind <kind>', 'administrator, or metrics: reads /metrics and nothing else', 'administrator')
+    .option('--kind <kind>', 'api, or metrics: reads /metrics and nothing else', 'api')
+    .option('--role <role...>', 'what it may do: dke token roles lists them')
+    .option('--application <application>', 'the one that an application-owner has')
+    .option('--endpoint <endpoint>', 'the one that an application-owner has')
     .option('--expires <time>', 'RFC 3339, for example 2027-01-31T00:00:00Z; never when absent')
     .action(
-      action<SecretTarget & { readonly expires?: string; readonly kind: Token['kind'] }>(
-        async ({ call, output }, options, name) => {
-          const body = {
-            name,
-            kind: options.kind,
-            ...(options.expires === undefined ? {} : { expiresAt: options.expires }),
-          };
-          await showSecret(output, options, async () => {
-            const { record, token } = await call(routes.create, { body });
-            return { shown: record, secret: { token }, file: `${token}\n` };
-          });
-        },
-      ),
+      action<CreateOptions>(async ({ call, output, resolve }, options, name) => {
+        const { role = [], application, endpoint } = options;
+        const scope = await scopeOf(resolve, application, endpoint);
+        const body = {
+          name,
+          kind: options.kind,
+          // The service refuses what does not go together, and says why.
+          grants: role.map((each) => ({ role: each, scope: each === 'application-owner' ? scope : null })),
+          ...(options.expires === undefined ? {} : { expiresAt: options.expires }),
+        };
+        await showSecret(output, options, async () => {
+          const { record, token } = await call(routes.create, { body });
+          return { shown: record, secret: { token }, file: `${token}\n` };
+        });
+      }),
     );
 
   paged(noun.command('list').description('Lists tokens; never their values.')).action(
@@ -34,6 +63,7 @@ export const addToken = (program: Command): void => {
       output.list(await call(routes.list, { query: { ...query } }), [
         ['ID', (row) => row.id],
         ['KIND', (row) => row.kind],
+        ['ROLES', (row) => row.grants.map(({ role }) => role).join(', ')],
         ['NAME', (row) => row.name],
         ['CREATED', (row) => row.createdAt],
         ['EXPIRES', (row) => row.expiresAt],
@@ -42,6 +72,34 @@ export const addToken = (program: Command): void => {
       ]);
     }),
   );
+
+  noun
+    .command('roles')
+    .description('Lists the roles and what each may do.')
+    .action(
+      action(async ({ call, output }) => {
+        output.list(await call(routes.roles), [
+          ['ROLE', (row) => row.role],
+          ['WHAT FOR', (row) => row.description],
+          ['PERMISSIONS', (row) => row.permissions.join(' ')],
+        ]);
+      }),
+    );
+
+  noun
+    .command('whoami')
+    .description('Shows whose token this is, and what it may do.')
+    .action(
+      action(async ({ call, output }) => {
+        const session = await call(apiRoutes.session.get);
+        if (output.format === 'json') return output.record(session);
+        output.record({ id: session.id, name: session.name, roles: session.grants.map(({ role }) => role) });
+        output.list({ items: session.permissions }, [
+          ['MAY', (row) => row.permission],
+          ['WITH', (row) => (row.scope === null ? 'everything' : `${row.scope.kind} ${row.scope.id}`)],
+        ]);
+      }),
+    );
 
   noun
     .command('revoke <token>')

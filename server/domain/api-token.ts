@@ -1,13 +1,17 @@
-// API tokens: 256 random bits, shown once, kept as a keyed hash. An administrator's does everything; one for metrics reads
-// /metrics and nothing else.
+// API tokens: 256 random bits, shown once, kept as a keyed hash. One for the API does what its
+// roles say; one for metrics reads /metrics and nothing else.
 
-export const tokenKinds = ['administrator', 'metrics'] as const;
+import type { Grant } from './access.ts';
+
+export const tokenKinds = ['api', 'metrics'] as const;
 export type TokenKind = (typeof tokenKinds)[number];
 
 export interface ApiToken {
   readonly id: string;
   readonly kind: TokenKind;
   readonly name: string;
+  /** What it may do through the API; one for metrics has none. */
+  readonly grants: readonly Grant[];
   readonly createdAt: number;
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;

@@ -175,7 +175,9 @@ export const auditKinds = {
     fields: ['name', 'from', 'to', 'errorCode', 'source'],
   },
   'external-key-store.removed': { severity: 'info', activity: 'delete', fields: ['name', 'customKeyStoreId'] },
-  'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'expiresAt'] },
+  'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'roles', 'expiresAt'] },
+  /** Somebody may do everything for a while. */
+  'break-glass.given': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },
   'token.revoked': { severity: 'medium', activity: 'delete', fields: ['name'] },
   /** The application is known when its access_guid was removed, or when it is disabled. */
   'authentication.failed': {

@@ -6,6 +6,7 @@
 // the epoch. Identifiers are compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
 
 import type { CipherParameters, Digest, MacParameters, OaepParameters, SignatureParameters } from '../../addon/core.ts';
+import type { Grant, Permission, Role, Scope } from '../domain/access.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
@@ -264,15 +265,32 @@ export interface AuditProof {
   readonly hashes: readonly Buffer[];
 }
 
+export interface AccessOperations {
+  /** 'forbidden', naming the permission and the roles that have it. `scope`: the resource that the request is about. */
+  check(grants: readonly Grant[], permission: Permission, scope: Scope | null): void;
+  /** What somebody may do: everywhere, then with single resources. */
+  effective(grants: readonly Grant[]): readonly { readonly permission: Permission; readonly scope: Scope | null }[];
+  roles(): readonly {
+    readonly role: Role;
+    readonly description: string;
+    readonly scoped: boolean;
+    readonly permissions: readonly Permission[];
+  }[];
+}
+
 export interface TokenOperations {
   /** `token` is shown this once. */
   create(
     actor: Actor,
-    /** `kind`: an administrator's when absent. */
+    /** What the caller may do. */
+    own: readonly Grant[] | 'the service',
+    /** `kind`: for the API when absent. */
     input: {
       readonly name: string;
       readonly expiresAt?: number | null | undefined;
       readonly kind?: TokenKind | undefined;
+      /** For a token of the API: at least one. Supreme roles are given only by `own` that has one. */
+      readonly grants?: readonly Grant[] | undefined;
     },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
   list(actor: Actor, query: PageRequest): Promise<Page<ApiToken>>;
@@ -505,10 +523,15 @@ export interface Operations {
   readonly requests: RequestOperations;
   readonly externalKeyStores: ExternalKeyStoreOperations;
   readonly audit: AuditOperations;
+  readonly access: AccessOperations;
   readonly tokens: TokenOperations;
   readonly tde: TdeOperations;
   /** The actor behind an administrator token; 'unauthenticated' when it does not hold (one message for every reason). */
-  authenticateAdmin(token: string, requestId: string, peer: string | null): Promise<Actor>;
+  authenticateAdmin(
+    token: string,
+    requestId: string,
+    peer: string | null,
+  ): Promise<{ readonly actor: Actor; readonly grants: readonly Grant[] }>;
   /** Whether this token may read metrics: 'unauthenticated' when not. Administrators' tokens may not. */
   authenticateMetrics(token: string): Promise<void>;
   /** Deep: store, root key, round trip on the service's own test key; at most 60 s old. */

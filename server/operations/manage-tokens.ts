@@ -4,28 +4,40 @@
 import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
+import { faultOfGrants, longestBreakGlassMs, type Scope } from '../domain/access.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import type { TokenPurpose } from '../ports/key-ring.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { StoredToken } from '../ports/store.ts';
+import type { Repositories, StoredToken } from '../ports/store.ts';
 import { looksLikeBearer, makeBearer } from './bearer.ts';
-import { findToken } from './find.ts';
+import { findApplication, findEndpoint, findToken } from './find.ts';
 import type { Operations, TokenOperations } from './index.ts';
 import { checkName } from './names.ts';
 import { byId, pageOf } from './paging.ts';
 
-const purposeOf = { administrator: 'api-token', metrics: 'metrics-token' } as const satisfies Record<
-  TokenKind,
-  TokenPurpose
->;
+const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, TokenPurpose>;
+
+/** 'not-found' when a role is given for something that is not there. */
+const findScope = async (tx: Repositories, scope: Scope | null): Promise<void> => {
+  if (scope?.kind === 'application') await findApplication(tx, scope.id);
+  if (scope?.kind === 'endpoint') await findEndpoint(tx, scope.id);
+};
 
 const show = ({ hash: _hash, integrity: _integrity, ...token }: StoredToken): ApiToken => token;
 
 export const createToken =
   ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): TokenOperations['create'] =>
-  async (actor, { name, expiresAt, kind = 'administrator' }) => {
+  async (actor, own, { name, expiresAt, kind = 'api', grants = [] }) => {
     checkName(name);
     const now = clock.now();
+    if (kind === 'metrics' && grants.length > 0)
+      throw new ServiceError('validation', 'a token for metrics has no roles');
+    const fault = kind === 'metrics' ? undefined : faultOfGrants(grants, own);
+    if (fault !== undefined)
+      throw new ServiceError('validation', fault, { hint: 'GET /api/roles lists the roles (dke token roles)' });
+    const breaksGlass = grants.some(({ role }) => role === 'break-glass');
+    if (breaksGlass && (expiresAt === undefined || expiresAt === null || expiresAt > now + longestBreakGlassMs))
+      throw new ServiceError('validation', 'a break-glass token holds for eight hours at most: give its expiry');
     if (expiresAt !== undefined && expiresAt !== null && (!Number.isSafeInteger(expiresAt) || expiresAt <= now))
       throw new ServiceError('validation', 'the expiry is not in the future');
     const purpose = purposeOf[kind];
@@ -34,6 +46,7 @@ export const createToken =
       id: newId(now),
       kind,
       name,
+      grants,
       hash: ring.hashToken(purpose, token),
       createdAt: now,
       expiresAt: expiresAt ?? null,
@@ -42,14 +55,28 @@ export const createToken =
       integrity: 'ok',
     };
     await store.write(async (tx) => {
+      for (const { scope } of grants) await findScope(tx, scope);
       await tx.tokens.insert(stored);
       await tx.audit.append({
         kind: 'token.created',
         actor,
         tenantId: serviceTenantId,
         subject: { kind: 'token', id: stored.id },
-        details: { name, kind, expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt) },
+        details: {
+          name,
+          kind,
+          roles: grants.map(({ role, scope }) => (scope === null ? role : `${role} of ${scope.kind} ${scope.id}`)),
+          expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt),
+        },
       });
+      if (breaksGlass)
+        await tx.audit.append({
+          kind: 'break-glass.given',
+          actor,
+          tenantId: serviceTenantId,
+          subject: { kind: 'token', id: stored.id },
+          details: { name, expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt) },
+        });
     });
     return { record: show(stored), token };
   };
@@ -70,7 +97,8 @@ export const revokeToken =
       if (before.revokedAt !== null) return show(before);
       const now = clock.now();
       const live = before.expiresAt === null || before.expiresAt > now;
-      if (before.kind === 'administrator' && live && (await tx.tokens.countLive(now)) < 2)
+      const isAdministrator = before.grants.some(({ role }) => role === 'administrator');
+      if (isAdministrator && live && (await tx.tokens.countLive(now)) < 2)
         throw new ServiceError('conflict', 'this is the last live administrator token', {
           hint: 'create another one first',
         });
@@ -120,10 +148,10 @@ const authenticate =
 export const authenticateAdmin = (
   ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>,
 ): Operations['authenticateAdmin'] => {
-  const find = authenticate(ports, 'administrator', 'api');
+  const find = authenticate(ports, 'api', 'api');
   return async (token, requestId, peer) => {
-    const { id, name } = await find(token);
-    return { kind: 'administrator', id, name, requestId, peer };
+    const { id, name, grants } = await find(token);
+    return { actor: { kind: 'administrator', id, name, requestId, peer }, grants };
   };
 };
 

@@ -29,6 +29,9 @@ export const setUp =
       });
     }
     if ((await store.read.tokens.list({ limit: 1 })).length > 0) return { adminToken: undefined };
-    const { token } = await createToken(ports)(actor, { name: 'first administrator' });
+    const { token } = await createToken(ports)(actor, 'the service', {
+      name: 'first administrator',
+      grants: [{ role: 'administrator', scope: null }],
+    });
     return { adminToken: token };
   };

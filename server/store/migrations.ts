@@ -223,6 +223,7 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .addColumn('id', 'text', (c) => c.primaryKey())
       .addColumn('kind', 'text', (c) => c.notNull())
       .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('grants', 'text', (c) => c.notNull())
       .addColumn('hash', 'text', (c) => c.notNull().unique())
       .addColumn('created_at', long, (c) => c.notNull())
       .addColumn('expires_at', long)

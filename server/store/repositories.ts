@@ -729,7 +729,7 @@ export const createRepositories = (
         const row = await db
           .selectFrom('api_tokens')
           .select((e) => e.fn.countAll<number | string>().as('count'))
-          .where('kind', '=', 'administrator')
+          .where('grants', 'like', '%"role":"administrator"%')
           .where('revoked_at', 'is', null)
           .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', now)]))
           .executeTakeFirstOrThrow();

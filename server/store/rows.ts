@@ -4,6 +4,7 @@
 
 import type { Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
+import type { Grant } from '../domain/access.ts';
 import type { TokenKind } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
 import {
@@ -78,7 +79,7 @@ export const policyColumns = {
   endpoints: ['id', 'tenant_id', 'name', 'prefix', 'vault_id', 'key_id', 'state', 'settings', 'created_at'],
   endpoint_credentials: ['id', 'endpoint_id', 'access_key_id', 'created_at'],
   external_key_stores: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
-  api_tokens: ['id', 'kind', 'name', 'hash', 'created_at', 'expires_at', 'revoked_at'],
+  api_tokens: ['id', 'kind', 'name', 'grants', 'hash', 'created_at', 'expires_at', 'revoked_at'],
 } as const satisfies { readonly [T in keyof Schema]?: readonly (keyof Schema[T])[] };
 
 export type PolicyTable = keyof typeof policyColumns;
@@ -425,6 +426,7 @@ export const tokenRow = (token: StoredToken) => ({
   id: token.id,
   kind: token.kind,
   name: token.name,
+  grants: canonicalJson(token.grants),
   hash: token.hash,
   created_at: token.createdAt,
   expires_at: token.expiresAt,
@@ -435,6 +437,7 @@ export const toToken = (row: Row<'api_tokens'>, integrity: Integrity): StoredTok
   id: row.id,
   kind: row.kind as TokenKind,
   name: row.name,
+  grants: JSON.parse(row.grants) as readonly Grant[],
   hash: row.hash,
   createdAt: row.created_at,
   expiresAt: row.expires_at,

@@ -136,6 +136,7 @@ export interface Schema {
     id: string;
     kind: string;
     name: string;
+    grants: string;
     hash: string;
     created_at: number;
     expires_at: number | null;

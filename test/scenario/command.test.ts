@@ -301,7 +301,7 @@ describe('endpoints', () => {
 describe('tokens, audit, status', () => {
   test('a new token works until it is revoked', async () => {
     const file = join(folder, 'second-token');
-    expect((await dke('token', 'create', 'night shift', '--out', file)).code).toBe(0);
+    expect((await dke('token', 'create', 'night shift', '--role', 'key-manager', '--out', file)).code).toBe(0);
     const token = readFileSync(file, 'utf8').trim();
     expect((await dke('vault', 'list', '--token-file', file)).code).toBe(0);
     const revoked = await json<{ revokedAt: string | null }>('token', 'revoke', 'night shift');

@@ -134,7 +134,10 @@ beforeAll(async () => {
   expect((await endpoint.decrypt({ ...sealed.body, authenticationTag: 'AAAAAAAAAAAAAAAAAAAAAA==' })).status).toBe(400);
 
   // The administrator's job, and what goes wrong at it.
-  const made = await site.api.call<{ token: string }>('POST', '/api/tokens', { name: 'second' });
+  const made = await site.api.call<{ token: string }>('POST', '/api/tokens', {
+    name: 'second',
+    grants: [{ role: 'auditor', scope: null }],
+  });
   texts['a second administrator token'] = made.token;
   const wrong = texts['a token that is none'] ?? '';
   await site.api.send('GET', '/api/vaults', undefined, { authorization: `Bearer ${wrong}` });

@@ -82,9 +82,11 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     for (const [name, value] of Object.entries(apiHeaders)) context.res.headers.set(name, value);
   });
 
-  const representSession = ({ actor, sessionExpiresAt }: Caller): Session => ({
+  const representSession = ({ actor, grants, sessionExpiresAt }: Caller): Session => ({
     id: actor.id,
     name: actor.name,
+    grants,
+    permissions: operations.access.effective(grants),
     expiresAt: sessionExpiresAt === null ? null : toRfc3339(sessionExpiresAt),
   });
 
@@ -163,12 +165,18 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     };
 
     app.on(row.method.toUpperCase(), pathInFront(row), async (context) => {
-      const { actor } = context.get('caller');
+      const { actor, grants } = context.get('caller');
       const path = context.req.param() as Record<string, string>;
+      if (row.needs !== 'signed-in' && row.needs !== 'sign-in')
+        operations.access.check(
+          grants,
+          row.needs,
+          row.scope === undefined ? null : { kind: row.scope.kind, id: path[row.scope.parameter] ?? '' },
+        );
       const query = readQuery(row.query, context.req.url);
       const bytes = row.method === 'get' ? Buffer.alloc(0) : await readBody(context.req.raw, maxBody);
       const body = readJson(row.body, context.req.header('content-type'), bytes);
-      const call = { actor, path, query, body };
+      const call = { actor, grants, path, query, body };
 
       const ifMatch = context.req.header('if-match');
       if (ifMatch !== undefined && current !== undefined) {

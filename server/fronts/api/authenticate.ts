@@ -1,22 +1,25 @@
-// Who calls: an administrator token in `Authorization`, or the session cookie of the pages. A change that comes with a
+// Who calls: an API token in `Authorization`, or the session cookie of the pages. A change that comes with a
 // cookie must come from our own pages: browsers say so in Sec-Fetch-Site and Origin, and scripts elsewhere cannot.
 
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { ServiceError } from '../../base/errors.ts';
+import type { Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
 import { type Sessions, sessionCookie } from './sessions.ts';
 
 export interface Caller {
   readonly actor: Actor;
+  /** What the caller may do. */
+  readonly grants: readonly Grant[];
   /** End of the session; null when a token was presented. */
   readonly sessionExpiresAt: number | null;
 }
 
 const missing = (): ServiceError =>
   new ServiceError('unauthenticated', 'no credential', {
-    hint: 'send Authorization: Bearer <administrator token>, or sign in at the console',
+    hint: 'send Authorization: Bearer <API token>, or sign in at the console',
   });
 
 const changes = (method: string): boolean => method !== 'GET' && method !== 'HEAD';
@@ -48,7 +51,7 @@ export const createAuthenticator = (
       const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(authorization)?.[1];
       if (token === undefined) throw missing();
       return {
-        actor: await operations.authenticateAdmin(token, requestId, peerOf(context)),
+        ...(await operations.authenticateAdmin(token, requestId, peerOf(context))),
         sessionExpiresAt: null,
       };
     }
@@ -57,11 +60,11 @@ export const createAuthenticator = (
     if (session === null) throw missing();
     if (changes(context.req.method) && !isOwnSite(context)) {
       throw new ServiceError('forbidden', 'a change with a session cookie must say where it comes from', {
-        hint: 'browsers send Origin by themselves; other clients use Authorization: Bearer <administrator token>',
+        hint: 'browsers send Origin by themselves; other clients use Authorization: Bearer <API token>',
       });
     }
     return {
-      actor: await operations.authenticateAdmin(session.token, requestId, peerOf(context)),
+      ...(await operations.authenticateAdmin(session.token, requestId, peerOf(context))),
       sessionExpiresAt: session.expiresAt,
     };
   },
@@ -69,12 +72,12 @@ export const createAuthenticator = (
   /** Checks the token and sets the cookie. A session that the browser had before ends. */
   async signIn(context: Context, token: string, requestId: string): Promise<Caller> {
     isOwnSite(context);
-    const actor = await operations.authenticateAdmin(token, requestId, peerOf(context));
+    const { actor, grants } = await operations.authenticateAdmin(token, requestId, peerOf(context));
     const before = getCookie(context, sessionCookie);
     if (before !== undefined) sessions.end(before);
     const { value, expiresAt } = sessions.start(token);
     setCookie(context, sessionCookie, value, { path: '/', secure: true, httpOnly: true, sameSite: 'Strict' });
-    return { actor, sessionExpiresAt: expiresAt };
+    return { actor, grants, sessionExpiresAt: expiresAt };
   },
 
   signOut(context: Context): void {

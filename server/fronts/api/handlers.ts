@@ -3,6 +3,7 @@
 
 import { toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
+import type { Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { IssuedAccessGuid as Issued, Operations } from '../../operations/index.ts';
 import type { ApiRoutes } from '../contract/api/index.ts';
@@ -28,6 +29,7 @@ import {
   representMove,
   representPage,
   representRequest,
+  representRole,
   representSink,
   representStatus,
   representTenant,
@@ -50,7 +52,7 @@ export interface Created<A> {
   readonly answer: A | SecretJson;
 }
 
-export type ApiCall<R extends RouteRow> = RouteInput<R> & { readonly actor: Actor };
+export type ApiCall<R extends RouteRow> = RouteInput<R> & { readonly actor: Actor; readonly grants: readonly Grant[] };
 export type Handler<R extends RouteRow> = (
   call: ApiCall<R>,
 ) => Promise<
@@ -110,7 +112,7 @@ const formatProxyConfiguration = (prefix: string, accessKeyId: string, secretAcc
 
 export const createHandlers = (operations: Operations): Handlers => {
   const { tenants, vaults, keys, tdeGroups, applications, masterKeys, endpoints } = operations;
-  const { diagnostics, requests, audit, tokens, externalKeyStores } = operations;
+  const { access, diagnostics, requests, audit, tokens, externalKeyStores } = operations;
   return {
     tenants: {
       list: async ({ actor }) => ({ items: (await tenants.list(actor)).map(representTenant) }),
@@ -306,12 +308,13 @@ export const createHandlers = (operations: Operations): Handlers => {
     },
 
     tokens: {
-      create: async ({ actor, body: { name, expiresAt, kind } }) => {
+      create: async ({ actor, grants: own, body: { name, expiresAt, kind, grants } }) => {
         const end = expiresAt === undefined || expiresAt === null ? null : Date.parse(expiresAt);
-        const { record, token } = await tokens.create(actor, { name, expiresAt: end, kind });
+        const { record, token } = await tokens.create(actor, own, { name, expiresAt: end, kind, grants });
         return { id: record.id, answer: { record: representToken(record), token } };
       },
       list: async ({ actor, query }) => representPage(await tokens.list(actor, query), representToken),
+      roles: () => Promise.resolve({ items: access.roles().map(representRole) }),
       revoke: async ({ actor, path }) => representToken(await tokens.revoke(actor, path.id)),
     },
 

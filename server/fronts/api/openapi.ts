@@ -65,6 +65,13 @@ const failures = (row: RouteRow) =>
       ]),
   );
 
+/** The description, with the permission that the route needs. */
+const describeRow = ({ description, needs }: RouteRow): { readonly description?: string } => {
+  const rights = needs === 'sign-in' || needs === 'signed-in' ? undefined : `Needs the permission \`${needs}\`.`;
+  const text = [description, rights].filter((each) => each !== undefined).join('\n\n');
+  return text === '' ? {} : { description: text };
+};
+
 export const describeApi = (version: string): object => {
   const app = new OpenAPIHono();
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
@@ -81,8 +88,8 @@ export const describeApi = (version: string): object => {
         operationId: `${group}.${name}`,
         tags: [tags[group]],
         summary: row.summary,
-        ...(row.description === undefined ? {} : { description: row.description }),
-        security: row.access === 'sign-in' ? [] : [{ token: [] }, { session: [] }],
+        ...describeRow(row),
+        security: row.needs === 'sign-in' ? [] : [{ token: [] }, { session: [] }],
         request: {
           params: pathParameters(row.path),
           headers: requestHeaders(row),

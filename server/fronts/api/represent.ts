@@ -20,7 +20,13 @@ import type {
 } from '../../domain/tde.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
-import type { CorrelatedRequests, Health, LoggedRequest, ServiceStatus } from '../../operations/index.ts';
+import type {
+  AccessOperations,
+  CorrelatedRequests,
+  Health,
+  LoggedRequest,
+  ServiceStatus,
+} from '../../operations/index.ts';
 import type { AuditSinkState } from '../../ports/audit-sink.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 import type * as audit from '../contract/api/audit.ts';
@@ -311,10 +317,21 @@ export const representSink = ({ deliveredAt, failure, ...sink }: AuditSinkState)
   failure: failure === null ? null : { since: moment(failure.since), message: failure.message },
 });
 
+export const representRole = ({
+  permissions,
+  ...role
+}: ReturnType<AccessOperations['roles']>[number]): tokens.RoleDescription => ({
+  role: role.role,
+  description: role.description,
+  scoped: role.scoped,
+  permissions: [...permissions],
+});
+
 export const representToken = (token: ApiToken): tokens.Token => ({
   id: token.id,
   kind: token.kind,
   name: token.name,
+  grants: token.grants,
   createdAt: moment(token.createdAt),
   expiresAt: momentOrNull(token.expiresAt),
   revokedAt: momentOrNull(token.revokedAt),

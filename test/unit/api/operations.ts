@@ -1,8 +1,10 @@
 // Operations for tests of the front alone: one administrator token holds, a few members answer, every other call throws. What
 // the service really does is tested through a real server (test/scenario).
 import { ServiceError } from '../../../server/base/errors.ts';
+import type { Grant } from '../../../server/domain/access.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
 import { createApiFront } from '../../../server/fronts/api/app.ts';
+import { access } from '../../../server/operations/access.ts';
 import type { Operations } from '../../../server/operations/index.ts';
 
 export const adminToken = 'dket_only-this-one-holds';
@@ -38,7 +40,10 @@ export interface FrontUnderTest {
 }
 
 /** The front, reached as through the listener: absolute https URLs. */
-export const openFront = (members: object = {}): FrontUnderTest => {
+export const openFront = (
+  members: object = {},
+  grants: readonly Grant[] = [{ role: 'administrator', scope: null }],
+): FrontUnderTest => {
   const calls = new Map<string, number>();
   let time = Date.UTC(2026, 0, 1);
   let revoked = false;
@@ -67,10 +72,11 @@ export const openFront = (members: object = {}): FrontUnderTest => {
   };
   const operations = new Proxy(
     {
+      access,
       authenticateAdmin: async (token: string, requestId: string, peer: string | null) => {
         const id = token === adminToken && !revoked ? 'token-1' : token === otherToken ? 'token-2' : null;
         if (id === null) throw new ServiceError('unauthenticated', 'the token does not hold');
-        return { kind: 'administrator', id, name: 'the tester', requestId, peer };
+        return { actor: { kind: 'administrator', id, name: 'the tester', requestId, peer }, grants };
       },
     } as Record<string, unknown>,
     {

@@ -57,6 +57,7 @@ const kinds = {
   'external-key-store.state-changed': 0,
   'external-key-store.removed': 0,
   'token.created': 0,
+  'break-glass.given': 0,
   'token.revoked': 0,
   'authentication.failed': 0,
 } as const satisfies Record<AuditKind, 0>;
@@ -121,6 +122,7 @@ export const auditRoutes = {
   log: {
     method: 'get',
     path: '/api/audit/log',
+    needs: 'audit:read',
     summary: 'Who signs the audit log',
     description: 'Keep `verifierKey` away from the service: with it anybody can check an export (`dke audit verify`).',
     answer: z
@@ -135,6 +137,7 @@ export const auditRoutes = {
   checkpoints: {
     method: 'get',
     path: '/api/audit/checkpoints',
+    needs: 'audit:read',
     summary: 'List the checkpoints of the audit log',
     description: 'Newest first. One is made at every thousandth record and each minute in which there was one.',
     query: pageQuery,
@@ -143,6 +146,7 @@ export const auditRoutes = {
   sinks: {
     method: 'get',
     path: '/api/audit/sinks',
+    needs: 'audit:read',
     summary: 'List where the audit log is forwarded to',
     description: 'Sinks come from dke.toml alone.',
     answer: listOf(sinkSchema),
@@ -150,6 +154,7 @@ export const auditRoutes = {
   export: {
     method: 'get',
     path: '/api/audit/export',
+    needs: 'audit:export',
     summary: 'Export the whole audit log',
     description:
       'From the first record to a checkpoint that is made for it, one a line; checkpoints stand behind the record that they end with. ' +
@@ -160,6 +165,7 @@ export const auditRoutes = {
   prove: {
     method: 'get',
     path: '/api/audit/records/{sequence}/proof',
+    needs: 'audit:read',
     summary: 'Prove that a record is in the audit log',
     description:
       'Inclusion proof of RFC 9162 section 2.1.3 for the leaf number `sequence` - 1 in the tree of the checkpoint.',
@@ -174,6 +180,7 @@ export const auditRoutes = {
   list: {
     method: 'get',
     path: '/api/audit',
+    needs: 'audit:read',
     summary: 'List audit records',
     query: pageQuery.extend({
       kind: auditKind.optional(),

@@ -55,6 +55,8 @@ export const diagnosticsRoutes = {
   run: {
     method: 'post',
     path: '/api/endpoints/{id}/diagnostics',
+    needs: 'diagnostics:run',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Run the diagnostics of a key store endpoint',
     description: 'From this node and through the public name. Takes some seconds when something does not answer.',
     body: newDiagnosis,
@@ -64,6 +66,8 @@ export const diagnosticsRoutes = {
   list: {
     method: 'get',
     path: '/api/endpoints/{id}/diagnostics',
+    needs: 'endpoints:read',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Earlier diagnostics of a key store endpoint',
     description: 'Newest first; kept for 90 days.',
     query: pageQuery,
@@ -72,6 +76,8 @@ export const diagnosticsRoutes = {
   get: {
     method: 'get',
     path: '/api/endpoints/{id}/diagnostics/{diagnosisId}',
+    needs: 'endpoints:read',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Get one run of the diagnostics',
     answer: diagnosisSchema,
   },

@@ -128,6 +128,7 @@ export const endpointRoutes = {
   create: {
     method: 'post',
     path: '/api/endpoints',
+    needs: 'endpoints:manage',
     summary: 'Create a key store endpoint',
     body: newEndpoint,
     answer: endpointSchema,
@@ -136,14 +137,24 @@ export const endpointRoutes = {
   list: {
     method: 'get',
     path: '/api/endpoints',
+    needs: 'endpoints:read',
     summary: 'List key store endpoints',
     query: pageQuery,
     answer: pageOf(endpointSchema),
   },
-  get: { method: 'get', path: '/api/endpoints/{id}', summary: 'Get a key store endpoint', answer: endpointSchema },
+  get: {
+    method: 'get',
+    path: '/api/endpoints/{id}',
+    needs: 'endpoints:read',
+    scope: { kind: 'endpoint', parameter: 'id' },
+    summary: 'Get a key store endpoint',
+    answer: endpointSchema,
+  },
   enable: {
     method: 'post',
     path: '/api/endpoints/{id}/enable',
+    needs: 'endpoints:manage',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Enable a key store endpoint',
     answer: endpointSchema,
     changes: 'get',
@@ -151,6 +162,8 @@ export const endpointRoutes = {
   disable: {
     method: 'post',
     path: '/api/endpoints/{id}/disable',
+    needs: 'endpoints:manage',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Disable a key store endpoint',
     answer: endpointSchema,
     changes: 'get',
@@ -158,6 +171,8 @@ export const endpointRoutes = {
   changeSettings: {
     method: 'put',
     path: '/api/endpoints/{id}/settings',
+    needs: 'endpoints:manage',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Replace the settings of a key store endpoint',
     description: 'All of them; they hold from the next request on.',
     body: endpointSettingsSchema,
@@ -167,6 +182,8 @@ export const endpointRoutes = {
   delete: {
     method: 'delete',
     path: '/api/endpoints/{id}',
+    needs: 'endpoints:manage',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Delete a key store endpoint',
     description: 'Its prefix is never given again. The key stays.',
     answer: endpointSchema,
@@ -175,6 +192,8 @@ export const endpointRoutes = {
   addCredential: {
     method: 'post',
     path: '/api/endpoints/{id}/credentials',
+    needs: 'endpoints:credentials',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Add a SigV4 credential',
     description:
       'The answer is the proxy configuration file that AWS KMS takes, with the secret shown this once; `Location` ' +
@@ -186,6 +205,8 @@ export const endpointRoutes = {
   removeCredential: {
     method: 'delete',
     path: '/api/endpoints/{id}/credentials/{credentialId}',
+    needs: 'endpoints:credentials',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Remove a SigV4 credential',
     answer: endpointSchema,
   },

@@ -51,6 +51,7 @@ export const externalKeyStoreRoutes = {
   register: {
     method: 'post',
     path: '/api/external-key-stores',
+    needs: 'endpoints:manage',
     summary: 'Register an external key store',
     description: 'Its connection is looked at soon, and then regularly.',
     body: newExternalKeyStore,
@@ -60,6 +61,7 @@ export const externalKeyStoreRoutes = {
   list: {
     method: 'get',
     path: '/api/external-key-stores',
+    needs: 'endpoints:read',
     summary: 'List external key stores',
     query: pageQuery,
     answer: pageOf(externalKeyStoreSchema),
@@ -67,18 +69,21 @@ export const externalKeyStoreRoutes = {
   get: {
     method: 'get',
     path: '/api/external-key-stores/{id}',
+    needs: 'endpoints:read',
     summary: 'Get an external key store',
     answer: externalKeyStoreSchema,
   },
   probe: {
     method: 'post',
     path: '/api/external-key-stores/{id}/probe',
+    needs: 'diagnostics:run',
     summary: 'Look at the connection of an external key store now',
     answer: externalKeyStoreSchema,
   },
   remove: {
     method: 'delete',
     path: '/api/external-key-stores/{id}',
+    needs: 'endpoints:manage',
     summary: 'Forget an external key store',
     description: 'Nothing changes in the cloud or at the endpoint.',
     answer: externalKeyStoreSchema,

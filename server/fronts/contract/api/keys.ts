@@ -60,6 +60,7 @@ export const keyRoutes = {
   create: {
     method: 'post',
     path: '/api/keys',
+    needs: 'keys:manage',
     summary: 'Create a key',
     description: 'AES-256, for encrypt and decrypt; made inside the core.',
     body: newKey,
@@ -69,21 +70,24 @@ export const keyRoutes = {
   list: {
     method: 'get',
     path: '/api/keys',
+    needs: 'keys:read',
     summary: 'List keys',
     description: 'Newest first; destroyed ones too.',
     query: pageQuery.extend({ vaultId: identifier.optional(), kind: kind.optional(), state: keyState.optional() }),
     answer: pageOf(keySchema),
   },
-  get: { method: 'get', path: '/api/keys/{id}', summary: 'Get a key', answer: keySchema },
+  get: { method: 'get', path: '/api/keys/{id}', needs: 'keys:read', summary: 'Get a key', answer: keySchema },
   versions: {
     method: 'get',
     path: '/api/keys/{id}/versions',
+    needs: 'keys:read',
     summary: "List a key's versions",
     answer: listOf(keyVersionSchema),
   },
   enable: {
     method: 'post',
     path: '/api/keys/{id}/enable',
+    needs: 'keys:manage',
     summary: 'Enable a key',
     answer: keySchema,
     changes: 'get',
@@ -91,6 +95,7 @@ export const keyRoutes = {
   disable: {
     method: 'post',
     path: '/api/keys/{id}/disable',
+    needs: 'keys:manage',
     summary: 'Disable a key',
     description: 'Every use is refused until it is enabled again.',
     answer: keySchema,
@@ -99,6 +104,7 @@ export const keyRoutes = {
   rotate: {
     method: 'post',
     path: '/api/keys/{id}/rotate',
+    needs: 'keys:manage',
     summary: 'Rotate a key',
     description:
       'Adds a version; older ones go on opening what they sealed. Master keys are rotated by their database: conflict.',
@@ -108,6 +114,7 @@ export const keyRoutes = {
   delete: {
     method: 'delete',
     path: '/api/keys/{id}',
+    needs: 'keys:delete',
     summary: 'Soft-delete a key',
     description:
       "The row stays, the shared vault copy is cleared on a best-effort basis. A TDE master key's sealed copy is " +

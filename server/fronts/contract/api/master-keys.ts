@@ -77,6 +77,8 @@ export const masterKeyRoutes = {
   list: {
     method: 'get',
     path: '/api/tde/applications/{applicationId}/master-keys',
+    needs: 'master-keys:read',
+    scope: { kind: 'application', parameter: 'applicationId' },
     summary: "List an application's master keys",
     description: 'The history: newest first, destroyed ones included.',
     query: pageQuery,
@@ -85,18 +87,24 @@ export const masterKeyRoutes = {
   get: {
     method: 'get',
     path: '/api/tde/applications/{applicationId}/master-keys/{keyId}',
+    needs: 'master-keys:read',
+    scope: { kind: 'application', parameter: 'applicationId' },
     summary: 'Get a master key',
     answer: masterKeySchema,
   },
   blastRadius: {
     method: 'get',
     path: '/api/tde/applications/{applicationId}/master-keys/{keyId}/blast-radius',
+    needs: 'master-keys:read',
+    scope: { kind: 'application', parameter: 'applicationId' },
     summary: 'Whom a destruction would cut off',
     answer: blastRadiusSchema,
   },
   destroy: {
     method: 'post',
     path: '/api/tde/applications/{applicationId}/master-keys/{keyId}/destroy',
+    needs: 'master-keys:destroy',
+    scope: { kind: 'application', parameter: 'applicationId' },
     summary: 'Destroy a master key',
     description:
       'There is no way back: both copies are wiped, every use fails from now on, and what was encrypted under the key ' +

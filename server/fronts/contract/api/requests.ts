@@ -94,6 +94,7 @@ export const requestRoutes = {
   search: {
     method: 'get',
     path: '/api/requests',
+    needs: 'requests:read',
     summary: 'Search the request log of all endpoints',
     description: `${searching} Requests that met no endpoint and those to deleted ones are in it.`,
     query: pageQuery.extend({ ...anyEndpoint, ...filters }),
@@ -102,6 +103,7 @@ export const requestRoutes = {
   export: {
     method: 'get',
     path: '/api/requests/export',
+    needs: 'requests:export',
     summary: 'Export the request log of all endpoints',
     description: exporting,
     query: z.strictObject({ ...anyEndpoint, ...filters, ...exportFormat }),
@@ -111,6 +113,7 @@ export const requestRoutes = {
   correlate: {
     method: 'post',
     path: '/api/requests/correlate',
+    needs: 'requests:read',
     summary: 'Find the requests of a CloudTrail event',
     description: 'By the `requestID` of the event, which is the `kmsRequestId` of the request. Changes nothing.',
     body: cloudTrailText,
@@ -119,6 +122,8 @@ export const requestRoutes = {
   searchOne: {
     method: 'get',
     path: '/api/endpoints/{id}/requests',
+    needs: 'requests:read',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Search the request log of an endpoint',
     description: searching,
     query: pageQuery.extend(filters),
@@ -127,6 +132,8 @@ export const requestRoutes = {
   exportOne: {
     method: 'get',
     path: '/api/endpoints/{id}/requests/export',
+    needs: 'requests:export',
+    scope: { kind: 'endpoint', parameter: 'id' },
     summary: 'Export the request log of an endpoint',
     description: exporting,
     query: z.strictObject({ ...filters, ...exportFormat }),

@@ -3,14 +3,18 @@
 
 import { z } from '@hono/zod-openapi';
 
+import type { Permission, Scope } from '../../../domain/access.ts';
+
 export interface RouteRow {
   readonly method: 'get' | 'post' | 'put' | 'delete';
   /** Parameters in braces; each is a segment of text, compared byte for byte. */
   readonly path: `/api/${string}`;
   readonly summary: string;
   readonly description?: string;
-  /** 'sign-in': the body bears the credential. Every other route wants a token or a session. */
-  readonly access?: 'sign-in';
+  /** 'sign-in': the body bears the credential. Every other route wants a token or a session; 'signed-in': any will do. */
+  readonly needs: Permission | 'signed-in' | 'sign-in';
+  /** The parameter that names a resource for which roles are given. */
+  readonly scope?: { readonly kind: Scope['kind']; readonly parameter: string };
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
   /** Null: no content, or what `streams` says. */

@@ -2,11 +2,17 @@
 
 import { z } from '@hono/zod-openapi';
 import { identifier, moment, type RouteGroup } from './row.ts';
+import { grantSchema } from './tokens.ts';
 
 export const sessionSchema = z
   .strictObject({
     id: identifier.openapi({ description: 'Id of the token that acts.' }),
     name: z.string().openapi({ description: 'Name of the token that acts; the audit log shows it.' }),
+    grants: z.array(grantSchema).readonly(),
+    permissions: z
+      .array(z.strictObject({ permission: z.string(), scope: grantSchema.shape.scope }))
+      .readonly()
+      .openapi({ description: 'What the caller may do: everywhere (scope null), or with one resource.' }),
     expiresAt: moment.nullable().openapi({ description: 'null: the caller uses a token, not a session' }),
   })
   .openapi('Session');
@@ -16,12 +22,12 @@ export const sessionRoutes = {
   start: {
     method: 'post',
     path: '/api/session',
+    needs: 'sign-in',
     summary: 'Sign in',
     description: 'Sets the session cookie (__Host-, HttpOnly, Secure, SameSite=Strict).',
-    access: 'sign-in',
     body: z.strictObject({ token: z.string().min(1).max(512) }).openapi('SignIn'),
     answer: sessionSchema,
   },
-  get: { method: 'get', path: '/api/session', summary: 'Who acts', answer: sessionSchema },
-  end: { method: 'delete', path: '/api/session', summary: 'Sign out', answer: null },
+  get: { method: 'get', path: '/api/session', needs: 'signed-in', summary: 'Who acts', answer: sessionSchema },
+  end: { method: 'delete', path: '/api/session', needs: 'signed-in', summary: 'Sign out', answer: null },
 } as const satisfies RouteGroup;

@@ -59,5 +59,11 @@ export const statusSchema = z
 export type Status = z.output<typeof statusSchema>;
 
 export const statusRoutes = {
-  get: { method: 'get', path: '/api/status', summary: "The service's state", answer: statusSchema },
+  get: {
+    method: 'get',
+    path: '/api/status',
+    needs: 'status:read',
+    summary: "The service's state",
+    answer: statusSchema,
+  },
 } as const satisfies RouteGroup;

@@ -139,6 +139,7 @@ export const applicationRoutes = {
   register: {
     method: 'post',
     path: '/api/tde/applications',
+    needs: 'applications:manage',
     summary: 'Register a TDE application',
     description: 'The answer shows the access_guid this once, and the configuration bundle that a database host needs.',
     body: newApplication,
@@ -149,6 +150,7 @@ export const applicationRoutes = {
   list: {
     method: 'get',
     path: '/api/tde/applications',
+    needs: 'applications:read',
     summary: 'List TDE applications',
     query: pageQuery.extend({ groupId: identifier.optional() }),
     answer: pageOf(applicationSchema),
@@ -156,12 +158,16 @@ export const applicationRoutes = {
   get: {
     method: 'get',
     path: '/api/tde/applications/{id}',
+    needs: 'applications:read',
+    scope: { kind: 'application', parameter: 'id' },
     summary: 'Get a TDE application',
     answer: applicationSchema,
   },
   enable: {
     method: 'post',
     path: '/api/tde/applications/{id}/enable',
+    needs: 'applications:manage',
+    scope: { kind: 'application', parameter: 'id' },
     summary: 'Enable a TDE application',
     answer: applicationSchema,
     changes: 'get',
@@ -169,6 +175,8 @@ export const applicationRoutes = {
   disable: {
     method: 'post',
     path: '/api/tde/applications/{id}/disable',
+    needs: 'applications:manage',
+    scope: { kind: 'application', parameter: 'id' },
     summary: 'Disable a TDE application',
     description: 'Every request with one of its access_guids is refused until it is enabled again.',
     answer: applicationSchema,
@@ -177,6 +185,8 @@ export const applicationRoutes = {
   move: {
     method: 'post',
     path: '/api/tde/applications/{id}/move',
+    needs: 'applications:manage',
+    scope: { kind: 'application', parameter: 'id' },
     summary: 'Move a TDE application to another group',
     description:
       'Its keys go with it. From the next request on it can use no key of the group that it has left, in no open session, ' +
@@ -189,6 +199,8 @@ export const applicationRoutes = {
   rotateAccessGuid: {
     method: 'post',
     path: '/api/tde/applications/{id}/access-guids',
+    needs: 'applications:credentials',
+    scope: { kind: 'application', parameter: 'id' },
     summary: 'Issue a second access_guid',
     description: 'Both hold until the old one is removed. With two live ones: conflict.',
     answer: issuedAccessGuidSchema,
@@ -198,6 +210,8 @@ export const applicationRoutes = {
   accessGuids: {
     method: 'get',
     path: '/api/tde/applications/{id}/access-guids',
+    needs: 'applications:read',
+    scope: { kind: 'application', parameter: 'id' },
     summary: "List an application's access_guids",
     description: 'Live and removed ones, newest first; never their values.',
     answer: listOf(accessGuidSchema),
@@ -205,6 +219,8 @@ export const applicationRoutes = {
   removeAccessGuid: {
     method: 'delete',
     path: '/api/tde/applications/{id}/access-guids/{accessGuidId}',
+    needs: 'applications:credentials',
+    scope: { kind: 'application', parameter: 'id' },
     summary: 'Remove an access_guid',
     description: 'The last live one is not removed: disable the application instead.',
     answer: accessGuidSchema,
@@ -212,6 +228,8 @@ export const applicationRoutes = {
   instances: {
     method: 'get',
     path: '/api/tde/applications/{id}/instances',
+    needs: 'applications:read',
+    scope: { kind: 'application', parameter: 'id' },
     summary: 'List the instances of an application',
     description: 'Latest use first.',
     answer: listOf(instanceSchema),

@@ -12,6 +12,7 @@ export const tdeGroupRoutes = {
   create: {
     method: 'post',
     path: '/api/tde/groups',
+    needs: 'applications:manage',
     summary: 'Create a TDE group',
     description: 'Makes the vault of its master keys too.',
     body: z.strictObject({ name: displayName }).openapi('NewTdeGroup'),
@@ -21,9 +22,16 @@ export const tdeGroupRoutes = {
   list: {
     method: 'get',
     path: '/api/tde/groups',
+    needs: 'applications:read',
     summary: 'List TDE groups',
     query: pageQuery,
     answer: pageOf(tdeGroupSchema),
   },
-  get: { method: 'get', path: '/api/tde/groups/{id}', summary: 'Get a TDE group', answer: tdeGroupSchema },
+  get: {
+    method: 'get',
+    path: '/api/tde/groups/{id}',
+    needs: 'applications:read',
+    summary: 'Get a TDE group',
+    answer: tdeGroupSchema,
+  },
 } as const satisfies RouteGroup;

@@ -7,6 +7,18 @@ export const tenantSchema = z.strictObject({ id: identifier, name: displayName, 
 export type Tenant = z.output<typeof tenantSchema>;
 
 export const tenantRoutes = {
-  list: { method: 'get', path: '/api/tenants', summary: 'List tenants', answer: listOf(tenantSchema) },
-  get: { method: 'get', path: '/api/tenants/{id}', summary: 'Get a tenant', answer: tenantSchema },
+  list: {
+    method: 'get',
+    path: '/api/tenants',
+    needs: 'status:read',
+    summary: 'List tenants',
+    answer: listOf(tenantSchema),
+  },
+  get: {
+    method: 'get',
+    path: '/api/tenants/{id}',
+    needs: 'status:read',
+    summary: 'Get a tenant',
+    answer: tenantSchema,
+  },
 } as const satisfies RouteGroup;

@@ -1,11 +1,46 @@
 // API tokens: the credential of the API and the command, and one that reads metrics alone. Shown once, kept as a keyed hash.
 
 import { z } from '@hono/zod-openapi';
+import type { Role, Scope } from '../../../domain/access.ts';
 import type { TokenKind } from '../../../domain/api-token.ts';
-import { displayName, identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+
+/** Every role, in the order of the table; the compiler refuses a missing or an unknown one. */
+const roleTable = {
+  administrator: 0,
+  'platform-operator': 0,
+  'tenant-administrator': 0,
+  'key-manager': 0,
+  'key-destroyer': 0,
+  'connection-manager': 0,
+  'application-owner': 0,
+  auditor: 0,
+  'break-glass': 0,
+} as const satisfies Record<Role, 0>;
+const role = z.enum(Object.keys(roleTable) as [Role, ...Role[]]);
+
+export const grantSchema = z
+  .strictObject({
+    role,
+    scope: z
+      .strictObject({ kind: z.enum(['application', 'endpoint'] satisfies Scope['kind'][]), id: identifier })
+      .nullable()
+      .openapi({ description: 'The one resource that an `application-owner` has; null for every other role.' }),
+  })
+  .openapi('Grant');
+
+export const roleSchema = z
+  .strictObject({
+    role,
+    description: z.string(),
+    scoped: z.boolean().openapi({ description: 'Given for one application or one endpoint.' }),
+    permissions: z.array(z.string()).readonly(),
+  })
+  .openapi('Role');
+export type RoleDescription = z.output<typeof roleSchema>;
 
 const kind = z
-  .enum(['administrator', 'metrics'] satisfies TokenKind[])
+  .enum(['api', 'metrics'] satisfies TokenKind[])
   .openapi({ description: 'metrics: reads /metrics and nothing else' });
 
 export const tokenSchema = z
@@ -13,6 +48,7 @@ export const tokenSchema = z
     id: identifier,
     kind,
     name: z.string(),
+    grants: z.array(grantSchema).readonly(),
     createdAt: moment,
     expiresAt: moment.nullable(),
     revokedAt: moment.nullable(),
@@ -30,7 +66,12 @@ const newToken = z
   .strictObject({
     name: displayName,
     expiresAt: z.iso.datetime({ offset: true }).nullable().optional().openapi({ description: 'null: until revoked' }),
-    kind: kind.optional().openapi({ default: 'administrator' }),
+    kind: kind.optional().openapi({ default: 'api' }),
+    grants: z
+      .array(grantSchema)
+      .max(20)
+      .optional()
+      .openapi({ description: 'Its roles: at least one, but none for metrics.' }),
   })
   .openapi('NewToken');
 
@@ -38,16 +79,32 @@ export const tokenRoutes = {
   create: {
     method: 'post',
     path: '/api/tokens',
+    needs: 'tokens:manage',
     summary: 'Create a token',
     body: newToken,
     answer: issuedTokenSchema,
     creates: true,
     showsSecret: true,
   },
-  list: { method: 'get', path: '/api/tokens', summary: 'List tokens', query: pageQuery, answer: pageOf(tokenSchema) },
+  list: {
+    method: 'get',
+    path: '/api/tokens',
+    needs: 'tokens:read',
+    summary: 'List tokens',
+    query: pageQuery,
+    answer: pageOf(tokenSchema),
+  },
+  roles: {
+    method: 'get',
+    path: '/api/roles',
+    needs: 'signed-in',
+    summary: 'List the roles and what each may do',
+    answer: listOf(roleSchema),
+  },
   revoke: {
     method: 'delete',
     path: '/api/tokens/{id}',
+    needs: 'tokens:manage',
     summary: 'Revoke a token',
     description: 'The last live one of an administrator is not revoked: conflict.',
     answer: tokenSchema,

@@ -26,5 +26,5 @@ export type {
   RegisteredApplication,
 } from '../../../fronts/contract/api/tde-applications.ts';
 export type { TdeGroup } from '../../../fronts/contract/api/tde-groups.ts';
-export type { IssuedToken, Token } from '../../../fronts/contract/api/tokens.ts';
+export type { IssuedToken, RoleDescription, Token } from '../../../fronts/contract/api/tokens.ts';
 export type { Vault } from '../../../fronts/contract/api/vaults.ts';

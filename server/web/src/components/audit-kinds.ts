@@ -54,6 +54,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'external-key-store.state-changed': 'External key store changed its state',
   'external-key-store.removed': 'External key store removed',
   'token.created': 'API token created',
+  'break-glass.given': 'Break-glass token created',
   'token.revoked': 'API token revoked',
   'authentication.failed': 'Authentication failed',
 };

@@ -1,12 +1,13 @@
-// API tokens, of administrators and of what reads metrics: list, create (shown once), revoke.
+// API tokens, with roles or for what reads metrics: list, create (shown once), revoke.
 
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { IssuedToken, Token } from '../api/types.ts';
+import { send } from '../api/client.ts';
+import type { IssuedToken, RoleDescription, Token } from '../api/types.ts';
 import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
-import { type Choice, NameField, SelectField } from '../components/field.tsx';
+import { type Choice, NameField, SelectField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
@@ -17,6 +18,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 
 const path = '/api/tokens';
+const rolesPath = '/api/roles';
 
 const lifetimes: readonly Choice[] = [
   { value: '30', text: '30 days' },
@@ -25,26 +27,51 @@ const lifetimes: readonly Choice[] = [
   { value: 'never', text: 'Until it is revoked' },
 ];
 
-const kindTexts: Readonly<Record<Token['kind'], string>> = {
-  administrator: 'Administrator: everything',
-  metrics: 'Metrics: reads /metrics, nothing else',
-};
-const kinds: readonly Choice[] = Object.entries(kindTexts).map(([value, text]) => ({ value, text }));
+/** Chosen instead of a role. */
+const metrics = 'metrics';
+
+const titled = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll('-', ' ')}`;
 
 const day = 86_400_000;
 
 const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) => void; onClose: () => void }) => {
   const client = useQueryClient();
   const [name, setName] = useState('');
-  const [kind, setKind] = useState<Token['kind']>('administrator');
+  const roles =
+    useQuery({
+      queryKey: [rolesPath],
+      queryFn: ({ signal }) =>
+        send<{ readonly items: readonly RoleDescription[] }>({ method: 'GET', path: rolesPath }, { signal }),
+      staleTime: Number.POSITIVE_INFINITY,
+    }).data?.items ?? [];
+  const [chosen, setChosen] = useState<string>('auditor');
+  const [resource, setResource] = useState('application');
+  const [resourceId, setResourceId] = useState('');
   const [lifetime, setLifetime] = useState('90');
+  const role = roles.find((each) => each.role === chosen);
+  const isScoped = role?.scoped === true;
+  const choices: readonly Choice[] = [
+    ...roles.map((each) => ({ value: each.role, text: titled(each.role) })),
+    { value: metrics, text: 'Metrics: reads /metrics, nothing else' },
+  ];
   // From the moment the form was opened, in whole seconds: the call that is shown is the call that is sent.
   const [openedAt] = useState(() => Math.floor(Date.now() / 1000) * 1000);
   const expiresAt = lifetime === 'never' ? null : new Date(openedAt + Number(lifetime) * day).toISOString();
   return (
     <FormDialog<IssuedToken>
       title="Create an API token"
-      call={{ method: 'POST', path, body: { name, kind, expiresAt } }}
+      call={{
+        method: 'POST',
+        path,
+        body:
+          chosen === metrics
+            ? { name, kind: metrics, expiresAt }
+            : {
+                name,
+                grants: [{ role: chosen, scope: isScoped ? { kind: resource, id: resourceId } : null }],
+                expiresAt,
+              },
+      }}
       creates
       submitLabel="Create token"
       onCancel={onClose}
@@ -62,12 +89,35 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
             fault={fault('name')}
           />
           <SelectField
-            label="For"
-            value={kind}
-            onValue={(value) => setKind(value === 'metrics' ? 'metrics' : 'administrator')}
-            fault={fault('kind')}
-            choices={kinds}
+            label="Role"
+            help={chosen === metrics ? 'For Prometheus and its like.' : role?.description}
+            value={chosen}
+            onValue={setChosen}
+            fault={fault('grants')}
+            choices={choices}
           />
+          {isScoped && (
+            <>
+              <SelectField
+                label="Of one"
+                value={resource}
+                onValue={setResource}
+                fault={fault('grants.0.scope.kind')}
+                choices={[
+                  { value: 'application', text: 'TDE application' },
+                  { value: 'endpoint', text: 'Key store endpoint' },
+                ]}
+              />
+              <TextField
+                label="Its id"
+                help="As its page shows it."
+                value={resourceId}
+                onValue={setResourceId}
+                fault={fault('grants.0.scope.id')}
+                mono
+              />
+            </>
+          )}
           <SelectField
             label="Holds for"
             value={lifetime}
@@ -80,6 +130,11 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
     </FormDialog>
   );
 };
+
+const mayOf = ({ kind, grants }: Token): string =>
+  kind === 'metrics'
+    ? 'Metrics'
+    : grants.map(({ role, scope }) => (scope === null ? titled(role) : `${titled(role)} (${scope.kind})`)).join(', ');
 
 const stateOf = (token: Token): string => {
   if (token.revokedAt !== null) return 'revoked';
@@ -112,7 +167,7 @@ export const TokensPage = () => {
           rowKey={(token) => token.id}
           columns={[
             { key: 'name', header: 'Name', names: true, cell: (token) => token.name },
-            { key: 'kind', header: 'For', cell: (token) => token.kind },
+            { key: 'roles', header: 'May', cell: mayOf },
             { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOf(token)} /> },
             { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
             { key: 'expires', header: 'Expires', cell: (token) => <Time value={token.expiresAt} /> },
@@ -153,7 +208,7 @@ export const TokensPage = () => {
       {issued !== null && (
         <SecretOnceDialog
           title={`Token “${issued.record.name}”`}
-          notice={`This is the only time the token is shown. Whoever has it can ${issued.record.kind === 'metrics' ? 'read the metrics' : 'do everything an administrator can'}.`}
+          notice={`This is the only time the token is shown. Whoever has it has its rights: ${mayOf(issued.record)}.`}
           taken="I have stored the token"
           onClose={() => setIssued(null)}
         >

@@ -1,0 +1,140 @@
+// Who may take which route: the roles' table, asked through the front for every role and every route, and the duties that must stay
+// apart whatever the table says.
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  effectivePermissions,
+  faultOfGrants,
+  type Grant,
+  permissionNames,
+  type Role,
+  roleNames,
+  rowOf,
+} from '../../../server/domain/access.ts';
+import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
+import { rolesTable } from '../../support/roles-page.ts';
+import { adminToken, openFront } from './operations.ts';
+
+const resourceId = 'some-id';
+const rows = Object.values(apiRoutes).flatMap((group: RouteGroup) => Object.values(group));
+const target = (row: RouteRow, id = resourceId): string => row.path.replace(/\{\w+\}/g, id);
+const everywhere = (role: Role): readonly Grant[] => [{ role, scope: null }];
+
+/** What the front says to a caller with these rights: 403, or anything else, which is past the question. */
+const isRefused = async (row: RouteRow, grants: readonly Grant[], id?: string): Promise<boolean> => {
+  const { request } = openFront({}, grants);
+  const response = await request(target(row, id), {
+    method: row.method.toUpperCase(),
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+    ...(row.method === 'get' ? {} : { body: '{}' }),
+  });
+  if (response.status !== 403) return false;
+  const problem = (await response.json()) as { readonly code: string; readonly detail: string; readonly hint: string };
+  expect(problem.code).toBe('forbidden');
+  expect(problem.detail).toBe(`this needs the permission ${row.needs}`);
+  expect(problem.hint).toContain('administrator');
+  return true;
+};
+
+describe('every role at every route', () => {
+  test.each(roleNames.filter((role) => rowOf(role).scoped !== true))('%s', async (role) => {
+    for (const row of rows) {
+      const may = row.needs === 'signed-in' || row.needs === 'sign-in' || rowOf(role).permissions.includes(row.needs);
+      expect([row.method, row.path, await isRefused(row, everywhere(role))]).toEqual([row.method, row.path, !may]);
+    }
+  });
+
+  test.each(['application', 'endpoint'] as const)('an owner of one %s: that one, and no other', async (kind) => {
+    const grants: readonly Grant[] = [{ role: 'application-owner', scope: { kind, id: resourceId } }];
+    const allowed: string[] = [];
+    for (const row of rows) {
+      if (row.needs === 'signed-in' || row.needs === 'sign-in') continue;
+      const own = !(await isRefused(row, grants));
+      if (own) allowed.push(`${row.method} ${row.path}`);
+      expect(own).toBe(row.scope?.kind === kind && rowOf('application-owner').permissions.includes(row.needs));
+      expect([row.path, await isRefused(row, grants, 'another-id')]).toEqual([row.path, true]);
+      expect([row.path, await isRefused(row, grants, resourceId.toUpperCase())]).toEqual([row.path, true]);
+    }
+    expect(allowed).toContain(kind === 'application' ? 'get /api/tde/applications/{id}' : 'get /api/endpoints/{id}');
+    expect(allowed.length).toBeGreaterThan(4);
+  });
+
+  test('nobody without a role takes any', async () => {
+    for (const row of rows)
+      if (row.needs !== 'signed-in' && row.needs !== 'sign-in')
+        expect([row.path, await isRefused(row, [])]).toEqual([row.path, true]);
+  });
+
+  test('a route about an application or an endpoint is one that roles are given for', () => {
+    for (const row of rows) {
+      const [, kind, parameter] = /^\/api\/(tde\/applications|endpoints)\/\{(\w+)\}/.exec(row.path) ?? [];
+      expect([row.path, row.scope]).toEqual([
+        row.path,
+        kind === undefined ? undefined : { kind: kind === 'endpoints' ? 'endpoint' : 'application', parameter },
+      ]);
+    }
+  });
+
+  test('docs/roles.md shows the table (node test/support/roles-page.ts)', () => {
+    const page = readFileSync(join(resolve(import.meta.dirname, '../../..'), 'docs/roles.md'), 'utf8');
+    expect(page).toContain(rolesTable());
+  });
+});
+
+describe('duties that stay apart', () => {
+  const ordinary = roleNames.filter((role) => rowOf(role).supreme !== true);
+  const haveBoth = (one: (typeof permissionNames)[number], other: (typeof permissionNames)[number]): readonly Role[] =>
+    ordinary.filter((role) => [one, other].every((each) => rowOf(role).permissions.includes(each)));
+
+  test('who makes keys destroys none, who gives roles manages nothing, who connects changes no key', () => {
+    expect(haveBoth('keys:manage', 'master-keys:destroy')).toEqual([]);
+    expect(haveBoth('tokens:manage', 'keys:manage')).toEqual([]);
+    expect(haveBoth('tokens:manage', 'master-keys:destroy')).toEqual([]);
+    expect(haveBoth('tokens:manage', 'applications:credentials')).toEqual([]);
+    expect(haveBoth('endpoints:credentials', 'keys:manage')).toEqual([]);
+  });
+  test('an auditor reads everything and changes nothing', () => {
+    const { permissions } = rowOf('auditor');
+    expect(permissionNames.filter((name) => name.endsWith(':read') && !permissions.includes(name))).toEqual([]);
+    expect(permissions.filter((name) => !/:(read|export)$/.test(name))).toEqual([]);
+  });
+  test('every permission is needed by a route, and given by a role that is not supreme', () => {
+    const needed = new Set(rows.map(({ needs }) => needs));
+    expect(permissionNames.filter((name) => !needed.has(name))).toEqual([]);
+    expect(permissionNames.filter((name) => !ordinary.some((role) => rowOf(role).permissions.includes(name)))).toEqual(
+      [],
+    );
+  });
+});
+
+describe('giving roles', () => {
+  test('what does not go together is refused', () => {
+    const scope = { kind: 'endpoint', id: resourceId } as const;
+    expect(faultOfGrants([], 'the service')).toContain('at least one');
+    expect(faultOfGrants([{ role: 'application-owner', scope: null }], 'the service')).toContain('one application');
+    expect(faultOfGrants([{ role: 'auditor', scope }], 'the service')).toContain('not given for one resource');
+    expect(faultOfGrants([{ role: 'application-owner', scope }], everywhere('tenant-administrator'))).toBeUndefined();
+  });
+  test('who may not do everything gives nobody a role that may', () => {
+    for (const role of ['administrator', 'break-glass'] as const) {
+      expect(faultOfGrants(everywhere(role), everywhere('tenant-administrator'))).toContain('only by those');
+      expect(faultOfGrants(everywhere(role), everywhere('administrator'))).toBeUndefined();
+    }
+  });
+  test('the rights of several grants are told once each, everywhere before single resources', () => {
+    const scope = { kind: 'application', id: resourceId } as const;
+    const rights = effectivePermissions([
+      { role: 'application-owner', scope },
+      { role: 'platform-operator', scope: null },
+      { role: 'auditor', scope: null },
+    ]);
+    const names = rights.map(({ permission }) => permission);
+    expect(new Set(names).size).toBe(names.length);
+    expect(rights.filter((right) => right.scope !== null).map(({ permission }) => permission)).toEqual([
+      'applications:credentials',
+      'endpoints:credentials',
+    ]);
+  });
+});
