@@ -25,6 +25,12 @@ export interface Commands {
   find: On & { readonly label: string };
   attribute: On & { readonly handle: number; readonly name: keyof typeof CKA };
   setLabel: On & { readonly handle: number; readonly label: string };
+  setFlag: On & { readonly handle: number; readonly name: keyof typeof CKA; readonly value: boolean };
+  copy: On & { readonly handle: number; readonly label: string };
+  /** A key of the session, made for it, under a key of the token (AES key wrap). */
+  wrap: On & { readonly handle: number };
+  /** To a key of the session. */
+  unwrap: On & { readonly handle: number; readonly data: string };
   encryptInit: On & { readonly handle: number; readonly iv: string };
   /** Ends the operation that encryptInit began. */
   encryptFinish: On & { readonly data: string };
@@ -37,7 +43,8 @@ export interface Commands {
 export type CommandName = keyof Commands;
 
 const pkcs11 = new pkcs11js.PKCS11();
-pkcs11.load(library);
+// Another build of the library, where a test is about that.
+pkcs11.load(process.env.DKE_TEST_LIBRARY ?? library);
 // Another user from here on, once everything is loaded: the package may lie where that user may not look.
 const user = Number(process.env.DKE_TEST_USER ?? 'NaN');
 if (!Number.isNaN(user)) {
@@ -148,6 +155,52 @@ const handlers: { [Name in CommandName]: (command: Commands[Name]) => object } =
     pkcs11.C_SetAttributeValue(sessionOf(command), handleOf(command.handle), [
       { type: pkcs11js.CKA_LABEL, value: command.label },
     ]);
+    return {};
+  },
+  setFlag: (command) => {
+    pkcs11.C_SetAttributeValue(sessionOf(command), handleOf(command.handle), [
+      { type: CKA[command.name], value: command.value },
+    ]);
+    return {};
+  },
+  copy: (command) => ({
+    handle: numberOf(
+      pkcs11.C_CopyObject(sessionOf(command), handleOf(command.handle), [
+        { type: pkcs11js.CKA_LABEL, value: command.label },
+      ]),
+    ),
+  }),
+  wrap: (command) => {
+    const session = sessionOf(command);
+    const inner = pkcs11.C_GenerateKey(session, { mechanism: pkcs11js.CKM_AES_KEY_GEN }, [
+      { type: pkcs11js.CKA_CLASS, value: pkcs11js.CKO_SECRET_KEY },
+      { type: pkcs11js.CKA_KEY_TYPE, value: pkcs11js.CKK_AES },
+      { type: pkcs11js.CKA_VALUE_LEN, value: 32 },
+      { type: pkcs11js.CKA_SENSITIVE, value: false },
+      { type: pkcs11js.CKA_EXTRACTABLE, value: true },
+    ]);
+    try {
+      const mechanism = { mechanism: pkcs11js.CKM_AES_KEY_WRAP };
+      return {
+        data: pkcs11.C_WrapKey(session, mechanism, handleOf(command.handle), inner, Buffer.alloc(64)).toString('hex'),
+      };
+    } finally {
+      pkcs11.C_DestroyObject(session, inner);
+    }
+  },
+  unwrap: (command) => {
+    const session = sessionOf(command);
+    const made = pkcs11.C_UnwrapKey(
+      session,
+      { mechanism: pkcs11js.CKM_AES_KEY_WRAP },
+      handleOf(command.handle),
+      bytes(command.data),
+      [
+        { type: pkcs11js.CKA_CLASS, value: pkcs11js.CKO_SECRET_KEY },
+        { type: pkcs11js.CKA_KEY_TYPE, value: pkcs11js.CKK_AES },
+      ],
+    );
+    pkcs11.C_DestroyObject(session, made);
     return {};
   },
   encryptInit: (command) => {

@@ -18,7 +18,6 @@ import {
   isTrue,
   kindOfView,
   type ObjectView,
-  type SessionObject,
   SharedKey,
   type TokenView,
   usagesOf,
@@ -342,6 +341,8 @@ const changeOnToken = async (session: Session, handle: number, template: readonl
   for (let attempt = 1; ; attempt++) {
     const object = await application.tokenObject(handle, 'object', true);
     application.checkMayWrite(session, true, isTrue(object, CKA.PRIVATE));
+    // Another's object of the group: the service refuses, and records that somebody tried.
+    if (!object.object.owned) await application.ask('updateObject', handle, {});
     if (!isTrue(object, CKA.MODIFIABLE)) throw actionProhibited();
     if (refused !== undefined) throw new CryptokiError(CKR.ATTRIBUTE_READ_ONLY, 'CKA_VALUE of a token object is fixed');
     const changed = allowedChanges(session, object, own);
@@ -380,18 +381,16 @@ const describeChange = (view: TokenView, changed: AttributeMap) => {
 export const destroyObject = (session: Session, handle: number): Later<void> => {
   const object = session.application.sessionObject(handle, 'object');
   if (object === undefined) return destroyOnToken(session, handle);
-  checkMayDestroy(session, object);
-  session.application.removeObject(object);
-};
-
-const checkMayDestroy = (session: Session, object: SessionObject | TokenView): void => {
-  session.application.checkMayWrite(session, object.where === 'token', isTrue(object, CKA.PRIVATE));
+  session.application.checkMayWrite(session, false, isTrue(object, CKA.PRIVATE));
   if (!isTrue(object, CKA.DESTROYABLE)) throw actionProhibited();
+  session.application.removeObject(object);
 };
 
 const destroyOnToken = async (session: Session, handle: number): Promise<void> => {
   const { application } = session;
-  checkMayDestroy(session, await application.tokenObject(handle, 'object', true));
+  const object = await application.tokenObject(handle, 'object', true);
+  application.checkMayWrite(session, true, isTrue(object, CKA.PRIVATE));
+  // Whether it may be destroyed, and by whom, is the service's to say, which records a refusal.
   await application.ask('destroyObject', handle, {});
   application.forget(handle);
 };
