@@ -252,11 +252,11 @@ export type Routine = {
   /** Data that is not a multiple of so many bytes goes to the handler. */
   readonly unit: number;
   readonly key: KeyRef;
-} & /** `usedIvs`: for an encryption that uses its IV up, who has the key and what it is known by there. */
-(
+} & (
   | {
       readonly direction: Direction;
       readonly cipher: CipherParameters;
+      /** For an encryption that uses its IV up: who has the key, and what it is known by there. */
       readonly usedIvs?: IvUser | undefined;
     }
   /** The first so many bytes of the MAC are given. */
