@@ -38,9 +38,15 @@ interface Candidate {
 /** A key of this measurement alone. */
 const anyKey = '00112233445566778899aabbccddeeff';
 
+// Derby does not log in, and with SoftHSM2 a key is private unless it says otherwise.
+const notPrivate = 'attributes(*, CKO_SECRET_KEY, *) = {\n CKA_PRIVATE = false\n}\n';
+
 const withSunPkcs11 = (peer: Peer, folder: string): Candidate => {
   const name = peer.name.replace(/\W/g, '');
-  writeFileSync(join(folder, `${name}.cfg`), `name = ${name}\nlibrary = ${peer.library}\nslotListIndex = 0\n`);
+  writeFileSync(
+    join(folder, `${name}.cfg`),
+    `name = ${name}\nlibrary = ${peer.library}\nslotListIndex = 0\n${notPrivate}`,
+  );
   writeFileSync(join(folder, `${name}.security`), `security.provider.13=SunPKCS11 ${join(folder, `${name}.cfg`)}\n`);
   return {
     options: [`-Djava.security.properties=${join(folder, `${name}.security`)}`],

@@ -23,7 +23,6 @@ import javax.crypto.IllegalBlockSizeException;
 import javax.crypto.NoSuchPaddingException;
 import javax.crypto.ShortBufferException;
 import javax.crypto.spec.IvParameterSpec;
-import sun.security.pkcs11.wrapper.PKCS11Exception;
 
 final class CbcCipher extends CipherSpi {
   enum Padding {
@@ -128,12 +127,12 @@ final class CbcCipher extends CipherSpi {
       Token token = keys.token();
       try {
         token.crypt(decrypting, key, chain, in, from, length, out, from);
-      } catch (PKCS11Exception error) {
+      } catch (Token.Refusal error) {
         // Most likely the agent was started anew and has no keys yet. If not, the same error comes again.
         key = keys.renew(reference, key);
         token.crypt(decrypting, key, chain, in, from, length, out, from);
       }
-    } catch (InvalidKeyException | PKCS11Exception error) {
+    } catch (InvalidKeyException | Token.Refusal error) {
       throw new ProviderException(error instanceof InvalidKeyException
           ? error.getMessage()
           : "data key " + reference + ": the token answers " + error.getMessage(), error);

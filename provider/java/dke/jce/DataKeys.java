@@ -38,10 +38,19 @@ final class DataKeys {
   Token token() throws InvalidKeyException {
     if (token == null) {
       synchronized (this) {
-        if (token == null) token = new Token(library());
+        if (token == null) token = load();
       }
     }
     return token;
+  }
+
+  private static Token load() throws InvalidKeyException {
+    try {
+      return new Token(library());
+    } catch (LinkageError error) {
+      throw new InvalidKeyException("start java with"
+          + " --add-exports=jdk.crypto.cryptoki/sun.security.pkcs11.wrapper=ALL-UNNAMED", error);
+    }
   }
 
   long get(String reference) throws InvalidKeyException {

@@ -24,6 +24,15 @@ final class Token {
     WRAP,
   }
 
+  /** What the token answered instead of doing a call: the name of its return value. */
+  static final class Refusal extends Exception {
+    private static final long serialVersionUID = 1;
+
+    Refusal(PKCS11Exception error) {
+      super(error.getMessage(), error);
+    }
+  }
+
   private static final long OS_LOCKING_OK = 2;
   private static final int KEY_BYTES = 32;
   /** No PIN is looked at: the access_token of pkcs11.toml authorizes. SoftHSM2 and others do look. */
@@ -53,9 +62,6 @@ final class Token {
     } catch (IOException error) {
       throw new InvalidKeyException(library + " cannot be loaded: " + error.getMessage()
           + "; give its path with -D" + DataKeys.LIBRARY_PROPERTY, error);
-    } catch (IllegalAccessError error) {
-      throw new InvalidKeyException("start java with"
-          + " --add-exports=jdk.crypto.cryptoki/sun.security.pkcs11.wrapper=ALL-UNNAMED", error);
     }
   }
 
@@ -164,12 +170,12 @@ final class Token {
   }
 
   /** Whole blocks under AES-CBC. Answers after one call to the agent; what was begun and failed leaves nothing behind. */
-  void crypt(boolean decrypt, long key, byte[] iv, byte[] in, int from, int length, byte[] out, int at) throws PKCS11Exception {
+  void crypt(boolean decrypt, long key, byte[] iv, byte[] in, int from, int length, byte[] out, int at) throws Refusal {
     CK_MECHANISM cbc = new CK_MECHANISM(PKCS11Constants.CKM_AES_CBC, iv);
-    Long pooled = idle.pollFirst();
-    long session = pooled == null ? openSession() : pooled;
+    Long session = idle.pollFirst();
     boolean good = false;
     try {
+      if (session == null) session = openSession();
       if (decrypt) {
         pkcs11.C_DecryptInit(session, cbc, key);
         pkcs11.C_Decrypt(session, 0, in, from, length, 0, out, at, length);
@@ -178,9 +184,11 @@ final class Token {
         pkcs11.C_Encrypt(session, 0, in, from, length, 0, out, at, length);
       }
       good = true;
+    } catch (PKCS11Exception error) {
+      throw new Refusal(error);
     } finally {
       if (good) idle.addFirst(session);
-      else giveUp(session);
+      else if (session != null) giveUp(session);
     }
   }
 
