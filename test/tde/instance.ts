@@ -700,7 +700,8 @@ export class Instance {
       this.#save();
       return [];
     }
-    if (!this.profile.onlineEncryption.value) throw new OraError('ORA-00922', 'ENCRYPTION ONLINE');
+    if (this.profile.releases[this.release]?.onlineEncryption.value !== true)
+      throw new OraError('ORA-00922', 'ENCRYPTION ONLINE');
     if (file.readOnly) throw new OraError('ORA-00372', file.file);
     await this.#attach(session.process);
     const encrypted = statement.action !== 'decrypt';

@@ -317,6 +317,21 @@ describe('what a statement costs the service', () => {
     await client.end();
   });
 
+  test('a rotation under foregrounds that write disturbs none of them', async () => {
+    const database = await ready();
+    const clients = Array.from({ length: 3 }, () => database.connect());
+    const rounds = 12;
+    const writing = clients.map(async (client, at) => {
+      for (let round = 0; round < rounds; round += 1) await insertRow(client, `${at}-${round}`);
+    });
+    for (let turn = 0; turn < 3; turn += 1) await database.execute(sql.setKey());
+    await Promise.all(writing);
+    const fresh = database.connect();
+    expect(await rowsOf(fresh, 'payments')).toHaveLength(1 + clients.length * rounds);
+    expect(await database.headerOf('PAYMENTS')).toBe(database.keyOf());
+    for (const each of [...clients, fresh]) await each.end();
+  });
+
   test('foregrounds that come and go in numbers are all served', async () => {
     const database = await ready();
     for (let wave = 0; wave < 3; wave += 1) {
@@ -343,10 +358,17 @@ describe('the logs', () => {
     expect(used.map(({ details }) => details.process)).toEqual(
       expect.arrayContaining(['ora_fg0_HRM', 'ora_gen0_HRM', 'ora_lgwr_HRM']),
     );
-    // The provider's log has a line of each call that was refused, with the process, and the id that the audit record bears.
+    // The provider's log has the id that the audit record bears.
     const created = records.find(({ kind }) => kind === 'key.created');
     expect(providerLog()).toContain(created?.requestId);
-    expect(providerLog()).toContain('ora_fg0_HRM');
+    // A heartbeat that is refused is there with process, call, code and label of what it was about.
+    await database.advance(3);
+    const line = await until('the line of the heartbeat', async () =>
+      providerLog()
+        .split('\n')
+        .find((each) => each.includes('ora_gen0_HRM') && each.includes('CKR_KEY_HANDLE_INVALID')),
+    );
+    expect(JSON.parse(line)).toMatchObject({ process: 'ora_gen0_HRM', call: 'C_EncryptInit', id: expect.any(String) });
   });
 });
 

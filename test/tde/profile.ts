@@ -31,6 +31,7 @@ export interface MasterKeyRole {
 export interface Release {
   readonly wallet: Item<'ENCRYPTION_WALLET_LOCATION' | 'TDE_CONFIGURATION'>;
   readonly libraryLocation: Item<boolean>;
+  readonly onlineEncryption: Item<boolean>;
 }
 type TemplateName = 'generate' | 'find-key' | 'find-data' | 'create-data' | 'ask';
 
@@ -41,7 +42,6 @@ export interface Profile {
   readonly statements: Item<'alter-system' | 'administer'>;
   readonly containers: Item<boolean>;
   readonly reverseMigration: Item<boolean>;
-  readonly onlineEncryption: Item<boolean>;
   readonly externalStore: Item<boolean>;
   readonly masterKeys: readonly MasterKeyRole[];
   readonly metadataLabel: Item<string | null>;

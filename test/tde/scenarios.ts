@@ -256,6 +256,23 @@ const crashRecovery = async (stage: Stage): Promise<void> => {
   await database.execute('ALTER DATABASE OPEN');
   expect(await rowsOf(database, 'payments')).toEqual([1, 'lazy 1', 'lazy 2', 'lazy 3'].map(row));
   expect(database.alertLog()).toContain('Completed crash recovery: 3 changes');
+
+  // Dies when a new master key is made and wraps nothing yet: the one before holds, and the next attempt makes another.
+  const before = database.keyOf();
+  database.beforeStep = async (step) => {
+    if (step === 'rewrap') await database.die();
+  };
+  await refused(database.execute(sql.setKey()), 'ORA-03113');
+  database.beforeStep = async () => undefined;
+  await database.execute('STARTUP MOUNT');
+  await database.execute(sql.open());
+  await database.execute('ALTER DATABASE OPEN');
+  expect(database.keyOf()).toBe(before);
+  expect(database.control.keys.filter(({ activatedAt }) => activatedAt === null)).toHaveLength(1);
+  expect(await rowsOf(database, 'payments')).toHaveLength(4);
+  await database.execute(sql.setKey());
+  expect(await database.headerOf('PAYMENTS')).not.toBe(before);
+  expect(await rowsOf(database, 'payments')).toHaveLength(4);
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
@@ -270,7 +287,7 @@ const onlineEncryption = async (stage: Stage): Promise<void> => {
   await database.execute('CREATE TABLE notes (c VARCHAR2(100)) TABLESPACE plain');
   await database.execute(`INSERT INTO notes VALUES ('a note in clear')`);
   const online = database.execute(`ALTER TABLESPACE plain ENCRYPTION ONLINE USING 'AES256' ENCRYPT`);
-  if (!stage.profile.onlineEncryption.value) await refused(online, 'ORA-00922');
+  if (stage.profile.releases[stage.release]?.onlineEncryption.value !== true) await refused(online, 'ORA-00922');
   else {
     await online;
     expect(await rowsOf(database, 'notes')).toEqual(['a note in clear']);
@@ -445,6 +462,8 @@ const restore = async (stage: Stage): Promise<void> => {
   await source.execute(sql.setKey());
   await source.insert('PAYMENTS', row('after the backup’s checkpoint'), { lazy: true });
   source.copyTo(stage.folder('backup'));
+  // The backup goes on naming the key of its day.
+  await source.execute(sql.setKey());
   await source.execute('SHUTDOWN IMMEDIATE');
 
   const target = async (name: string, group: HostGroup): Promise<Instance> => {

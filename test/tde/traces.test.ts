@@ -94,6 +94,18 @@ describe('a golden trace', () => {
     expect(last.filter((line) => /^C_(Encrypt|GenerateKey|CreateObject|WrapKey)/.test(line))).toEqual([]);
   });
 
+  test.each(profileNames)('of a migration makes and encrypts, and decrypts nothing: %s', (profile) => {
+    const calls = part(profile, 'migration', 'ERP.fg0');
+    const from = calls.findIndex((line) => line.startsWith('C_GenerateKey'));
+    // What it reads after the migration stands behind the first row, which unwraps.
+    const step = calls.slice(
+      from,
+      calls.findIndex((line) => line.startsWith('C_DecryptInit')),
+    );
+    expect(step.filter((line) => line.startsWith('C_Encrypt '))).not.toEqual([]);
+    expect(step.filter((line) => /^C_(Decrypt|FindObjects)/.test(line))).toEqual([]);
+  });
+
   test.each(profileNames)('asks for nothing but what a library for this database has to have: %s', (profile) => {
     const needed =
       /^C_(GetFunctionList|Initialize|Finalize|GetInfo|GetSlotList|GetSlotInfo|GetTokenInfo|GetMechanismList|GetMechanismInfo|OpenSession|CloseSession|CloseAllSessions|GetSessionInfo|Login|Logout|FindObjectsInit|FindObjects|FindObjectsFinal|GetAttributeValue|CreateObject|DestroyObject|GenerateKey|EncryptInit|Encrypt|DecryptInit|Decrypt)\b/;
