@@ -123,7 +123,7 @@ describe('a database host', () => {
       changedConf((toml) => toml, 0o640),
     );
     expect(first).toMatchObject({ id: 'configuration', layer: 'configuration' });
-    expect(first?.evidence).toContain('mode 600');
+    expect(first?.evidence).toContain('lets others at it');
   });
 
   test('without the key', async () => {
