@@ -15,7 +15,7 @@ import {
   statSync,
 } from 'node:fs';
 import { connect } from 'node:net';
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import {
@@ -29,6 +29,7 @@ import {
   warning,
 } from '../../server/base/checks.ts';
 import { loadConfig, type ProviderConfig } from './config.ts';
+import { userName } from './log.ts';
 import type { Caller, ServiceDoor } from './service.ts';
 import { openHttpService } from './service-http.ts';
 
@@ -64,7 +65,7 @@ const caller = (): Caller => ({
     process: 'dke doctor',
     library: '-',
     agent: '-',
-    osUser: userInfo().username,
+    osUser: userName(),
   },
 });
 

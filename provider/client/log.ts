@@ -1,7 +1,7 @@
 // The agent's logs: JSON lines, one file per directory, rotated by size. What is logged is decided by the callers; what
 // this file guarantees is that a line has a time, a level and no more than the fields it was given.
 import { accessSync, constants, mkdirSync } from 'node:fs';
-import { homedir, userInfo } from 'node:os';
+import { homedir, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { createStream } from 'rotating-file-stream';
@@ -23,9 +23,26 @@ export interface Logs {
 
 export const defaultLogDirectory = '/var/log/dke-pkcs11';
 
+/** Of this process's user, or its number: in a container a user need not have a name. */
+export const userName = (): string => {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.geteuid?.() ?? 'unknown');
+  }
+};
+
+const homeFolder = (): string => {
+  try {
+    return homedir();
+  } catch {
+    return tmpdir();
+  }
+};
+
 /** Where to log when the wanted directory cannot be written. */
 const fallbackDirectory = (environment: NodeJS.ProcessEnv): string =>
-  join(environment.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'dke-pkcs11');
+  join(environment.XDG_STATE_HOME || join(homeFolder(), '.local', 'state'), 'dke-pkcs11');
 
 const makeWritable = (directory: string): boolean => {
   try {
@@ -40,7 +57,7 @@ const makeWritable = (directory: string): boolean => {
 export const openLogs = (environment: NodeJS.ProcessEnv = process.env): Logs => {
   const opened = new Map<string, { log: pino.Logger; end: () => Promise<void> }>();
   // One file a user: several agents may share the directory, none may write into another's file.
-  const fileName = `agent-${userInfo().username.replace(/[^\w.-]/g, '_')}.log`;
+  const fileName = `agent-${userName().replace(/[^\w.-]/g, '_')}.log`;
 
   const open = (wanted: string, level: LogLevel) => {
     const directory = [wanted, fallbackDirectory(environment)].find(makeWritable);
@@ -64,7 +81,7 @@ export const openLogs = (environment: NodeJS.ProcessEnv = process.env): Logs => 
 
   return {
     of(directory, level) {
-      const wanted = directory ?? defaultLogDirectory;
+      const wanted = directory ?? (environment.DKE_AGENT_LOG_DIR || defaultLogDirectory);
       let entry = opened.get(wanted);
       if (entry === undefined) {
         entry = open(wanted, level);
