@@ -1,6 +1,6 @@
 // Starts and stops the server: one HTTPS listener in one process, and one router behind it (fronts/shared/dispatch.ts).
 
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -31,7 +31,23 @@ export interface StartOptions {
   readonly acceptDatabase?: boolean | undefined;
   /** One line for people at a time: the first token, the certificate, the address. Not the log. */
   readonly say: (line: string) => void;
+  /** A new file for the first administrator token, which is then not said: standard output may be somebody's log. */
+  readonly tokenFile?: string | undefined;
 }
+
+/** Mode 600, on the disk when it answers. What cannot be written is said after all: the token is shown once. */
+const writeFirstToken = (path: string, token: string, say: (line: string) => void): void => {
+  try {
+    const file = openSync(path, 'wx', 0o600);
+    writeSync(file, `${token}\n`);
+    fsyncSync(file);
+    closeSync(file);
+    say(`administrator token: in ${path}`);
+  } catch (error) {
+    say(`${path} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+    say(`administrator token (shown once): ${token}`);
+  }
+};
 
 export interface RunningServer {
   /** `https://HOST:PORT` of the listener itself. */
@@ -92,7 +108,12 @@ const loopbackOf = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' :
 
 const hostInUrl = (name: string): string => (isIPv6(name) ? `[${name}]` : name);
 
-export const startServer = async ({ config, acceptDatabase = false, say }: StartOptions): Promise<RunningServer> => {
+export const startServer = async ({
+  config,
+  acceptDatabase = false,
+  say,
+  tokenFile,
+}: StartOptions): Promise<RunningServer> => {
   for (const { certificate, key } of [config.tls.main ?? [], config.tls.additional].flat()) {
     checkFile(certificate, 'public');
     checkFile(key, 'secret');
@@ -179,7 +200,10 @@ export const startServer = async ({ config, acceptDatabase = false, say }: Start
     version,
     config: config.source ?? 'defaults',
   });
-  if (service.adminToken !== undefined) say(`administrator token (shown once): ${service.adminToken}`);
+  if (service.adminToken !== undefined) {
+    if (tokenFile === undefined) say(`administrator token (shown once): ${service.adminToken}`);
+    else writeFirstToken(tokenFile, service.adminToken, say);
+  }
   say(`certificate: ${service.certificatePath}`);
   say(`listening on ${url}`);
 
@@ -205,6 +229,7 @@ export const startServer = async ({ config, acceptDatabase = false, say }: Start
 export const runServer = async (options: {
   readonly configPath: string | undefined;
   readonly acceptDatabase?: boolean | undefined;
+  readonly tokenFile?: string | undefined;
   readonly say: (line: string) => void;
   readonly complain: (line: string) => void;
 }): Promise<number> => {
@@ -220,8 +245,13 @@ export const runServer = async (options: {
     });
   process.on('SIGHUP', () => server?.reloadTls());
   try {
-    const { acceptDatabase, say } = options;
-    server = await startServer({ config: loadConfig(options.configPath, process.cwd()), acceptDatabase, say });
+    const { acceptDatabase, say, tokenFile } = options;
+    server = await startServer({
+      config: loadConfig(options.configPath, process.cwd()),
+      acceptDatabase,
+      say,
+      tokenFile,
+    });
     if (stopAsked) void server.stop();
     const reason = await server.ended;
     if (reason === undefined) return 0;

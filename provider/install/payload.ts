@@ -23,7 +23,8 @@ export interface Payload {
 }
 
 /** What no program needs at run time: types, maps, and the tests and pages of packages. */
-const isIdle = (name: string): boolean => /\.(map|[cm]?ts|md|markdown|flow)$/i.test(name) && !isLicence(name);
+const isIdle = (name: string): boolean =>
+  /(^\.|\.(map|[cm]?ts|md|markdown|flow|html|sh)$)/i.test(name) && !isLicence(name);
 export const isLicence = (name: string): boolean => /^(licen[cs]e|copying|notice)/i.test(name);
 const idleFolders = new Set([
   'node_modules',
@@ -105,7 +106,8 @@ export const filesOfPackage = (root: string, folder: string): string[] =>
   readdirSync(join(root, folder), { withFileTypes: true })
     .flatMap((entry) => {
       const path = join(folder, entry.name);
-      if (entry.isDirectory()) return idleFolders.has(entry.name) ? [] : filesOfPackage(root, path);
+      if (entry.isDirectory())
+        return entry.name.startsWith('.') || idleFolders.has(entry.name) ? [] : filesOfPackage(root, path);
       return entry.isFile() && !isIdle(entry.name) ? [path] : [];
     })
     .sort();

@@ -2,6 +2,8 @@
 // (LISTEN_FDS). One text for a package, whose agent serves every database of a host under a user of its own, and for one that
 // `dke provider install --systemd` writes, whose agent runs as the database's OS user.
 
+import { basename } from 'node:path';
+
 export const agentSocketUnit = 'dke-agent.socket';
 export const agentServiceUnit = 'dke-agent.service';
 export const unitFolder = '/etc/systemd/system';
@@ -77,7 +79,10 @@ ${
     ? '# pkcs11.toml has mode 600 and belongs to the database: read for its owner, and for nobody else.\n' +
       'AmbientCapabilities=CAP_DAC_READ_SEARCH\nCapabilityBoundingSet=CAP_DAC_READ_SEARCH\n'
     : 'CapabilityBoundingSet=\n'
-}ReadWritePaths=-${logDirectory}
+}${
+  // The database's own log directory is there already, and made for its user.
+  readsForOthers ? `LogsDirectory=${basename(logDirectory)}\nLogsDirectoryMode=0750` : `ReadWritePaths=-${logDirectory}`
+}
 ${hardening}
 [Install]
 Also=${agentSocketUnit}

@@ -3,6 +3,12 @@
 import type { Command } from 'commander';
 import { runServer } from '../main.ts';
 
+interface ServerOptions {
+  readonly config?: string;
+  readonly acceptDatabase?: boolean;
+  readonly tokenOut?: string;
+}
+
 export const addServer = (program: Command): void => {
   program
     .command('server')
@@ -16,10 +22,12 @@ export const addServer = (program: Command): void => {
       '--accept-database',
       'take a database that is older than, or not, what the checkpoint beside the root key says: after a restore',
     )
-    .action(async ({ config, acceptDatabase }: { readonly config?: string; readonly acceptDatabase?: boolean }) => {
+    .option('--token-out <file>', 'write the first administrator token there (new, mode 600) instead of showing it')
+    .action(async ({ config, acceptDatabase, tokenOut }: ServerOptions) => {
       process.exitCode = await runServer({
         configPath: config,
         acceptDatabase,
+        tokenFile: tokenOut,
         say: (line) => {
           process.stdout.write(`${line}\n`);
         },

@@ -27,6 +27,8 @@ const layers: readonly Layer[] = [
   { name: 'generator', path: /^provider\/schema\/generate\.ts$/, may: ['schema', 'client'] },
   { name: 'schema', path: /^provider\/schema\//, may: [], packages: nothing },
   { name: 'client', path: /^provider\/client\//, may: ['schema', 'base', 'contract', 'addon'] },
+  // What makes packages of the built project.
+  { name: 'packaging', path: /^provider\/packaging\//, may: ['install'], packages: /^node:/ },
   // What runs once on a database host to lay the agent and its library down.
   { name: 'install', path: /^provider\/install\//, may: ['base', 'client'], packages: /^node:/ },
   { name: 'base', path: /^server\/base\//, may: [], packages: /^node:(buffer|crypto|util)$/ },

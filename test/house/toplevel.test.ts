@@ -37,7 +37,19 @@ test('nothing lies at the top that is not in the plan', () => {
 });
 
 test('the commands that the documentation names are scripts', () => {
-  for (const script of ['install', 'build', 'start', 'demo', 'test', 'bench', 'soak', 'check', 'format', 'generate']) {
+  for (const script of [
+    'install',
+    'build',
+    'package',
+    'start',
+    'demo',
+    'test',
+    'bench',
+    'soak',
+    'check',
+    'format',
+    'generate',
+  ]) {
     expect(manifest.scripts, script).toHaveProperty(script);
   }
 });

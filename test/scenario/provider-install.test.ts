@@ -219,7 +219,7 @@ describe('check', () => {
         return () => chmodSync(conf, 0o600);
       },
       'configuration',
-      /mode 600/,
+      /mode 644 lets others at it/,
     ],
     [
       'a library that anybody can replace',

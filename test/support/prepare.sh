@@ -38,6 +38,8 @@ case $job in
     need opensc-pkcs11 'test -n "$(find /usr/lib -name pkcs11-spy.so | head -n 1)"'
     # dke provider: units are verified, and a socket is handed to the agent.
     need systemd 'command -v systemd-analyze && command -v systemd-socket-activate'
+    # npm run package.
+    need dpkg-dev 'command -v dpkg-shlibdeps && command -v dpkg-deb'
     need libnss3-tools 'command -v modutil && command -v symkeyutil'
     # A receiver of the audit log.
     need rsyslog 'test -x /usr/sbin/rsyslogd'

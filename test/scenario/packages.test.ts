@@ -1,0 +1,326 @@
+// The Debian packages, made by the real builder, unpacked and configured by the real dpkg into a folder of its own (no file of this
+// system changes), then used: the packaged service, the packaged command, the library that the packaged provider lays down.
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endProcess, processesWith, until } from '../support/host.ts';
+
+const builder = resolve(import.meta.dirname, '../../provider/packaging/main.ts');
+const isRoot = process.getuid?.() === 0;
+const canRun =
+  isRoot && spawnSync('dpkg', ['--version']).status === 0 && spawnSync('dpkg-shlibdeps', ['--version']).status === 0;
+if (!canRun) console.info('the packages are not tested: it takes root, dpkg and dpkg-dev');
+const names = ['dke-server', 'dke-provider'] as const;
+
+let folder: string;
+let system: string;
+let service: ChildProcess | undefined;
+let url = '';
+
+const dpkg = (...args: string[]): string => {
+  const options = [
+    `--root=${system}`,
+    `--log=${join(folder, 'dpkg.log')}`,
+    '--force-script-chrootless',
+    '--force-depends',
+    '--force-confold',
+    '--force-unsafe-io',
+  ];
+  const { status, stdout, stderr } = spawnSync('dpkg', [...options, ...args], { encoding: 'utf8', cwd: '/' });
+  // An unmet dependency is a warning here: the folder holds no other package.
+  if (status !== 0) throw new Error(`dpkg ${args.join(' ')}: ${stderr}`);
+  return stdout;
+};
+const stateOf = (name: string): string | undefined => {
+  const { stdout } = spawnSync('dpkg-query', [`--root=${system}`, '-s', name], { encoding: 'utf8' });
+  return /^Status: (.*)$/m.exec(stdout)?.[1];
+};
+const packaged = (name: (typeof names)[number], ...path: string[]): string => join(system, 'usr/lib', name, ...path);
+const dke = (name: (typeof names)[number], ...args: string[]): string =>
+  execFileSync(packaged(name, 'bin/dke'), args, {
+    encoding: 'utf8',
+    cwd: folder,
+    env: {
+      PATH: process.env.PATH,
+      DKE_SERVER: url,
+      DKE_CA_FILE: join(folder, 'ca.pem'),
+      DKE_TOKEN_FILE: join(folder, 'administrator-token'),
+      DKE_AGENT_LOG_DIR: join(folder, 'log'),
+      DKE_PKCS11_SOCKET: join(folder, 'agent.sock'),
+    },
+  });
+
+/** A real client that makes a key, as some user. */
+const makeKey = (library: string, user: number, socket: string, label: string): string => {
+  const tool = [
+    'pkcs11-tool',
+    '--module',
+    library,
+    '--login',
+    '--pin',
+    'x',
+    '--keygen',
+    '--key-type',
+    'AES:32',
+    '--label',
+    label,
+  ];
+  const as = [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
+  const { stdout, stderr } = spawnSync('setpriv', [...as, ...tool], {
+    encoding: 'utf8',
+    cwd: '/',
+    env: {
+      PATH: process.env.PATH,
+      DKE_PKCS11_CONF: join(folder, 'pkcs11.toml'),
+      DKE_PKCS11_SOCKET: socket,
+      DKE_AGENT_LOG_DIR: join(folder, 'log'),
+    },
+  });
+  return `${stdout}${stderr}`;
+};
+
+beforeAll(() => {
+  if (!canRun) return;
+  folder = mkdtempSync(join(tmpdir(), 'dke-packages-'));
+  chmodSync(folder, 0o755);
+  system = join(folder, 'system');
+  for (const each of [
+    'var/lib/dpkg/info',
+    'var/lib/dpkg/updates',
+    'var/lib/dpkg/alternatives',
+    'etc/alternatives',
+    'usr/bin',
+  ])
+    mkdirSync(join(system, each), { recursive: true });
+  writeFileSync(join(system, 'var/lib/dpkg/status'), '');
+  execFileSync(process.execPath, [builder, '--fast', '--out', join(folder, 'packages')], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}, 300_000);
+afterAll(async () => {
+  if (!canRun) return;
+  if (service !== undefined && service.exitCode === null) {
+    service.kill();
+    await once(service, 'exit');
+  }
+  for (const [pid] of processesWith(join(folder, 'agent.sock'))) await endProcess(pid);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one dke command of two', () => {
+  const files = readdirSync(join(folder, 'packages')).map((name) => join(folder, 'packages', name));
+  expect(files).toHaveLength(2);
+  const said = dpkg('--install', ...files);
+  for (const name of names) expect(stateOf(name)).toBe('install ok installed');
+  expect(said).toContain('dke provider install --owner');
+  const users = readFileSync(join(system, 'etc/passwd'), 'utf8');
+  expect(users).toMatch(/^dke:.*:\/var\/lib\/dke:.*nologin$/m);
+  expect(users).toMatch(/^dke-agent:/m);
+  expect(readlinkSync(join(system, 'etc/alternatives/dke'))).toBe('/usr/lib/dke-server/bin/dke');
+  expect(readlinkSync(join(system, 'usr/bin/dke'))).toBe('/etc/alternatives/dke');
+  // MariaDB's plugin is there when it was built.
+  const plugin = 'mariadb/dke_key_management.so';
+  const built = existsSync(join(resolve(import.meta.dirname, '../../build/provider'), plugin));
+  expect(existsSync(join(system, 'usr/lib/mysql/plugin/dke_key_management.so'))).toBe(built);
+  // What only a build needs stays at home, and licences come along.
+  expect(existsSync(packaged('dke-server', 'node_modules/cmake-js'))).toBe(false);
+  expect(existsSync(packaged('dke-server', 'node_modules/vitest'))).toBe(false);
+  for (const name of names) {
+    const doc = join(system, 'usr/share/doc', name);
+    for (const file of ['copyright', 'licences-of-packages.gz', 'licences-of-node.gz'])
+      expect(existsSync(join(doc, file)), file).toBe(true);
+    const { uid, gid, mode } = statSync(packaged(name, 'bin/dke'));
+    expect([uid, gid, mode & 0o7777]).toEqual([0, 0, 0o755]);
+  }
+});
+
+test.runIf(canRun)('name no place of the project that made them', () => {
+  const project = resolve(import.meta.dirname, '../..');
+  const texts = ['1.0/dke-agent', 'bin/dke', 'package.json', '1.0/libdke_pkcs11.so', 'dke_core.node'];
+  for (const path of texts) expect(readFileSync(packaged('dke-provider', path)).includes(project), path).toBe(false);
+});
+
+test.runIf(canRun)('units stand up to systemd-analyze', () => {
+  const units = ['dke-server.service', 'dke-agent.service', 'dke-agent.socket'].map((name) =>
+    join(system, 'usr/lib/systemd/system', name),
+  );
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...units], {
+    encoding: 'utf8',
+  });
+  if (status === null) return console.info('systemd-analyze is not installed: the units were not verified');
+  // The programs lie in another root.
+  const said = `${stdout}${stderr}`
+    .split('\n')
+    .filter((line) => line.includes('dke-') && !/is not executable: No such file/.test(line));
+  expect(said).toEqual([]);
+});
+
+test.runIf(canRun)('the packaged service starts, and its first token is in a file and in no log', async () => {
+  const config = join(folder, 'dke.toml');
+  const token = join(folder, 'administrator-token');
+  writeFileSync(
+    config,
+    readFileSync(join(system, 'etc/dke/dke.toml'), 'utf8')
+      .replace('port = 443', 'port = 0')
+      .replace('host = "0.0.0.0"', 'host = "127.0.0.1"')
+      .replace('"/var/lib/dke/data"', JSON.stringify(join(folder, 'data'))),
+  );
+  const started = spawn(packaged('dke-server', 'bin/dke'), ['server', '--config', config, '--token-out', token], {
+    cwd: '/',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH },
+  });
+  service = started;
+  let said = '';
+  started.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  for await (const line of createInterface({ input: started.stdout })) {
+    said += `${line}\n`;
+    if (line.startsWith('listening on ')) {
+      url = line.slice('listening on '.length);
+      break;
+    }
+  }
+  expect(url, said).toMatch(/^https:/);
+  started.stdout.resume();
+  expect(statSync(token).mode & 0o777).toBe(0o600);
+  const secret = readFileSync(token, 'utf8').trim();
+  expect(secret).toMatch(/^dket_/);
+  expect(said).toContain(`administrator token: in ${token}\n`);
+  expect(said).not.toContain(secret);
+  writeFileSync(join(folder, 'ca.pem'), readFileSync(join(folder, 'data/tls.crt')), { mode: 0o644 });
+  expect(dke('dke-server', 'status')).toMatch(/^health\.healthy\s+true$/m);
+  const pages = await fetchPages();
+  expect(pages).toContain('<html');
+});
+/** The console's pages come with the service. */
+const fetchPages = async (): Promise<string> =>
+  execFileSync('curl', ['--silent', '--cacert', join(folder, 'ca.pem'), `${url}/`], { encoding: 'utf8' });
+
+test.runIf(canRun)('the packaged provider installs, is in order, and a real client makes a key through it', () => {
+  dke('dke-server', 'tde', 'group', 'create', 'finance');
+  const conf = join(folder, 'pkcs11.toml');
+  dke(
+    'dke-server',
+    'tde',
+    'app',
+    'register',
+    'erp',
+    '--group',
+    'finance',
+    '--out',
+    conf,
+    '--database-ca-file',
+    join(folder, 'ca.pem'),
+  );
+  appendFileSync(
+    conf,
+    `log_dir = ${JSON.stringify(join(folder, 'log'))}\nconnect_timeout_ms = 10000\ncall_timeout_ms = 30000\n`,
+  );
+  chownSync(conf, 1, 1);
+  const base = join(folder, 'extapi/64');
+  const place = ['--base', base, '--owner', '1:1'];
+  expect(dke('dke-provider', 'provider', 'install', ...place, '--log-directory', join(folder, 'log'))).toMatch(
+    /^installed {2}/m,
+  );
+  mkdirSync(join(folder, 'run'));
+  chmodSync(join(folder, 'run'), 0o700);
+  chownSync(join(folder, 'run'), 1, 1);
+  const library = join(base, 'hsm/dke/1.0/libdke_pkcs11.so');
+  expect(makeKey(library, 1, join(folder, 'run/agent.sock'), 'PACKAGED')).toContain('PACKAGED');
+  const [[pid, agent] = [0, '']] = processesWith(join(folder, 'run/agent.sock'));
+  expect(agent).toContain(join(base, 'hsm/dke/1.0/agent'));
+  process.kill(pid);
+  expect(dke('dke-server', 'tde', 'key', 'list', 'erp')).toContain('PACKAGED');
+});
+
+test.runIf(canRun)(
+  'the packaged agent, by its socket and under its own user, serves a database of another user',
+  async () => {
+    const activate = '/usr/bin/systemd-socket-activate';
+    if (!existsSync(activate))
+      return console.info('systemd-socket-activate is not installed: no socket was handed over');
+    const [, uid = ''] = /^dke-agent:[^:]*:(\d+):/m.exec(readFileSync(join(system, 'etc/passwd'), 'utf8')) ?? [];
+    const socket = join(folder, 'shared.sock');
+    const logs = join(folder, 'agent-log');
+    mkdirSync(logs);
+    chownSync(logs, Number(uid), Number(uid));
+    // As the unit has it: systemd listens, the agent has its user's rights and may read.
+    const unit = readFileSync(join(system, 'usr/lib/systemd/system/dke-agent.service'), 'utf8');
+    expect(unit).toContain('AmbientCapabilities=CAP_DAC_READ_SEARCH');
+    const caps = ['--inh-caps=+dac_read_search', '--ambient-caps=+dac_read_search'];
+    const as = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...caps];
+    const program = packaged('dke-provider', '1.0/dke-agent');
+    const activator = spawn(activate, ['-l', socket, `--setenv=DKE_AGENT_LOG_DIR=${logs}`, ...as, program], {
+      cwd: '/',
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    activator.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    try {
+      await until('systemd listens', async () => (existsSync(socket) ? true : undefined));
+      chmodSync(socket, 0o666);
+      expect(makeKey(packaged('dke-provider', '1.0/libdke_pkcs11.so'), 1, socket, 'SHARED-AGENT'), said).toContain(
+        'SHARED-AGENT',
+      );
+      // pkcs11.toml belongs to user 1: nobody else's process is served by it.
+      expect(makeKey(packaged('dke-provider', '1.0/libdke_pkcs11.so'), 2, socket, 'FOREIGN')).not.toContain('FOREIGN');
+      expect(statSync(`/proc/${activator.pid}`).uid).toBe(Number(uid));
+    } finally {
+      activator.kill();
+      await once(activator, 'exit');
+    }
+  },
+);
+
+test.runIf(canRun)(
+  'an upgrade keeps a configuration that was changed; a removal keeps it and the keys; a purge says what stays',
+  async () => {
+    const config = join(system, 'etc/dke/dke.toml');
+    appendFileSync(config, '# changed\n');
+    mkdirSync(join(system, 'var/lib/dke/data'), { recursive: true });
+    writeFileSync(join(system, 'var/lib/dke/data/root.key'), 'stands for a root key');
+    dpkg(
+      '--install',
+      ...readdirSync(join(folder, 'packages'))
+        .filter((name) => name.startsWith('dke-server'))
+        .map((name) => join(folder, 'packages', name)),
+    );
+    expect(readFileSync(config, 'utf8')).toMatch(/# changed\n$/);
+
+    dpkg('--remove', 'dke-server');
+    expect(stateOf('dke-server')).toBe('deinstall ok config-files');
+    expect(readFileSync(config, 'utf8')).toMatch(/# changed\n$/);
+    // The other package's command takes over.
+    expect(readlinkSync(join(system, 'etc/alternatives/dke'))).toBe('/usr/lib/dke-provider/bin/dke');
+    const said = dpkg('--purge', 'dke-server', 'dke-provider');
+    expect(said).toContain('dke-server: what stays: /var/lib/dke with the keys');
+    expect(existsSync(config)).toBe(false);
+    expect(existsSync(join(system, 'var/lib/dke/data/root.key'))).toBe(true);
+    expect(existsSync(join(system, 'usr/bin/dke'))).toBe(false);
+    // Nothing of the programs is left.
+    expect(
+      readdirSync(join(system, 'usr'), { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('dke')),
+    ).toEqual([]);
+  },
+);
