@@ -46,6 +46,8 @@ interface Begun {
   readonly iv: { readonly at: number; readonly length: number } | null;
 }
 
+/** More than any Init of a routine: a longer IV than GCM's longest, and what is around it. */
+const longestInit = 256;
 /** A routine that makes room for another after fewer uses than this was not worth learning. */
 const fewUses = 4;
 /** Then so many messages are not learned. */
@@ -93,7 +95,7 @@ export class Routines {
 
   /** It was accepted. */
   began(session: number, kind: Kind, call: Envelope, message: Buffer, length: number, repeatable: Repeatable): void {
-    if (this.#repeater === null || this.#changing > 0) return;
+    if (this.#repeater === null || this.#changing > 0 || length > longestInit) return;
     if (this.#resting > 0) {
       this.#resting--;
       return;
