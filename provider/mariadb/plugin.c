@@ -394,6 +394,11 @@ static int start(void *unused) {
   char text[400];
 
   (void)unused;
+  if (ask_rotate_master != 0 || ask_create != 0 || *text_or_empty(ask_rotate_data) != 0)
+    warn("keys are changed by SET GLOBAL, not by options: those are ignored");
+  ask_rotate_master = 0;
+  ask_create = 0;
+  ask_rotate_data = NULL;
   clock_gettime(CLOCK_MONOTONIC, &from);
   if (store_open(&store, &settings, &remark, &failure) != 0) {
     fail(failure.text);

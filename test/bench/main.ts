@@ -9,6 +9,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { type DerbyFigure, measureDerby } from './derby.ts';
+import { type MariadbFigure, measureMariadb, theirName } from './mariadb.ts';
 import { type Goal, type Row, rows } from './measurements.ts';
 import { ourName, startOurs } from './ours.ts';
 import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './peers.ts';
@@ -30,6 +31,8 @@ const seconds = Number(values.seconds);
 
 const xksGoal = 0.4;
 const agentMemoryGoalMiB = 300;
+const mariadbGoal = 0.98;
+const mariadbRounds = 10;
 const report: Record<string, unknown> = {};
 const lines: string[][] = [['what', ourName, 'p99', softHsm, 'ratio', p11Kit, 'ratio', 'goals']];
 /** Our own samples, by the row's title. */
@@ -186,6 +189,31 @@ try {
         goals,
       };
     }
+  }
+  const mariadbTitle = 'MariaDB, key management';
+  if (mariadbTitle.includes(values.only)) {
+    say(`measuring ${mariadbTitle}`);
+    const figures = await measureMariadb(ours, mariadbRounds);
+    const judged = ({ times }: MariadbFigure): Verdict => ({
+      wanted: `within 2 % of ${theirName}`,
+      measured: ratio(times),
+      met: times >= mariadbGoal,
+    });
+    const { start, reads, inserts, unwrapMs } = figures;
+    const goals = { start: judged(start), reads: judged(reads), inserts: judged(inserts) };
+    report[mariadbTitle] = { ...figures, goals };
+    const shown = (
+      what: string,
+      { ours: mine, theirs, times }: MariadbFigure,
+      unit: string,
+      goal: Verdict,
+    ): string[] => [what, `${mine.toFixed(0)}${unit}`, `${theirs.toFixed(0)}${unit}`, ratio(times), verdictText(goal)];
+    xksLines += `\n\n${table([
+      [mariadbTitle, ourName, theirName, 'ratio', 'goal'],
+      shown('start to first connection', start, ' ms', goals.start),
+      shown('point reads, most of them from the disk', reads, '/s', goals.reads),
+      shown('inserts, with a secondary index', inserts, '/s', goals.inserts),
+    ])}\nlibrary, agent and service take ${unwrapMs.toFixed(0)} ms of a start`;
   }
   memory['server, after load'] = residentMiB(serverPid);
   memory['agent, after load'] = residentMiB(ours.agentPid());

@@ -1,13 +1,15 @@
 // More than one MariaDB: a replica with an agent of its own, backups that are restored inside and outside the group, the way from
 // file_key_management and back; and what becomes of a database whose master key is soft-deleted, disabled or destroyed. The real
 // servers, agents and service; the commands of docs/databases/mariadb.md.
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGroup } from '../support/console-api.ts';
 import { freePort } from '../support/daemon.ts';
-import { until } from '../support/host.ts';
+import { endProcess, until } from '../support/host.ts';
 import { type Mariadb, mariadbIsThere, pageBlock, pageOptions, startMariadb } from '../support/mariadb.ts';
 import {
   filesBelowWith,
@@ -17,6 +19,7 @@ import {
   statusOf,
   untilEmpty,
 } from '../support/mariadb-site.ts';
+import { library } from '../support/pkcs11-host.ts';
 import { run } from '../support/tools.ts';
 
 const present = mariadbIsThere();
@@ -78,13 +81,51 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
 
     describe('and its backup', () => {
       beforeAll(async () => {
-        // A key that changes while the backup is taken is read from the key file.
         await source.shell('take a backup');
       });
 
       test('holds no plaintext, and names the master key only', () => {
         expect(filesBelowWith(join(site.folder, 'backup'), canary)).toEqual([]);
         expect(readFileSync(join(site.folder, 'backup-dke-keys'), 'utf8')).toContain('\nmaster mariadb.');
+      });
+
+      test('has the keys that were made while it was taken', async () => {
+        const folder = join(site.folder, 'moving');
+        const keys = join(site.folder, 'moving-dke-keys');
+        const connection = ['--no-defaults', '--backup', '-uroot', `-S${database.socket}`, `--target-dir=${folder}`];
+        const backup = spawn('mariabackup', connection, {
+          stdio: ['ignore', 'ignore', 'pipe'],
+          env: { ...process.env, ...source.environment },
+        });
+        const ended = once(backup, 'exit');
+        let said = '';
+        // Held still once it has loaded its keys and begun to copy.
+        await new Promise<void>((resolve) => {
+          backup.stderr.setEncoding('utf8').on('data', (text: string) => {
+            if (!/Copying/.test(said) && /Copying/.test(said + text)) {
+              backup.kill('SIGSTOP');
+              resolve();
+            }
+            said += text;
+          });
+        });
+        await database.sql(
+          `SET GLOBAL dke_key_management_create_data_key = 5; ${pageBlock('sql', 'rotate the data keys')}
+           CREATE TABLE orders.young (id INT PRIMARY KEY) ENCRYPTED=YES ENCRYPTION_KEY_ID=5; INSERT INTO orders.young VALUES (1)`,
+        );
+        await untilEmpty(database, 'what has old versions still');
+        backup.kill('SIGCONT');
+        expect(await ended, said.slice(-2000)).toEqual([0, null]);
+        copyFileSync(source.keyFile, keys);
+        const prepared = await run('mariabackup', ['--prepare', `--target-dir=${folder}`], source);
+        expect(prepared.code, prepared.complaints.slice(-2000)).toBe(0);
+        const late = site.instance('late', source.application, { empty: false });
+        copyFileSync(keys, late.keyFile);
+        cpSync(folder, join(late.folder, 'data'), { recursive: true });
+        const restored = await late.start('--server-id=4');
+        expect(await count(restored)).toEqual(['100']);
+        expect(await restored.sql('SELECT * FROM orders.young')).toEqual(['1']);
+        await restored.stop();
       });
 
       test('is refused to an application outside the group', async () => {
@@ -166,6 +207,20 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       }
       database = await instance.start();
       expect(await count(database)).toEqual(['50']);
+    });
+
+    test('without the agent there is no start, and the reason is in the log', async () => {
+      await database.stop();
+      // The library as somebody installs it who forgets what lies beside it.
+      const alone = join(instance.folder, 'libdke_pkcs11.so');
+      copyFileSync(library, alone);
+      for (const pid of site.agents()) await endProcess(pid);
+      const log = await instance.refused(`--dke-key-management-pkcs11-library=${alone}`);
+      expect(log).toMatch(/dke_key_management: .*CKR_DEVICE_REMOVED: the agent does not run and could not be started/);
+      expect(await instance.refused('--dke-key-management-pkcs11-library=/nowhere.so')).toContain(
+        'dke_key_management: the PKCS#11 library cannot be loaded: /nowhere.so',
+      );
+      database = await instance.start();
     });
 
     test('that is destroyed is used no more: the server goes on until its next start, which is refused', async () => {

@@ -302,6 +302,14 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       await database.stop();
     });
 
+    test('that is there is not made anew by initializing again, nor changed by options', async () => {
+      database = await instance.initialize('--dke-key-management-rotate-master-key=ON');
+      expect(readFileSync(instance.keyFile, 'utf8')).toBe(good);
+      expect(database.log()).toContain('initialize has done its work: take it out of the configuration');
+      expect(database.log()).toContain('keys are changed by SET GLOBAL, not by options');
+      await database.stop();
+    });
+
     test('that is lost with its copy is missed, and not made anew', async () => {
       for (const path of [instance.keyFile, copy()]) rmSync(path);
       expect(await instance.refused()).toContain(

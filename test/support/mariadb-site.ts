@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import { startAgent } from './agent-process.ts';
 import { createGroup, registerApplication } from './console-api.ts';
 import { endProcess, processesWith, until } from './host.ts';
 import { type Mariadb, newMariadbFolder, pageBlock, pageOptions, refusedStart, startMariadb } from './mariadb.ts';
@@ -42,6 +43,8 @@ export interface MariadbSite extends Site {
 export const startMariadbSite = async (): Promise<MariadbSite> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-mariadb-'));
   const site = await startSite({ folder });
+  // Waited for without a limit, which the library has that would start it: a loaded machine is not what is looked at.
+  await startAgent(folder, { environment: { DKE_AGENT_LOG_DIR: site.logDirectory } });
   const running = new Set<Mariadb>();
   const ownAgents: string[] = [];
   const started = async (database: Promise<Mariadb>): Promise<Mariadb> => {

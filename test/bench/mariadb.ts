@@ -1,0 +1,188 @@
+// MariaDB under our key management and under file_key_management: start, inserts and reads, in turn, in one run. Both servers encrypt with
+// the same options (those of docs/databases/mariadb.md), AES-256 keys and AES-CBC; only who has the keys differs. Main.ts prints.
+
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Mariadb, newMariadbFolder, pageOptions, startMariadb } from '../support/mariadb.ts';
+import type { Ours } from './ours.ts';
+import { median } from './statistics.ts';
+
+export const theirName = 'file_key_management';
+
+export interface MariadbFigure {
+  readonly ours: number;
+  readonly theirs: number;
+  /** How many times as fast we are: the median of pairs that were measured one after the other. */
+  readonly times: number;
+}
+
+export interface MariadbFigures {
+  /** Milliseconds from the start of the process to the first accepted connection, the agent running. */
+  readonly start: MariadbFigure;
+  /** Of a start of ours, what the plugin says it took for library, agent and service, in milliseconds. */
+  readonly unwrapMs: number;
+  /** Statements a second. */
+  readonly inserts: MariadbFigure;
+  readonly reads: MariadbFigure;
+}
+
+interface Candidate {
+  readonly folder: string;
+  readonly options: readonly string[];
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+// Small next to the table, so that most reads decrypt a page; no waiting for the disk, so that what is measured is work.
+const shared = [
+  '--innodb-buffer-pool-size=8M',
+  '--innodb-flush-log-at-trx-commit=0',
+  '--sync-binlog=0',
+  '--log-bin=binlog',
+];
+const rows = 120_000;
+
+const prepare = `
+  SET SESSION sql_log_bin = 0;
+  CREATE DATABASE bench;
+  CREATE TABLE bench.rows (id INT PRIMARY KEY AUTO_INCREMENT, k INT NOT NULL, c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL, KEY (k));
+  INSERT INTO bench.rows (k, c, pad) SELECT FLOOR(RAND(1) * ${rows}), REPEAT(MD5(seq), 3), MD5(seq) FROM bench.seq_1_to_${rows};
+  DELIMITER //
+  CREATE PROCEDURE bench.inserts(n INT) BEGIN
+    WHILE n > 0 DO
+      INSERT INTO bench.rows (k, c, pad) VALUES (FLOOR(RAND() * ${rows}), REPEAT(MD5(n), 3), MD5(n));
+      SET n = n - 1;
+    END WHILE;
+  END //
+  CREATE PROCEDURE bench.reads(n INT) BEGIN
+    DECLARE found CHAR(120);
+    DECLARE wanted INT;
+    WHILE n > 0 DO
+      SET wanted = 1 + FLOOR(RAND() * ${rows});
+      SELECT c INTO found FROM bench.rows WHERE id = wanted;
+      SET n = n - 1;
+    END WHILE;
+  END //`;
+
+/** Resolves when somebody accepts connections at the socket. */
+const accepted = (socket: string): Promise<void> =>
+  new Promise((resolve) => {
+    const attempt = (): void => {
+      const connection = connect(socket);
+      connection.once('connect', () => {
+        connection.destroy();
+        resolve();
+      });
+      connection.once('error', () => setTimeout(attempt, 1));
+    };
+    attempt();
+  });
+
+const timedStart = async ({ folder, options, environment }: Candidate): Promise<[Mariadb, number]> => {
+  rmSync(join(folder, 'mariadb.sock'), { force: true });
+  const from = performance.now();
+  const started = startMariadb(folder, options, environment);
+  await Promise.race([accepted(join(folder, 'mariadb.sock')), started]);
+  const took = performance.now() - from;
+  return [await started, took];
+};
+
+const statementsPerSecond = async (
+  database: Mariadb,
+  procedure: 'inserts' | 'reads',
+  statements: number,
+): Promise<number> => {
+  const from = performance.now();
+  await database.sql(`CALL bench.${procedure}(${statements})`);
+  return (statements / (performance.now() - from)) * 1000;
+};
+
+interface Pair {
+  readonly ours: number;
+  readonly theirs: number;
+}
+const names = ['ours', 'theirs'] as const;
+
+/** Measures both, one right after the other; who comes first changes, because the first has a colder machine. */
+const inTurn = async (round: number, take: (name: (typeof names)[number]) => Promise<number>): Promise<Pair> => {
+  const pair = { ours: 0, theirs: 0 };
+  for (const name of round % 2 === 0 ? names : names.toReversed()) pair[name] = await take(name);
+  return pair;
+};
+
+const figure = (pairs: readonly Pair[], times: (pair: Pair) => number): MariadbFigure => ({
+  ours: median(pairs.map(({ ours }) => ours)),
+  theirs: median(pairs.map(({ theirs }) => theirs)),
+  times: median(pairs.map(times)),
+});
+
+/** As many pairs of everything as rounds; a round takes about four seconds. */
+export const measureMariadb = async (ours: Ours, rounds: number): Promise<MariadbFigures> => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-bench-mariadb-'));
+  const encryption = pageOptions('60-dke.cnf').filter((option) => !option.includes('dke'));
+  const { DKE_PKCS11_CONF: config = '' } = ours.environment;
+  const paths = {
+    dke_key_management_pkcs11_library: ours.library,
+    dke_key_management_pkcs11_config: config,
+    dke_key_management_key_file: join(folder, 'ours/keys/dke-keys'),
+  };
+  const keys = join(folder, 'keys.txt');
+  writeFileSync(keys, [1, 2].map((id) => `${id};${randomBytes(32).toString('hex')}\n`).join(''), { mode: 0o600 });
+  const theirOptions = ['--plugin-load-add=file_key_management', `--file-key-management-filename=${keys}`];
+  const own = pageOptions('60-dke.cnf', paths);
+  const candidates = {
+    ours: { folder: join(folder, 'ours'), options: [...own, ...shared], environment: ours.environment },
+    theirs: { folder: join(folder, 'theirs'), options: [...theirOptions, ...encryption, ...shared], environment: {} },
+  } as const satisfies Record<string, Candidate>;
+  const running = new Map<string, Mariadb>();
+  const stop = async (name: string): Promise<void> => {
+    await running.get(name)?.stop();
+    running.delete(name);
+  };
+  try {
+    for (const name of names) {
+      const { folder: place, options, environment } = candidates[name];
+      newMariadbFolder(place);
+      const first = name === 'ours' ? ['--dke-key-management-initialize'] : [];
+      const database = await startMariadb(place, [...options, ...first], environment);
+      running.set(name, database);
+      await database.sql(prepare);
+      await stop(name);
+    }
+    const starts: Pair[] = [];
+    for (let round = 0; round < rounds; round++) {
+      starts.push(
+        await inTurn(round, async (name) => {
+          await stop(name);
+          const [database, took] = await timedStart(candidates[name]);
+          running.set(name, database);
+          return took;
+        }),
+      );
+    }
+    const log = running.get('ours')?.log() ?? '';
+    const unwraps = [...log.matchAll(/unwrapped by .* in (\d+) ms/g)].slice(-rounds).map(([, took]) => Number(took));
+    const load = async (procedure: 'inserts' | 'reads', statements: number): Promise<MariadbFigure> => {
+      const pairs: Pair[] = [];
+      const one = (name: string): Promise<number> => {
+        const database = running.get(name);
+        if (database === undefined) throw new Error(`${name} does not run`);
+        return statementsPerSecond(database, procedure, statements);
+      };
+      // The first round warms up.
+      for (let round = 0; round <= rounds; round++) pairs.push(await inTurn(round, one));
+      return figure(pairs.slice(1), (pair) => pair.ours / pair.theirs);
+    };
+    return {
+      start: figure(starts, (pair) => pair.theirs / pair.ours),
+      unwrapMs: median(unwraps),
+      reads: await load('reads', 6_000),
+      inserts: await load('inserts', 1_200),
+    };
+  } finally {
+    for (const database of running.values()) await database.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
