@@ -191,6 +191,7 @@ try {
     }
   }
   const mariadbTitle = 'MariaDB, key management';
+  let mariadbLines = '';
   if (mariadbTitle.includes(values.only)) {
     say(`measuring ${mariadbTitle}`);
     const figures = await measureMariadb(ours, mariadbRounds);
@@ -208,7 +209,7 @@ try {
       unit: string,
       goal: Verdict,
     ): string[] => [what, `${mine.toFixed(0)}${unit}`, `${theirs.toFixed(0)}${unit}`, ratio(times), verdictText(goal)];
-    xksLines += `\n\n${table([
+    mariadbLines = `\n\n${table([
       [mariadbTitle, ourName, theirName, 'ratio', 'goal'],
       shown('start to first connection', start, ' ms', goals.start),
       shown('point reads, most of them from the disk', reads, '/s', goals.reads),
@@ -234,7 +235,7 @@ try {
   else {
     const memoryRows = Object.entries(memory).map(([name, size]) => [name, `${size.toFixed(0)} MiB`]);
     process.stdout.write(
-      `\n${table(lines)}\n\n${floorLines}\n\n${xksLines}${derbyLines}\n\nresident memory\n${table(memoryRows)}\nagent: ${verdictText(agentMemory)}\n\n`,
+      `\n${table(lines)}\n\n${floorLines}\n\n${xksLines}${derbyLines}${mariadbLines}\n\nresident memory\n${table(memoryRows)}\nagent: ${verdictText(agentMemory)}\n\n`,
     );
     process.stdout.write(
       `${availableParallelism()} CPUs, load ${load.before.toFixed(1)} before and ${load.after.toFixed(1)} after the run\n`,
