@@ -123,6 +123,9 @@ static int take_number(const char **text, const char *end, char after, uint64_t 
   return 0;
 }
 
+/* Ten digits: enough until the year 2286. */
+#define LAST_SECOND UINT64_C(9999999999)
+
 static int parse_keys(struct reader *reader, struct keyring *ring) {
   size_t length;
   const char *line;
@@ -134,7 +137,7 @@ static int parse_keys(struct reader *reader, struct keyring *ring) {
     uint64_t bits;
     uint64_t created;
     if (take_number(&line, end, ' ', UINT32_MAX, &id) != 0 || take_number(&line, end, ' ', UINT32_MAX - 1, &version) != 0 ||
-        take_number(&line, end, ' ', 256, &bits) != 0 || take_number(&line, end, '\n', INT64_MAX, &created) != 0 || line != end ||
+        take_number(&line, end, ' ', 256, &bits) != 0 || take_number(&line, end, '\n', LAST_SECOND, &created) != 0 || line != end ||
         version == 0 || bits % 64 != 0)
       return -1;
     if (keyring_add(ring, (uint32_t)id, (uint32_t)version, (int64_t)created, NULL, bits / 8) != 0) return -1;

@@ -17,7 +17,7 @@ enum {
   KEY_FILE_IV = 12,
   KEY_FILE_TAG = 16,
   KEY_FILE_WRAPPED_MAX = KEYRING_MAX_KEYS * KEYRING_MAX_KEY_BYTES + KEY_FILE_TAG,
-  KEY_FILE_TEXT_MAX = 1024 * 1024,
+  KEY_FILE_TEXT_MAX = 256 * 1024,
 };
 
 /** What a key file says. The keyring knows its keys, their bytes are still wrapped. */

@@ -5,7 +5,7 @@
 
 #include "secret.h"
 
-/* All the room at once: 128 KiB of locked memory whatever the number of keys, and no growing. */
+/* All the room at once: 32 KiB of locked memory whatever the number of keys, and no growing. */
 enum { BYTES_MAX = KEYRING_MAX_KEYS * KEYRING_MAX_KEY_BYTES };
 
 struct keyring *keyring_new(void) {

@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 enum {
-  KEYRING_MAX_KEYS = 4096,
+  /* What is said of a thousand keys fits into the associated data that one request takes. */
+  KEYRING_MAX_KEYS = 1000,
   KEYRING_MAX_KEY_BYTES = 32,
   KEYRING_LABEL_MAX = 128,
   KEYRING_FILE_ID_LENGTH = 32,

@@ -340,6 +340,18 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       both(good);
     });
 
+    test('has room for a thousand versions, and says so when it is full', async () => {
+      const full = await site.instance('full', instance.application).initialize();
+      // The longest id makes the longest lines.
+      await full.sql('SET GLOBAL dke_key_management_create_data_key = 4294967295');
+      const more = `SET GLOBAL dke_key_management_rotate_data_keys = '${Array(40).fill('4294967295').join(',')}';`;
+      await full.sql(more.repeat(24));
+      expect((await full.trySql(more)).complaints).toContain('the key file has room for 1000 versions of keys');
+      await full.sql("SET GLOBAL dke_key_management_rotate_data_keys = '1'");
+      expect(await statusOf(full)).toMatchObject({ data_key_versions: '964' });
+      await full.stop();
+    });
+
     test('of another database is told from the right one by its versions', async () => {
       const other = site.instance('other', instance.application);
       const stranger = await other.initialize();
