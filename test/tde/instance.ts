@@ -3,16 +3,7 @@
 // keystore, dies with it.
 //
 // Not modelled: SQL beyond statements.ts, buffer cache and undo, isolated keystores of pluggable databases, RAC, Data Pump.
-import {
-  appendFileSync,
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import {
   type Container,
@@ -24,19 +15,15 @@ import {
   readControlFile,
   writeControlFile,
 } from './control-file.ts';
+import { copyDatabase } from './copy-database.ts';
 import { findLibrary } from './library.ts';
 import { errorOf, good, OraError } from './ora-error.ts';
-import { type Answer, type DatabaseProcess, type StepName, startDatabaseProcess } from './process.ts';
+import { type Archive, readArchive, writeArchive } from './pdb-file.ts';
+import type { Answer, DatabaseProcess, Given, StepName } from './process.ts';
+import { type DatabaseHost, type OpenKeystores, ProcessTable } from './process-table.ts';
 import { type MasterKeyRole, mechanismNumber, newestRelease, type Profile, writeDriverProfile } from './profile.ts';
 import { type Backup, parseStatement, type Reach, type Statement } from './statements.ts';
-
-/** A machine that databases run on: its base directory for libraries, and the environment that an instance starts with. */
-export interface DatabaseHost {
-  readonly base: string;
-  readonly environment: NodeJS.ProcessEnv;
-  /** Where the traces of its processes go. */
-  readonly traces: string;
-}
+import { keyRows, type Row, walletRow } from './views.ts';
 
 export interface InstanceOptions {
   readonly name: string;
@@ -49,8 +36,6 @@ export interface InstanceOptions {
   readonly cdb?: boolean;
 }
 
-export type Row = Readonly<Record<string, string | number | null>>;
-
 interface Session {
   container: number;
   readonly process: DatabaseProcess;
@@ -59,13 +44,6 @@ export interface Connection {
   readonly process: DatabaseProcess;
   execute(sql: string): Promise<readonly Row[]>;
   end(): Promise<void>;
-}
-
-/** What the instance has in memory while a keystore is open. */
-interface OpenKeystores {
-  /** The PIN, or that it lies in the wallet. */
-  H?: { readonly pin: string } | { readonly secret: string };
-  F?: { readonly password: string } | { readonly automatic: true };
 }
 
 const secretName = 'HSM_PASSWORD';
@@ -80,20 +58,15 @@ export class Instance {
   readonly release: string;
   readonly host: DatabaseHost;
   readonly control: ControlFile;
-  /** Called before each step of a statement; a scenario lets the instance die here. */
-  beforeStep: (step: StepName, count: number) => Promise<void> = async () => undefined;
 
   #state: 'down' | 'mounted' | 'open' = 'down';
   #open: OpenKeystores = {};
   /** Containers whose keystore was opened. */
   #openIn = new Set<number>();
   #order: readonly KeystoreKind[] = [];
-  #processes = new Map<string, DatabaseProcess>();
-  #attached = new Map<DatabaseProcess, string>();
-  #loaded = new Set<DatabaseProcess>();
+  readonly #table: ProcessTable;
   #session: Session | undefined;
   #foregrounds = 0;
-  #steps = 0;
   #clock = 0;
   /** Whether there are rows that no block has yet. */
   #lazy = false;
@@ -110,6 +83,15 @@ export class Instance {
     if (cdb && !options.profile.containers.value) throw new OraError('ORA-65090');
     this.control = readControlFile(this.#path('control')) ?? newControlFile(this.name, cdb);
     this.#save();
+    this.#table = new ProcessTable({
+      instance: this.name,
+      host: this.host,
+      profile: this.#path('profile'),
+      wallet: this.#wallet,
+      automatic: this.#automatic,
+      location: () => this.control.parameters.PKCS11_LIBRARY_LOCATION ?? null,
+      alert: (text) => this.#alert(text),
+    });
   }
 
   get state(): 'down' | 'mounted' | 'open' {
@@ -140,84 +122,38 @@ export class Instance {
 
   // ---- processes -----------------------------------------------------------------------------------------------------------
 
-  #start(role: string): DatabaseProcess {
-    const started = startDatabaseProcess({
-      role,
-      name: `ora_${role}_${this.name}`,
-      profile: this.#path('profile'),
-      trace: join(this.host.traces, `${this.name}.${role}`),
-      environment: this.host.environment,
-    });
-    this.#processes.set(role, started);
-    return started;
-  }
-
   #process(role: string): DatabaseProcess {
-    const found = this.#processes.get(role);
-    if (found === undefined) throw new OraError('ORA-01034', role);
-    return found;
+    return this.#table.get(role);
   }
   processes(): readonly DatabaseProcess[] {
-    return [...this.#processes.values()];
+    return this.#table.all();
   }
-
-  async #raw(by: DatabaseProcess, step: StepName, given: Parameters<DatabaseProcess['step']>[1] = {}): Promise<Answer> {
-    await this.beforeStep(step, this.#steps++);
-    return await by.step(step, given);
+  #do(by: DatabaseProcess, step: StepName, given: Given = {}): Promise<Answer> {
+    return good(this.#table.step(by, step, given));
   }
-  #do(by: DatabaseProcess, step: StepName, given: Parameters<DatabaseProcess['step']>[1] = {}): Promise<Answer> {
-    return good(this.#raw(by, step, given));
+  #attach(by: DatabaseProcess): Promise<void> {
+    return this.#table.attach(by, this.#open);
   }
-
-  /** Lets a process have what is open: the wallet's content, a session with the token. */
-  async #attach(by: DatabaseProcess): Promise<void> {
-    const wanted = JSON.stringify(this.#open);
-    if (this.#attached.get(by) === wanted) return;
-    const { F, H } = this.#open;
-    if (F !== undefined)
-      await this.#do(
-        by,
-        'wallet-open',
-        'password' in F ? { path: this.#wallet, password: F.password } : { path: this.#automatic },
-      );
-    if (H !== undefined) {
-      if (!this.#loaded.has(by)) {
-        const library = findLibrary(
-          this.host.base,
-          this.control.parameters.PKCS11_LIBRARY_LOCATION ?? null,
-          process.getuid?.() ?? 0,
-        );
-        const { manufacturer, description, version } = await this.#do(by, 'load', { library });
-        this.#loaded.add(by);
-        this.#alert(`${by.role}: PKCS11 library loaded: ${manufacturer}, ${description}, version ${version}`);
-      }
-      // The capability is asked once an instance, by the process that serves statements.
-      await this.#do(by, 'open', { ...('pin' in H ? { pin: H.pin } : { secret: H.secret }), probe: by.role === 'fg0' });
-    }
-    this.#attached.set(by, wanted);
+  /** Called before each step of a statement; a scenario lets the instance die here. */
+  set beforeStep(work: (step: StepName) => Promise<void>) {
+    this.#table.beforeStep = work;
   }
 
   /** Another foreground, as a client's connection brings it. */
   connect(): Connection {
     if (this.#state !== 'open') throw new OraError('ORA-01034');
     this.#foregrounds += 1;
-    const started = this.#start(`fg${this.#foregrounds}`);
+    const started = this.#table.start(`fg${this.#foregrounds}`);
     const session: Session = { container: 1, process: started };
     return {
       process: started,
       execute: (sql) => this.#execute(sql, session),
       end: async () => {
         await started.stop();
-        this.#forget(started);
+        this.#table.forget(started);
       },
     };
   }
-  #forget(gone: DatabaseProcess): void {
-    this.#processes.delete(gone.role);
-    this.#attached.delete(gone);
-    this.#loaded.delete(gone);
-  }
-
   /** SIGKILL to every process at once. */
   async die(): Promise<void> {
     this.#state = 'down';
@@ -225,9 +161,7 @@ export class Instance {
     this.#down();
   }
   #down(): void {
-    this.#processes.clear();
-    this.#attached.clear();
-    this.#loaded.clear();
+    this.#table.clear();
     this.#open = {};
     this.#openIn.clear();
     this.#session = undefined;
@@ -369,7 +303,7 @@ export class Instance {
     this.#alert(`Starting ORACLE instance ${this.name} (${this.profile.title}, simulated)`);
     this.#order = this.#readConfiguration();
     const standby = this.control.role === 'standby';
-    for (const role of ['gen0', 'fg0', 'lgwr', ...(standby ? ['mrp0'] : [])]) this.#start(role);
+    for (const role of ['gen0', 'fg0', 'lgwr', ...(standby ? ['mrp0'] : [])]) this.#table.start(role);
     this.#session = { container: 1, process: this.#process('fg0') };
     this.#state = 'mounted';
     if (!existsSync(this.#redo()))
@@ -460,7 +394,7 @@ export class Instance {
     if (this.#order.includes('H') && this.#open.H === undefined) this.#open.H = { pin: statement.password };
     if (this.#order.includes('F') && this.#open.F === undefined) {
       // The wallet opens too when the password is its own; only where it comes first is another password an error.
-      const opened = await this.#raw(session.process, 'wallet-open', {
+      const opened = await this.#table.step(session.process, 'wallet-open', {
         path: this.#wallet,
         password: statement.password,
       });
@@ -519,8 +453,7 @@ export class Instance {
     this.#open = {};
     this.#openIn.clear();
     this.#heartbeats = { key: null, failures: 0 };
-    for (const each of this.#attached.keys()) await this.#raw(each, 'close').catch(() => undefined);
-    this.#attached.clear();
+    await this.#table.detachAll();
   }
 
   async #wallets(
@@ -744,7 +677,8 @@ export class Instance {
   async #select(from: string, session: Session): Promise<readonly Row[]> {
     if (from === 'V$ENCRYPTION_WALLET') return await this.#encryptionWallet(session);
     // The view came with ADMINISTER KEY MANAGEMENT.
-    if (from === 'V$ENCRYPTION_KEYS' && this.profile.statements.value === 'administer') return this.#encryptionKeys();
+    if (from === 'V$ENCRYPTION_KEYS' && this.profile.statements.value === 'administer')
+      return keyRows(this.control.keys);
     if (this.#state !== 'open') throw new OraError('ORA-01109');
     const file = this.#fileOf(from, session);
     if (file.encrypted) await this.#attach(session.process);
@@ -799,7 +733,7 @@ export class Instance {
   }
 
   async #beat(key: string): Promise<void> {
-    const answer = await this.#raw(this.#process('gen0'), 'heartbeat', { id: key });
+    const answer = await this.#table.step(this.#process('gen0'), 'heartbeat', { id: key });
     if (answer.ok) {
       this.#heartbeats.failures = 0;
       return;
@@ -828,50 +762,35 @@ export class Instance {
     return [];
   }
 
+  /** V$ENCRYPTION_WALLET: of all containers in the root, else of the session's own. */
   async #encryptionWallet(session: Session): Promise<readonly Row[]> {
-    const rows: Row[] = [];
     const containers = session.container === 1 ? this.control.containers : [this.#container(session)];
-    for (const container of containers)
-      for (const [at, kind] of this.#order.entries()) {
-        const opened = this.#open[kind];
-        const automatic = this.#open.F !== undefined && 'automatic' in this.#open.F;
-        const keys = Object.values(container.keys);
-        rows.push({
-          WRL_TYPE: kind === 'H' ? 'HSM' : 'FILE',
-          WRL_PARAMETER: kind === 'H' ? null : dirname(this.#wallet),
-          STATUS:
-            opened === undefined || !this.#openIn.has(container.id)
-              ? kind === 'F' && !existsSync(this.#wallet) && !existsSync(this.#automatic)
-                ? 'NOT_AVAILABLE'
-                : 'CLOSED'
-              : keys.length > 0 && (await this.#present(keys[0]?.id ?? '', keys[0]?.keystore ?? 'H', session))
-                ? 'OPEN'
-                : 'OPEN_NO_MASTER_KEY',
-          WALLET_TYPE: opened === undefined ? 'UNKNOWN' : automatic ? 'AUTO_LOGIN' : kind === 'H' ? 'HSM' : 'PASSWORD',
-          WALLET_ORDER: this.#order.length === 1 ? 'SINGLE' : at === 0 ? 'PRIMARY' : 'SECONDARY',
-          CON_ID: container.id,
-        });
-      }
+    const rows: Row[] = [];
+    for (const container of containers) {
+      const [key] = Object.values(container.keys);
+      const there = this.#openIn.has(container.id) && key !== undefined && (await this.#present(key, session));
+      for (const keystore of this.#order)
+        rows.push(
+          walletRow({
+            keystore,
+            order: this.#order,
+            open: this.#openIn.has(container.id) ? this.#open : {},
+            container: container.id,
+            hasKey: there,
+            wallet: existsSync(this.#wallet) || existsSync(this.#automatic) ? dirname(this.#wallet) : null,
+          }),
+        );
+    }
     return rows;
   }
 
-  async #present(id: string, keystore: KeystoreKind, session: Session): Promise<boolean> {
-    if (this.#open[keystore] === undefined) return false;
-    await this.#attach(session.process);
-    return ((await this.#do(session.process, 'find', { id, keystore })).found ?? 0) > 0;
-  }
-
-  /** The key history, newest first. */
-  #encryptionKeys(): readonly Row[] {
-    return this.control.keys
-      .map(({ id, container, keystore, createdAt, activatedAt }) => ({
-        KEY_ID: id,
-        CREATION_TIME: createdAt,
-        ACTIVATION_TIME: activatedAt,
-        KEYSTORE_TYPE: keystore === 'H' ? 'HSM' : 'SOFTWARE KEYSTORE',
-        CON_ID: container,
-      }))
-      .reverse();
+  async #present(
+    key: { readonly id: string; readonly keystore: KeystoreKind },
+    { process: by }: Session,
+  ): Promise<boolean> {
+    if (this.#open[key.keystore] === undefined) return false;
+    await this.#attach(by);
+    return ((await this.#do(by, 'find', key)).found ?? 0) > 0;
   }
 
   // ---- pluggable databases -------------------------------------------------------------------------------------------------
@@ -997,47 +916,3 @@ export class Instance {
     return (keys.all ?? keys.tablespace ?? keys.column)?.id ?? '';
   }
 }
-
-/** The files of a database in a directory of theirs, without its alert log. */
-export const copyDatabase = (
-  from: string,
-  to: string,
-  parts: readonly ('wallet' | 'data')[] = ['wallet', 'data'],
-): void => {
-  mkdirSync(to, { recursive: true });
-  for (const name of readdirSync(from))
-    if (parts.includes(name === 'wallet' ? 'wallet' : 'data') && !/^(alert_|profile)/.test(name))
-      cpSync(join(from, name), join(to, name), { recursive: true });
-};
-
-// ---- .pdb files --------------------------------------------------------------------------------------------------------------
-
-interface ArchivedFile extends DataFile {
-  readonly table: readonly string[];
-  readonly bytes: Buffer;
-}
-interface Archive {
-  readonly keys: Container['keys'];
-  readonly files: readonly ArchivedFile[];
-}
-
-/** One line of JSON that says what follows, then the files as they are. */
-const writeArchive = (path: string, { keys, files }: Archive): void => {
-  const head = { keys, files: files.map(({ bytes, ...file }) => ({ ...file, length: bytes.length })) };
-  writeFileSync(path, Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), ...files.map(({ bytes }) => bytes)]));
-};
-
-const readArchive = (path: string): Archive => {
-  const all = readFileSync(path);
-  const line = all.indexOf('\n');
-  const head = JSON.parse(all.subarray(0, line).toString('utf8')) as {
-    readonly keys: Container['keys'];
-    readonly files: readonly (Omit<ArchivedFile, 'bytes'> & { readonly length: number })[];
-  };
-  let at = line + 1;
-  const files = head.files.map(({ length, ...file }) => {
-    at += length;
-    return { ...file, bytes: all.subarray(at - length, at) };
-  });
-  return { keys: head.keys, files };
-};

@@ -368,7 +368,13 @@ describe('the logs', () => {
         .split('\n')
         .find((each) => each.includes('ora_gen0_HRM') && each.includes('CKR_KEY_HANDLE_INVALID')),
     );
-    expect(JSON.parse(line)).toMatchObject({ process: 'ora_gen0_HRM', call: 'C_EncryptInit', id: expect.any(String) });
+    expect(JSON.parse(line)).toMatchObject({
+      process: 'ora_gen0_HRM',
+      call: 'C_EncryptInit',
+      cause: 'key-destroyed',
+      label,
+      id: expect.any(String),
+    });
   });
 });
 

@@ -5,10 +5,12 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPage, type PageRun } from '../support/page.ts';
 import { library as built } from '../support/pkcs11-host.ts';
-import { type DatabaseHost, Instance, type Row } from './instance.ts';
+import { Instance } from './instance.ts';
 import { placeFile } from './library.ts';
+import type { DatabaseHost } from './process-table.ts';
 import { type ProfileName, readProfile } from './profile.ts';
 import { statusOf, wallet } from './scenarios.ts';
+import type { Row } from './views.ts';
 
 let page: PageRun;
 let host: DatabaseHost;

@@ -50,6 +50,9 @@ export type StepName =
   | 'wallet-automatic'
   | 'wallet-secret';
 
+/** What a step is given; a boolean becomes 0 or 1, and what is undefined is left out. */
+export type Given = Readonly<Record<string, string | number | boolean | undefined>>;
+
 /** The process has ended: what a session of the database is told as ORA-03113. */
 export class ProcessEnded extends Error {}
 
@@ -58,7 +61,7 @@ export interface DatabaseProcess {
   readonly role: string;
   readonly pid: number;
   readonly trace: string;
-  step(name: StepName, given?: Readonly<Record<string, string | number | boolean | undefined>>): Promise<Answer>;
+  step(name: StepName, given?: Given): Promise<Answer>;
   /** Ends its input and waits for its end. */
   stop(): Promise<void>;
   /** SIGKILL, and waits for its end. */

@@ -3,9 +3,12 @@
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { copyDatabase, type DatabaseHost, Instance, type Row } from './instance.ts';
+import { copyDatabase } from './copy-database.ts';
+import { Instance } from './instance.ts';
 import { OraError } from './ora-error.ts';
+import type { DatabaseHost } from './process-table.ts';
 import { newestRelease, type Profile } from './profile.ts';
+import type { Row } from './views.ts';
 import { canary, type HostGroup, pin, type World } from './world.ts';
 
 export const walletPassword = 'wallet-password-canary-77ab';

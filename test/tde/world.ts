@@ -7,8 +7,8 @@ import { createGroup, registerApplication } from '../support/console-api.ts';
 import { library as ownLibrary } from '../support/pkcs11-host.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { makeReferenceToken, softhsm, type tokenNames } from '../support/token.ts';
-import type { DatabaseHost } from './instance.ts';
 import { placeFile } from './library.ts';
+import type { DatabaseHost } from './process-table.ts';
 
 /** What stands in IDENTIFIED BY. It is searched for in every file, as the rows are. */
 export const pin = 'keystore-pin-canary-2f71c0';

@@ -1,0 +1,15 @@
+// The files of a database copied to another directory, which is what a backup, a restore and a duplicate amount to here.
+import { cpSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Without its alert log, and with or without the wallet. */
+export const copyDatabase = (
+  from: string,
+  to: string,
+  parts: readonly ('wallet' | 'data')[] = ['wallet', 'data'],
+): void => {
+  mkdirSync(to, { recursive: true });
+  for (const name of readdirSync(from))
+    if (parts.includes(name === 'wallet' ? 'wallet' : 'data') && !/^(alert_|profile)/.test(name))
+      cpSync(join(from, name), join(to, name), { recursive: true });
+};

@@ -1,0 +1,116 @@
+// The processes of one instance: started under the names that the database gives them, and let at the keystores that are open as soon as
+// they need them.
+import { join } from 'node:path';
+import { findLibrary } from './library.ts';
+import { good, OraError } from './ora-error.ts';
+import { type Answer, type DatabaseProcess, type Given, type StepName, startDatabaseProcess } from './process.ts';
+
+/** A machine that databases run on: its base directory for libraries, and the environment that an instance starts with. */
+export interface DatabaseHost {
+  readonly base: string;
+  readonly environment: NodeJS.ProcessEnv;
+  /** Where the traces of its processes go. */
+  readonly traces: string;
+}
+
+/** What an instance has in memory while a keystore is open. */
+export interface OpenKeystores {
+  /** The PIN, or that it lies in the wallet. */
+  H?: { readonly pin: string } | { readonly secret: string };
+  F?: { readonly password: string } | { readonly automatic: true };
+}
+
+export interface ProcessTableOptions {
+  readonly instance: string;
+  readonly host: DatabaseHost;
+  /** Paths: of the profile as the driver reads it, of ewallet.p12, of cwallet.sso. */
+  readonly profile: string;
+  readonly wallet: string;
+  readonly automatic: string;
+  /** PKCS11_LIBRARY_LOCATION. */
+  readonly location: () => string | null;
+  readonly alert: (text: string) => void;
+}
+
+export class ProcessTable {
+  readonly #options: ProcessTableOptions;
+  #processes = new Map<string, DatabaseProcess>();
+  /** What each process has open. */
+  #attached = new Map<DatabaseProcess, string>();
+  #loaded = new Set<DatabaseProcess>();
+  beforeStep: (step: StepName) => Promise<void> = async () => undefined;
+
+  constructor(options: ProcessTableOptions) {
+    this.#options = options;
+  }
+
+  start(role: string): DatabaseProcess {
+    const { instance, host, profile } = this.#options;
+    const started = startDatabaseProcess({
+      role,
+      name: `ora_${role}_${instance}`,
+      profile,
+      trace: join(host.traces, `${instance}.${role}`),
+      environment: host.environment,
+    });
+    this.#processes.set(role, started);
+    return started;
+  }
+
+  get(role: string): DatabaseProcess {
+    const found = this.#processes.get(role);
+    if (found === undefined) throw new OraError('ORA-01034', role);
+    return found;
+  }
+  all(): readonly DatabaseProcess[] {
+    return [...this.#processes.values()];
+  }
+  forget(gone: DatabaseProcess): void {
+    this.#processes.delete(gone.role);
+    this.#attached.delete(gone);
+    this.#loaded.delete(gone);
+  }
+  clear(): void {
+    for (const each of this.all()) this.forget(each);
+  }
+
+  /** One step, whose answer may be a refusal. */
+  async step(by: DatabaseProcess, step: StepName, given: Given = {}): Promise<Answer> {
+    await this.beforeStep(step);
+    return await by.step(step, given);
+  }
+
+  /** Lets a process have what is open: the wallet's content, a session with the token. */
+  async attach(by: DatabaseProcess, open: OpenKeystores): Promise<void> {
+    const wanted = JSON.stringify(open);
+    if (this.#attached.get(by) === wanted) return;
+    const { wallet, automatic } = this.#options;
+    const { F, H } = open;
+    if (F !== undefined)
+      await good(
+        this.step(by, 'wallet-open', 'password' in F ? { path: wallet, password: F.password } : { path: automatic }),
+      );
+    if (H !== undefined) {
+      await this.#load(by);
+      // The capability is asked once an instance, by the process that serves statements.
+      const probe = by.role === 'fg0';
+      await good(this.step(by, 'open', { ...('pin' in H ? { pin: H.pin } : { secret: H.secret }), probe }));
+    }
+    this.#attached.set(by, wanted);
+  }
+
+  async #load(by: DatabaseProcess): Promise<void> {
+    if (this.#loaded.has(by)) return;
+    const { host, location, alert } = this.#options;
+    const library = findLibrary(host.base, location(), process.getuid?.() ?? 0);
+    const { manufacturer, description, version } = await good(this.step(by, 'load', { library }));
+    this.#loaded.add(by);
+    alert(`${by.role}: PKCS11 library loaded: ${manufacturer}, ${description}, version ${version}`);
+  }
+
+  /** Closes what every process has open, as far as it answers. */
+  async detachAll(): Promise<void> {
+    for (const each of this.#attached.keys()) await this.step(each, 'close').catch(() => undefined);
+    this.#attached.clear();
+  }
+}
