@@ -3,7 +3,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pkcs11js from 'pkcs11js';
@@ -14,6 +14,31 @@ import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { type Outcome, run } from '../support/tools.ts';
 
 const inner = '--add-exports=jdk.crypto.cryptoki/sun.security.pkcs11.wrapper=ALL-UNNAMED';
+
+/** Whether the bytes are in any writable memory of a process. Fails where the process may not be looked into. */
+const memoryHolds = (pid: number, needle: Buffer): boolean => {
+  const memory = openSync(`/proc/${pid}/mem`, 'r');
+  try {
+    const maps = readFileSync(`/proc/${pid}/maps`, 'utf8').matchAll(/^([0-9a-f]+)-([0-9a-f]+) rw/gm);
+    const part = Buffer.alloc(1 << 20);
+    for (const [, from = '0', to = '0'] of maps) {
+      const end = BigInt(`0x${to}`);
+      // Parts overlap by a needle, which may lie across two.
+      for (let at = BigInt(`0x${from}`); at < end; at += BigInt(part.length - needle.length)) {
+        const length = Number(end - at < BigInt(part.length) ? end - at : BigInt(part.length));
+        try {
+          const got = readSync(memory, part, 0, length, at);
+          if (part.subarray(0, got).includes(needle)) return true;
+        } catch {
+          // Reserved by Java and not in use.
+        }
+      }
+    }
+    return false;
+  } finally {
+    closeSync(memory);
+  }
+};
 
 describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', { timeout: 180_000 }, (name) => {
   let token: Token;
@@ -192,34 +217,58 @@ describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', { timeo
     );
   });
 
-  test('eight threads under two keys never meet the other key, also when the agent is killed', async () => {
-    const [one, other] = [await made('new', keys, 'jce master 1'), await made('new', keys, 'jce master 1')];
+  /** A Java that encrypts and decrypts in eight threads until it is told to end. */
+  const startThreads = async (one: string, other: string) => {
     const child = spawn('java', [...options(), `-Ddke.keys=${keys}`, 'JceCases'], {
       env: { ...process.env, ...token.environment },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const next = async (): Promise<string> => String((await lines.next()).value);
-    /** Asks until so many round trips more are done. */
-    const progress = async (by: number): Promise<void> => {
-      let first: number | undefined;
-      for (;;) {
-        child.stdin.write('at\n');
-        const done = Number((await next()).split(' ')[1]);
-        first ??= done;
-        if (done >= first + by) return;
-      }
-    };
     child.stdin.write(`threads ${one} ${other}\n`);
     expect(await next()).toMatch(/^started/);
+    return {
+      child,
+      /** Asks until so many round trips more are done. */
+      progress: async (by: number): Promise<void> => {
+        let first: number | undefined;
+        for (;;) {
+          child.stdin.write('at\n');
+          const done = Number((await next()).split(' ')[1]);
+          first ??= done;
+          if (done >= first + by) return;
+        }
+      },
+      end: async (): Promise<string> => {
+        child.stdin.end();
+        const last = await next();
+        await once(child, 'exit');
+        return last;
+      },
+    };
+  };
+
+  test('eight threads under two keys never meet the other key, also when the agent is killed', async () => {
+    const [one, other] = [await made('new', keys, 'jce master 1'), await made('new', keys, 'jce master 1')];
+    const { progress, end } = await startThreads(one, other);
     await progress(100);
     for (const _ of name === 'DKE' ? [1, 2] : []) {
       const socket = token.environment.DKE_PKCS11_SOCKET ?? '';
       for (const [pid] of processesWith(socket)) process.kill(pid, 'SIGKILL');
       await progress(100);
     }
-    child.stdin.end();
-    expect(await next()).toBe('right true, wrong 0');
-    await once(child, 'exit');
+    expect(await end()).toBe('right true, wrong 0');
+  });
+
+  test.runIf(name === 'DKE')('the memory of a Java that encrypts has the reference, and nowhere the key', async () => {
+    const value = randomBytes(32);
+    const reference = knownKey(value);
+    const other = await made('new', keys, 'jce master 1');
+    const { child, progress, end } = await startThreads(reference, other);
+    await progress(100);
+    expect(memoryHolds(child.pid ?? 0, Buffer.from(reference, 'hex'))).toBe(true);
+    expect(memoryHolds(child.pid ?? 0, value)).toBe(false);
+    expect(memoryHolds(child.pid ?? 0, Buffer.from(value.toString('hex')))).toBe(false);
+    await end();
   });
 });
