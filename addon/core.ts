@@ -278,13 +278,14 @@ export interface FrameServer {
    */
   send(connection: number, callCode: number, body: Uint8Array): void;
   /**
-   * From now on answers this pair of messages of the connection itself, and again those of its place after `suspend`. Everything
+   * From now on answers this pair of messages of the connection itself, and again those of its place, as `resume` does. Everything
    * else goes to `frame`, and before it each Init that was answered so and whose operation has not come. Answers how often the
-   * routine was used that had to make room for it, -1 when none had to. From the server's own thread, like the next two.
+   * routine was used that had to make room for it, -1 when none had to. From the server's own thread, like the next three.
    */
   learn(connection: number, routine: Routine): number;
-  /** The routines of a place wait until one of it is learned (again). */
+  /** The routines of a place wait until `resume`, or until one of it is learned. */
   suspend(connection: number, session: number, kind: number): void;
+  resume(connection: number, session: number, kind: number): void;
   /** Something has changed that an Init looks at. */
   forget(connection: number): void;
   closeConnection(connection: number): void;

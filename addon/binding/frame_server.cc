@@ -26,7 +26,8 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
                            InstanceMethod<&FrameServer::Turn>("turn"),
                            InstanceMethod<&FrameServer::Send>("send"),
                            InstanceMethod<&FrameServer::Learn>("learn"),
-                           InstanceMethod<&FrameServer::Suspend>("suspend"),
+                           InstanceMethod<&FrameServer::Suspend<true>>("suspend"),
+                           InstanceMethod<&FrameServer::Suspend<false>>("resume"),
                            InstanceMethod<&FrameServer::Forget>("forget"),
                            InstanceMethod<&FrameServer::CloseConnection>("closeConnection"),
                            InstanceMethod<&FrameServer::Statistics>("statistics"),
@@ -210,9 +211,10 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     return Napi::Number::New(info.Env(), static_cast<double>(loop_->Learn(ReadConnection(info), std::move(routine))));
   }
 
+  template <bool suspended>
   void Suspend(const Napi::CallbackInfo& info) {
     const Arguments arguments(info);
-    loop_->SuspendRoutines(ReadConnection(info), ReadPlace(arguments, arguments.at(1), arguments.at(2)));
+    loop_->SuspendRoutines(ReadConnection(info), ReadPlace(arguments, arguments.at(1), arguments.at(2)), suspended);
   }
 
   void Forget(const Napi::CallbackInfo& info) { loop_->ForgetRoutines(ReadConnection(info)); }

@@ -1009,9 +1009,9 @@ int64_t FrameLoop::Learn(uint64_t connection, Routine routine) {
   return found->second->routines->Learn(std::move(routine));
 }
 
-void FrameLoop::SuspendRoutines(uint64_t connection, const RoutinePlace& place) {
+void FrameLoop::SuspendRoutines(uint64_t connection, const RoutinePlace& place, bool suspended) {
   const auto found = connections_.find(connection);
-  if (found != connections_.end() && found->second->routines != nullptr) found->second->routines->Suspend(place);
+  if (found != connections_.end() && found->second->routines != nullptr) found->second->routines->Suspend(place, suspended);
 }
 
 void FrameLoop::ForgetRoutines(uint64_t connection) {

@@ -171,7 +171,7 @@ class FrameLoop {
   bool Send(uint64_t connection, uint32_t call_code, const uint8_t* body, size_t length);
   // What may be answered without the handler, for one connection: see Routines. From the loop's own thread, also from a handler.
   int64_t Learn(uint64_t connection, Routine routine);
-  void SuspendRoutines(uint64_t connection, const RoutinePlace& place);
+  void SuspendRoutines(uint64_t connection, const RoutinePlace& place, bool suspended);
   void ForgetRoutines(uint64_t connection);
   // Handlers hear of it by Close, from Run.
   void CloseConnection(uint64_t connection);

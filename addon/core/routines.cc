@@ -165,9 +165,9 @@ int64_t Routines::Learn(Routine routine) {
   return uses;
 }
 
-void Routines::Suspend(const RoutinePlace& place) {
+void Routines::Suspend(const RoutinePlace& place, bool suspended) {
   for (const std::unique_ptr<Known>& known : known_) {
-    if (known->routine.place == place) known->suspended = true;
+    if (known->routine.place == place) known->suspended = suspended;
   }
 }
 

@@ -70,8 +70,8 @@ class Routines {
   // From now on `routine` is carried out here, and those of its place again after Suspend. How often the one was used that had to make
   // room for it; -1 when none had to.
   int64_t Learn(Routine routine);
-  // Those of a place wait until the handler teaches one of it again: it has an operation running there.
-  void Suspend(const RoutinePlace& place);
+  // Those of a place wait, because the handler has an operation running there, until it has none or teaches one of the place again.
+  void Suspend(const RoutinePlace& place, bool suspended);
   // Something has changed that an Init looks at.
   void Forget();
   size_t size() const { return known_.size(); }

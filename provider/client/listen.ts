@@ -52,6 +52,7 @@ const listen = async ({ port, server: options, onlyUser }: ListenOptions): Promi
     repeater: {
       learn: (connection, routine) => server.learn(connection, routine),
       suspend: (connection, session, kind) => server.suspend(connection, session, kind),
+      resume: (connection, session, kind) => server.resume(connection, session, kind),
       forget: (connection) => server.forget(connection),
     },
   };

@@ -3,8 +3,8 @@
 //
 // A routine is bound to be right because nothing that an Init looks at has changed since: every call that could change a key, a session
 // or the login makes the addon forget (nobody else can change them: session objects belong to the connection), while such a call waits for
-// the service nothing is learned, and an Init that comes here suspends the routines of its kind in its session until such an
-// operation has ended well here. What the addon cannot do comes here, behind each Init that it has answered and whose operation is
+// the service nothing is learned, and an Init that comes here suspends the routines of its kind in its session until an operation
+// of the kind has ended well here. What the addon cannot do comes here, behind each Init that it has answered and whose operation is
 // still to come, so that operations are always where they would be without it.
 import type { FrameServer, Routine } from '../../addon/core.ts';
 import { type CallName, calls } from '../schema/calls.ts';
@@ -14,7 +14,7 @@ import type { Connection } from './connection.ts';
 import type { Repeatable } from './session.ts';
 
 /** The part of the frame server that keeps routines. */
-export type Repeater = Pick<FrameServer, 'learn' | 'suspend' | 'forget'>;
+export type Repeater = Pick<FrameServer, 'learn' | 'suspend' | 'resume' | 'forget'>;
 
 /** The kinds of operation that have routines, by their number for the addon. */
 const kinds = ['encrypt', 'decrypt', 'sign'] as const;
@@ -59,6 +59,8 @@ export class Routines {
   readonly #repeater: Repeater | null;
   /** By session and kind. */
   readonly #begun = new Map<number, Begun>();
+  /** Places whose routines wait. */
+  readonly #suspended = new Set<number>();
   /** Whether the addon knows any. */
   #taught = false;
   /** Calls under way that may change something. */
@@ -73,6 +75,7 @@ export class Routines {
   /** Something that an Init looks at may change. */
   forget(): void {
     this.#begun.clear();
+    this.#suspended.clear();
     if (this.#taught) this.#repeater?.forget(this.#connection);
     this.#taught = false;
   }
@@ -89,8 +92,11 @@ export class Routines {
 
   /** An Init of a kind comes here. */
   suspend(session: number, kind: Kind): void {
-    this.#begun.delete(placeOf(session, kind));
-    if (this.#taught) this.#repeater?.suspend(this.#connection, session, kinds.indexOf(kind));
+    const place = placeOf(session, kind);
+    this.#begun.delete(place);
+    if (!this.#taught || this.#suspended.has(place)) return;
+    this.#suspended.add(place);
+    this.#repeater?.suspend(this.#connection, session, kinds.indexOf(kind));
   }
 
   /** It was accepted. */
@@ -107,11 +113,15 @@ export class Routines {
     this.#begun.set(placeOf(session, kind), { init, initAnswer: call.reply, repeatable, iv });
   }
 
-  /** Its operation has ended well, in one piece. `message` is the operation's. */
+  /** An operation has ended well, in one piece, and its place is free. `message` is the operation's. */
   ended(session: number, kind: Kind, call: Envelope, message: Buffer): void {
     const place = placeOf(session, kind);
     const begun = this.#begun.get(place);
-    if (begun === undefined) return;
+    const waited = this.#suspended.delete(place);
+    if (begun === undefined) {
+      if (waited) this.#repeater?.resume(this.#connection, session, kinds.indexOf(kind));
+      return;
+    }
     this.#begun.delete(place);
     const { init, initAnswer, repeatable, iv } = begun;
     const routine: Routine = {

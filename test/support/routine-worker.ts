@@ -29,6 +29,7 @@ const surroundings: Surroundings = {
     repeater: {
       learn: (connection, routine) => server.learn(connection, routine),
       suspend: (connection, session, kind) => server.suspend(connection, session, kind),
+      resume: (connection, session, kind) => server.resume(connection, session, kind),
       forget: (connection) => server.forget(connection),
     },
   }),

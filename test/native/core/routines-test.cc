@@ -151,11 +151,16 @@ void WaitsWhileItIsSuspended(void**) {
   routines.Learn(Cbc("a", 1, key));
   routines.Learn(Cbc("b", 1, key));
   routines.Learn(Cbc("c", 2, key));
-  routines.Suspend({1, 0});
+  routines.Suspend({1, 0}, true);
   assert_true(Ask(routines, Init("a")).empty());
   assert_false(Ask(routines, Init("c")).empty());
   routines.Learn(Cbc("b", 1, key));
   assert_int_equal(routines.size(), 3);
+  assert_false(Ask(routines, Init("a")).empty());
+  assert_false(Ask(routines, Operation("a", 16, 16)).empty());
+  routines.Suspend({1, 0}, true);
+  assert_true(Ask(routines, Init("a")).empty());
+  routines.Suspend({1, 0}, false);
   assert_false(Ask(routines, Init("a")).empty());
   ReleaseKey(key);
 }

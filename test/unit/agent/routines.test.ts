@@ -111,10 +111,14 @@ const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
       fc.constantFrom(...mechanisms.slice(0, 5)).map(always),
       cipherKey,
     ),
-    // Few IVs, so that some come again.
+    // Few IVs, so that some come again; and some with additional data, which never are routines.
     fc.tuple(
       fc.constant('Encrypt' as const),
-      fc.nat({ max: 60 }).map((start) => (i: number) => gcm(start + i)),
+      fc.tuple(fc.nat({ max: 60 }), fc.constantFrom(0, 0, 0, 2)).map(
+        ([start, aad]) =>
+          (i: number) =>
+            gcm(start + i, aad),
+      ),
       cipherKey,
     ),
     fc.tuple(
@@ -335,13 +339,14 @@ describe('routines', () => {
   const record = (uses = -1) => {
     const told: string[] = [];
     const learned: Routine[] = [];
-    const repeater: Pick<FrameServer, 'learn' | 'suspend' | 'forget'> = {
+    const repeater: Pick<FrameServer, 'learn' | 'suspend' | 'resume' | 'forget'> = {
       learn: (_connection, routine) => {
         learned.push(routine);
         told.push('learn');
         return uses;
       },
       suspend: (_connection, of, which) => told.push(`suspend ${of} ${which}`),
+      resume: (_connection, of, which) => told.push(`resume ${of} ${which}`),
       forget: () => told.push('forget'),
     };
     return { told, learned, routines: new Routines(1, repeater) };
@@ -368,6 +373,16 @@ describe('routines', () => {
     routines.forget();
     routines.forget();
     expect(told).toEqual(['learn', 'suspend 1 0', 'learn', 'forget']);
+  });
+
+  test('go on when another operation of their kind has ended well', () => {
+    const { told, routines } = record();
+    carryOut(routines);
+    routines.suspend(1, 'encrypt');
+    routines.suspend(1, 'encrypt');
+    routines.ended(1, 'encrypt', envelope('C_Encrypt'), operation);
+    routines.ended(1, 'encrypt', envelope('C_Encrypt'), operation);
+    expect(told).toEqual(['learn', 'suspend 1 0', 'resume 1 0']);
   });
 
   test('are not learned while a call that may change something waits, nor across its end', async () => {
