@@ -1,7 +1,7 @@
 // From what went wrong to its cause (schema/causes.ts), and from the cause to the line that an administrator reads. Which return value
 // the database gets is decided in errors.ts; a test holds the two together.
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
-import { type CauseName, causes, describeCause, type Facts } from '../schema/causes.ts';
+import { type CauseName, causes, describeCause, type Facts, returnValuesOf } from '../schema/causes.ts';
 import { CKR, type ReturnValueName } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
 
@@ -17,6 +17,19 @@ const tidy = (text: string): string => text.replace(/[^\x20-\x7e\u00a1-\u{10ffff
 export const tell = <C extends CauseName>(cause: C, facts: Facts<C>): Told => {
   const { what, todo } = describeCause(cause, facts);
   return { cause, line: tidy(`${what}; ${todo}`) };
+};
+
+/** The line in its halves again, for who shows them apart. */
+export const splitLine = ({ cause, line }: Told): { readonly what: string; readonly todo: string } => {
+  const [beginning = ''] = causes[cause].todo.split('{');
+  const at = line.lastIndexOf(`; ${beginning}`);
+  return at < 0 ? { what: line, todo: '' } : { what: line.slice(0, at), todo: line.slice(at + 2) };
+};
+
+/** What the database prints; null where it goes on. */
+export const printedFor = (cause: CauseName): string | null => {
+  const names = returnValuesOf(cause).map((name) => `CKR_${name}`);
+  return names.length === 0 ? null : names.join(' or ');
 };
 
 /** Of Node, OpenSSL and undici: the codes of a way to the service that does not work. */

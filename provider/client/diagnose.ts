@@ -10,7 +10,6 @@ import {
   lstatSync,
   openSync,
   readdirSync,
-  readFileSync,
   readSync,
   statSync,
 } from 'node:fs';
@@ -28,10 +27,11 @@ import {
   runChecks,
   warning,
 } from '../../server/base/checks.ts';
-import { loadConfig, type ProviderConfig } from './config.ts';
+import { printedFor, splitLine, type Told, tell, tellNoAnswer } from './causes.ts';
+import { ConfigError, loadConfig, type ProviderConfig } from './config.ts';
 import { userName } from './log.ts';
-import type { Caller, ServiceDoor } from './service.ts';
-import { openHttpService } from './service-http.ts';
+import { type Caller, ServiceCallError, type ServiceDoor } from './service.ts';
+import { openHttpService, readAuthorities } from './service-http.ts';
 
 export interface DiagnoseOptions {
   /** pkcs11.toml. */
@@ -79,6 +79,24 @@ const socketPath = ({ options, environment }: Context): string => {
   return `/tmp/dke-pkcs11-${process.geteuid?.() ?? 0}/agent.sock`;
 };
 
+/** A finding in the words of the provider's log, with what the database prints. */
+const foundCause = (told: Told): Finding => {
+  const { what, todo } = splitLine(told);
+  const printed = printedFor(told.cause);
+  return printed === null ? warning(what, todo) : { ...failed(what, todo), predicts: printed };
+};
+
+/** What the check throws is the cause, where it has one. */
+const orCause = async (check: () => Finding | Promise<Finding>): Promise<Finding> => {
+  try {
+    return await check();
+  } catch (error) {
+    if ((error instanceof ConfigError || error instanceof ServiceCallError) && error.told !== null)
+      return foundCause({ cause: error.told, line: error.message });
+    throw error;
+  }
+};
+
 const checkLogFolder = (context: Context): Finding => {
   const folder = configOf(context).logDir ?? '/var/log/dke-pkcs11';
   const upper = existsSync(folder) ? folder : dirname(folder);
@@ -86,10 +104,7 @@ const checkLogFolder = (context: Context): Finding => {
     accessSync(upper, constants.W_OK | constants.X_OK);
     return ok(`${folder} can be written`);
   } catch {
-    return warning(
-      `${folder} cannot be written: the log goes to a directory of the user`,
-      `make it, owned by this user`,
-    );
+    return foundCause(tell('log-directory', { wanted: folder, directory: 'a directory of the user' }));
   }
 };
 
@@ -162,16 +177,11 @@ const checkNetwork = (context: Context): Promise<Finding> => {
       resolve(finding);
     };
     socket.setTimeout(connectTimeoutMs, () =>
-      end(failed(`no connection to ${origin} within ${connectTimeoutMs} ms`, 'check routes and firewalls')),
+      end(foundCause(tell('service-slow', { origin, error: `no connection within ${connectTimeoutMs} ms` }))),
     );
     socket.once('connect', () => end(ok(`${origin} accepts connections (${socket.remoteAddress})`)));
     socket.once('error', (error: NodeJS.ErrnoException) =>
-      end(
-        failed(
-          `no connection to ${origin} (${error.code})`,
-          error.code === 'ENOTFOUND' ? 'check the name in server_url' : 'check server_url, and that the service runs',
-        ),
-      ),
+      end(foundCause(tellNoAnswer(origin, error.code ?? error.name))),
     );
   });
 };
@@ -186,7 +196,7 @@ const checkTls = (context: Context): Promise<Finding> => {
   const { origin, caFile, connectTimeoutMs } = configOf(context);
   const { hostname: host, port } = new URL(origin);
   const name = host.replace(/^\[|\]$/g, '');
-  const ca = caFile === null ? undefined : readFileSync(caFile, 'utf8');
+  const ca = readAuthorities(caFile);
   return new Promise((resolve) => {
     const socket = connectTls({
       host: name,
@@ -198,19 +208,19 @@ const checkTls = (context: Context): Promise<Finding> => {
       socket.destroy();
       resolve(finding);
     };
-    socket.setTimeout(connectTimeoutMs, () => end(failed(`no TLS handshake within ${connectTimeoutMs} ms`)));
+    socket.setTimeout(connectTimeoutMs, () =>
+      end(foundCause(tell('service-slow', { origin, error: `no TLS handshake within ${connectTimeoutMs} ms` }))),
+    );
     socket.once('secureConnect', () => end(describeTls(socket)));
     socket.once('error', (error: NodeJS.ErrnoException) =>
-      end(
-        failed(
-          `the certificate is not trusted (${error.code ?? error.message})`,
-          error.code === 'ERR_TLS_CERT_ALTNAME_INVALID'
-            ? 'use a name of the certificate in server_url'
-            : 'set ca_file to the certificate of its authority (a self-signed one: tls.crt of the service)',
-        ),
-      ),
+      end(foundCause(tellNoAnswer(origin, error.code ?? error.name))),
     );
   });
+};
+
+const halves = (told: Told): [what: string, todo: string] => {
+  const { what, todo } = splitLine(told);
+  return [what, todo];
 };
 
 const checkToken = async (context: Context): Promise<Finding> => {
@@ -228,12 +238,9 @@ const checkLabel = async ({ options, door }: Context): Promise<Finding> => {
   const { answer } = await door.call({ route: 'findObjects', handle: null, head, raw: null }, caller());
   const [object] = answer.objects;
   if (object === undefined)
-    return failed(
-      `no object has the label ${label}`,
-      'check that this pkcs11.toml is of the right application, and the label',
-    );
+    return { ...failed(...halves(tell('label-missing', { label }))), predicts: 'CKR_OK, and no object' };
   return object.state === 'disabled'
-    ? failed(`${label} is disabled`, 'enable the key in the service')
+    ? foundCause(tell('key-disabled', { handle: `${object.handle} (${label})` }))
     : ok(`${label}: ${object.class}, ${object.state}, made ${object.createdAt}`);
 };
 
@@ -265,7 +272,8 @@ export const diagnose = async (
 ): Promise<readonly CheckResult[]> => {
   const context: Context = { options, environment };
   try {
-    return await runChecks(checks, context);
+    const known = checks.map((check) => ({ ...check, run: (each: Context) => orCause(() => check.run(each)) }));
+    return await runChecks(known, context);
   } finally {
     await context.door?.close();
   }

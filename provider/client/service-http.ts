@@ -43,7 +43,7 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
   const pool = new Pool(config.origin, {
     connections: maxConnections,
     pipelining: 1,
-    connect: { timeout: config.connectTimeoutMs, ca: readAuthorities(config) },
+    connect: { timeout: config.connectTimeoutMs, ca: readAuthorities(config.caFile) },
     headersTimeout: config.callTimeoutMs,
     bodyTimeout: config.callTimeoutMs,
     keepAliveTimeout: 4000,
@@ -108,7 +108,8 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
   };
 };
 
-const readAuthorities = ({ caFile: file }: ProviderConfig): string | undefined => {
+/** The authorities to trust; undefined for the system's. Throws ConfigError. */
+export const readAuthorities = (file: string | null): string | undefined => {
   if (file === null) return undefined;
   let text: string;
   try {

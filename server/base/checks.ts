@@ -8,7 +8,7 @@ export interface Finding {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly evidence: string;
   readonly fix?: string | undefined;
-  /** What somebody else will call this fault, where that is known: the exception of a cloud key service. */
+  /** What somebody else will call this fault, where that is known: the exception of a cloud key service, the code that a database prints. */
   readonly predicts?: string | undefined;
 }
 

@@ -24,6 +24,8 @@ interface DoctorOptions {
 /** Checks of one thing. */
 export interface CheckedPart {
   readonly what: string;
+  /** Who will meet what a finding predicts. */
+  readonly whoSays?: string;
   readonly results: readonly CheckResult[];
 }
 
@@ -37,6 +39,7 @@ const databaseHost = async (conf: string, options: DoctorOptions): Promise<Check
   const { label, library, socket } = options;
   return {
     what: 'this database host',
+    whoSays: 'the database prints',
     results: await diagnose({
       configPath: resolve(conf),
       label,
@@ -56,7 +59,7 @@ export const show = ({ what, results }: CheckedPart): string => {
     fix === undefined ? evidence : `${evidence}; ${fix}`,
   ]);
   const advice = first?.fix === undefined ? '' : `  ${first.fix}\n`;
-  const foretold = first?.predicts === undefined ? '' : `  the cloud key service says ${first.predicts}\n`;
+  const foretold = first?.predicts === undefined ? '' : `  ${whoSays} ${first.predicts}\n`;
   return `${summary}\n${advice}${foretold}\n${formatTable(rows)}\n`;
 };
 

@@ -12,7 +12,7 @@ import { loadConfig } from '../../provider/client/config.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import type { CreateObject } from '../../server/fronts/contract/tde.ts';
-import { writeProviderConfig } from '../support/console-api.ts';
+import { createGroup, registerApplication, writeProviderConfig } from '../support/console-api.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { callXks, requestMetadata } from '../support/xks-client.ts';
 
@@ -243,6 +243,27 @@ describe.runIf(executablePath !== null)('the console', () => {
     await row.getByText('Destroyed').first().waitFor();
     await shoot('application-after-destroy');
     expect((await site.api.audit('kind=key.destroyed')).length).toBe(1);
+  });
+
+  test('shows what moving an application to another group means, and moves it when its name is typed', async () => {
+    const id = page.url().split('/').at(-1) ?? '';
+    const { groupId: before } = await site.api.call<{ groupId: string }>('GET', `/api/tde/applications/${id}`);
+    const neighbour = await registerApplication(site.api, 'crm', before);
+    const groupId = await createGroup(site.api, 'closed books');
+    await page.reload();
+    await page.getByRole('button', { name: 'Move to another group' }).click();
+    const move = dialog(/Move .erp. to another group/);
+    await move.getByLabel('To', { exact: true }).selectOption({ label: 'closed books' });
+    await move.getByText(neighbour.application.name).waitFor();
+    await move.getByText('2 keys and 0 other objects of its own go with it').waitFor();
+    const button = move.getByRole('button', { name: 'Move application' });
+    expect(await button.isDisabled()).toBe(true);
+    await move.getByRole('textbox').fill('erp');
+    await shoot('application-move');
+    await button.click();
+    await move.waitFor({ state: 'hidden' });
+    await page.getByRole('link', { name: 'closed books' }).waitFor();
+    expect(await site.api.call('GET', `/api/tde/applications/${id}`)).toMatchObject({ groupId });
   });
 
   test('makes a key store endpoint and its credential', async () => {
