@@ -63,7 +63,8 @@ export const MoveApplicationDialog = ({ application, onClose }: { application: A
   const [groupId, setGroupId] = useState('');
   const path = `${applicationPath(application.id)}/move`;
   const query = useQuery({
-    queryKey: [applicationsPath, application.id, 'move', groupId],
+    // Not below the applications: it is not asked again when the move has made them stale.
+    queryKey: ['application-move', application.id, groupId],
     enabled: groupId !== '',
     queryFn: ({ signal }) =>
       send<MovedApplication>({ method: 'POST', path, query: { dryRun: true }, body: { groupId } }, { signal }),

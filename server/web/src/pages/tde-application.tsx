@@ -321,7 +321,7 @@ const MasterKeys = ({ id }: { id: string }) => {
             header: 'Label',
             names: true,
             cell: (key) => (
-              <Link to="/keys/$id" params={{ id: key.id }} className="link break-all">
+              <Link to="/keys/$id" params={{ id: key.id }} className="link inline-block min-w-40 break-all">
                 {key.name}
               </Link>
             ),
@@ -366,8 +366,20 @@ const MasterKeys = ({ id }: { id: string }) => {
             ),
           },
           { key: 'created', header: 'Created', cell: (key) => <Time value={key.createdAt} /> },
-          { key: 'activated', header: 'First used', cell: (key) => <Time value={key.firstUsedAt} /> },
-          { key: 'used', header: 'Last used', cell: (key) => <Time value={key.lastUsedAt} distance /> },
+          {
+            key: 'used',
+            header: 'Last used',
+            cell: (key) => (
+              <span className="flex flex-col">
+                <Time value={key.lastUsedAt} distance />
+                {key.firstUsedAt !== null && (
+                  <span className="text-muted">
+                    first <Time value={key.firstUsedAt} />
+                  </span>
+                )}
+              </span>
+            ),
+          },
           {
             key: 'actions',
             header: 'Actions',
