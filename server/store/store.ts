@@ -12,7 +12,7 @@ import { createRepositories, oneRow } from './repositories.ts';
 import type { RowAuthenticator } from './rows.ts';
 import type { Schema } from './schema.ts';
 import { createCheckpointer } from './sqlite/checkpointer.ts';
-import { isConstraint, isFatal, isFull, openSqlite, sqliteColumns } from './sqlite/dialect.ts';
+import { isBusy, isConstraint, isFatal, isFull, lockWaitMs, openSqlite, sqliteColumns } from './sqlite/dialect.ts';
 import { createWriter } from './writer.ts';
 
 export interface StoreOptions {
@@ -47,6 +47,9 @@ const migrate = async (db: Kysely<Schema>): Promise<void> => {
   });
 };
 
+/** How long a lock that is held by others is left alone before it is tried again. */
+const askAgainMs = 5;
+
 /** Opens or makes the embedded store. Throws `StoreError`. */
 export const openStore = async ({ path, clock, authenticateRow, onFatal }: StoreOptions): Promise<Store> => {
   const connections = openSqlite(path);
@@ -54,6 +57,7 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
   const readerDb = new Kysely<Schema>({ dialect: connections.reader });
   try {
     await migrate(writerDb);
+    connections.waitNoMore();
   } catch (error) {
     await Promise.allSettled([writerDb.destroy(), readerDb.destroy()]);
     throw error;
@@ -74,12 +78,30 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
         hint: 'free space in the data directory',
         cause: error,
       });
+    if (isBusy(error))
+      return new ServiceError('unavailable', 'another process keeps the database locked: nothing was changed', {
+        hint: 'end what has the database open for writing',
+        cause: error,
+      });
     if (isConstraint(error)) return new ServiceError('conflict', 'the change meets another one', { cause: error });
     return error;
   };
 
   const run = async (text: string): Promise<void> => {
     await sql.raw(text).execute(writerDb);
+  };
+  /** Another process's lock (a backup, somebody's shell) is waited for between other work. */
+  const beginSoon = async (): Promise<void> => {
+    const until = performance.now() + lockWaitMs;
+    for (;;) {
+      try {
+        await run('begin immediate');
+        return;
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > until) throw error;
+        await new Promise((resolve) => setTimeout(resolve, askAgainMs));
+      }
+    }
   };
   let synchronous = true;
   const writer = createWriter(
@@ -90,7 +112,7 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
           await run(`pragma synchronous = ${durable ? 'full' : 'normal'}`);
           synchronous = durable;
         }
-        await run('begin immediate');
+        await beginSoon();
       },
       commit: async () => {
         await run('commit');

@@ -7,6 +7,9 @@ import { type Dialect, SqliteDialect } from 'kysely';
 import { StoreError } from '../errors.ts';
 import type { ColumnKinds } from '../migrations.ts';
 
+/** How long another process's lock is waited for. */
+export const lockWaitMs = 5_000;
+
 /** In the database header, so that a foreign database is never taken for ours: "DKE" and the format. */
 const applicationId = 0x444b4501;
 const magic = 'SQLite format 3\0';
@@ -19,6 +22,7 @@ export const sqliteColumns: ColumnKinds = {
 
 // SQLite's primary result codes (sqlite.org/rescode.html) that say something about the store as a whole.
 const resultCodes = {
+  busy: 5,
   full: 13,
   ioerr: 10,
   corrupt: 11,
@@ -34,6 +38,8 @@ const primaryCode = (error: unknown): number | undefined => {
 };
 
 export const isFull = (error: unknown): boolean => primaryCode(error) === resultCodes.full;
+/** Another process holds the lock that is wanted. */
+export const isBusy = (error: unknown): boolean => primaryCode(error) === resultCodes.busy;
 export const isConstraint = (error: unknown): boolean => primaryCode(error) === resultCodes.constraint;
 /** After such an error nothing that was written since the last commit is certain (Linux reports a lost page once). */
 export const isFatal = (error: unknown): boolean => {
@@ -71,7 +77,7 @@ const pragma = (database: DatabaseSync, name: string, value: string | number, ex
 };
 
 const openConnection = (path: string, readOnly: boolean): DatabaseSync => {
-  const database = new DatabaseSync(path, { readOnly, timeout: 5000 });
+  const database = new DatabaseSync(path, { readOnly, timeout: lockWaitMs });
   try {
     if (!readOnly) {
       pragma(database, 'journal_mode', 'wal', 'wal');
@@ -123,6 +129,8 @@ export interface SqliteConnections {
   readonly reader: Dialect;
   readonly fresh: boolean;
   checkpoint(): void;
+  /** From now on a statement that meets another process's lock fails at once: to wait in SQLite is to stand still. */
+  waitNoMore(): void;
   /** Nobody else copies the write-ahead log any more. */
   copyByItself(): void;
 }
@@ -137,7 +145,7 @@ export const openSqlite = (path: string): SqliteConnections => {
   try {
     if (present) {
       // Checked read-only first: the opening connection of a broken file must not replay or truncate anything.
-      const probe = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+      const probe = new DatabaseSync(path, { readOnly: true, timeout: lockWaitMs });
       try {
         const result = probe.prepare('pragma quick_check(1)').get();
         if (result === undefined || Object.values(result)[0] !== 'ok')
@@ -155,7 +163,14 @@ export const openSqlite = (path: string): SqliteConnections => {
       reader: dialectOver(reader),
       fresh: !present,
       checkpoint: () => {
-        opened.exec('pragma wal_checkpoint(truncate)');
+        opened.exec(`pragma busy_timeout = ${lockWaitMs}`);
+        const row = opened.prepare('pragma wal_checkpoint(truncate)').get();
+        opened.exec('pragma busy_timeout = 0');
+        if (row?.busy !== 0)
+          throw new StoreError('io', 'the write-ahead log cannot be emptied: another process has the database open');
+      },
+      waitNoMore: () => {
+        opened.exec('pragma busy_timeout = 0');
       },
       copyByItself: () => {
         opened.exec('pragma wal_autocheckpoint = 1000');
