@@ -20,7 +20,7 @@ import { XksRefusal } from './errors.ts';
 import { getHealthStatus, probeAnswer } from './health.ts';
 import { getKeyMetadata } from './metadata.ts';
 import { isXksPath, parseXksPath, type XksPath, type XksPathOperation } from './path.ts';
-import { createRates, createShedder, type ShedLimits } from './rate.ts';
+import { createRates, createShedder } from './rate.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { createSigV4 } from './sigv4.ts';
 
@@ -31,14 +31,14 @@ export interface XksFrontOptions {
   readonly clock: () => number;
   readonly requestId: () => string;
   readonly product: XksContext['product'];
-  /** When a request is refused rather than answered too late. */
-  readonly shedding?: ShedLimits;
+  /** Milliseconds after which a request is refused rather than answered too late. */
+  readonly latestMs?: number;
   /** Told of faults that are ours; the answer says InternalException and no more. */
   readonly onError?: (error: unknown, requestId: string) => void;
 }
 
-/** Below half of the cloud's 250 ms, so that what is taken is answered in time. */
-const defaultShedding: ShedLimits = { latestMs: 100, standingMs: 20, turns: 5 };
+/** A third of the 250 ms that the cloud waits: a request may have come when the turn before had just begun, and that takes as long. */
+const defaultLatestMs = 80;
 
 export type XksFront = RawFront;
 
@@ -65,7 +65,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
   const sigv4 = createSigV4(core, createSigningKeys(core));
   const checkClientCertificate = createClientCertificateCheck();
   const rates = createRates(() => performance.now());
-  const overdue = createShedder(options.shedding ?? defaultShedding);
+  const overdue = createShedder(options.latestMs ?? defaultLatestMs);
 
   const authenticate = (incoming: IncomingMessage, body: Buffer, trace: Trace, endpoint: XksEndpointView): void => {
     const request = {
@@ -200,9 +200,12 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       ];
       if (status === 405) headers.push('Allow', 'POST');
       // What was not read of a request cannot be told from the next one.
-      const unread = !incoming.complete && hasBody(incoming);
-      if ((closes || unread) && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
+      const isUnread = (): boolean => !incoming.complete && hasBody(incoming);
+      const unread = isUnread();
       outbox(() => {
+        // Who is refused for the load comes again: a handshake would cost more than the request. Its body came with its head.
+        const ends = closes || (status === 429 ? isUnread() : unread);
+        if (ends && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
         outgoing.writeHead(status, headers as string[]);
         // Head and body leave in one piece when the body is text; a plaintext never becomes text.
         if (typeof body === 'string') outgoing.end(body);

@@ -35,36 +35,29 @@ export const createRates = (now: () => number): Rates => {
   };
 };
 
-export interface ShedLimits {
-  /** A request that has waited longer is refused: the cloud would give up before the answer is there. */
-  readonly latestMs: number;
-  /** The same while a queue stands: what is refused then costs less when it is refused soon. */
-  readonly standingMs: number;
-  /** A queue stands when so many turns in a row took longer than `standingMs`. */
-  readonly turns: number;
-}
-
 /**
- * Tells whether the request at hand is to be refused for what it has waited: at least since the turn of the event loop began that
- * it is worked on in. `afterTurn` runs what it is given when the turn is over.
+ * Tells whether the request at hand is to be refused because it has waited longer than `latestMs`: at least since the turn of the
+ * event loop began that it is worked on in. `afterTurn` runs what it is given when the turn is over.
+ *
+ * Refusing sooner while a queue stands would tell callers earlier and serve fewer of them: reading a request and answering 429 costs
+ * nearly half of what serving it does.
  */
 export const createShedder = (
-  { latestMs, standingMs, turns }: ShedLimits,
+  latestMs: number,
   now: () => number = () => performance.now(),
   afterTurn: (done: () => void) => void = setImmediate,
 ): (() => boolean) => {
   let begun: number | undefined;
-  let longTurns = 0;
+  const over = (): void => {
+    begun = undefined;
+  };
   return () => {
     const time = now();
     if (begun === undefined) {
       begun = time;
-      afterTurn(() => {
-        longTurns = now() - (begun ?? time) > standingMs ? longTurns + 1 : 0;
-        begun = undefined;
-      });
+      afterTurn(over);
       return false;
     }
-    return time - begun > (longTurns >= turns ? standingMs : latestMs);
+    return time - begun > latestMs;
   };
 };
