@@ -19,6 +19,7 @@ export interface LoadResult {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  readonly p999Ms: number;
   /** Answers with a status of 400 or above, and socket errors. */
   readonly failed: number;
 }
@@ -33,8 +34,9 @@ ${Object.entries(headers)
 wrk.headers["Host"] = ${JSON.stringify(headers.host ?? '127.0.0.1')}
 done = function(summary, latency)
   local e = summary.errors
-  io.write(string.format('\\nRESULT {"requests":%d,"micros":%d,"p50":%f,"p99":%f,"failed":%d}\\n', summary.requests,
-    summary.duration, latency:percentile(50), latency:percentile(99), e.status + e.connect + e.read + e.write + e.timeout))
+  io.write(string.format('\\nRESULT {"requests":%d,"micros":%d,"p50":%f,"p99":%f,"p999":%f,"failed":%d}\\n', summary.requests,
+    summary.duration, latency:percentile(50), latency:percentile(99), latency:percentile(99.9),
+    e.status + e.connect + e.read + e.write + e.timeout))
 end
 `;
 
@@ -63,11 +65,12 @@ export const runLoad = (load: Load): LoadResult => {
     );
     const line = /^RESULT (.*)$/m.exec(output)?.[1];
     if (line === undefined) throw new Error(`wrk gave no result:\n${output}`);
-    const { requests, micros, p50, p99, failed } = JSON.parse(line) as Record<
-      'requests' | 'micros' | 'p50' | 'p99' | 'failed',
+    const { requests, micros, p50, p99, p999, failed } = JSON.parse(line) as Record<
+      'requests' | 'micros' | 'p50' | 'p99' | 'p999' | 'failed',
       number
     >;
-    return { requests, perSecond: (requests * 1e6) / micros, p50Ms: p50 / 1000, p99Ms: p99 / 1000, failed };
+    const perSecond = (requests * 1e6) / micros;
+    return { requests, perSecond, p50Ms: p50 / 1000, p99Ms: p99 / 1000, p999Ms: p999 / 1000, failed };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

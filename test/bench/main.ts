@@ -16,7 +16,8 @@ import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './p
 import { type Figures, type Floor, measure, measureFloor, type Sample } from './pkcs11.ts';
 import { peakResidentMiB, pin, residentMiB } from './processes.ts';
 import { microseconds, ratio, table, thousands } from './statistics.ts';
-import { measureDispatch, measureXks, type XksFigure } from './xks.ts';
+import { type Verdict, verdictText } from './verdict.ts';
+import { xksRows } from './xks-rows.ts';
 
 const { values } = parseArgs({
   options: {
@@ -29,7 +30,6 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 
-const xksGoal = 0.4;
 const agentMemoryGoalMiB = 300;
 const mariadbGoal = 0.98;
 const mariadbRounds = 10;
@@ -41,12 +41,6 @@ const own = new Map<string, Sample>();
 const say = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };
-
-interface Verdict {
-  readonly wanted: string;
-  readonly measured: string;
-  readonly met: boolean;
-}
 
 const timesOf = (mine: Sample, theirs: Sample, throughput: boolean): number =>
   throughput ? mine.perSecond / theirs.perSecond : theirs.medianNs / mine.medianNs;
@@ -64,8 +58,6 @@ const judge = (goal: Goal, mine: Sample, figures: Figures, throughput: boolean):
   const reached = timesOf(mine, beside, throughput);
   return { wanted: `${goal.times} x ${name}`, measured: ratio(reached), met: reached >= goal.times };
 };
-const verdictText = ({ wanted, measured, met }: Verdict): string =>
-  `${met ? 'met' : 'NOT MET'}: ${measured}, goal ${wanted}`;
 
 const cellsOf = (row: Row, figures: Figures): string[] => {
   const throughput = row.throughput === true;
@@ -117,40 +109,13 @@ try {
     ...floors.map(([where, { socketNs, memoryNs }]) => [where, microseconds(socketNs), microseconds(memoryNs)]),
   ]);
 
-  const xksTitle = 'XKS Encrypt over TLS keep-alive';
-  let xksLines = '';
-  if (xksTitle.includes(values.only)) {
-    say(`measuring ${xksTitle}`);
-    const figures = await measureXks(ours, Math.min(rounds, 3), seconds);
-    const share = figures.ours.perCpuSecond / figures.echo.perCpuSecond;
-    report[xksTitle] = { ...figures, goal: { peer: 'node:https echo', wanted: xksGoal, reached: share } };
-    const shown = ({ perSecond, perCpuSecond, p50Ms, p99Ms }: XksFigure): string[] => [
-      thousands(perSecond),
-      thousands(perCpuSecond),
-      `${p50Ms.toFixed(2)} ms`,
-      `${p99Ms.toFixed(2)} ms`,
-    ];
-    const shareOf = (echo: XksFigure): number => figures.ours.perCpuSecond / echo.perCpuSecond;
-    const goal = verdictText({ wanted: `${xksGoal} x the echo`, measured: ratio(share), met: share >= xksGoal });
-    xksLines = table([
-      [xksTitle, 'on one CPU', 'a CPU second', 'p50', 'p99', 'ratio', 'goal'],
-      [ourName, ...shown(figures.ours)],
-      ['bare node:https echo', ...shown(figures.echo), ratio(share), goal],
-      ['the same, answering in batches', ...shown(figures.batchedEcho), ratio(shareOf(figures.batchedEcho))],
-    ]);
-    if (figures.unrecorded > 0) xksLines += `\n${figures.unrecorded} requests found no room in the request log`;
-  }
-  const dispatchTitle = 'XKS before Hono and behind it';
-  if (dispatchTitle.includes(values.only)) {
-    say(`measuring ${dispatchTitle}`);
-    const { before, behind } = await measureDispatch(Math.min(rounds, 3), seconds);
-    const times = before.perCpuSecond / behind.perCpuSecond;
-    report[dispatchTitle] = { before, behind, times };
-    xksLines += `\n\n${table([
-      [dispatchTitle, 'a CPU second', 'ratio'],
-      ['before', thousands(before.perCpuSecond), ratio(times)],
-      ['behind', thousands(behind.perCpuSecond)],
-    ])}`;
+  const xksTexts: string[] = [];
+  for (const { title, measure: measureRow } of xksRows(ours, Math.min(rounds, 3), seconds)) {
+    if (!title.includes(values.only)) continue;
+    say(`measuring ${title}`);
+    const measured = await measureRow();
+    report[title] = measured.report;
+    xksTexts.push(measured.text);
   }
   const derbyTitle = 'Apache Derby, inserts, every page and log record encrypted';
   let derbyLines = '';
@@ -235,7 +200,7 @@ try {
   else {
     const memoryRows = Object.entries(memory).map(([name, size]) => [name, `${size.toFixed(0)} MiB`]);
     process.stdout.write(
-      `\n${table(lines)}\n\n${floorLines}\n\n${xksLines}${derbyLines}${mariadbLines}\n\nresident memory\n${table(memoryRows)}\nagent: ${verdictText(agentMemory)}\n\n`,
+      `\n${table(lines)}\n\n${floorLines}\n\n${xksTexts.join('\n\n')}${derbyLines}${mariadbLines}\n\nresident memory\n${table(memoryRows)}\nagent: ${verdictText(agentMemory)}\n\n`,
     );
     process.stdout.write(
       `${availableParallelism()} CPUs, load ${load.before.toFixed(1)} before and ${load.after.toFixed(1)} after the run\n`,

@@ -3,7 +3,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createGroup, openConsoleApi, registerApplication, writeProviderConfig } from '../support/console-api.ts';
+import {
+  type ConsoleApi,
+  createGroup,
+  openConsoleApi,
+  registerApplication,
+  writeProviderConfig,
+} from '../support/console-api.ts';
 import { endProcess, processesWith } from '../support/host.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import type { Peer } from './peers.ts';
@@ -21,6 +27,7 @@ export interface XksTarget {
 export interface Ours extends Peer {
   readonly server: ServerProcess;
   readonly xks: XksTarget;
+  readonly api: ConsoleApi;
   /** The agent's process, once the library has started it. */
   agentPid(): number;
   /** Requests that the request log had no room for. */
@@ -65,6 +72,7 @@ export const startOurs = async (): Promise<Ours> => {
     pid: undefined,
     stop: () => undefined,
     server,
+    api,
     xks: {
       url: `${server.url}${path}`,
       host: new URL(server.url).host,

@@ -1,6 +1,6 @@
-// The XKS figure: Encrypt over TLS keep-alive on one CPU, beside a bare node:https handler that echoes a body of the same
-// size on the same CPU. The load generator has the other CPU. Requests per CPU second say what a core can do even when the
-// generator is the slower side.
+// The XKS figures, all with the server on one CPU and the load generator on the other: Encrypt over TLS keep-alive beside a bare
+// node:https handler that echoes a body of the same size, at a fixed rate, at more than there is room for, beside idle connections and a
+// locked store. Requests per CPU second say what a core can do even when the generator is the slower side.
 //
 // The generator's CPU is kept from sleeping by an idle-priority loop: waking a sleeping virtual CPU costs the sender of an
 // answer some 20 µs, and only the slower candidate, whose generator has time to sleep, would pay for it.
@@ -10,11 +10,14 @@ import { once } from 'node:events';
 import { request } from 'node:https';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { signXksRequest } from '../support/sign.ts';
 import { type LoadResult, runLoad } from './load.ts';
 import type { Ours } from './ours.ts';
-import { cpuSeconds, pin } from './processes.ts';
+import { cpuSeconds, pin, residentMiB } from './processes.ts';
 import { median } from './statistics.ts';
+import type { LoadJob, LoadReport } from './xks-load.ts';
 
 const serverCpu = '1';
 const loadCpu = '0';
@@ -25,8 +28,10 @@ export interface XksFigure {
   readonly perCpuSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  readonly p999Ms: number;
 }
 export interface XksFigures {
+  readonly connections: number;
   readonly ours: XksFigure;
   readonly echo: XksFigure;
   /** The echo when it sends the answers of one turn of its event loop together, as the service does. */
@@ -69,13 +74,19 @@ const answerSize = async (ours: Ours): Promise<number> => {
   return size;
 };
 
-const load = (pid: number, url: string, headers: Record<string, string>, seconds: number): XksFigure => {
+const load = (
+  pid: number,
+  url: string,
+  headers: Record<string, string>,
+  connections: number,
+  seconds: number,
+): XksFigure => {
   const before = cpuSeconds(pid);
-  const result: LoadResult = runLoad({ url, headers, body, connections: 16, seconds, cpus: loadCpu });
+  const result: LoadResult = runLoad({ url, headers, body, connections, seconds, cpus: loadCpu });
   const used = cpuSeconds(pid) - before;
   if (result.failed > 0) throw new Error(`${result.failed} requests failed`);
-  const { perSecond, p50Ms, p99Ms } = result;
-  return { perSecond, perCpuSecond: result.requests / used, p50Ms, p99Ms };
+  const { perSecond, p50Ms, p99Ms, p999Ms } = result;
+  return { perSecond, perCpuSecond: result.requests / used, p50Ms, p99Ms, p999Ms };
 };
 
 const medianOf = (figures: readonly XksFigure[]): XksFigure => ({
@@ -83,6 +94,7 @@ const medianOf = (figures: readonly XksFigure[]): XksFigure => ({
   perCpuSecond: median(figures.map((figure) => figure.perCpuSecond)),
   p50Ms: median(figures.map((figure) => figure.p50Ms)),
   p99Ms: median(figures.map((figure) => figure.p99Ms)),
+  p999Ms: median(figures.map((figure) => figure.p999Ms)),
 });
 
 interface Echo {
@@ -129,7 +141,7 @@ export const measureDispatch = async (rounds: number, seconds: number): Promise<
       for (const [at, port] of ports.entries()) {
         const host = `127.0.0.1:${port}`;
         const headers = await signXksRequest({ host, path, body, accessKeyId, secretAccessKey });
-        const figure = load(pid, `https://${host}${path}`, headers, seconds);
+        const figure = load(pid, `https://${host}${path}`, headers, 16, seconds);
         if (round > 0) figures[at]?.push(figure);
       }
     const [before = [], behind = []] = figures;
@@ -140,7 +152,12 @@ export const measureDispatch = async (rounds: number, seconds: number): Promise<
   }
 };
 
-export const measureXks = async (ours: Ours, rounds: number, seconds: number): Promise<XksFigures> => {
+export const measureXks = async (
+  ours: Ours,
+  connections: number,
+  rounds: number,
+  seconds: number,
+): Promise<XksFigures> => {
   const { server } = ours;
   const pid = server.child.pid;
   if (pid === undefined) throw new Error('the server is not running');
@@ -154,11 +171,12 @@ export const measureXks = async (ours: Ours, rounds: number, seconds: number): P
     // The first round warms all up and does not count.
     for (let round = 0; round <= rounds; round++)
       for (const [at, each] of servers.entries()) {
-        const figure = load(each.pid, each.url, await sign(ours), seconds);
+        const figure = load(each.pid, each.url, await sign(ours), connections, seconds);
         if (round > 0) figures[at]?.push(figure);
       }
     const [mine = [], echo = [], batchedEcho = []] = figures;
     return {
+      connections,
       ours: medianOf(mine),
       echo: medianOf(echo),
       batchedEcho: medianOf(batchedEcho),
@@ -167,5 +185,102 @@ export const measureXks = async (ours: Ours, rounds: number, seconds: number): P
   } finally {
     for (const echo of echoes) echo.stop();
     awake.kill();
+  }
+};
+
+const startGenerator = async (ours: Ours, job: Omit<LoadJob, 'port' | 'path' | 'headers' | 'body'>) => {
+  const { port } = new URL(ours.xks.url);
+  const whole: LoadJob = { ...job, port: Number(port), path: ours.xks.path, headers: await sign(ours), body };
+  const program = join(import.meta.dirname, 'xks-load.ts');
+  const child = spawn('taskset', ['-c', loadCpu, process.execPath, program, JSON.stringify(whole)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  return { line, child };
+};
+
+export interface PacedFigure extends LoadReport {
+  readonly cpuMicroseconds: number;
+}
+const warmUpSeconds = 2;
+
+/** Encrypt at a fixed rate. `meanwhile` runs as long as the load does. */
+export const measurePaced = async (
+  ours: Ours,
+  {
+    perSecond,
+    connections,
+    seconds,
+    waits = true,
+  }: Pick<LoadJob, 'perSecond' | 'connections' | 'seconds'> & Partial<Pick<LoadJob, 'waits'>>,
+  meanwhile: (over: AbortSignal) => Promise<void> = async () => undefined,
+): Promise<PacedFigure> => {
+  const pid = ours.server.child.pid ?? 0;
+  pin(pid, serverCpu);
+  const over = new AbortController();
+  const before = cpuSeconds(pid);
+  const aside = meanwhile(over.signal);
+  try {
+    const { line } = await startGenerator(ours, { perSecond, connections, seconds, waits, warmUpSeconds });
+    const report = JSON.parse(line) as LoadReport;
+    const requests = (report.sent - report.unanswered) * (1 + warmUpSeconds / seconds);
+    return { ...report, cpuMicroseconds: ((cpuSeconds(pid) - before) / requests) * 1e6 };
+  } finally {
+    over.abort();
+    await aside;
+  }
+};
+
+/** What a team of people looks at in the console, again and again, with `pauseMs` between two looks. */
+export const useConsole =
+  (ours: Ours, pauseMs: number) =>
+  async (over: AbortSignal): Promise<void> => {
+    const { items } = await ours.api.call<{ items: readonly { readonly id: string }[] }>('GET', '/api/endpoints');
+    const pages = [
+      '/api/status',
+      '/api/vaults',
+      '/api/keys',
+      '/api/endpoints',
+      '/api/audit?limit=50',
+      ...items.flatMap(({ id }) => [
+        `/api/requests?limit=50&endpointId=${id}`,
+        `/api/requests?limit=50&endpointId=${id}&operation=decrypt`,
+      ]),
+    ];
+    for (let at = 0; !over.aborted; at += 1) {
+      await ours.api.call('GET', pages[at % pages.length] ?? '/api/status');
+      await setTimeout(pauseMs, undefined, { signal: over }).catch(() => undefined);
+    }
+  };
+
+/** MiB that so many kept connections cost which have made one request each. */
+export const measureIdle = async (ours: Ours, connections: number): Promise<number> => {
+  const pid = ours.server.child.pid ?? 0;
+  const before = residentMiB(pid);
+  const { child } = await startGenerator(ours, {
+    connections,
+    perSecond: 0,
+    seconds: 0,
+    waits: true,
+    warmUpSeconds: 0,
+  });
+  const after = residentMiB(pid);
+  const gone = once(child, 'exit');
+  child.kill();
+  await gone;
+  return after - before;
+};
+
+/** Another process holds the database's write lock: no commit goes through, and Encrypt goes on. */
+export const measureLocked = async (ours: Ours, seconds: number): Promise<PacedFigure> => {
+  const database = new DatabaseSync(join(ours.server.dataDirectory, 'dke.db'));
+  database.exec('pragma busy_timeout = 10000');
+  try {
+    return await measurePaced(ours, { perSecond: 200, connections: 16, seconds }, async () => {
+      database.exec('begin immediate');
+    });
+  } finally {
+    database.exec('rollback');
+    database.close();
   }
 };

@@ -1,0 +1,183 @@
+// One signed request, sent at a fixed rate over kept TLS connections, one at a time over each, whatever the answers do: a request has
+// its time and its latency counts from there, so that a server that stalls is not spared what would have come meanwhile. A process
+// of its own, on a CPU of its own, which it keeps busy: a timer would be late by more than an answer takes.
+//
+// `node xks-load.ts <job as JSON>` prints a LoadReport as JSON.
+
+import { connect, type TLSSocket } from 'node:tls';
+
+export interface LoadJob {
+  readonly port: number;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly connections: number;
+  /** 0: the connections are opened, make one request each and are held until the process is told to end. */
+  readonly perSecond: number;
+  readonly seconds: number;
+  /** Whether a request waits for a connection when all are busy. Otherwise it is not sent: its caller has gone elsewhere. */
+  readonly waits: boolean;
+  /** Requests whose answers are not counted: the service and its code are warm after them. */
+  readonly warmUpSeconds: number;
+}
+export interface LoadReport {
+  readonly sent: number;
+  readonly answered: number;
+  /** Answered with 429. */
+  readonly refused: number;
+  /** Other answers than 200 and 429, and broken connections. */
+  readonly failed: number;
+  /** Found no connection free. */
+  readonly notSent: number;
+  /** Not answered within two seconds after the last was sent. */
+  readonly unanswered: number;
+  readonly seconds: number;
+  /** Of answers with 200; null when there were none. */
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+  readonly p999Ms: number | null;
+  /** Of answers with 429. */
+  readonly refusedP99Ms: number | null;
+}
+
+const begin = Buffer.from('HTTP/1.1 ');
+const graceMs = 2_000;
+
+interface Connection {
+  readonly socket: TLSSocket;
+  /** When the request under way was due. */
+  due: number | undefined;
+  /** The end of what came, in which the beginning of an answer may be cut in two. */
+  rest: Buffer;
+}
+
+const quantile = (sorted: Float64Array, part: number): number | null =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? null;
+
+const run = async (job: LoadJob): Promise<LoadReport> => {
+  const head = Object.entries(job.headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const request = Buffer.from(
+    `POST ${job.path} HTTP/1.1\r\n${head.join('')}Content-Length: ${Buffer.byteLength(job.body)}\r\n\r\n${job.body}`,
+  );
+  const taken: number[] = [];
+  const refusedAfter: number[] = [];
+  let countFrom = Number.POSITIVE_INFINITY;
+  let sent = 0;
+  let failed = 0;
+  let underWay = 0;
+
+  const free: Connection[] = [];
+  const onAnswer = (connection: Connection, status: string): void => {
+    const { due } = connection;
+    if (due === undefined) return;
+    connection.due = undefined;
+    underWay -= 1;
+    free.push(connection);
+    if (due < countFrom) return;
+    const took = performance.now() - due;
+    if (status === '200') taken.push(took);
+    else if (status === '429') refusedAfter.push(took);
+    else failed += 1;
+  };
+  const open = (): Promise<Connection> =>
+    new Promise((resolve, reject) => {
+      const socket = connect({
+        port: job.port,
+        host: '127.0.0.1',
+        rejectUnauthorized: false,
+        ALPNProtocols: ['http/1.1'],
+      });
+      const connection: Connection = { socket, due: undefined, rest: Buffer.alloc(0) };
+      socket.setNoDelay(true);
+      socket.once('secureConnect', () => resolve(connection));
+      socket.once('error', reject);
+      socket.on('close', () => {
+        if (connection.due === undefined) return;
+        connection.due = undefined;
+        failed += 1;
+        underWay -= 1;
+      });
+      socket.on('data', (part: Buffer) => {
+        const bytes = connection.rest.length === 0 ? part : Buffer.concat([connection.rest, part]);
+        let from = 0;
+        for (;;) {
+          const at = bytes.indexOf(begin, from);
+          if (at < 0 || at + begin.length + 3 > bytes.length) break;
+          from = at + begin.length + 3;
+          onAnswer(connection, bytes.toString('latin1', at + begin.length, from));
+        }
+        connection.rest = bytes.subarray(Math.max(from, bytes.length - begin.length - 3));
+      });
+    });
+  const connections: Connection[] = [];
+  for (let at = 0; at < job.connections; at += 1) connections.push(await open());
+  const send = (connection: Connection, due: number): void => {
+    connection.due = due;
+    underWay += 1;
+    connection.socket.write(request);
+  };
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  if (job.perSecond === 0) {
+    for (const connection of connections) {
+      send(connection, 0);
+      while (underWay > 0) await turn();
+    }
+    process.stdout.write('held\n');
+    await new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()));
+    for (const { socket } of connections) socket.destroy();
+    process.exit(0);
+  }
+
+  const begun = performance.now();
+  countFrom = begun + job.warmUpSeconds * 1000;
+  const whole = Math.floor(job.perSecond * (job.warmUpSeconds + job.seconds));
+  const waiting: number[] = [];
+  let notSent = 0;
+  free.length = 0;
+  free.push(...connections);
+  for (let next = 0; next < whole; ) {
+    const now = performance.now();
+    for (; next < whole; next += 1) {
+      const due = begun + (next * 1000) / job.perSecond;
+      if (due > now) break;
+      if (job.waits || waiting.length < free.length) waiting.push(due);
+      else if (due >= countFrom) notSent += 1;
+    }
+    let at = 0;
+    for (; at < waiting.length; at += 1) {
+      // The one that was free longest.
+      const connection = free.shift();
+      const due = waiting[at];
+      if (connection === undefined || due === undefined) break;
+      if (due >= countFrom) sent += 1;
+      send(connection, due);
+    }
+    waiting.splice(0, at);
+    await turn();
+  }
+  const until = performance.now() + graceMs;
+  while (underWay > 0 && performance.now() < until) await turn();
+  for (const { socket } of connections) socket.destroy();
+  const good = Float64Array.from(taken).sort();
+  return {
+    sent,
+    answered: taken.length,
+    refused: refusedAfter.length,
+    failed,
+    notSent: notSent + waiting.length,
+    unanswered: sent - taken.length - refusedAfter.length - failed,
+    seconds: job.seconds,
+    p50Ms: quantile(good, 0.5),
+    p99Ms: quantile(good, 0.99),
+    p999Ms: quantile(good, 0.999),
+    refusedP99Ms: quantile(Float64Array.from(refusedAfter).sort(), 0.99),
+  };
+};
+
+if (import.meta.main) {
+  const [job] = process.argv.slice(2);
+  if (job === undefined) throw new Error('usage: xks-load.ts <job as JSON>');
+  process.stdout.write(`${JSON.stringify(await run(JSON.parse(job) as LoadJob))}\n`);
+  process.exit(0);
+}
