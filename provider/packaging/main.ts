@@ -44,6 +44,8 @@ const maintainer = `${process.env.DEBFULLNAME ?? 'DKE maintainers'} <${process.e
 
 /** Where Debian's MariaDB looks for plugins. */
 const mariadbPlugin = '/usr/lib/mysql/plugin/dke_key_management.so';
+/** Where Debian has the jars of libraries. */
+const javaProvider = '/usr/share/java/dke-jce.jar';
 
 const run = (command: string, args: readonly string[], cwd?: string): string =>
   execFileSync(command, args, {
@@ -117,12 +119,16 @@ const layProgram = ({ root, closure }: Build, spec: PackageSpec, stage: string):
   copy(join(from, 'libdke_pkcs11.so'), join(folder, '1.0/libdke_pkcs11.so'));
   copy(join(from, 'dke-probe'), join(folder, '1.0/dke-probe'), 0o755);
   for (const name of ['libdke_pkcs11.so', 'dke-probe']) strip(join(folder, '1.0', name));
+  put(join(folder, '1.0/dke-agent'), installedScript(readFileSync(join(from, 'dke-agent'), 'utf8')), 0o755);
   // Built where MariaDB's headers are.
   const plugin = join(root, 'build/provider/mariadb', basename(mariadbPlugin));
-  if (!existsSync(plugin)) return;
-  copy(plugin, join(stage, mariadbPlugin));
-  strip(join(stage, mariadbPlugin));
-  put(join(folder, '1.0/dke-agent'), installedScript(readFileSync(join(from, 'dke-agent'), 'utf8')), 0o755);
+  if (existsSync(plugin)) {
+    copy(plugin, join(stage, mariadbPlugin));
+    strip(join(stage, mariadbPlugin));
+  }
+  // Built where there is a JDK.
+  const jar = join(root, 'build/provider/java', basename(javaProvider));
+  if (existsSync(jar)) copy(jar, join(stage, javaProvider));
 };
 
 /** Licences of everything that is inside and not ours. */

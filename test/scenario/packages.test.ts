@@ -139,6 +139,9 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
   const plugin = 'mariadb/dke_key_management.so';
   const built = existsSync(join(resolve(import.meta.dirname, '../../build/provider'), plugin));
   expect(existsSync(join(system, 'usr/lib/mysql/plugin/dke_key_management.so'))).toBe(built);
+  // So is the provider for Java.
+  const jar = join(resolve(import.meta.dirname, '../../build/provider'), 'java/dke-jce.jar');
+  expect(existsSync(join(system, 'usr/share/java/dke-jce.jar'))).toBe(existsSync(jar));
   // What only a build needs stays at home, and licences come along.
   expect(existsSync(packaged('dke-server', 'node_modules/cmake-js'))).toBe(false);
   expect(existsSync(packaged('dke-server', 'node_modules/vitest'))).toBe(false);
