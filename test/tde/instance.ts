@@ -463,14 +463,13 @@ export class Instance {
     backup: Backup,
     mustBackUp = false,
   ): Promise<readonly Row[]> {
-    if (mustBackUp) this.#backUpWallet(backup, false);
+    if (mustBackUp) this.#backUpWallet(backup);
     await this.#do(session.process, step, given);
     return [];
   }
 
-  #backUpWallet(backup: Backup, optional: boolean): void {
+  #backUpWallet(backup: Backup): void {
     if (!existsSync(this.#wallet)) return;
-    if (backup === null && optional) return;
     if (backup === null) throw new OraError('ORA-46631');
     const stamp = now().replace(/\D/g, '').slice(0, 14);
     copyFileSync(
@@ -491,28 +490,14 @@ export class Instance {
     if (statement.container === 'all' && session.container !== 1) throw new OraError('ORA-65040');
     const target = this.#order[0] ?? 'F';
     const by = session.process;
-    if (statement.reverse !== null) {
-      // Both keystores: the wallet under its password, the token to read with.
-      if (target !== 'F') throw new OraError('ORA-28353', 'the first keystore is not FILE');
-      this.#backUpWallet(statement.backup, false);
-      this.#open = { F: { password: statement.password }, H: { pin: statement.reverse } };
-    } else if (statement.migrate !== null) {
-      if (target !== 'H' || !this.#order.includes('F'))
-        throw new OraError('ORA-28353', 'the first keystore is not HSM');
-      this.#backUpWallet(statement.backup, statement.old);
-      this.#open = { H: this.#open.H ?? { pin: statement.password }, F: { password: statement.migrate } };
-    } else {
-      // 11g opens what is closed by setting the key, and makes the wallet that is not there.
-      if (statement.old && target === 'F' && !existsSync(this.#wallet))
-        await this.#do(by, 'wallet-create', { path: this.#wallet, password: statement.password });
-      if (this.#open[target] === undefined && (statement.force || statement.old)) {
-        if (target === 'H') this.#open.H = { pin: statement.password };
-        else this.#open.F = { password: statement.password };
-      }
-      if (this.#open[target] === undefined) throw new OraError('ORA-28365');
-      if (target === 'F') this.#backUpWallet(statement.backup, statement.old);
+    const before = { ...this.#open };
+    try {
+      await this.#openForKey(statement, target, by);
+      await this.#attach(by);
+    } catch (error) {
+      this.#open = before;
+      throw error;
     }
-    await this.#attach(by);
     for (const container of containers) await this.#setKeyOf(container, target, statement.password, by);
     if (statement.reverse !== null) {
       this.#open = { F: { password: statement.password } };
@@ -521,6 +506,36 @@ export class Instance {
     if (containers.includes(this.control.containers[0] as Container)) await this.#switchLog();
     await this.#takeUpHeartbeat();
     return [];
+  }
+
+  /** The keystores that a SET KEY needs open: the one that it makes a key in, and the one that keys come from. */
+  async #openForKey(
+    statement: Statement & { kind: 'set-key' },
+    target: KeystoreKind,
+    by: DatabaseProcess,
+  ): Promise<void> {
+    const { password, migrate, reverse, force, old, backup } = statement;
+    if (reverse !== null) {
+      // Both keystores: the wallet under its password, the token to read with.
+      if (target !== 'F') throw new OraError('ORA-28353', 'the first keystore is not FILE');
+      this.#backUpWallet(backup);
+      this.#open = { F: { password }, H: { pin: reverse } };
+    } else if (migrate !== null) {
+      if (target !== 'H' || !this.#order.includes('F'))
+        throw new OraError('ORA-28353', 'the first keystore is not HSM');
+      if (!old) this.#backUpWallet(backup);
+      this.#open = { H: this.#open.H ?? { pin: password }, F: { password: migrate } };
+    } else {
+      // 11g opens what is closed by setting the key, and makes the wallet that is not there.
+      if (old && target === 'F' && !existsSync(this.#wallet))
+        await this.#do(by, 'wallet-create', { path: this.#wallet, password });
+      if (this.#open[target] === undefined && (force || old)) {
+        if (target === 'H') this.#open.H = { pin: password };
+        else this.#open.F = { password };
+      }
+      if (this.#open[target] === undefined) throw new OraError('ORA-28365');
+      if (target === 'F' && !old) this.#backUpWallet(backup);
+    }
   }
 
   /** Makes a new master key for one container, puts what it wraps under it, and lets the container go by it. */

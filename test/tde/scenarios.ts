@@ -380,6 +380,7 @@ const migration = async (stage: Stage): Promise<void> => {
 
   await configure(database, 'HSM|FILE');
   await database.execute(sql.open());
+  await refused(database.execute(sql.migrate.replace(walletPassword, 'not the wallet’s')), 'ORA-28353');
   await database.execute(sql.migrate);
   expect(await wallet(database)).toMatchObject([
     { WRL_TYPE: 'HSM', STATUS: 'OPEN', WALLET_ORDER: 'PRIMARY' },

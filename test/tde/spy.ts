@@ -1,8 +1,12 @@
 // Reads what OpenSC's pkcs11-spy.so writes (PKCS11SPY_OUTPUT) into the form of trace.ts, so that a trace taken under a real database
 // can be compared with the simulator's. Values, which such a file is full of (PINs and clear keys too), are left out: types and
-// lengths remain. A file of several processes or threads must be cut apart first.
+// lengths remain.
 //
-// Command line: node test/tde/spy.ts <file of pkcs11-spy> writes the golden form to standard output.
+// All processes of a database append to one file, and the spy writes no process number. It numbers the calls of each process from 0, so
+// that they can be told apart: a number that two of them could have goes to the one that spoke last, which is right or makes no
+// difference when both did the same up to there, as processes do that begin alike. The threads of one process stay together.
+//
+// Command line: node test/tde/spy.ts <file of pkcs11-spy> writes the golden form to standard output, process by process.
 import { readFileSync } from 'node:fs';
 import { lineOf, type TracedCall } from './trace.ts';
 
@@ -10,15 +14,17 @@ import { lineOf, type TracedCall } from './trace.ts';
 const sizeOfWord = (word: string): number => (/^(True|False)$/.test(word) ? 1 : 8);
 
 interface Section {
+  /** As the spy counts the calls of a process. */
+  readonly number: number;
   readonly name: string;
   readonly lines: readonly string[];
 }
 
 const sections = (text: string): readonly Section[] => {
-  const found: { name: string; lines: string[] }[] = [];
+  const found: { number: number; name: string; lines: string[] }[] = [];
   for (const line of text.split('\n')) {
-    const [, name] = /^\d+: (C_\w+)\s*$/.exec(line) ?? [];
-    if (name !== undefined) found.push({ name, lines: [] });
+    const [, number, name] = /^(\d+): (C_\w+)\s*$/.exec(line) ?? [];
+    if (name !== undefined) found.push({ number: Number(number), name, lines: [] });
     else found.at(-1)?.lines.push(line);
   }
   return found;
@@ -73,15 +79,35 @@ const readSection = ({ name, lines }: Section): TracedCall | undefined => {
   };
 };
 
-export const readSpyTrace = (text: string): readonly TracedCall[] =>
-  sections(text)
-    .map(readSection)
-    .filter((call) => call !== undefined);
+/** The sections of each process, in the order in which the processes began. */
+const byProcess = (all: readonly Section[]): readonly (readonly Section[])[] => {
+  const processes: Section[][] = [];
+  /** The same, the one that spoke last in front. */
+  const recent: Section[][] = [];
+  for (const section of all) {
+    let mine = section.number === 0 ? undefined : recent.find((each) => each.at(-1)?.number === section.number - 1);
+    if (mine === undefined) {
+      // A process that begins, or a file that was begun after it.
+      mine = [];
+      processes.push(mine);
+    } else recent.splice(recent.indexOf(mine), 1);
+    mine.push(section);
+    recent.unshift(mine);
+  }
+  return processes;
+};
+
+/** The calls of each process that wrote into the file. */
+export const readSpyTraces = (text: string): readonly (readonly TracedCall[])[] =>
+  byProcess(sections(text)).map((own) => own.map(readSection).filter((call) => call !== undefined));
 
 if (import.meta.main) {
   const [path] = process.argv.slice(2);
   if (path === undefined) {
     console.error('usage: node test/tde/spy.ts <file that pkcs11-spy wrote>');
     process.exitCode = 2;
-  } else console.log(readSpyTrace(readFileSync(path, 'utf8')).map(lineOf).join('\n'));
+  } else {
+    const texts = readSpyTraces(readFileSync(path, 'utf8')).map((calls) => calls.map(lineOf).join('\n'));
+    console.log(texts.map((text, at) => `== process ${at + 1}\n${text}`).join('\n\n'));
+  }
 }

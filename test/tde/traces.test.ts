@@ -10,7 +10,7 @@ import { librariesUnder } from './library.ts';
 import { startDatabaseProcess } from './process.ts';
 import { mechanismNumber, type ProfileName, profileNames, readProfile, writeDriverProfile } from './profile.ts';
 import { type Stage, setStage } from './scenarios.ts';
-import { readSpyTrace } from './spy.ts';
+import { readSpyTraces } from './spy.ts';
 import { driverTraceOf, lineOf, readDriverTrace } from './trace.ts';
 import { pin, startWorld, type World } from './world.ts';
 
@@ -65,15 +65,58 @@ describe.runIf(installed('opensc-pkcs11', spy ?? '/usr/lib/x86_64-linux-gnu/pkcs
 
       const own = driverTraceOf(paths.trace).map(lineOf);
       const spied = readFileSync(paths.spied, 'utf8');
-      expect(readSpyTrace(spied).map(lineOf)).toEqual(own);
+      expect(readSpyTraces(spied).map((calls) => calls.map(lineOf))).toEqual([own]);
       expect(own.length).toBeGreaterThan(25);
       // The spy's file has the PIN; what is made of it has not, and neither has the driver's.
       const bytes = Buffer.from(pin).toString('hex').slice(0, 16).toUpperCase().match(/../g)?.join(' ') ?? '';
       expect(spied).toContain(bytes);
       expect(own.join('\n')).not.toContain(pin);
       const converted = await run(process.execPath, [join(import.meta.dirname, 'spy.ts'), paths.spied]);
-      expect(converted.out.trimEnd().split('\n')).toEqual(own);
+      expect(converted.out.trimEnd().split('\n')).toEqual(['== process 1', ...own]);
       await stage.end();
+    });
+  },
+);
+
+describe.runIf(installed('opensc-pkcs11', spy ?? '/usr/lib/x86_64-linux-gnu/pkcs11-spy.so'))(
+  'one file of pkcs11-spy',
+  () => {
+    test('that a whole instance has written is told apart by processes', async () => {
+      const world = await startWorld.SoftHSM2();
+      try {
+        const { host } = await setStage(world, readProfile('12c-19c'));
+        const [library = ''] = librariesUnder(host.base);
+        const paths = { profile: join(world.folder, 'p'), spied: join(world.folder, 'spied') };
+        writeDriverProfile(readProfile('12c-19c'), paths.profile);
+        const environment = { ...host.environment, PKCS11SPY: library, PKCS11SPY_OUTPUT: paths.spied };
+        const [one, two] = ['fg0', 'gen0'].map((role) =>
+          startDatabaseProcess({
+            role,
+            name: `ora_${role}_SPY`,
+            profile: paths.profile,
+            trace: join(world.folder, role),
+            environment,
+          }),
+        );
+        if (one === undefined || two === undefined) throw new Error('two processes');
+        // By turns, the second one behind: it comes by every number that the first one had.
+        await one.step('load', { library: spy ?? '' });
+        await two.step('load', { library: spy ?? '' });
+        await one.step('open', { pin, probe: true });
+        const { id = '' } = await one.step('generate', { role: '06', keystore: 'H', about: 'of a test' });
+        await two.step('open', { pin });
+        for (let round = 0; round < 4; round += 1) {
+          await two.step('heartbeat', { id });
+          await one.step('find', { id, keystore: 'H', afresh: true });
+        }
+        await one.stop();
+        await two.stop();
+        const own = [one, two].map(({ trace }) => driverTraceOf(trace).map(lineOf).join('\n'));
+        const told = readSpyTraces(readFileSync(paths.spied, 'utf8')).map((calls) => calls.map(lineOf).join('\n'));
+        expect(told.toSorted()).toEqual(own.toSorted());
+      } finally {
+        await world.end();
+      }
     });
   },
 );
@@ -136,7 +179,7 @@ describe('the readers of traces', () => {
 
   test('a call that did not come back is left out of the spy’s, and values with it', () => {
     const text = [
-      '7: C_FindObjectsInit',
+      '0: C_FindObjectsInit',
       '2026-01-01 00:00:00.000',
       '[in] hSession = 0x1',
       '[in] pTemplate[2]: ',
@@ -146,9 +189,9 @@ describe('the readers of traces', () => {
       '     O R A C  L E . T  D E',
       'Returned:  0 CKR_OK',
       '',
-      '8: C_FindObjects',
+      '1: C_FindObjects',
       '[in] ulMaxObjectCount = 0x2',
     ].join('\n');
-    expect(readSpyTrace(text).map(lineOf)).toEqual(['C_FindObjectsInit [CLASS:8 LABEL:10]']);
+    expect(readSpyTraces(text).map((calls) => calls.map(lineOf))).toEqual([['C_FindObjectsInit [CLASS:8 LABEL:10]']]);
   });
 });
