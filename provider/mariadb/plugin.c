@@ -263,7 +263,7 @@ static void forget_wish(MYSQL_THD thd, struct st_mysql_sys_var *variable, void *
 }
 
 static MYSQL_SYSVAR_STR(pkcs11_library, set_library, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                        "Path of libdke_pkcs11.so", NULL, NULL, "/opt/oracle/extapi/64/hsm/dke/1.0/libdke_pkcs11.so");
+                        "Path of libdke_pkcs11.so", NULL, NULL, "/usr/lib/dke-provider/1.0/libdke_pkcs11.so");
 static MYSQL_SYSVAR_STR(pkcs11_config, set_config, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                         "Path of pkcs11.toml; when empty, that of the environment variable DKE_PKCS11_CONF, else /etc/dke/pkcs11.toml",
                         NULL, NULL, "");

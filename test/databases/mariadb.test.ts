@@ -227,6 +227,33 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     expect(readFileSync(instance.keyFile, 'utf8')).not.toBe(before);
   });
 
+  test('while a rotation waits for the service, nobody else waits', async () => {
+    const stopped = site.server.child.pid ?? 0;
+    const before = await site.label(database);
+    process.kill(stopped, 'SIGSTOP');
+    let ended = false;
+    const rotation = database.trySql(rotateMaster()).finally(() => {
+      ended = true;
+    });
+    try {
+      await until('the rotation', async () => {
+        const [running] = await database.sql(
+          "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%rotate_master_key%'",
+        );
+        // The question itself is one that says so.
+        return Number(running) > 1 ? true : undefined;
+      });
+      await database.sql(`INSERT INTO orders.inno (text) VALUES ('meanwhile'); CREATE TABLE orders.meanwhile (id INT);
+        SET GLOBAL sort_buffer_size = 2097152; SHOW GLOBAL VARIABLES LIKE 'dke%'; FLUSH TABLES;`);
+      expect(await site.label(database)).toBe(before);
+      expect(ended).toBe(false);
+    } finally {
+      process.kill(stopped, 'SIGCONT');
+    }
+    expect((await rotation).code).toBe(0);
+    expect(await site.label(database)).not.toBe(before);
+  });
+
   test.each(['dke-keys.copy.new', 'dke-keys.copy', 'dke-keys.new', 'dke-keys'])(
     'killed as %s appears, MariaDB loses nothing',
     async (name) => {
