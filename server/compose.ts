@@ -94,8 +94,9 @@ import { openFileSink } from './sinks/file.ts';
 import { openHttpsSink } from './sinks/https.ts';
 import { openSyslogSink } from './sinks/syslog.ts';
 import { StoreError } from './store/errors.ts';
+import type { PostgresOptions } from './store/postgres/engine.ts';
 import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
-import { openStore } from './store/store.ts';
+import { openPostgresStore, openStore } from './store/store.ts';
 
 /** The built pages: beside what was built of this file, or in the sources' `dist`. */
 const pagesDirectory =
@@ -272,6 +273,19 @@ const readPem = (path: string): string => {
 const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
 
+const begunSetting = 'begun';
+
+const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Config['postgresql']>): PostgresOptions => {
+  if (passwordFile !== undefined) checkFile(passwordFile, 'secret');
+  if (ca !== undefined) checkFile(ca, 'public');
+  return {
+    ...place,
+    // Read at every connection, so that it can be changed while the service runs. The protocol's client takes text.
+    password: passwordFile === undefined ? undefined : () => readFileSync(passwordFile, 'utf8').trim(),
+    ca: ca === undefined ? undefined : readPem(ca),
+  };
+};
+
 /** What a sink's files must be, before anything is started. */
 const checkSinkFiles = (sink: AuditSinkConfig): void => {
   if (sink.type === 'file') {
@@ -315,18 +329,32 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     if (!memory.locked) log.warn('memory for keys is not locked: keys may reach the swap space');
 
     const databasePath = join(config.dataDirectory, 'dke.db');
-    refuseLostDatabase(databasePath, config.root.path);
+    const { postgresql } = config;
+    if (postgresql === undefined) refuseLostDatabase(databasePath, config.root.path);
     const ring = createKeyRing(raw);
-    const store = await openStore({
-      path: databasePath,
+    const surroundings = {
       clock,
-      authenticateRow: (text) => ring.authenticateRow(text),
-      onFatal: (error) => onFatal(new StartError('store', error.message, { cause: error })),
-    });
-    chmodSync(databasePath, 0o600);
+      authenticateRow: (text: string) => ring.authenticateRow(text),
+      onFatal: (error: StoreError) => onFatal(new StartError('store', error.message, { cause: error })),
+    };
+    const store =
+      postgresql === undefined
+        ? await openStore({ path: databasePath, ...surroundings })
+        : await openPostgresStore({ postgres: readPostgresql(postgresql), ...surroundings });
+    if (postgresql === undefined) chmodSync(databasePath, 0o600);
     undo.push(() => store.close());
     // A first start that was cut off has a database in which nothing is sealed yet: it is finished here.
-    const root = openFileRoot(raw, config.root.path, (await store.read.keks.list()).length === 0);
+    const isEmpty = (await store.read.keks.list()).length === 0;
+    // A first start that was cut off has begun to use the database; any other empty one is not that of the root key.
+    const hasBegun = (await store.read.settings.get(begunSetting)) !== undefined;
+    if (isEmpty && !hasBegun && postgresql !== undefined && existsSync(config.root.path))
+      throw new StartError(
+        'store',
+        `the database ${postgresql.database} on ${postgresql.host} is empty, but its root key ${config.root.path} is there: name the ` +
+          'right database, or put its contents back; to begin anew, move the root key away; nothing was changed',
+      );
+    if (isEmpty) await store.write((tx) => tx.settings.set(begunSetting, 'yes'));
+    const root = openFileRoot(raw, config.root.path, isEmpty);
     undo.push(() => {
       raw.release(root.current.key);
       if (root.previous !== undefined) raw.release(root.previous.key);

@@ -68,6 +68,19 @@ const schema = z.strictObject({
     })
     .refine((tls) => (tls.certificate === undefined) === (tls.key === undefined), 'certificate and key come together')
     .prefault({}),
+  store: z
+    .strictObject({
+      type: z.enum(['sqlite', 'postgresql']).default('sqlite'),
+      host: z.string().min(1).max(253).optional(),
+      port: z.int().min(1).max(65_535).default(5432),
+      user: z.string().min(1).max(63).default('dke'),
+      database: z.string().min(1).max(63).default('dke'),
+      password_file: filePath.optional(),
+      ca: filePath.optional(),
+      readers: z.int().min(1).max(100).default(8),
+    })
+    .refine(({ type, host }) => type === 'sqlite' || host !== undefined, 'postgresql needs its host')
+    .prefault({}),
   root: z.strictObject({ provider: z.enum(['file']).default('file'), path: z.string().min(1).optional() }).prefault({}),
   erasure: z.strictObject({ gather_ms: z.int().min(0).max(3_600_000).default(1000) }).prefault({}),
   limits: z
@@ -186,6 +199,18 @@ export interface Config {
     /** Callers are asked for a certificate, which endpoints may require. */
     readonly clientCertificates: boolean;
   };
+  /** Undefined: the embedded database in the data directory. */
+  readonly postgresql:
+    | {
+        readonly host: string;
+        readonly port: number;
+        readonly user: string;
+        readonly database: string;
+        readonly passwordFile: string | undefined;
+        readonly ca: string | undefined;
+        readonly readers: number;
+      }
+    | undefined;
   readonly root: { readonly provider: 'file'; readonly path: string };
   readonly erasure: { readonly gatherMs: number };
   readonly limits: {
@@ -214,6 +239,16 @@ export interface Config {
   readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly destination: string };
 }
 
+const toPostgresql = (
+  { type, host, port, user, database, password_file, ca, readers }: Parsed['store'],
+  folder: string,
+): Config['postgresql'] => {
+  if (type === 'sqlite' || host === undefined) return undefined;
+  const place = (path: string | undefined): string | undefined =>
+    path === undefined ? undefined : resolve(folder, path);
+  return { host, port, user, database, passwordFile: place(password_file), ca: place(ca), readers };
+};
+
 const toConfig = (parsed: Parsed, source: string | null, folder: string): Config => {
   const dataDirectory = resolve(folder, parsed.data.directory);
   const { certificate, key } = parsed.tls;
@@ -241,6 +276,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
       })),
       clientCertificates: parsed.tls.client_certificates,
     },
+    postgresql: toPostgresql(parsed.store, folder),
     root: {
       provider: parsed.root.provider,
       path: parsed.root.path === undefined ? resolve(dataDirectory, 'root.key') : resolve(folder, parsed.root.path),

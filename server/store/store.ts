@@ -1,31 +1,36 @@
-// The store: a dialect, its migrations, repositories for readers, and the writer. Errors of the database become
-// ServiceError here; those after which nothing is certain go to `onFatal`, whose business is to stop the process.
+// The store over a database: its migrations, repositories for readers, and the writer. What only one database knows is its engine
+// (sqlite/, postgres/). Errors of the database become ServiceError here; those after which nothing is certain go to `onFatal`, whose
+// business is to stop the process.
 
 import { Kysely, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
-import type { Store } from '../ports/store.ts';
+import type { Repositories, Store } from '../ports/store.ts';
+import type { Engine } from './engine.ts';
 import { StoreError } from './errors.ts';
 import { createMigrations } from './migrations.ts';
+import { openPostgres, type PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import type { RowAuthenticator } from './rows.ts';
 import type { Schema } from './schema.ts';
-import { createCheckpointer } from './sqlite/checkpointer.ts';
-import { isBusy, isConstraint, isFatal, isFull, lockWaitMs, openSqlite, sqliteColumns } from './sqlite/dialect.ts';
+import { openSqliteEngine } from './sqlite/engine.ts';
 import { createWriter } from './writer.ts';
 
-export interface StoreOptions {
-  /** File of the embedded database. Its directory exists and belongs to the service alone. */
-  readonly path: string;
+interface Surroundings {
   readonly clock: Clock;
   readonly authenticateRow: RowAuthenticator;
   /** Called at most once: the store can no longer be trusted to be durable. */
   readonly onFatal: (error: StoreError) => void;
 }
 
-const migrate = async (db: Kysely<Schema>): Promise<void> => {
-  const provider = createMigrations(sqliteColumns);
+export interface StoreOptions extends Surroundings {
+  /** File of the embedded database. Its directory exists and belongs to the service alone. */
+  readonly path: string;
+}
+
+const migrate = async (db: Kysely<Schema>, { columns, kindOf }: Engine): Promise<void> => {
+  const provider = createMigrations(columns);
   const known = new Set(Object.keys(await provider.getMigrations()));
   const migrator = new Migrator({ db, provider });
   const applied = await sql<{ readonly name: string }>`select name from kysely_migration`
@@ -40,104 +45,96 @@ const migrate = async (db: Kysely<Schema>): Promise<void> => {
     );
   const { error } = await migrator.migrateToLatest();
   if (error === undefined) return;
-  if (isFull(error))
+  if (kindOf(error) === 'full')
     throw new StoreError('open', 'there is no room on the disk for the database: free some', { cause: error });
-  throw new StoreError(isFatal(error) ? 'io' : 'open', 'the database schema could not be brought up to date', {
-    cause: error,
-  });
+  throw new StoreError(
+    kindOf(error) === 'fatal' ? 'io' : 'open',
+    'the database schema could not be brought up to date',
+    {
+      cause: error,
+    },
+  );
 };
 
-/** How long a lock that is held by others is left alone before it is tried again. */
-const askAgainMs = 5;
-
-/** Opens or makes the embedded store. Throws `StoreError`. */
-export const openStore = async ({ path, clock, authenticateRow, onFatal }: StoreOptions): Promise<Store> => {
-  const connections = openSqlite(path);
-  const writerDb = new Kysely<Schema>({ dialect: connections.writer });
-  const readerDb = new Kysely<Schema>({ dialect: connections.reader });
+const openOver = async (engine: Engine, { clock, authenticateRow, onFatal }: Surroundings): Promise<Store> => {
+  const writerDb = new Kysely<Schema>({ dialect: engine.writer });
+  const readerDb = new Kysely<Schema>({ dialect: engine.reader });
+  const closeAll = async (): Promise<void> => {
+    await engine.close();
+    await Promise.allSettled([readerDb.destroy(), writerDb.destroy()]);
+  };
   try {
-    await migrate(writerDb);
-    connections.waitNoMore();
+    await migrate(writerDb, engine);
   } catch (error) {
-    await Promise.allSettled([writerDb.destroy(), readerDb.destroy()]);
+    await closeAll();
     throw error;
   }
 
   let fatal = false;
   const translate = (error: unknown): unknown => {
     if (error instanceof ServiceError) return error;
-    if (isFatal(error)) {
+    const kind = engine.kindOf(error);
+    if (kind === 'fatal') {
       if (!fatal) {
         fatal = true;
-        onFatal(new StoreError('io', `writing ${path} failed: what was not confirmed is lost`, { cause: error }));
+        onFatal(
+          new StoreError('io', `writing ${engine.place} failed: what was not confirmed is lost`, { cause: error }),
+        );
       }
       return new ServiceError('unavailable', 'the store has failed', { cause: error });
     }
-    if (isFull(error))
+    if (kind === 'full')
       return new ServiceError('unavailable', 'the disk is full: nothing was changed', {
-        hint: 'free space in the data directory',
+        hint: engine.whenFull,
         cause: error,
       });
-    if (isBusy(error))
+    if (kind === 'busy')
       return new ServiceError('unavailable', 'another process keeps the database locked: nothing was changed', {
         hint: 'end what has the database open for writing',
         cause: error,
       });
-    if (isConstraint(error)) return new ServiceError('conflict', 'the change meets another one', { cause: error });
+    if (kind === 'away')
+      return new ServiceError('unavailable', 'the database does not answer: nothing was changed', { cause: error });
+    if (kind === 'constraint') return new ServiceError('conflict', 'the change meets another one', { cause: error });
     return error;
   };
+  /** What readers throw: the same, but no reason to stop. */
+  const translateRead = (error: unknown): unknown =>
+    engine.kindOf(error) === 'away'
+      ? new ServiceError('unavailable', 'the database does not answer', { cause: error })
+      : error;
 
   const run = async (text: string): Promise<void> => {
     await sql.raw(text).execute(writerDb);
   };
-  /** Another process's lock (a backup, somebody's shell) is waited for between other work. */
-  const beginSoon = async (): Promise<void> => {
-    const until = performance.now() + lockWaitMs;
-    for (;;) {
-      try {
-        await run('begin immediate');
-        return;
-      } catch (error) {
-        if (!isBusy(error) || performance.now() > until) throw error;
-        await new Promise((resolve) => setTimeout(resolve, askAgainMs));
-      }
-    }
-  };
-  let synchronous = true;
   const writer = createWriter(
     {
-      begin: async (durable) => {
-        // In WAL mode 'normal' leaves out the fsync of a commit, and nothing else: the log stays whole.
-        if (durable !== synchronous) {
-          await run(`pragma synchronous = ${durable ? 'full' : 'normal'}`);
-          synchronous = durable;
-        }
-        await beginSoon();
-      },
+      begin: (durable) => engine.begin(run, durable),
       commit: async () => {
-        await run('commit');
-        checkpointer.committed();
+        await engine.commit(run);
+        engine.committed();
       },
-      rollback: () => run('rollback'),
+      rollback: () => engine.rollback(run),
       savepoint: () => run('savepoint unit'),
       releaseSavepoint: () => run('release savepoint unit'),
       rollbackToSavepoint: () => run('rollback to savepoint unit'),
     },
     translate,
   );
-
-  const checkpointer = createCheckpointer({
-    path,
+  engine.started({
     pause: (work) => writer.pause(work),
-    onFailure: () => connections.copyByItself(),
+    lost: (reason) => {
+      if (!fatal) onFatal(new StoreError('io', reason));
+      fatal = true;
+    },
   });
 
   const tx = createRepositories(writerDb, authenticateRow, clock);
   const read = createRepositories(readerDb, authenticateRow, clock);
   return {
-    dialect: 'sqlite',
-    path,
-    read,
+    dialect: engine.name,
+    path: engine.path,
+    read: engine.path === null ? guarded(read, translateRead) : read,
     write: (work, { durable = true } = {}) => writer.submit(() => work(tx), durable),
     waiting: () => writer.waiting(),
     probe: async () => {
@@ -148,15 +145,41 @@ export const openStore = async ({ path, clock, authenticateRow, onFatal }: Store
       if ((await read.settings.get('probe')) === undefined)
         throw new ServiceError('unavailable', 'the store does not show what was written');
     },
-    checkpoint: async () => {
-      await checkpointer.settled();
-      connections.checkpoint();
-    },
+    checkpoint: () => engine.checkpoint(),
     close: async () => {
       await writer.close(new ServiceError('unavailable', 'the service is stopping'));
-      await checkpointer.close();
-      await readerDb.destroy();
-      await writerDb.destroy();
+      await closeAll();
     },
   };
 };
+
+/** The repositories with their errors translated: for a database that can be away. */
+const guarded = (repositories: Repositories, translate: (error: unknown) => unknown): Repositories => {
+  const wrap = (group: object): object =>
+    Object.fromEntries(
+      Object.entries(group).map(([name, method]: [string, (...values: unknown[]) => Promise<unknown>]) => [
+        name,
+        async (...values: unknown[]) => {
+          try {
+            return await method(...values);
+          } catch (error) {
+            throw translate(error);
+          }
+        },
+      ]),
+    );
+  return Object.fromEntries(
+    Object.entries(repositories).map(([name, group]: [string, object]) => [name, wrap(group)]),
+  ) as unknown as Repositories;
+};
+
+/** Opens or makes the embedded store. Throws `StoreError`. */
+export const openStore = async ({ path, ...surroundings }: StoreOptions): Promise<Store> =>
+  openOver(openSqliteEngine(path), surroundings);
+
+/** Opens a database of PostgreSQL, and makes the tables in an empty one. Throws `StoreError`. */
+export const openPostgresStore = async ({
+  postgres,
+  ...surroundings
+}: Surroundings & { readonly postgres: PostgresOptions }): Promise<Store> =>
+  openOver(await openPostgres(postgres), surroundings);

@@ -1,5 +1,9 @@
 // PostgreSQL 15 as Debian installs it, for tests that run servers of their own.
 import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Daemon, startDaemon } from './daemon.ts';
 
 export const postgresqlPrograms = '/usr/lib/postgresql/15/bin';
 
@@ -8,4 +12,83 @@ export const postgresqlUser = (): { readonly uid: number; readonly gid: number }
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres']).toString());
   return { uid: id('-u'), gid: id('-g') };
+};
+
+export interface PostgresPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+}
+
+export interface PostgresServer {
+  /** Makes an empty database; answers where it is, as `server/store` takes it. */
+  createDatabase(name: string): PostgresPlace;
+  /** Runs SQL, as psql does; answers what it prints, without decoration. */
+  run(database: string, sql: string): string;
+  /** Stops and starts it: connections are lost, what was committed stays. */
+  restart(how?: NodeJS.Signals): Promise<void>;
+  stop(how?: NodeJS.Signals): Promise<void>;
+  start(): Promise<void>;
+  /** Stops it and deletes its files. */
+  remove(): Promise<void>;
+}
+
+/** A server of its own in a folder of its own, on a socket in it; whoever may enter the folder is the superuser. */
+export const startPostgres = async (): Promise<PostgresServer> => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-postgres-'));
+  const user = postgresqlUser();
+  if (user !== undefined) chownSync(folder, user.uid, user.gid);
+  chmodSync(folder, 0o700);
+  const as = {
+    stdio: 'pipe',
+    cwd: folder,
+    ...(user ?? {}),
+    env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' },
+  } as const;
+  const data = join(folder, 'data');
+  execFileSync(
+    join(postgresqlPrograms, 'initdb'),
+    ['-D', data, '-U', 'dke', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
+    as,
+  );
+  let daemon: Daemon | undefined;
+  const start = async (): Promise<void> => {
+    daemon = await startDaemon(
+      join(postgresqlPrograms, 'postgres'),
+      ['-D', data, '-k', folder, '-c', 'listen_addresses=', '-c', 'max_connections=60', '-c', 'shared_buffers=16MB'],
+      { folder, ready: /ready to accept connections/, ...(user ?? {}) },
+    );
+  };
+  /** SIGINT: fast, SIGQUIT: as if it had crashed. */
+  const stop = async (how: NodeJS.Signals = 'SIGINT'): Promise<void> => {
+    await daemon?.stop(how);
+    daemon = undefined;
+  };
+  const run = (database: string, sql: string): string =>
+    execFileSync(
+      join(postgresqlPrograms, 'psql'),
+      ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-h', folder, '-U', 'dke', '-d', database, '-c', sql],
+      as,
+    )
+      .toString()
+      .trim();
+  await start();
+  return {
+    createDatabase: (name) => {
+      run('postgres', `create database ${name} template template0`);
+      return { host: folder, port: 5432, user: 'dke', database: name };
+    },
+    run,
+    start,
+    stop,
+    restart: async (how) => {
+      await stop(how);
+      await start();
+    },
+    remove: async () => {
+      await stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 };

@@ -1,0 +1,45 @@
+// What a database must bring so that the store can stand on it.
+
+import type { Dialect } from 'kysely';
+import type { ColumnKinds } from './migrations.ts';
+
+/**
+ * What an error says about the store as a whole. `fatal`: nothing that was written since the last commit is certain. `away`: the
+ * database was not reached, and nothing was changed. `busy`: another process keeps it locked.
+ */
+export type ErrorKind = 'fatal' | 'full' | 'constraint' | 'away' | 'busy' | undefined;
+
+/** Runs a statement on the writer's connection. */
+type Run = (statement: string) => Promise<void>;
+
+export interface Engine {
+  readonly name: 'sqlite' | 'postgres';
+  /** Null when the store is no file. */
+  readonly path: string | null;
+  /** For people, without secrets. */
+  readonly place: string;
+  /** What to do about a full disk. */
+  readonly whenFull: string;
+  /** One connection. */
+  readonly writer: Dialect;
+  /** Sees only what is committed. */
+  readonly reader: Dialect;
+  readonly columns: ColumnKinds;
+  kindOf(error: unknown): ErrorKind;
+  /** No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. */
+  begin(run: Run, durable: boolean): Promise<void>;
+  commit(run: Run): Promise<void>;
+  rollback(run: Run): Promise<void>;
+  /** After each commit. */
+  committed(): void;
+  /** The writer runs. `pause` keeps it from beginning a transaction while the work is done. */
+  started(writer: {
+    pause(work: () => Promise<void>): Promise<void>;
+    /** Somebody else writes: the process must stop. */
+    lost(reason: string): void;
+  }): void;
+  /** Moves the write-ahead log into the database and truncates it, where that is in our hands. */
+  checkpoint(): Promise<void>;
+  /** Before both dialects are closed. */
+  close(): Promise<void>;
+}

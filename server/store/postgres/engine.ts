@@ -1,0 +1,214 @@
+// PostgreSQL as the store's engine. One connection writes; an advisory lock keeps the writers of all processes apart, as the embedded
+// database does, so that what a unit of work has read stays true until it is committed. A connection that is lost before its
+// commit has changed nothing and is made anew; one that is lost during it leaves open what happened, which stops the process.
+// Secrets are sealed before they come here; that pages, logs and replicas keep them is what the erasure turn is for.
+
+import { PostgresDialect } from 'kysely';
+import pg from 'pg';
+import type { Engine, ErrorKind } from '../engine.ts';
+import { StoreError } from '../errors.ts';
+import type { ColumnKinds } from '../migrations.ts';
+import { openOneConnection, TransactionLost } from './one-connection.ts';
+
+export interface PostgresOptions {
+  /** A name or an address, or the folder of a socket. */
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  /** Reads the password at every connection; undefined: none is needed. */
+  readonly password: (() => string) | undefined;
+  /** PEM; undefined: no TLS, for a socket or a host that is trusted with everything. */
+  readonly ca: string | undefined;
+  /** Connections that read. */
+  readonly readers: number;
+}
+
+const columns: ColumnKinds = {
+  bytes: 'bytea',
+  long: 'bigint',
+  sequence: { type: 'bigserial', define: (column) => column.primaryKey() },
+};
+
+/** 'DKE' and what it is for: one of a kind among the advisory locks of the database. */
+const writerLock = 0x444b_4501;
+const serverLock = 0x444b_4502;
+const connectTimeoutMs = 5_000;
+const statementTimeoutMs = 30_000;
+const retryMs = 1_000;
+
+const codeOf = (error: unknown): string => {
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : '';
+};
+/** Of the operating system, and of pg itself, which says it in words. */
+const isConnectionError = (error: unknown): boolean =>
+  /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH|ENOENT|08|57P)/.test(codeOf(error)) ||
+  (error instanceof Error &&
+    /^(Connection terminated|timeout e|Client has encountered a connection error)/.test(error.message));
+
+/** A commit whose answer did not come. */
+class CommitUnknown extends Error {
+  override readonly name = 'CommitUnknown';
+}
+
+const kindOf = (error: unknown): ErrorKind => {
+  if (error instanceof CommitUnknown) return 'fatal';
+  if (error instanceof TransactionLost) return 'away';
+  const code = codeOf(error);
+  if (code === '53100') return 'full';
+  // Integrity constraints (class 23), and a transaction that met another one.
+  if (code.startsWith('23') || code === '40001' || code === '40P01') return 'constraint';
+  // 58: system error (I/O), XX: internal error and corruption.
+  if (code.startsWith('58') || code.startsWith('XX')) return 'fatal';
+  // 53300: too many connections, 55P03: lock not available, 25006: read-only (a standby).
+  if (isConnectionError(error) || ['53300', '55P03', '25006', '57014'].includes(code)) return 'away';
+  return undefined;
+};
+
+/** Counts and instants are 64-bit there and safe integers here; NUMERIC does not occur. */
+const types = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (oid === pg.types.builtins.INT8)
+      return (text: string): number => {
+        const value = Number(text);
+        if (!Number.isSafeInteger(value)) throw new RangeError('a stored number is too large');
+        return value;
+      };
+    return pg.types.getTypeParser(oid, format as 'text');
+  }) as typeof pg.types.getTypeParser,
+};
+
+/** Opens the connections and looks whether the database keeps what it confirms. Throws `StoreError`. */
+export const openPostgres = async (options: PostgresOptions): Promise<Engine> => {
+  const { host, port, user, database, password, ca, readers } = options;
+  const place = `${database} on ${host.startsWith('/') ? host : `${host}:${port}`}`;
+  const shared: pg.ClientConfig = {
+    host,
+    port,
+    user,
+    database,
+    ...(password === undefined ? {} : { password }),
+    ...(ca === undefined ? {} : { ssl: { ca, minVersion: 'TLSv1.2' as const } }),
+    application_name: 'dke',
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    keepAlive: true,
+    types,
+  };
+  const writer = openOneConnection(shared);
+  const reader = new pg.Pool({ ...shared, max: readers });
+  // A connection that breaks while nobody uses it: the next one that is needed is made anew.
+  reader.on('error', () => undefined);
+  let holder = new pg.Client(shared);
+  holder.on('error', () => undefined);
+  const fail = async (error: StoreError): Promise<never> => {
+    await Promise.allSettled([holder.end(), writer.end(), reader.end()]);
+    throw error;
+  };
+
+  try {
+    await holder.connect();
+  } catch (error) {
+    const message = error instanceof Error && error.message !== '' ? error.message : codeOf(error);
+    return fail(new StoreError('open', `the database ${place} cannot be opened: ${message}`, { cause: error }));
+  }
+  const ask = async (text: string): Promise<Readonly<Record<string, unknown>>> =>
+    (await holder.query(text)).rows[0] ?? {};
+  const {
+    fsync,
+    full_page_writes: fullPages,
+    encoding,
+    version,
+  } = await ask(
+    `select current_setting('fsync') as fsync, current_setting('full_page_writes') as full_page_writes,
+            current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version`,
+  );
+  if (Number(version) < 140_000)
+    return fail(new StoreError('open', `the database ${place} is of PostgreSQL before 14: use a newer one`));
+  if (fsync !== 'on' || fullPages !== 'on')
+    return fail(
+      new StoreError('open', `the database ${place} may lose what it confirms: set fsync and full_page_writes to on`),
+    );
+  if (encoding !== 'UTF8')
+    return fail(new StoreError('open', `the database ${place} is in ${String(encoding)}: make one in UTF8`));
+  const { foreign } = await ask(
+    `select count(*)::int as foreign from information_schema.tables
+      where table_schema = current_schema() and not exists
+        (select from information_schema.tables where table_schema = current_schema() and table_name = 'kysely_migration')`,
+  );
+  if (Number(foreign) > 0)
+    return fail(
+      new StoreError(
+        'corrupt',
+        `the database ${place} belongs to another program: make one for the service; nothing was changed`,
+      ),
+    );
+  // What a process keeps in memory is renewed by its own changes alone: a second one would go on with what the first has taken away.
+  const hold = async (): Promise<boolean> => {
+    const { rows } = await holder.query(`select pg_try_advisory_lock(${serverLock}) as held`);
+    return (rows[0] as { readonly held: boolean }).held;
+  };
+  const taken = `another server uses the database ${place}: one at a time can; stop it first`;
+  if (!(await hold())) return fail(new StoreError('open', taken));
+  let closed = false;
+  let retry: NodeJS.Timeout | undefined;
+  /** The lock goes with its connection: after a restart of the database it is taken again, unless somebody else was faster. */
+  const watch = (lost: (reason: string) => void): void => {
+    holder.once('end', () => {
+      const again = async (): Promise<void> => {
+        if (closed) return;
+        holder = new pg.Client(shared);
+        holder.on('error', () => undefined);
+        try {
+          await holder.connect();
+          if (!(await hold())) {
+            lost(taken);
+            return;
+          }
+          watch(lost);
+        } catch {
+          await holder.end().catch(() => undefined);
+          retry = setTimeout(() => void again(), retryMs);
+        }
+      };
+      void again();
+    });
+  };
+
+  return {
+    name: 'postgres',
+    path: null,
+    place: `the database ${place}`,
+    whenFull: "free space on the database's host",
+    writer: new PostgresDialect({ pool: writer }),
+    reader: new PostgresDialect({ pool: reader }),
+    columns,
+    kindOf,
+    begin: (_run, durable) =>
+      writer.begin([
+        'begin',
+        ...(durable ? [] : ['set local synchronous_commit = off']),
+        `select pg_advisory_xact_lock(${writerLock})`,
+      ]),
+    commit: async () => {
+      let committed: boolean;
+      try {
+        committed = await writer.commit();
+      } catch (error) {
+        if (error instanceof TransactionLost || !isConnectionError(error)) throw error;
+        throw new CommitUnknown('the connection was lost during a commit', { cause: error });
+      }
+      if (!committed) throw new Error('the database has undone the transaction');
+    },
+    rollback: () => writer.rollback(),
+    committed: () => undefined,
+    started: ({ lost }) => watch(lost),
+    checkpoint: () => Promise.resolve(),
+    close: async () => {
+      closed = true;
+      clearTimeout(retry);
+      await holder.end().catch(() => undefined);
+    },
+  };
+};
