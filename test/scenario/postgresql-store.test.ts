@@ -107,6 +107,9 @@ describe('the service', () => {
     const refused = await site.api.send('POST', '/api/vaults', { name: 'while it is away' });
     expect(refused.status).toBe(503);
     expect(JSON.parse(refused.text)).toMatchObject({ code: 'unavailable' });
+    await until('health to say so', async () =>
+      (await site.api.send('GET', '/health')).text.includes('degraded') ? true : undefined,
+    );
     await postgres.start();
     await until('a change', async () => {
       const answer = await site.api.send('POST', '/api/vaults', { name: 'when it is back' });
