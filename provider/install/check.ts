@@ -37,6 +37,8 @@ export interface CheckOptions {
 
 export interface Checked {
   readonly what: string;
+  /** Who will meet what a finding predicts. */
+  readonly whoSays?: string;
   readonly results: readonly CheckResult[];
 }
 
@@ -224,7 +226,11 @@ const databaseOf = async (context: Context, loads: boolean): Promise<Checked> =>
         ? checkCalls(each)
         : notAsked(`because of: ${need?.title ?? 'a process can load it'}`),
   };
-  return { what: `the database of ${configPath}`, results: [...results, ...(await runChecks([last], context))] };
+  return {
+    what: `the database of ${configPath}`,
+    whoSays: 'the database prints',
+    results: [...results, ...(await runChecks([last], context))],
+  };
 };
 
 /** Which of several databases share their keys. */

@@ -215,6 +215,58 @@ describe('databases', () => {
     expect((await json<Named>('tde', 'key', 'destroy', 'signing key', '--confirm', 'signing key')).id).toBeUndefined();
   });
 
+  test('an application moves to another group after its consequences are shown; its history is read page by page', async () => {
+    const instance = { host: 'db1', pid: 1, process: 'p', library: '1.0', agent: '1.0', osUser: 'oracle' };
+    const file = join(folder, 'mover.toml');
+    for (const name of ['mover', 'stays'])
+      await dke(
+        ...['tde', 'app', 'register', name, '--group', 'finance', '--out', join(folder, `${name}.toml`)],
+        ...['--database-ca-file', server.caFile],
+      );
+    await json('tde', 'group', 'create', 'closed books');
+    const door = openHttpService(loadConfig(file, process.getuid?.() ?? 0));
+    const key: CreateObject = {
+      ...{
+        class: 'secret-key',
+        label: '',
+        algorithm: 'aes',
+        bits: 256,
+        usages: ['encrypt', 'decrypt'],
+        attributes: '',
+      },
+      ...{ sensitive: true, extractable: false, modifiable: false, destroyable: true, private: true },
+    };
+    for (const label of ['MK.1', 'MK.2', 'MK.3']) {
+      const head = { ...key, label: Buffer.from(label).toString('base64') };
+      await door.call({ route: 'generateKey', handle: null, head, raw: null }, { requestId: label, instance });
+    }
+    await door.close();
+
+    const first = await json<Page & { next: string }>('tde', 'key', 'list', 'mover', '--limit', '2');
+    expect(first.items.map(({ name }) => name)).toEqual(['MK.3', 'MK.2']);
+    expect(first.items[0]).toMatchObject({ newest: true, firstUsedAt: null });
+    const rest = await json<Page>('tde', 'key', 'list', 'mover', '--limit', '2', '--after', first.next);
+    expect(rest.items.map(({ name }) => name)).toEqual(['MK.1']);
+
+    const members = async (group: string) =>
+      (await json<Page>('tde', 'group', 'members', group)).items.map(({ name }) => name);
+    const before = await members('finance');
+    expect(before).toContain('mover');
+    const planned = await dke('tde', 'app', 'move', 'mover', '--to', 'closed books', '--dry-run');
+    expect(planned).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^dry run: nothing was changed\. mover moves from finance to closed books with 3 keys /,
+      ),
+    });
+    expect(planned.stdout).toMatch(/keys of .*stays/);
+    expect(await members('finance')).toEqual(before);
+    expect((await dke('tde', 'app', 'move', 'mover', '--to', 'closed books', '--confirm', 'Mover')).code).not.toBe(0);
+    expect((await dke('tde', 'app', 'move', 'mover', '--to', 'closed books', '--confirm', 'mover')).code).toBe(0);
+    expect(await members('closed books')).toEqual(['mover']);
+    expect(await members('finance')).toEqual(before.filter((name) => name !== 'mover'));
+  });
+
   test('a file that cannot be written costs no secret', async () => {
     const run = await dke(
       'tde',
