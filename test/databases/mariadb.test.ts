@@ -77,6 +77,15 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     expect(await statusOf(database)).toMatchObject({ data_keys: '2', failures: '0', memory_locked: 'ON' });
   });
 
+  test('data keys lie in memory that is locked, left out of core dumps and not inherited', () => {
+    // The keyring: a mapping of 32 KiB. proc(5): lo, locked; dd, not dumped; dc, not copied at a fork.
+    const mappings = readFileSync(`/proc/${database.pid}/smaps`, 'utf8').split(/^(?=[0-9a-f]+-)/m);
+    const flags = mappings
+      .filter((text) => /^Size: +32 kB$/m.test(text))
+      .map((text) => /^VmFlags: (.*)$/m.exec(text)?.[1] ?? '');
+    expect(flags.filter((line) => ['lo', 'dd', 'dc'].every((flag) => line.split(' ').includes(flag)))).toHaveLength(1);
+  });
+
   test('no plaintext is in any file: InnoDB, its redo log and undo, binary log, Aria tables', async () => {
     await database.sql(`
       CREATE DATABASE orders;
