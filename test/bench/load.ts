@@ -1,14 +1,22 @@
-// HTTPS load by wrk (Debian's package): one request, repeated over keep-alive connections from a process of its own.
+// HTTPS load by wrk (Debian's package): the same requests again and again, as fast as they are answered, over keep-alive connections
+// from a process of its own.
 
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
-export interface Load {
-  readonly url: string;
+export interface LoadRequest {
+  readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+}
+export interface Load {
+  /** `https://HOST:PORT`. */
+  readonly url: string;
+  /** Sent in turn. */
+  readonly requests: readonly LoadRequest[];
   readonly connections: number;
   readonly seconds: number;
   /** CPUs for the load generator, as taskset takes them. */
@@ -24,14 +32,27 @@ export interface LoadResult {
   readonly failed: number;
 }
 
-const script = ({ headers, body }: Load): string => `
-wrk.method = "POST"
-wrk.body = ${JSON.stringify(body)}
-${Object.entries(headers)
-  .filter(([name]) => name.toLowerCase() !== 'host')
-  .map(([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`)
+/** A Lua table of header fields. wrk knows the Host by this name only, and adds its own otherwise. */
+const luaTable = (texts: Readonly<Record<string, string>>): string =>
+  `{${Object.entries(texts)
+    .map(([name, value]) => `[${JSON.stringify(name === 'host' ? 'Host' : name)}]=${JSON.stringify(value)}`)
+    .join(',')}}`;
+
+const script = ({ requests }: Load): string => `
+local texts = {}
+init = function(args)
+${requests
+  .map(
+    ({ path, headers, body }) =>
+      `  texts[#texts + 1] = wrk.format("POST", ${JSON.stringify(path)}, ${luaTable(headers)}, ${JSON.stringify(body)})`,
+  )
   .join('\n')}
-wrk.headers["Host"] = ${JSON.stringify(headers.host ?? '127.0.0.1')}
+end
+local at = 0
+request = function()
+  at = at % #texts + 1
+  return texts[at]
+end
 done = function(summary, latency)
   local e = summary.errors
   io.write(string.format('\\nRESULT {"requests":%d,"micros":%d,"p50":%f,"p99":%f,"p999":%f,"failed":%d}\\n', summary.requests,
@@ -40,12 +61,14 @@ done = function(summary, latency)
 end
 `;
 
-export const runLoad = (load: Load): LoadResult => {
+const run = promisify(execFile);
+
+export const runLoad = async (load: Load): Promise<LoadResult> => {
   const directory = mkdtempSync(join(tmpdir(), 'wrk-'));
   try {
     const file = join(directory, 'request.lua');
     writeFileSync(file, script(load));
-    const output = execFileSync(
+    const { stdout: output } = await run(
       'taskset',
       [
         '-c',

@@ -1,10 +1,11 @@
 // `npm run soak`: the built server under steady load over kept TLS connections, for minutes: Encrypt, Decrypt, GetKeyMetadata and
 // GetHealthStatus, all signed, every answer looked at; meanwhile settings change and the certificate is read again. Prints latencies,
-// errors and memory, and ends with 1 when a request failed or memory grew.
+// errors, memory and a verdict, and ends with 1 when a request failed or memory grew.
 //
 //   --minutes <n>       10 when absent; fractions are taken
 //   --rate <n>          requests a second, 1,800 when absent: the cloud's default quota for a key store
 //   --connections <n>   64 when absent
+//   --requests <n>      so many as fast as they are answered (by wrk, the server on one CPU), instead of a rate for minutes
 
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -17,20 +18,24 @@ import { startServerProcess } from '../support/server-process.ts';
 import { signXksRequest } from '../support/sign.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
 import { wholeMetadata } from '../support/xks-caller.ts';
+import { type LoadResult, runLoad } from './load.ts';
 import { keepPace } from './pace.ts';
-import { cpuSeconds, residentMiB } from './processes.ts';
-import { table } from './statistics.ts';
+import { cpuSeconds, pin, residentMiB } from './processes.ts';
+import { median, table } from './statistics.ts';
+import { verdictText } from './verdict.ts';
 
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
     rate: { type: 'string', default: '1800' },
     connections: { type: 'string', default: '64' },
+    requests: { type: 'string', default: '0' },
   },
 });
 const seconds = Number(values.minutes) * 60;
 const rate = Number(values.rate);
 const connections = Number(values.connections);
+const wanted = Number(values.requests);
 if (!(seconds > 0 && rate > 0 && Number.isInteger(connections) && connections > 0))
   throw new Error('--minutes, --rate and --connections take positive numbers');
 
@@ -59,6 +64,7 @@ const api = openConsoleApi(server, server.adminToken);
 const place = await createXksEndpoint({ server, api }, 'soak');
 const { XksProxyUriPath, XksProxyAuthenticationCredential: credential } = place.configuration;
 const key = `${XksProxyUriPath}/keys/${place.endpoint.keyId}`;
+if (wanted > 0) pin(pid, '1');
 const agent = new Agent({
   keepAlive: true,
   maxSockets: connections,
@@ -174,6 +180,7 @@ const timers = [
       );
   }, signEveryMs),
   setInterval(() => {
+    if (wanted > 0) return;
     const since = Float64Array.from(latencies.slice(told)).sort();
     told = latencies.length;
     const count = [...errors.values()].reduce((sum, each) => sum + each, 0);
@@ -185,30 +192,74 @@ const timers = [
   }, reportEverySeconds * 1000),
 ];
 
-say(`${rate} requests a second over ${connections} connections for ${(seconds / 60).toFixed(1)} minutes`);
-const report = await keepPace({ perSecond: rate, seconds, graceSeconds: 10, mostUnderWay: rate * 5 }, sendOne);
+/** Answers of the full-speed run; those of the paced one are in `latencies`. */
+let counted = 0;
+const slowest: LoadResult[] = [];
+/** Pieces of ten seconds: their signatures are fresh, and a line tells of each. */
+const runAtFullSpeed = async (): Promise<void> => {
+  const pieceSeconds = 10;
+  while (counted < wanted) {
+    const requests = mix.map(({ path, headers, body }) => {
+      const { 'content-length': _length, ...others } = headers;
+      return { path, headers: others, body };
+    });
+    const result = await runLoad({ url: server.url, requests, connections, seconds: pieceSeconds, cpus: '0' });
+    counted += result.requests;
+    slowest.push(result);
+    if (result.failed > 0)
+      errors.set('wrk: refused or broken', (errors.get('wrk: refused or broken') ?? 0) + result.failed);
+    say(
+      `${elapsed().toFixed(0).padStart(5)} s  ${result.perSecond.toFixed(0).padStart(6)}/s  ${counted} of ${wanted}` +
+        `  p50 ${milliseconds(result.p50Ms)}  p99 ${milliseconds(result.p99Ms)}  memory ${residentMiB(pid).toFixed(0)} MiB`,
+    );
+  }
+};
+const runAtRate = async (): Promise<number> => {
+  const report = await keepPace({ perSecond: rate, seconds, graceSeconds: 10, mostUnderWay: rate * 5 }, sendOne);
+  if (report.notSent > 0) errors.set('not sent: more than five seconds of requests were waiting', report.notSent);
+  if (report.unanswered > 0) errors.set('not answered', report.unanswered);
+  return report.sent;
+};
+
+say(
+  wanted > 0
+    ? `${wanted} requests as fast as they are answered over ${connections} connections`
+    : `${rate} requests a second over ${connections} connections for ${(seconds / 60).toFixed(1)} minutes`,
+);
+let sent = wanted;
+if (wanted > 0) await runAtFullSpeed();
+else sent = await runAtRate();
 for (const timer of timers) clearInterval(timer);
 const used = cpuSeconds(pid) - cpuBefore;
 const generator = process.cpuUsage();
 const took = elapsed();
-if (report.notSent > 0) errors.set('not sent: more than five seconds of requests were waiting', report.notSent);
-if (report.unanswered > 0) errors.set('not answered', report.unanswered);
+const answered = wanted > 0 ? counted : latencies.length;
 const { requestLog } = await api.call<{ requestLog: { dropped: number } }>('GET', '/api/status');
 
 const of = (from: number, to: number): readonly number[] =>
-  memory.filter(({ at }) => at >= seconds * from && at < seconds * to).map(({ mib }) => mib);
+  memory.filter(({ at }) => at >= took * from && at < took * to).map(({ mib }) => mib);
 const [early, late] = [of(0.25, 0.5), of(0.75, 1)];
 const growth = Math.min(...late) - Math.max(...early);
 const sorted = Float64Array.from(latencies).sort();
+const latencyRows: readonly (readonly [string, string])[] =
+  wanted > 0
+    ? [
+        ['p50, median of all pieces', milliseconds(median(slowest.map(({ p50Ms }) => p50Ms)))],
+        ['p99, median of all pieces', milliseconds(median(slowest.map(({ p99Ms }) => p99Ms)))],
+        ['p99.9, the worst piece', milliseconds(Math.max(...slowest.map(({ p999Ms }) => p999Ms)))],
+      ]
+    : [
+        ['p50', milliseconds(quantile(sorted, 0.5))],
+        ['p99', milliseconds(quantile(sorted, 0.99))],
+        ['p99.9', milliseconds(quantile(sorted, 0.999))],
+        ['longest', milliseconds(quantile(sorted, 1))],
+      ];
 say(
   table([
-    ['answered', `${latencies.length} of ${report.sent}`],
-    ['a second', (latencies.length / took).toFixed(0)],
-    ['p50', milliseconds(quantile(sorted, 0.5))],
-    ['p99', milliseconds(quantile(sorted, 0.99))],
-    ['p99.9', milliseconds(quantile(sorted, 0.999))],
-    ['longest', milliseconds(quantile(sorted, 1))],
-    ["the server's CPU a request", `${((used / latencies.length) * 1e6).toFixed(0)} µs`],
+    ['answered', `${answered} of ${sent}`],
+    ['a second', (answered / took).toFixed(0)],
+    ...latencyRows,
+    ["the server's CPU a request", `${((used / answered) * 1e6).toFixed(0)} µs`],
     ["the generator's CPU", `${(((generator.user + generator.system) / 1e6 / took) * 100).toFixed(0)} %`],
     ['not in the request log (its queue was full)', String(requestLog.dropped)],
     ['memory, second quarter', `${Math.min(...early).toFixed(0)} to ${Math.max(...early).toFixed(0)} MiB`],
@@ -218,7 +269,15 @@ say(
 );
 for (const [what, count] of errors) say(`  ${count} x ${what}`);
 const grew = growth > growthMiB;
-if (grew) say(`memory grew by ${growth.toFixed(0)} MiB`);
+const lost = [...errors.values()].reduce((sum, each) => sum + each, 0);
+say(verdictText({ wanted: 'no request lost or refused', measured: `${lost} of ${answered + lost}`, met: lost === 0 }));
+say(
+  verdictText({
+    wanted: `the last quarter's least at most ${growthMiB} MiB above the second quarter's most`,
+    measured: `memory ${growth < 0 ? 'is flat' : `grew by ${growth.toFixed(0)} MiB`}`,
+    met: !grew,
+  }),
+);
 agent.destroy();
 const code = await server.stop();
 if (code !== 0) say(`the server ended with ${code}`);

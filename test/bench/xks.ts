@@ -74,15 +74,17 @@ const answerSize = async (ours: Ours): Promise<number> => {
   return size;
 };
 
-const load = (
+const load = async (
   pid: number,
   url: string,
   headers: Record<string, string>,
   connections: number,
   seconds: number,
-): XksFigure => {
+): Promise<XksFigure> => {
   const before = cpuSeconds(pid);
-  const result: LoadResult = runLoad({ url, headers, body, connections, seconds, cpus: loadCpu });
+  const { origin, pathname } = new URL(url);
+  const requests = [{ path: pathname, headers, body }];
+  const result: LoadResult = await runLoad({ url: origin, requests, connections, seconds, cpus: loadCpu });
   const used = cpuSeconds(pid) - before;
   if (result.failed > 0) throw new Error(`${result.failed} requests failed`);
   const { perSecond, p50Ms, p99Ms, p999Ms } = result;
@@ -141,7 +143,7 @@ export const measureDispatch = async (rounds: number, seconds: number): Promise<
       for (const [at, port] of ports.entries()) {
         const host = `127.0.0.1:${port}`;
         const headers = await signXksRequest({ host, path, body, accessKeyId, secretAccessKey });
-        const figure = load(pid, `https://${host}${path}`, headers, 16, seconds);
+        const figure = await load(pid, `https://${host}${path}`, headers, 16, seconds);
         if (round > 0) figures[at]?.push(figure);
       }
     const [before = [], behind = []] = figures;
@@ -171,7 +173,7 @@ export const measureXks = async (
     // The first round warms all up and does not count.
     for (let round = 0; round <= rounds; round++)
       for (const [at, each] of servers.entries()) {
-        const figure = load(each.pid, each.url, await sign(ours), connections, seconds);
+        const figure = await load(each.pid, each.url, await sign(ours), connections, seconds);
         if (round > 0) figures[at]?.push(figure);
       }
     const [mine = [], echo = [], batchedEcho = []] = figures;

@@ -53,7 +53,7 @@ case $job in
     need fuse3 'command -v fusermount3'
     need postgresql-15 'test -x /usr/lib/postgresql/15/bin/initdb && command -v psql'
     ;;
-  bench) need wrk 'command -v wrk' ;;
+  bench | soak) need wrk 'command -v wrk' ;;
 esac
 install_needed
 
