@@ -4,6 +4,7 @@ import { createReadStream, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { type Checkpoint, parseVerifierKey, type Verifier, verifyNote } from '../base/checkpoint.ts';
+import type { AuditRecord } from '../fronts/contract/api/audit.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { verifyAuditLog } from './audit-verify.ts';
 import { action, type GlobalOptions, type Paging, paged } from './caller.ts';
@@ -45,6 +46,10 @@ async function* readLines(path: string): AsyncGenerator<string> {
     throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
 }
+
+/** The process and host of a database; the address of everybody else. */
+const placeOf = ({ details: { process: program, host }, peer }: AuditRecord): string | null =>
+  typeof program === 'string' && typeof host === 'string' ? `${program} on ${host}` : peer;
 
 const addVerification = (audit: Command): void => {
   audit
@@ -148,7 +153,8 @@ export const addAudit = (program: Command): void => {
           ['WHAT', (row) => row.kind],
           ['WHO', (row) => `${row.actorKind} ${row.actorName}`],
           ['ABOUT', (row) => `${row.subjectKind} ${row.subjectId}`],
-          ['FROM', (row) => row.peer],
+          ['LABEL', ({ details: { label } }) => (typeof label === 'string' ? label : null)],
+          ['FROM', placeOf],
           ['REQUEST', (row) => row.requestId],
         ]);
       }),
