@@ -10,8 +10,9 @@ import { systemClock } from '../../server/base/clock.ts';
 import { newId } from '../../server/base/ids.ts';
 import type { Actor } from '../../server/domain/actor.ts';
 import type { Key } from '../../server/domain/key.ts';
+import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
 import type { Vault } from '../../server/domain/vault.ts';
-import type { Repositories, Store } from '../../server/ports/store.ts';
+import type { Repositories, Store, StoredObject } from '../../server/ports/store.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
 
@@ -253,6 +254,70 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect(await store.write((tx) => tx.records.wipe(place.objectId, 1, 'vault-copy'))).toBe(true);
     expect(await store.write((tx) => tx.records.wipe(place.objectId, 1, 'vault-copy'))).toBe(false);
     expect(await store.read.records.get(place.objectId, 1, 'vault-copy')).toBeUndefined();
+  });
+
+  test('tells the objects of an application and of other groups, their uses, and its newest master key', async () => {
+    const [vault, other] = [vaultOf('v'), vaultOf('w')];
+    const groups: readonly TdeGroup[] = [vault, other].map(({ id, name }) => ({
+      ...{ id: newId(4), tenantId: tenant.id, name, vaultId: id, createdAt: 4 },
+    }));
+    const [here = '', there = ''] = groups.map(({ id }) => id);
+    const application: TdeApplication = {
+      ...{ id: newId(5), tenantId: tenant.id, groupId: here, name: 'erp', appId: 'erp', state: 'enabled' },
+      ...{ createdAt: 5, integrity: 'ok' },
+    };
+    const made = [1, 2, 3].map((at) => ({
+      ...keyOf(vault.id),
+      ...{ id: newId(10 + at), name: `MK${at}`, kind: 'master' as const, applicationId: application.id },
+    }));
+    const objectOf = ({ id, name }: Key, handle: number): StoredObject => ({
+      ...{ handle, id, tenantId: tenant.id, groupId: here, applicationId: application.id, class: 'secret-key' },
+      ...{ label: Buffer.from(name).toString('base64'), algorithm: 'aes', bits: 256, usages: ['encrypt'] },
+      ...{ sensitive: true, extractable: false, alwaysSensitive: true, neverExtractable: true, modifiable: true },
+      ...{ destroyable: true, local: true, private: true, checkValue: null, publicKey: null, attributes: '' },
+      ...{ wrappedSensitive: false, createdAt: 6, state: 'active', integrity: 'ok', content: null, destroyedAt: null },
+    });
+    const ids = made.map(({ id }) => id);
+    await store.write(async (tx) => {
+      for (const each of [vault, other]) await tx.vaults.insert(each);
+      for (const each of groups) await tx.groups.insert(each);
+      await tx.applications.insert(application);
+      for (const [at, key] of made.entries()) {
+        await tx.keys.insert(key);
+        await tx.objects.insert(objectOf(key, at + 1));
+        const place = { tenantId: tenant.id, objectId: key.id, version: 1, attributes: '{}' } as const;
+        await tx.records.put({ ...place, class: 'sealed-copy', epoch: 1, record: Buffer.alloc(8, 1) });
+      }
+    });
+    const label = Buffer.from('MK1').toString('base64');
+    expect((await store.read.objects.findElsewhere(there, label))?.handle).toBe(1);
+    expect(await store.read.objects.findElsewhere(here, label)).toBeUndefined();
+    expect(await store.read.objects.newestMasterKey(application.id)).toBe(ids[2]);
+    expect(await store.read.objects.countKeys(application.id)).toBe(3);
+    expect((await store.read.objects.listByApplication(application.id, 1, 1)).map(({ handle }) => handle)).toEqual([2]);
+    expect((await store.read.records.copies(ids)).map(({ objectId }) => objectId).sort()).toEqual(ids.toSorted());
+
+    // The first use stays; whatever else changes of the object leaves both.
+    const [first = ''] = ids;
+    await store.write((tx) => tx.objects.touchKey(first, 100, 200));
+    await store.write(async (tx) => {
+      await tx.objects.touchKey(first, 300, 400);
+      const object = await tx.objects.get(1);
+      if (object !== undefined) await tx.objects.update({ ...object, groupId: there });
+    });
+    expect(await store.read.objects.listByIds([first])).toMatchObject([
+      { groupId: there, firstUsedAt: 100, lastUsedAt: 400, integrity: 'ok' },
+    ]);
+    expect((await store.read.objects.findElsewhere(here, label))?.handle).toBe(1);
+
+    await store.write(async (tx) => {
+      const [, , newest] = made;
+      if (newest !== undefined) await tx.keys.update({ ...newest, state: 'destroyed', destroyedAt: 9 });
+      await tx.objects.destroy(3, 9);
+    });
+    expect(await store.read.objects.newestMasterKey(application.id)).toBe(ids[1]);
+    expect(await store.read.objects.countKeys(application.id)).toBe(2);
+    expect(await store.read.objects.listByApplication(application.id, 0, 10)).toHaveLength(3);
   });
 
   test('refuses work after it was closed', async () => {
