@@ -109,6 +109,8 @@ export const startMariadbSite = async (): Promise<MariadbSite> => {
     },
     async end() {
       for (const database of running) await database.kill();
+      // Those that a test started by itself, or that did not come up in time.
+      for (const [pid] of processesWith(`--datadir=${folder}/`)) process.kill(pid, 'SIGKILL');
       for (const socket of ownAgents) for (const [pid] of processesWith(socket)) await endProcess(pid);
       await site.end();
       rmSync(folder, { recursive: true, force: true });

@@ -3,9 +3,8 @@
 // list of options that docs/databases/mariadb.md has too.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { until } from './host.ts';
 import { findProgram, installed, type Outcome, run } from './tools.ts';
 
@@ -52,23 +51,18 @@ const frame = (folder: string): readonly string[] => [
   ...(process.getuid?.() === 0 ? ['--user=root'] : []),
 ];
 
-/** An empty data directory, made once for a test run; the servers take copies. */
-const emptyData = (() => {
-  let folder: string | undefined;
-  return (): string => {
-    if (folder === undefined) {
-      const made = mkdtempSync(join(tmpdir(), 'dke-mariadb-empty-'));
-      process.once('exit', () => rmSync(made, { recursive: true, force: true }));
-      const options = [`--datadir=${made}`, '--auth-root-authentication-method=normal', '--skip-test-db'];
-      const user = process.getuid?.() === 0 ? ['--user=root'] : [];
-      execFileSync('mariadb-install-db', ['--no-defaults', ...options, ...user, '--innodb-log-file-size=8M'], {
-        stdio: 'ignore',
-      });
-      folder = made;
-    }
-    return folder;
-  };
-})();
+/** An empty data directory, made once for all servers whose folders lie in the same one; they take copies. */
+const emptyData = (folder: string): string => {
+  const made = join(folder, 'empty-data');
+  if (!existsSync(made)) {
+    const options = [`--datadir=${made}`, '--auth-root-authentication-method=normal', '--skip-test-db'];
+    const user = process.getuid?.() === 0 ? ['--user=root'] : [];
+    execFileSync('mariadb-install-db', ['--no-defaults', ...options, ...user, '--innodb-log-file-size=8M'], {
+      stdio: 'ignore',
+    });
+  }
+  return made;
+};
 
 export interface Mariadb {
   readonly folder: string;
@@ -92,7 +86,7 @@ export const newMariadbFolder = (folder: string, options: { readonly empty?: boo
   mkdirSync(join(folder, 'keys'));
   symlinkSync(plugin, join(folder, 'plugins/dke_key_management.so'));
   symlinkSync(join(pluginFolder, 'file_key_management.so'), join(folder, 'plugins/file_key_management.so'));
-  if (options.empty !== false) cpSync(emptyData(), join(folder, 'data'), { recursive: true });
+  if (options.empty !== false) cpSync(emptyData(dirname(folder)), join(folder, 'data'), { recursive: true });
 };
 
 const readLog = (folder: string): string => {
