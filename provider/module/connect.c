@@ -195,6 +195,14 @@ static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
   }
 }
 
+/** Whether the process that listens is the host's first: systemd, which may have to start the agent, and has nobody else to wait. */
+static bool is_activated(int fd) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == 1;
+}
+
 /** Connects and agrees on a version. Our own first; a peer that refuses it is asked again for p11-kit's. */
 static int connect_and_agree(const char *path, int64_t deadline) {
   static const unsigned offers[] = {OWN_VERSION, 0};
@@ -205,6 +213,7 @@ static int connect_and_agree(const char *path, int64_t deadline) {
     int saved;
 
     if (fd < 0) return -1;
+    if (i == 0 && is_activated(fd) && deadline < process_now() + START_TIMEOUT) deadline = process_now() + START_TIMEOUT;
     answer = offer(fd, offers[i], &offered_lane, deadline);
     if (answer >= 0) {
       dialect = answer == OWN_VERSION ? DIALECT_OWN : answer >= 2 ? DIALECT_P11KIT_26 : DIALECT_P11KIT_24;

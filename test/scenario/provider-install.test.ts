@@ -372,6 +372,46 @@ describe('systemd', () => {
     await end(activator);
     rmSync(socket, { force: true });
   });
+
+  test('a database that comes first waits for the agent that systemd is starting, longer than for one that runs', () => {
+    const spaces = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
+    const [command = '', ...args] = spaces;
+    const possible = spawnSync(command, [...args, 'true']).status === 0;
+    if (!possible || !existsSync('/usr/bin/systemd-socket-activate'))
+      return console.info('skipped: it takes systemd-socket-activate, and root that may make process name spaces');
+    const hasty = join(folder, 'hasty.toml');
+    writeFileSync(
+      hasty,
+      readFileSync(conf, 'utf8').replace('connect_timeout_ms = 10000', 'connect_timeout_ms = 1000'),
+      {
+        mode: 0o600,
+      },
+    );
+    // In a name space of its own the activator is process 1, as systemd is, and becomes an agent that is slow to start.
+    const script = `
+      (until [ -S "$SOCKET" ]; do sleep 0.05; done
+       DKE_PKCS11_CONF="$CONF" DKE_PKCS11_SOCKET="$SOCKET" pkcs11-tool --module "$LIBRARY" --login --pin x \\
+         --keygen --key-type AES:32 --label SLOW-START >"$OUT" 2>&1
+       kill -TERM 1) &
+      exec systemd-socket-activate -l "$SOCKET" --setenv=DKE_AGENT_LOG_DIR="$LOGS" \\
+        sh -c "sleep 1.5; exec $AGENT"`;
+    const out = join(folder, 'slow-start');
+    spawnSync(command, [...args, 'sh', '-c', script], {
+      stdio: 'ignore',
+      timeout: 50_000,
+      killSignal: 'SIGKILL',
+      env: {
+        PATH: process.env.PATH,
+        SOCKET: join(folder, 'slow.sock'),
+        CONF: hasty,
+        LIBRARY: layout.library,
+        AGENT: layout.agentScript,
+        LOGS: join(folder, 'slow-log'),
+        OUT: out,
+      },
+    });
+    expect(readFileSync(out, 'utf8')).toContain('SLOW-START');
+  });
 });
 
 describe('uninstall', () => {
