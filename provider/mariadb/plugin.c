@@ -438,7 +438,7 @@ maria_declare_plugin(dke_key_management){
     "dke_key_management",
     "DKE",
     "Data keys wrapped by a master key of DKE, over PKCS#11",
-    PLUGIN_LICENSE_PROPRIETARY, /* MariaDB's word for everything but GPL and BSD; it is Apache-2.0 */
+    PLUGIN_LICENSE_GPL, /* at the choice of whoever takes it: LICENSE.md */
     start,
     stop,
     DKE_VERSION_MAJOR << 8 | DKE_VERSION_MINOR,
