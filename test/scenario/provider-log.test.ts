@@ -384,8 +384,8 @@ const ways = {
     return withOrigin(origin, /the service is starting/);
   },
   'service-failed': async () => {
-    const origin = await standIn(answering(502, 'text/html', '<h1>Bad Gateway</h1>'));
-    return withOrigin(origin, /status 502/);
+    const origin = await standIn(answering(404, 'text/html', '<h1>Not Found</h1>'));
+    return withOrigin(origin, /status 404/);
   },
   'token-unknown': async () => {
     const wrong = erp.accessGuid.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A'));
