@@ -75,11 +75,13 @@ const expectTidy = (current: string): void => {
   expect(names.filter((name) => name.includes('.dke-new-'))).toEqual([]);
 };
 
-describe('cut off after each step', () => {
+// Each cut is a process, and every write waits for the disk: a busy host takes its time.
+describe('cut off after each step', { timeout: 240_000 }, () => {
   test('an installation is none or whole, and the next one finishes it', () => {
-    const steps = run('install')?.steps.length ?? 0;
-    expect(steps).toBeGreaterThan(10);
-    for (let cut = 1; cut <= steps; cut++) {
+    const { steps } = install({ ...options(), dryRun: true }, a);
+    expect(steps.length).toBeGreaterThan(10);
+    // Of the directories that are made, one stands for all.
+    for (const cut of steps.flatMap((step, at) => (at > 0 && step.startsWith('make ') ? [] : [at + 1]))) {
       rmSync(base, { recursive: true, force: true });
       expect(run('install', 'a', cut), `cut after ${cut}`).toBeUndefined();
       expect(isOneOf(null, a.library), `cut after ${cut}`).toBe(true);
