@@ -149,6 +149,18 @@ const unreachable = (
   return failure(told.cause === 'service-slow' ? 'dependency-timeout' : 'unavailable', told, '', requestId, handle);
 };
 
+/** What a newer service says in a word that is not known here. */
+const codeByStatus: Readonly<Record<number, ServiceErrorCode>> = {
+  400: 'validation',
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'not-found',
+  409: 'conflict',
+  413: 'payload-too-large',
+  429: 'rate-limited',
+  503: 'unavailable',
+  504: 'dependency-timeout',
+};
 /** What a proxy in between may truly say of the service; anything else from it says nothing about keys or credentials. */
 const codeByForeignStatus: Readonly<Record<number, ServiceErrorCode>> = {
   429: 'rate-limited',
@@ -168,7 +180,7 @@ const problem = (
   // Not the service's words: a proxy's 404 is no missing key.
   if (own === undefined)
     return failure(
-      codeByForeignStatus[status] ?? 'unavailable',
+      (typeof document?.code === 'string' ? codeByStatus[status] : codeByForeignStatus[status]) ?? 'unavailable',
       tell('service-failed', { origin, error: `status ${status}, which is not the service's` }),
       '',
       requestId,

@@ -317,7 +317,9 @@ describe('the way over HTTPS', () => {
     await door.close();
   });
   test.each<[string, number, string, string, string]>([
-    ['a page of a proxy', 502, 'text/html', '<html>', 'internal'],
+    ['a page of a proxy', 502, 'text/html', '<html>', 'unavailable'],
+    ['a missing page of a proxy', 404, 'text/html', '<html>', 'unavailable'],
+    ['a refusal of a proxy', 403, 'application/json', '{}', 'unavailable'],
     ['a success that is no envelope', 200, 'text/html', '<html>', 'internal'],
     ['a broken envelope', 200, 'application/vnd.dke.envelope', '\xff\xff\xff\xff', 'internal'],
     ['an unknown code', 403, 'application/problem+json', '{"code":"new-one"}', 'forbidden'],
