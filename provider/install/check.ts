@@ -15,6 +15,7 @@ import {
   warning,
 } from '../../server/base/checks.ts';
 import { diagnose } from '../client/diagnose.ts';
+import { loadHttpClient } from '../client/load-http.ts';
 import { codeOf } from './error.ts';
 import { compareConfigurations } from './guids.ts';
 import { damagedFiles } from './install.ts';
@@ -212,6 +213,7 @@ const placeOf = async (context: Context): Promise<Checked> => ({
 
 const databaseOf = async (context: Context, loads: boolean): Promise<Checked> => {
   const { configPath, owner, options } = context;
+  await loadHttpClient();
   // Its own owner reads it; root, who may have made it, is nobody's database.
   const found = await asOwnerAsync(owner, () => diagnose({ configPath, socket: options.socket }));
   const results = found.filter(({ id, state }) => state !== 'skipped' || !['library', 'label'].includes(id));

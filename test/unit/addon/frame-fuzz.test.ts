@@ -153,6 +153,7 @@ test(`${frames} damaged frames are each answered, held or refused, exactly as th
     connections: 1,
     frames: wantedFrames + 1,
     laneMessages: 0,
+    routineFrames: 0,
     rejected: wantedRejections,
   });
   // The seed must keep the test worth its time: most frames reach the handler, and refusals happen.
