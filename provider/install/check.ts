@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Check,
+  type CheckedPart,
   type CheckResult,
   type Finding,
   failed,
@@ -34,13 +35,6 @@ export interface CheckOptions {
   readonly socket: string | undefined;
   /** Databases that share an access_guid are a fault and not a remark. */
   readonly distinct: boolean;
-}
-
-export interface Checked {
-  readonly what: string;
-  /** Who will meet what a finding predicts. */
-  readonly whoSays?: string;
-  readonly results: readonly CheckResult[];
 }
 
 interface Context {
@@ -206,12 +200,12 @@ const checkCalls = async (context: Context): Promise<Finding> => {
   return ok(`token ${said('token')}, ${said('description')}`);
 };
 
-const placeOf = async (context: Context): Promise<Checked> => ({
+const placeOf = async (context: Context): Promise<CheckedPart> => ({
   what: `the provider in ${context.layout.folder}`,
   results: await runChecks(placeChecks, context),
 });
 
-const databaseOf = async (context: Context, loads: boolean): Promise<Checked> => {
+const databaseOf = async (context: Context, loads: boolean): Promise<CheckedPart> => {
   const { configPath, owner, options } = context;
   await loadHttpClient();
   // Its own owner reads it; root, who may have made it, is nobody's database.
@@ -260,14 +254,14 @@ const blastRadius = (paths: readonly string[], distinct: boolean): Promise<reado
 };
 
 /** Every check of this host. */
-export const checkProvider = async (options: CheckOptions): Promise<readonly Checked[]> => {
+export const checkProvider = async (options: CheckOptions): Promise<readonly CheckedPart[]> => {
   const { layout, configPaths } = options;
   const ofPlace = layout.rootOnly ? undefined : ownerOfPath(layout.library);
   const owner = options.owner ?? ofPlace ?? effectiveOwner();
   const context: Context = { options, layout, owner, configPath: configPaths[0] ?? '' };
   const place = await placeOf(context);
   const loads = place.results.some(({ id, state }) => id === 'loads' && state === 'ok');
-  const checked: Checked[] = [place];
+  const checked: CheckedPart[] = [place];
   for (const configPath of configPaths) {
     // With several databases each is looked at as the owner of its own file.
     const own = options.owner ?? ownerOfFile(configPath) ?? owner;

@@ -1,32 +1,18 @@
 // What `dke provider` calls: options as they were typed become those of the installer.
 import { resolve } from 'node:path';
-import { type Checked, checkProvider, defaultConfigPath } from './check.ts';
-import { type InstallOptions, type InstallReport, install, rollback, uninstall, upgrade } from './install.ts';
-import { defaultBase, defaultLogDirectory, type Layout, type LayoutName, layoutOf } from './layout.ts';
+import type { Installer, ProviderOptions } from '../../server/fronts/contract/provider.ts';
+import { checkProvider, defaultConfigPath } from './check.ts';
+import { type InstallOptions, install, rollback, uninstall, upgrade } from './install.ts';
+import { defaultBase, defaultLogDirectory, type Layout, layoutOf } from './layout.ts';
 import { parseOwner } from './owner.ts';
 import { gatherPayload } from './payload.ts';
 import { unitFolder } from './units.ts';
 
-export interface CommandOptions {
-  readonly base?: string;
-  readonly layout?: LayoutName;
-  readonly owner?: string;
-  readonly logDirectory?: string;
-  readonly dryRun?: boolean;
-  readonly force?: boolean;
-  readonly systemd?: boolean;
-  readonly unitDirectory?: string;
-  readonly purge?: boolean;
-  readonly conf?: readonly string[];
-  readonly socket?: string;
-  readonly distinct?: boolean;
-}
-
-const layoutIn = ({ base = defaultBase, layout = 'hsm' }: CommandOptions): Layout => layoutOf(layout, resolve(base));
-const ownerIn = ({ owner }: CommandOptions) => (owner === undefined ? undefined : parseOwner(owner));
+const layoutIn = ({ base = defaultBase, layout = 'hsm' }: ProviderOptions): Layout => layoutOf(layout, resolve(base));
+const ownerIn = ({ owner }: ProviderOptions) => (owner === undefined ? undefined : parseOwner(owner));
 
 /** Throws InstallError. */
-export const run = (action: InstallReport['action'], options: CommandOptions): InstallReport => {
+export const run: Installer['run'] = (action, options) => {
   const units = resolve(options.unitDirectory ?? unitFolder);
   const common: InstallOptions = {
     layout: layoutIn(options),
@@ -50,7 +36,7 @@ export const run = (action: InstallReport['action'], options: CommandOptions): I
   }
 };
 
-export const check = (options: CommandOptions): Promise<readonly Checked[]> =>
+export const check: Installer['check'] = (options) =>
   checkProvider({
     layout: layoutIn(options),
     owner: ownerIn(options),

@@ -4,12 +4,13 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { InstallReport, ProcessOf } from '../../server/fronts/contract/provider.ts';
 import { codeOf, InstallError } from './error.ts';
 import { isRoot, makeFolders, makeFolderWhole, replaceFile, setMode, setOwner, syncFolder, writeNew } from './files.ts';
 import { type Layout, libraryName, octal, otherLibraries } from './layout.ts';
 import { asOwner, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
 import { type Payload, sha256 } from './payload.ts';
-import { type ProcessOf, usersOf } from './processes.ts';
+import { usersOf } from './processes.ts';
 import {
   buildFolder,
   keepBuild,
@@ -35,24 +36,6 @@ export interface InstallOptions {
   readonly unitFolder: string | null;
   /** Told after each step: for a test that cuts the run off there. */
   readonly reached?: ((step: string) => void) | undefined;
-}
-
-export interface InstallReport {
-  readonly action: 'install' | 'upgrade' | 'rollback' | 'uninstall';
-  readonly changed: boolean;
-  readonly dryRun: boolean;
-  readonly library: string;
-  readonly version: string | null;
-  readonly build: string | null;
-  /** What a rollback leads to. */
-  readonly previous: string | null;
-  readonly owner: string;
-  readonly mode: string;
-  readonly steps: readonly string[];
-  /** What is to be known or done, for people. */
-  readonly remarks: readonly string[];
-  readonly processes: readonly ProcessOf[];
-  readonly agents: readonly ProcessOf[];
 }
 
 const named = (processes: readonly ProcessOf[]): string =>

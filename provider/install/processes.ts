@@ -1,15 +1,9 @@
 // Who uses an installed file right now: processes that have the library mapped (a database that was not shut down), and agents
 // that run the installed program. Read from /proc; what belongs to other users can be looked at by root alone.
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import type { ProcessOf } from '../../server/fronts/contract/provider.ts';
 import { codeOf } from './error.ts';
 import { isRoot } from './files.ts';
-
-export interface ProcessOf {
-  readonly pid: number;
-  readonly name: string;
-  /** The file it has mapped was replaced or removed since. */
-  readonly old: boolean;
-}
 
 export interface Users {
   readonly processes: readonly ProcessOf[];

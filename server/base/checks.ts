@@ -34,6 +34,14 @@ export interface CheckResult {
   readonly durationMs: number;
 }
 
+/** Checks of one thing. */
+export interface CheckedPart {
+  readonly what: string;
+  /** Who will meet what a finding predicts. */
+  readonly whoSays?: string;
+  readonly results: readonly CheckResult[];
+}
+
 export const ok = (evidence: string): Finding => ({ state: 'ok', evidence });
 /** Nobody asked for it. */
 export const notAsked = (evidence: string): Finding => ({ state: 'skipped', evidence });

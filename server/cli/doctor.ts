@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { CheckResult } from '../base/checks.ts';
+import type { CheckedPart, CheckResult } from '../base/checks.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { type GlobalOptions, openCaller } from './caller.ts';
@@ -19,14 +19,6 @@ interface DoctorOptions {
   readonly socket?: string;
   readonly config?: string;
   readonly output: OutputFormat;
-}
-
-/** Checks of one thing. */
-export interface CheckedPart {
-  readonly what: string;
-  /** Who will meet what a finding predicts. */
-  readonly whoSays?: string;
-  readonly results: readonly CheckResult[];
 }
 
 const defaultConf = '/etc/dke/pkcs11.toml';

@@ -4,48 +4,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { type CheckedPart, conclude } from './doctor.ts';
+import type { InstallAction, Installer, InstallReport, ProviderOptions } from '../fronts/contract/provider.ts';
+import { conclude } from './doctor.ts';
 import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
 import { loadProvider } from './load-provider.ts';
 import { type OutputFormat, openOutput } from './output.ts';
-
-/** What `provider/install/command.ts` offers. */
-interface Installer {
-  readonly run: (action: Action, options: ProviderOptions) => Report | Promise<Report>;
-  readonly check: (options: ProviderOptions) => Promise<readonly CheckedPart[]>;
-}
-
-type Action = 'install' | 'upgrade' | 'rollback' | 'uninstall';
-
-interface Report {
-  readonly action: Action;
-  readonly changed: boolean;
-  readonly dryRun: boolean;
-  readonly library: string;
-  readonly version: string | null;
-  readonly build: string | null;
-  readonly previous: string | null;
-  readonly owner: string;
-  readonly mode: string;
-  readonly steps: readonly string[];
-  readonly remarks: readonly string[];
-}
-
-interface ProviderOptions {
-  readonly base?: string;
-  readonly layout?: string;
-  readonly owner?: string;
-  readonly logDirectory?: string;
-  readonly dryRun?: boolean;
-  readonly force?: boolean;
-  readonly systemd?: boolean;
-  readonly unitDirectory?: string;
-  readonly purge?: boolean;
-  readonly conf?: readonly string[];
-  readonly socket?: string;
-  readonly distinct?: boolean;
-  readonly output: OutputFormat;
-}
 
 const defaultConf = '/etc/dke/pkcs11.toml';
 
@@ -61,7 +24,7 @@ const withClasses = async <T>(run: () => T | Promise<T>): Promise<T> => {
   }
 };
 
-const show = (report: Report, format: OutputFormat): void => {
+const show = (report: InstallReport, format: OutputFormat): void => {
   const output = openOutput(format, (text) => {
     process.stdout.write(text);
   });
@@ -108,9 +71,9 @@ const withChanges = (command: Command): Command =>
     );
 
 const act =
-  (action: Action) =>
+  (action: InstallAction) =>
   async (_: object, command: Command): Promise<void> => {
-    const options = command.optsWithGlobals<ProviderOptions>();
+    const options = command.optsWithGlobals<ProviderOptions & { readonly output: OutputFormat }>();
     const installer = await loadProvider<Installer>('install/command');
     show(await withClasses(() => installer.run(action, options)), options.output);
   };
@@ -163,7 +126,7 @@ export const addProvider = (program: Command): void => {
     .option('--distinct', 'databases that share an access_guid are a fault: before a destructive test')
     .option('--socket <path>', "the agent's socket, if not where the library looks by itself")
     .action(async (_: object, command: Command) => {
-      const options = command.optsWithGlobals<ProviderOptions>();
+      const options = command.optsWithGlobals<ProviderOptions & { readonly output: OutputFormat }>();
       const named = options.conf ?? [process.env.DKE_PKCS11_CONF ?? defaultConf].filter((path) => existsSync(path));
       const installer = await loadProvider<Installer>('install/command');
       conclude(await withClasses(() => installer.check({ ...options, conf: named })), options.output);

@@ -14,17 +14,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  damagedFiles,
-  type InstallReport,
-  install,
-  rollback,
-  uninstall,
-  upgrade,
-} from '../../provider/install/install.ts';
+import { damagedFiles, install, rollback, uninstall, upgrade } from '../../provider/install/install.ts';
 import { type Layout, layoutOf, otherLibraries } from '../../provider/install/layout.ts';
 import { effectiveOwner } from '../../provider/install/owner.ts';
 import { readState } from '../../provider/install/state.ts';
+import type { InstallReport } from '../../server/fronts/contract/provider.ts';
 import { smallPayload } from '../support/provider-install-child.ts';
 
 const program = resolve(import.meta.dirname, '../support/provider-install-child.ts');

@@ -20,11 +20,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type InstallReport, upgrade } from '../../provider/install/install.ts';
+import { upgrade } from '../../provider/install/install.ts';
 import { type Layout, layoutOf } from '../../provider/install/layout.ts';
 import { type Owner, parseOwner } from '../../provider/install/owner.ts';
 import { buildOf, gatherPayload, type Payload } from '../../provider/install/payload.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
+import type { InstallReport } from '../../server/fronts/contract/provider.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
 import { createGroup, openConsoleApi, registerApplication, writeProviderConfig } from '../support/console-api.ts';
 import { endProcess, processesWith, until } from '../support/host.ts';
