@@ -1,0 +1,24 @@
+// Handlers of the audit log.
+
+import { toBase64 } from '../../../base/bytes.ts';
+import { ServiceError } from '../../../base/errors.ts';
+import type { Operations } from '../../../operations/index.ts';
+import { exportLines } from '../export.ts';
+import { representAuditEvent, representCheckpoint, representPage, representSink } from '../represent.ts';
+import type { Handlers } from './handler.ts';
+
+export const auditHandlers = ({ audit }: Operations): Handlers['audit'] => ({
+  list: async ({ actor, query }) => representPage(await audit.list(actor, query), representAuditEvent),
+  log: async () => {
+    const { checkpoint, ...rest } = await audit.log();
+    return { ...rest, checkpoint: checkpoint === null ? null : representCheckpoint(checkpoint) };
+  },
+  checkpoints: async ({ actor, query }) => representPage(await audit.checkpoints(actor, query), representCheckpoint),
+  sinks: async ({ actor }) => ({ items: (await audit.sinks(actor)).map(representSink) }),
+  export: async ({ actor }) => exportLines(await audit.export(actor), 'dke-audit.ndjson'),
+  prove: async ({ actor, path: { sequence } }) => {
+    if (!/^[1-9][0-9]{0,14}$/.test(sequence)) throw new ServiceError('not-found', 'there is no such audit record');
+    const { entry, checkpoint, hashes } = await audit.prove(actor, Number(sequence));
+    return { entry, checkpoint: representCheckpoint(checkpoint), hashes: hashes.map(toBase64) };
+  },
+});

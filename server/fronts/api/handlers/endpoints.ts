@@ -1,0 +1,44 @@
+// Handlers of key store endpoints, and the proxy configuration file of their credentials.
+
+import type { Operations } from '../../../operations/index.ts';
+import { representEndpoint, representPage, uriPathOf } from '../represent.ts';
+import type { Handlers } from './handler.ts';
+import { SecretJson } from './handler.ts';
+
+const quote = (text: string): string => JSON.stringify(text);
+
+/** The proxy configuration file of AWS KMS, put together from bytes. Takes the secret: it is wiped here. */
+const formatProxyConfiguration = (prefix: string, accessKeyId: string, secretAccessKey: Buffer): SecretJson => {
+  const head = `{"XksProxyUriPath":${quote(uriPathOf(prefix))},"XksProxyAuthenticationCredential":{"AccessKeyId":${quote(accessKeyId)},"RawSecretAccessKey":"`;
+  // Not from the shared pool, which is never wiped.
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(head) + secretAccessKey.length + 3);
+  let at = bytes.write(head);
+  at += secretAccessKey.copy(bytes, at);
+  bytes.write('"}}', at);
+  secretAccessKey.fill(0);
+  return new SecretJson(bytes);
+};
+
+export const endpointsHandlers = ({ endpoints }: Operations): Handlers['endpoints'] => ({
+  create: async ({ actor, body }) => {
+    const endpoint = await endpoints.create(actor, body);
+    return { id: endpoint.id, answer: representEndpoint(endpoint) };
+  },
+  list: async ({ actor, query }) => representPage(await endpoints.list(actor, query), representEndpoint),
+  get: async ({ actor, path }) => representEndpoint(await endpoints.get(actor, path.id)),
+  enable: async ({ actor, path }) => representEndpoint(await endpoints.enable(actor, path.id)),
+  disable: async ({ actor, path }) => representEndpoint(await endpoints.disable(actor, path.id)),
+  delete: async ({ actor, path }) => representEndpoint(await endpoints.delete(actor, path.id)),
+  changeSettings: async ({ actor, path, body }) =>
+    representEndpoint(await endpoints.changeSettings(actor, path.id, body)),
+  addCredential: async ({ actor, path }) => {
+    const { prefix } = await endpoints.get(actor, path.id);
+    const { credential, secretAccessKey } = await endpoints.addCredential(actor, path.id);
+    return {
+      id: credential.id,
+      answer: formatProxyConfiguration(prefix, credential.accessKeyId, secretAccessKey),
+    };
+  },
+  removeCredential: async ({ actor, path }) =>
+    representEndpoint(await endpoints.removeCredential(actor, path.id, path.credentialId)),
+});

@@ -1,0 +1,24 @@
+// Handlers of keys.
+
+import type { Operations } from '../../../operations/index.ts';
+import { representKey, representKeyVersion, representPage } from '../represent.ts';
+import type { Handlers } from './handler.ts';
+
+export const keysHandlers = ({ keys }: Operations): Handlers['keys'] => ({
+  create: async ({ actor, body }) => {
+    const key = await keys.create(actor, body);
+    return { id: key.id, answer: representKey(key) };
+  },
+  list: async ({ actor, query }) => representPage(await keys.list(actor, query), representKey),
+  get: async ({ actor, path }) => representKey(await keys.get(actor, path.id)),
+  versions: async ({ actor, path }) => ({
+    items: (await keys.versions(actor, path.id)).map(representKeyVersion),
+  }),
+  enable: async ({ actor, path }) => representKey(await keys.enable(actor, path.id)),
+  disable: async ({ actor, path }) => representKey(await keys.disable(actor, path.id)),
+  rotate: async ({ actor, path }) => representKeyVersion(await keys.rotate(actor, path.id)),
+  delete: async ({ actor, path }) => {
+    const { key, vaultCopyCleared } = await keys.softDelete(actor, path.id);
+    return { key: representKey(key), vaultCopyCleared };
+  },
+});

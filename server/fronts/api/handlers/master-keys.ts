@@ -1,0 +1,32 @@
+// Handlers of master keys of databases.
+
+import type { Operations } from '../../../operations/index.ts';
+import { ValidationError } from '../errors.ts';
+import { representBlastRadius, representMasterKey, representPage } from '../represent.ts';
+import type { Handlers } from './handler.ts';
+
+export const masterKeysHandlers = ({ masterKeys }: Operations): Handlers['masterKeys'] => ({
+  list: async ({ actor, path, query }) =>
+    representPage(await masterKeys.list(actor, path.applicationId, query), representMasterKey),
+  get: async ({ actor, path }) => representMasterKey(await masterKeys.get(actor, path.applicationId, path.keyId)),
+  blastRadius: async ({ actor, path }) =>
+    representBlastRadius(await masterKeys.blastRadius(actor, path.applicationId, path.keyId)),
+  destroy: async ({ actor, path, query, body }) => {
+    const key = await masterKeys.get(actor, path.applicationId, path.keyId);
+    if (query.dryRun === true) {
+      const blastRadius = await masterKeys.blastRadius(actor, path.applicationId, path.keyId);
+      return { dryRun: true, key: representMasterKey(key), blastRadius: representBlastRadius(blastRadius) };
+    }
+    if (body.confirm !== key.name) {
+      throw new ValidationError([
+        { path: 'confirm', message: body.confirm === undefined ? 'is missing' : "is not the master key's name" },
+      ]);
+    }
+    const destroyed = await masterKeys.destroy(actor, path.applicationId, path.keyId);
+    return {
+      dryRun: false,
+      key: representMasterKey(destroyed.key),
+      blastRadius: representBlastRadius(destroyed.blastRadius),
+    };
+  },
+});
