@@ -11,6 +11,7 @@ import { addKeyStore } from './key-store.ts';
 import { addProvider } from './provider.ts';
 import { addServer } from './server.ts';
 import { addTde } from './tde.ts';
+import { addTenant } from './tenant.ts';
 import { addToken } from './token.ts';
 import { addVault } from './vault.ts';
 
@@ -43,6 +44,7 @@ export const makeProgram = (version: string): Command => {
   addAgent(program);
   addProvider(program);
   addToken(program);
+  addTenant(program);
   addVault(program);
   addKey(program);
   addTde(program);

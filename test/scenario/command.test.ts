@@ -396,6 +396,12 @@ describe('tokens, audit, status', () => {
     expect((await dke('audit', 'list', '--kind', 'no.such')).code).toBe(exitCodes.config);
   });
 
+  test('the default tenant is there by itself', async () => {
+    const { items } = await json<Page>('tenant', 'list');
+    expect(items).toHaveLength(1);
+    expect(await json('tenant', 'get', items[0]?.id ?? '')).toEqual(items[0]);
+  });
+
   test('the status is one record', async () => {
     expect(await json('status')).toMatchObject({ health: { healthy: true } });
     expect((await dke('status')).stdout).toMatch(/^health\.healthy +true$/m);

@@ -133,6 +133,10 @@ test('its own requests are not taken for the cloud’s, and runs are kept', asyn
   expect(runs.items).toHaveLength(2);
   const [latest] = runs.items;
   expect(await site.api.call('GET', `${path}/${latest?.id}`)).toEqual(latest);
+  const listed = await dke(site, 'doctor', 'runs', place.endpoint.name, '--limit', '1', '-o', 'json');
+  expect(JSON.parse(listed.stdout)).toMatchObject({ items: [latest] });
+  const shown = await dke(site, 'doctor', 'run', place.endpoint.name, latest?.id ?? '');
+  expect(shown.stdout).toContain(latest?.results[0]?.evidence);
   const other = await fresh();
   expect((await site.api.send('GET', `/api/endpoints/${other.endpoint.id}/diagnostics/${latest?.id}`)).status).toBe(
     404,

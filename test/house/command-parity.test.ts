@@ -1,0 +1,65 @@
+// What the API can do, `dke` can: each row of the contract is called by a command. Which rows are called is read from the command's
+// sources (test/support/api-calls.ts).
+import { describe, expect, test } from 'vitest';
+import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
+import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
+import { apiUses, commandUses } from '../support/api-calls.ts';
+
+/** Rows that no command calls, and why. */
+const exceptions: Readonly<Record<string, string>> = {
+  'session.start': 'makes the cookie of the pages; the command sends its token with each call',
+  'session.end': 'ends the cookie of the pages',
+};
+
+const rows = Object.entries(apiRoutes).flatMap(([group, members]: [string, RouteGroup]) =>
+  Object.keys(members).map((name) => `${group}.${name}`),
+);
+
+describe('the command and the API', () => {
+  const uses = commandUses();
+  const called = new Set(uses.flatMap((use) => use.rows));
+
+  test('each row of the API is called by a command, or stands among the exceptions with a reason', () => {
+    expect(rows.filter((row) => !called.has(row) && !Object.hasOwn(exceptions, row))).toEqual([]);
+  });
+
+  test('each exception is a row that no command calls', () => {
+    expect(Object.keys(exceptions).filter((row) => !rows.includes(row) || called.has(row))).toEqual([]);
+  });
+
+  test('each call of the command names a row of the contract', () => {
+    expect(uses.filter((use) => use.rows.length === 0 || use.rows.some((row) => !rows.includes(row)))).toEqual([]);
+  });
+});
+
+describe('how calls are read from sources', () => {
+  const read = (text: string): readonly string[] => apiUses('x.ts', text).flatMap((use) => use.rows);
+  test.each([
+    ['a row itself', 'caller.call(apiRoutes.keys.get, {});', ['keys.get']],
+    [
+      'a constant',
+      'const routes = apiRoutes.keys; const f = async () => { await bytes(routes.list); };',
+      ['keys.list'],
+    ],
+    [
+      'parts of a constant',
+      'const { keys, vaults: v } = apiRoutes; call(keys.get); call(v.list);',
+      ['keys.get', 'vaults.list'],
+    ],
+    [
+      'a loop over literals',
+      "const routes = apiRoutes.keys; for (const [verb] of [['enable', 1], ['disable', 2]] as const) call(routes[verb]);",
+      ['keys.enable', 'keys.disable'],
+    ],
+    ['a choice', 'stream(b ? apiRoutes.keys.get : apiRoutes.keys.list, {});', ['keys.get', 'keys.list']],
+    [
+      'a table',
+      'const t = { a: { row: apiRoutes.keys.list }, b: { row: apiRoutes.vaults.list } }; const f = (k) => call(t[k].row);',
+      ['keys.list', 'vaults.list'],
+    ],
+    ['a name that only looks like a call of the client', 'const call = 1; apiRoutes.keys.get;', []],
+    ['a row that is handed over', 'const f = (row) => call(row);', []],
+  ])('%s', (_, text, expected) => {
+    expect(read(text)).toEqual(expected);
+  });
+});
