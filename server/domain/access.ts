@@ -2,6 +2,9 @@
 // a role gets a right; every route of the console's API names the one permission that it needs.
 //
 // Duties are apart: who makes keys does not destroy them, who gives people their roles uses no key, and an auditor changes nothing.
+//
+// A role is given for the whole platform or within one tenant. What concerns the platform itself is only for those who have the
+// role for the whole of it.
 
 export const permissions = {
   'status:read': "See the service's state and its tenants",
@@ -29,6 +32,9 @@ export const permissions = {
 export type Permission = keyof typeof permissions;
 export const permissionNames = Object.keys(permissions) as Permission[];
 
+/** What no role within one tenant gives, whatever its row says: it concerns the platform, or the tenant as a whole. */
+const platformOnly: ReadonlySet<Permission> = new Set(['status:read']);
+
 const reads = permissionNames.filter((name) => name.endsWith(':read'));
 const resources = ['status:read', 'vaults:read', 'keys:read', 'master-keys:read', 'applications:read'] as const;
 
@@ -39,6 +45,8 @@ export interface RoleRow {
   readonly scoped?: true;
   /** Given only by those who have it. */
   readonly supreme?: true;
+  /** Where it can be given: for the whole platform alone, or within one tenant alone. Absent: either. */
+  readonly reach?: 'platform' | 'tenant';
 }
 
 export const roles = {
@@ -50,6 +58,7 @@ export const roles = {
   'platform-operator': {
     description: 'Keeps the service running: state, health, diagnostics. No keys, no credentials.',
     permissions: ['status:read', 'endpoints:read', 'diagnostics:run', 'requests:read'],
+    reach: 'platform',
   },
   'tenant-administrator': {
     description: 'Gives people and programs their roles. Uses and changes nothing else.',
@@ -115,47 +124,90 @@ export interface Grant {
   readonly role: Role;
   /** Null: everywhere. Set exactly for roles that are given for one resource. */
   readonly scope: Scope | null;
+  /** The tenant within which it counts. Null: the whole platform, and every tenant. */
+  readonly tenantId: string | null;
 }
 
 export const rowOf = (role: Role): RoleRow => roles[role];
 
-const covers = (granted: Scope | null, asked: Scope | null): boolean =>
+const coversScope = (granted: Scope | null, asked: Scope | null): boolean =>
   granted === null || (asked !== null && granted.kind === asked.kind && granted.id === asked.id);
 
-/** `asked`: the resource that the request is about, when it is one that roles are given for. */
-export const isAllowed = (grants: readonly Grant[], permission: Permission, asked: Scope | null): boolean =>
-  grants.some(({ role, scope }) => covers(scope, asked) && rowOf(role).permissions.includes(permission));
+/** Whether a grant counts in a tenant; null asks for the whole platform. */
+export const countsIn = ({ tenantId }: Pick<Grant, 'tenantId'>, asked: string | null): boolean =>
+  tenantId === null || tenantId === asked;
+
+/**
+ * `tenantId`: the tenant that the request is about; null when it is about the platform. `asked`: the resource that it is about,
+ * when it is one that roles are given for.
+ */
+export const isAllowed = (
+  grants: readonly Grant[],
+  permission: Permission,
+  tenantId: string | null,
+  asked: Scope | null,
+): boolean =>
+  grants.some(
+    (grant) =>
+      countsIn(grant, tenantId) &&
+      (grant.tenantId === null || !platformOnly.has(permission)) &&
+      coversScope(grant.scope, asked) &&
+      rowOf(grant.role).permissions.includes(permission),
+  );
 
 /** Roles that have a permission: what a refusal names. */
 export const rolesWith = (permission: Permission): readonly Role[] =>
   roleNames.filter((role) => rowOf(role).permissions.includes(permission));
 
-/** Every right that somebody has, once each: those that hold everywhere first. */
-export const effectivePermissions = (
-  grants: readonly Grant[],
-): readonly { readonly permission: Permission; readonly scope: Scope | null }[] => {
-  const everywhere = grants.filter(({ scope }) => scope === null);
-  const scopes = new Map(grants.flatMap(({ scope }) => (scope === null ? [] : [[`${scope.kind} ${scope.id}`, scope]])));
-  return [
-    ...permissionNames
-      .filter((name) => isAllowed(everywhere, name, null))
-      .map((permission) => ({ permission, scope: null })),
-    ...[...scopes.values()].flatMap((scope) =>
-      permissionNames
-        .filter((name) => isAllowed(grants, name, scope) && !isAllowed(everywhere, name, null))
-        .map((permission) => ({ permission, scope })),
-    ),
-  ];
+/** One right, and where it holds. */
+export interface Right {
+  readonly permission: Permission;
+  readonly scope: Scope | null;
+  readonly tenantId: string | null;
+}
+
+/** Every right that somebody has, once each: those of the whole platform first, then those of tenants, then those of single resources. */
+export const effectivePermissions = (grants: readonly Grant[]): readonly Right[] => {
+  const places = new Map<string, Pick<Right, 'scope' | 'tenantId'>>();
+  const breadth = ({ scope, tenantId }: Pick<Right, 'scope' | 'tenantId'>): number =>
+    (scope === null ? 0 : 2) + (tenantId === null ? 0 : 1);
+  for (const { scope, tenantId } of [...grants].sort((a, b) => breadth(a) - breadth(b)))
+    places.set(`${tenantId} ${scope?.kind} ${scope?.id}`, { scope, tenantId });
+  const told: Right[] = [];
+  const isTold = (permission: Permission, { scope, tenantId }: Pick<Right, 'scope' | 'tenantId'>): boolean =>
+    told.some(
+      (right) => right.permission === permission && countsIn(right, tenantId) && coversScope(right.scope, scope),
+    );
+  for (const place of places.values())
+    for (const permission of permissionNames)
+      if (isAllowed(grants, permission, place.tenantId, place.scope) && !isTold(permission, place))
+        told.push({ permission, ...place });
+  return told;
 };
 
+/** What somebody must be allowed within a tenant (or everywhere) to give roles there. */
+export type GivingPermission = Extract<Permission, `${string}:manage`>;
+
 /** Why these cannot be given together, or by somebody who has `own`; undefined: they can. */
-export const faultOfGrants = (grants: readonly Grant[], own: readonly Grant[] | 'the service'): string | undefined => {
+export const faultOfGrants = (
+  grants: readonly Grant[],
+  own: readonly Grant[] | 'the service',
+  giving: GivingPermission = 'tokens:manage',
+): string | undefined => {
   if (grants.length === 0) return 'at least one role is needed';
-  for (const { role, scope } of grants) {
-    const { scoped = false, supreme = false } = rowOf(role);
+  for (const { role, scope, tenantId } of grants) {
+    const { scoped = false, supreme = false, reach } = rowOf(role);
     if (scoped !== (scope !== null))
       return scoped ? `${role} is given for one application or one endpoint` : `${role} is not given for one resource`;
-    if (supreme && own !== 'the service' && !own.some((grant) => rowOf(grant.role).supreme === true))
+    if (reach === 'platform' && tenantId !== null)
+      return `${role} is given for the whole platform, not within one tenant`;
+    if (reach === 'tenant' && tenantId === null) return `${role} is given within one tenant`;
+    if (own === 'the service') continue;
+    if (!isAllowed(own, giving, tenantId, null))
+      return tenantId === null
+        ? 'roles for the whole platform are given only by those who give them everywhere'
+        : 'roles are given only within the tenants in which one may give them';
+    if (supreme && !own.some((grant) => countsIn(grant, tenantId) && rowOf(grant.role).supreme === true))
       return `${role} is given only by those who may do everything`;
   }
   return undefined;

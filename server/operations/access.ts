@@ -5,8 +5,8 @@ import { effectivePermissions, isAllowed, roleNames, rolesWith, rowOf } from '..
 import type { AccessOperations } from './index.ts';
 
 export const access: AccessOperations = {
-  check: (grants, permission, scope) => {
-    if (isAllowed(grants, permission, scope)) return;
+  check: (grants, permission, tenantId, scope) => {
+    if (isAllowed(grants, permission, tenantId, scope)) return;
     throw new ServiceError('forbidden', `this needs the permission ${permission}`, {
       hint: `roles that have it: ${rolesWith(permission).join(', ')}; GET /api/session (dke token whoami) shows what you may do`,
     });
@@ -14,7 +14,7 @@ export const access: AccessOperations = {
   effective: effectivePermissions,
   roles: () =>
     roleNames.map((role) => {
-      const { description, permissions, scoped = false } = rowOf(role);
-      return { role, description, scoped, permissions };
+      const { description, permissions, scoped = false, reach = null } = rowOf(role);
+      return { role, description, scoped, reach, permissions };
     }),
 };

@@ -6,7 +6,7 @@
 // the epoch. Identifiers are compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
 
 import type { CipherParameters, Digest, MacParameters, OaepParameters, SignatureParameters } from '../../addon/core.ts';
-import type { Grant, Permission, Role, Scope } from '../domain/access.ts';
+import type { Grant, Permission, Right, Role, RoleRow, Scope } from '../domain/access.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
@@ -266,17 +266,25 @@ export interface AuditProof {
 }
 
 export interface AccessOperations {
-  /** 'forbidden', naming the permission and the roles that have it. `scope`: the resource that the request is about. */
-  check(grants: readonly Grant[], permission: Permission, scope: Scope | null): void;
-  /** What somebody may do: everywhere, then with single resources. */
-  effective(grants: readonly Grant[]): readonly { readonly permission: Permission; readonly scope: Scope | null }[];
+  /**
+   * 'forbidden', naming the permission and the roles that have it. `tenantId`: of the tenant that the request is about, null for the
+   * platform; `scope`: the resource that it is about.
+   */
+  check(grants: readonly Grant[], permission: Permission, tenantId: string | null, scope: Scope | null): void;
+  /** What somebody may do: everywhere, then in tenants, then with single resources. */
+  effective(grants: readonly Grant[]): readonly Right[];
   roles(): readonly {
     readonly role: Role;
     readonly description: string;
     readonly scoped: boolean;
+    /** Where it can be given; null: for the whole platform as well as within one tenant. */
+    readonly reach: NonNullable<RoleRow['reach']> | null;
     readonly permissions: readonly Permission[];
   }[];
 }
+
+/** `tenantId` absent: the whole platform, or the default tenant where a role is given within one. */
+export type NewGrant = Omit<Grant, 'tenantId'> & { readonly tenantId?: string | null | undefined };
 
 export interface TokenOperations {
   /** `token` is shown this once. */
@@ -290,7 +298,7 @@ export interface TokenOperations {
       readonly expiresAt?: number | null | undefined;
       readonly kind?: TokenKind | undefined;
       /** For a token of the API: at least one. Supreme roles are given only by `own` that has one. */
-      readonly grants?: readonly Grant[] | undefined;
+      readonly grants?: readonly NewGrant[] | undefined;
     },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
   list(actor: Actor, query: PageRequest): Promise<Page<ApiToken>>;

@@ -4,14 +4,14 @@
 import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
-import { faultOfGrants, longestBreakGlassMs, type Scope } from '../domain/access.ts';
+import { faultOfGrants, type Grant, longestBreakGlassMs, rowOf, type Scope } from '../domain/access.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import type { TokenPurpose } from '../ports/key-ring.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, StoredToken } from '../ports/store.ts';
 import { looksLikeBearer, makeBearer } from './bearer.ts';
-import { findApplication, findEndpoint, findToken } from './find.ts';
-import type { Operations, TokenOperations } from './index.ts';
+import { findApplication, findDefaultTenant, findEndpoint, findTenant, findToken } from './find.ts';
+import type { NewGrant, Operations, TokenOperations } from './index.ts';
 import { checkName } from './names.ts';
 import { byId, pageOf } from './paging.ts';
 
@@ -23,13 +23,33 @@ const findScope = async (tx: Repositories, scope: Scope | null): Promise<void> =
   if (scope?.kind === 'endpoint') await findEndpoint(tx, scope.id);
 };
 
+/** Those who name no tenant give a role for the whole platform, or within the default tenant where it is given within one. */
+const withTenants = async (from: Repositories, grants: readonly NewGrant[]): Promise<readonly Grant[]> => {
+  const complete: Grant[] = [];
+  for (const { role, scope, tenantId } of grants) {
+    const within = rowOf(role).reach === 'tenant';
+    const chosen = tenantId === undefined ? (within ? (await findDefaultTenant(from)).id : null) : tenantId;
+    if (chosen !== null) await findTenant(from, chosen);
+    complete.push({ role, scope, tenantId: chosen });
+  }
+  return complete;
+};
+
+const nameGrant = ({ role, scope, tenantId }: Grant): string =>
+  [
+    role,
+    ...(scope === null ? [] : [`of ${scope.kind} ${scope.id}`]),
+    ...(tenantId === null ? [] : [`in ${tenantId}`]),
+  ].join(' ');
+
 const show = ({ hash: _hash, integrity: _integrity, ...token }: StoredToken): ApiToken => token;
 
 export const createToken =
   ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): TokenOperations['create'] =>
-  async (actor, own, { name, expiresAt, kind = 'api', grants = [] }) => {
+  async (actor, own, { name, expiresAt, kind = 'api', grants: given = [] }) => {
     checkName(name);
     const now = clock.now();
+    const grants = await withTenants(store.read, given);
     if (kind === 'metrics' && grants.length > 0)
       throw new ServiceError('validation', 'a token for metrics has no roles');
     const fault = kind === 'metrics' ? undefined : faultOfGrants(grants, own);
@@ -65,7 +85,7 @@ export const createToken =
         details: {
           name,
           kind,
-          roles: grants.map(({ role, scope }) => (scope === null ? role : `${role} of ${scope.kind} ${scope.id}`)),
+          roles: grants.map(nameGrant),
           expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt),
         },
       });

@@ -31,7 +31,7 @@ export const setUp =
     if ((await store.read.tokens.list({ limit: 1 })).length > 0) return { adminToken: undefined };
     const { token } = await createToken(ports)(actor, 'the service', {
       name: 'first administrator',
-      grants: [{ role: 'administrator', scope: null }],
+      grants: [{ role: 'administrator', scope: null, tenantId: null }],
     });
     return { adminToken: token };
   };

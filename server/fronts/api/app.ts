@@ -172,6 +172,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
         operations.access.check(
           grants,
           row.needs,
+          null,
           row.scope === undefined ? null : { kind: row.scope.kind, id: path[row.scope.parameter] ?? '' },
         );
       const query = readQuery(row.query, context.req.url);

@@ -324,6 +324,7 @@ export const representRole = ({
   role: role.role,
   description: role.description,
   scoped: role.scoped,
+  reach: role.reach,
   permissions: [...permissions],
 });
 

@@ -7,6 +7,7 @@ import {
   effectivePermissions,
   faultOfGrants,
   type Grant,
+  isAllowed,
   permissionNames,
   type Role,
   roleNames,
@@ -20,7 +21,7 @@ import { adminToken, openFront } from './operations.ts';
 const resourceId = 'some-id';
 const rows = Object.values(apiRoutes).flatMap((group: RouteGroup) => Object.values(group));
 const target = (row: RouteRow, id = resourceId): string => row.path.replace(/\{\w+\}/g, id);
-const everywhere = (role: Role): readonly Grant[] => [{ role, scope: null }];
+const everywhere = (role: Role): readonly Grant[] => [{ role, scope: null, tenantId: null }];
 
 /** What the front says to a caller with these rights: 403, or anything else, which is past the question. */
 const isRefused = async (row: RouteRow, grants: readonly Grant[], id?: string): Promise<boolean> => {
@@ -47,7 +48,7 @@ describe('every role at every route', () => {
   });
 
   test.each(['application', 'endpoint'] as const)('an owner of one %s: that one, and no other', async (kind) => {
-    const grants: readonly Grant[] = [{ role: 'application-owner', scope: { kind, id: resourceId } }];
+    const grants: readonly Grant[] = [{ role: 'application-owner', scope: { kind, id: resourceId }, tenantId: null }];
     const allowed: string[] = [];
     for (const row of rows) {
       if (row.needs === 'signed-in' || row.needs === 'sign-in') continue;
@@ -110,12 +111,22 @@ describe('duties that stay apart', () => {
 });
 
 describe('giving roles', () => {
+  const scope = { kind: 'endpoint', id: resourceId } as const;
+  const within = (role: Role, tenantId: string): readonly Grant[] => [{ role, scope: null, tenantId }];
+
   test('what does not go together is refused', () => {
-    const scope = { kind: 'endpoint', id: resourceId } as const;
+    const tenantId = null;
     expect(faultOfGrants([], 'the service')).toContain('at least one');
-    expect(faultOfGrants([{ role: 'application-owner', scope: null }], 'the service')).toContain('one application');
-    expect(faultOfGrants([{ role: 'auditor', scope }], 'the service')).toContain('not given for one resource');
-    expect(faultOfGrants([{ role: 'application-owner', scope }], everywhere('tenant-administrator'))).toBeUndefined();
+    expect(faultOfGrants([{ role: 'application-owner', scope: null, tenantId }], 'the service')).toContain(
+      'one application',
+    );
+    expect(faultOfGrants([{ role: 'auditor', scope, tenantId }], 'the service')).toContain(
+      'not given for one resource',
+    );
+    expect(faultOfGrants(within('platform-operator', 'a'), 'the service')).toContain('whole platform');
+    expect(
+      faultOfGrants([{ role: 'application-owner', scope, tenantId }], everywhere('tenant-administrator')),
+    ).toBeUndefined();
   });
   test('who may not do everything gives nobody a role that may', () => {
     for (const role of ['administrator', 'break-glass'] as const) {
@@ -123,15 +134,43 @@ describe('giving roles', () => {
       expect(faultOfGrants(everywhere(role), everywhere('administrator'))).toBeUndefined();
     }
   });
-  test('the rights of several grants are told once each, everywhere before single resources', () => {
-    const scope = { kind: 'application', id: resourceId } as const;
+  test('who gives roles within one tenant gives none elsewhere, however much they may there', () => {
+    const own = [...within('tenant-administrator', 'a'), ...within('auditor', 'b'), ...everywhere('key-manager')];
+    expect(faultOfGrants(within('auditor', 'a'), own)).toBeUndefined();
+    expect(faultOfGrants(within('auditor', 'b'), own)).toContain('only within');
+    expect(faultOfGrants(everywhere('auditor'), own)).toContain('whole platform');
+  });
+  test('an administrator of one tenant makes none of another, and none of the platform', () => {
+    const own = [...within('administrator', 'a'), ...within('tenant-administrator', 'b')];
+    expect(faultOfGrants(within('administrator', 'a'), own)).toBeUndefined();
+    expect(faultOfGrants(within('administrator', 'b'), own)).toContain('only by those');
+    expect(faultOfGrants(everywhere('administrator'), own)).toContain('whole platform');
+  });
+  test('a role within one tenant counts there alone, and gives nothing that concerns the platform', () => {
+    for (const role of roleNames.filter((name) => rowOf(name).scoped !== true))
+      for (const permission of permissionNames) {
+        const grants = within(role, 'a');
+        expect(isAllowed(grants, permission, 'b', null)).toBe(false);
+        expect(isAllowed(grants, permission, null, null)).toBe(false);
+        expect([role, permission, isAllowed(grants, permission, 'a', null)]).toEqual([
+          role,
+          permission,
+          permission !== 'status:read' && rowOf(role).permissions.includes(permission),
+        ]);
+      }
+  });
+  test('the rights of several grants are told once each, broader places before narrower ones', () => {
     const rights = effectivePermissions([
-      { role: 'application-owner', scope },
-      { role: 'platform-operator', scope: null },
-      { role: 'auditor', scope: null },
+      { role: 'application-owner', scope: { kind: 'application', id: resourceId }, tenantId: 'a' },
+      ...within('key-destroyer', 'a'),
+      ...everywhere('platform-operator'),
+      ...everywhere('auditor'),
     ]);
     const names = rights.map(({ permission }) => permission);
     expect(new Set(names).size).toBe(names.length);
+    expect(rights.filter((right) => right.tenantId === 'a' && right.scope === null)).toEqual([
+      { permission: 'master-keys:destroy', scope: null, tenantId: 'a' },
+    ]);
     expect(rights.filter((right) => right.scope !== null).map(({ permission }) => permission)).toEqual([
       'applications:credentials',
       'endpoints:credentials',

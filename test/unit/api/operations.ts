@@ -42,7 +42,7 @@ export interface FrontUnderTest {
 /** The front, reached as through the listener: absolute https URLs. */
 export const openFront = (
   members: object = {},
-  grants: readonly Grant[] = [{ role: 'administrator', scope: null }],
+  grants: readonly Grant[] = [{ role: 'administrator', scope: null, tenantId: null }],
 ): FrontUnderTest => {
   const calls = new Map<string, number>();
   let time = Date.UTC(2026, 0, 1);

@@ -10,9 +10,18 @@ export const sessionSchema = z
     name: z.string().openapi({ description: 'Name of the token that acts; the audit log shows it.' }),
     grants: z.array(grantSchema).readonly(),
     permissions: z
-      .array(z.strictObject({ permission: z.string(), scope: grantSchema.shape.scope }))
+      .array(
+        z.strictObject({
+          permission: z.string(),
+          scope: grantSchema.shape.scope,
+          tenantId: grantSchema.shape.tenantId,
+        }),
+      )
       .readonly()
-      .openapi({ description: 'What the caller may do: everywhere (scope null), or with one resource.' }),
+      .openapi({
+        description:
+          'What the caller may do: everywhere (scope and tenantId null), within one tenant, or with one resource.',
+      }),
     expiresAt: moment.nullable().openapi({ description: 'null: the caller uses a token, not a session' }),
   })
   .openapi('Session');

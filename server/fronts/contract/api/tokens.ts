@@ -26,14 +26,26 @@ export const grantSchema = z
       .strictObject({ kind: z.enum(['application', 'endpoint'] satisfies Scope['kind'][]), id: identifier })
       .nullable()
       .openapi({ description: 'The one resource that an `application-owner` has; null for every other role.' }),
+    tenantId: identifier
+      .nullable()
+      .openapi({ description: 'The tenant within which it counts; null: the whole platform, and every tenant.' }),
   })
   .openapi('Grant');
+
+/** Absent: the whole platform, or the tenant acted in for roles that are given within one. */
+export const newGrantSchema = grantSchema
+  .extend({ tenantId: grantSchema.shape.tenantId.optional() })
+  .openapi('NewGrant');
 
 export const roleSchema = z
   .strictObject({
     role,
     description: z.string(),
     scoped: z.boolean().openapi({ description: 'Given for one application or one endpoint.' }),
+    reach: z
+      .enum(['platform', 'tenant'])
+      .nullable()
+      .openapi({ description: 'Given for the whole platform alone, or within one tenant alone; null: either.' }),
     permissions: z.array(z.string()).readonly(),
   })
   .openapi('Role');
@@ -68,7 +80,7 @@ const newToken = z
     expiresAt: z.iso.datetime({ offset: true }).nullable().optional().openapi({ description: 'null: until revoked' }),
     kind: kind.optional().openapi({ default: 'api' }),
     grants: z
-      .array(grantSchema)
+      .array(newGrantSchema)
       .max(20)
       .optional()
       .openapi({ description: 'Its roles: at least one, but none for metrics.' }),
