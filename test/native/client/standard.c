@@ -1,33 +1,17 @@
 /*
  * A C program that loads a PKCS#11 library by its path and checks what only C can see: where output is written and where it
  * is not, and how long it is said to be, of every function that has some; null pointers, structures that are misaligned, calls
- * before C_Initialize, the lists of all versions. The token must be ours, with nothing in it that it would mind. Prints what is wrong; the exit code is the number of faults. test/conformance/standard.test.ts runs it.
+ * before C_Initialize, the lists of all versions. The token must be ours, with nothing in it that it would mind. Prints what is wrong; the exit code is the number of faults. test/conformance/c-programs.test.ts runs it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "cryptoki.h"
 
 static CK_FUNCTION_LIST_3_2 *p11;
-static int faults;
-
-#define IS(call, wanted)                                                                                                 \
-  do {                                                                                                                   \
-    const CK_RV is_ = (call);                                                                                            \
-    if (is_ != (wanted)) {                                                                                               \
-      faults++;                                                                                                          \
-      printf("line %d: %s is 0x%lx and not %s\n", __LINE__, #call, is_, #wanted);                                        \
-    }                                                                                                                    \
-  } while (0)
-#define HOLDS(condition)                                                                                                 \
-  do {                                                                                                                   \
-    if (!(condition)) {                                                                                                  \
-      faults++;                                                                                                          \
-      printf("line %d: %s does not hold\n", __LINE__, #condition);                                                       \
-    }                                                                                                                    \
-  } while (0)
 
 enum { CKR_AEAD_DECRYPT_FAILED_ = 0x42 };
 static CK_BBOOL yes = CK_TRUE;

@@ -1,24 +1,15 @@
 // Fuzzes the frame server with a peer that shares a lane with it and keeps to none of its rules: the input is a list of what the
 // peer does to the shared memory and to the socket, with a turn of the loop after each. What the handler is shown must be
 // frames within the limits, and the server's own counts must stay its own.
-#include "frames.h"
+#include "frame-fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <memory>
-#include <string>
 
 namespace {
 
 constexpr uint8_t kOwn = 0xd1;
-constexpr uint32_t kMaxFrame = 4096;
 constexpr size_t kLaneSize = 16384;
 constexpr size_t kRequest = 4096;
 constexpr int kMostSteps = 64;
@@ -49,36 +40,6 @@ class Handler : public dke::FrameHandler {
   }
 
   int64_t Close(uint64_t) override { return 0; }
-};
-
-// The folder of the one socket that there is.
-std::string path;
-void RemoveFolder() {
-  unlink(path.c_str());
-  rmdir(path.substr(0, path.rfind('/')).c_str());
-}
-
-struct Fixture {
-  std::unique_ptr<dke::FrameLoop> loop;
-  Handler handler;
-
-  Fixture() {
-    char folder[] = "/tmp/dke-fuzz-XXXXXX";
-    path = std::string(mkdtemp(folder)) + "/socket";
-    atexit(RemoveFolder);
-    dke::FrameOptions options;
-    options.path = path;
-    options.max_frame = kMaxFrame;
-    options.lane_version = kOwn;
-    options.spin_microseconds = 20;
-    dke::FrameLoop::Fault fault;
-    std::string message;
-    loop = dke::FrameLoop::Open(options, &fault, &message);
-    // A descriptor that is always readable keeps the loop from sleeping: every turn is one round.
-    if (loop == nullptr || !loop->Watch(eventfd(1, EFD_CLOEXEC))) abort();
-    handler.loop = loop.get();
-  }
-  void Turn() { loop->Run(&handler); }
 };
 
 struct Input {
@@ -180,13 +141,14 @@ class Peer {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static auto* const fixture = new Fixture;
+  static auto* const fixture = [] {
+    dke::FrameOptions options;
+    options.lane_version = kOwn;
+    options.spin_microseconds = 20;
+    return new FrameFixture<Handler>(options);
+  }();
   Input input{data, size};
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  memcpy(address.sun_path, path.data(), path.size());
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) abort();
+  const int fd = fixture->Connect();
   const std::string hello = std::string(1, static_cast<char>(kOwn)) + Framed(1, "first");
   if (send(fd, hello.data(), hello.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(hello.size())) abort();
   fixture->Turn();
@@ -204,8 +166,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   munmap(lane, kLaneSize);
   close(lane_fd);
   close(fd);
-  do {
-    fixture->Turn();
-  } while (fixture->loop->statistics().connections > 0);
+  fixture->Drain();
   return 0;
 }

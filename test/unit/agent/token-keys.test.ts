@@ -2,10 +2,8 @@
 // of a private or secret one is the service's; Node's own cryptography is the other side.
 import {
   constants,
-  createPublicKey,
   generateKeyPairSync,
   hkdfSync,
-  type KeyObject,
   sign as nodeSign,
   verify as nodeVerify,
   publicEncrypt,
@@ -15,128 +13,39 @@ import { core } from '../../../addon/core.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKD, CKG, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import type { AttributeValue, Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
-import { given, room, startInProcess } from '../../support/in-process-agent.ts';
-import { template } from '../../support/template.ts';
+import type { Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
+import { given, room } from '../../support/in-process-agent.ts';
+import {
+  aesRows,
+  cbcPad,
+  clear,
+  extractable,
+  keyWrap,
+  mech,
+  noDecrypt,
+  oaepWith,
+  onToken,
+  p256,
+  type Row,
+  secret,
+  startSession,
+} from '../../support/session-calls.ts';
 
-type Row = readonly [number, AttributeValue];
-type Pair = { readonly publicKey: number; readonly privateKey: number };
-const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
-const onToken: Row = [CKA.TOKEN, true];
 const label = (text: string): Row => [CKA.LABEL, Buffer.from(text)];
-const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
 const edwards = Buffer.from('06032b6570', 'hex');
 const data = Buffer.from('the quick brown fox');
-const secret = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
-const aesRows: Row[] = [
-  [CKA.CLASS, CKO.SECRET_KEY],
-  [CKA.KEY_TYPE, CKK.AES],
-];
-const noDecrypt: Row = [CKA.DECRYPT, false];
-const extractable: Row = [CKA.EXTRACTABLE, true];
-const clear: Row[] = [[CKA.SENSITIVE, false], extractable];
-const keyWrap = mech(CKM.AES_KEY_WRAP);
 const padded = mech(CKM.AES_KEY_WRAP_KWP);
-const cbcPad = mech(CKM.AES_CBC_PAD, { kind: 'bytes', bytes: Buffer.alloc(16, 3) });
-const oaep = mech(CKM.RSA_PKCS_OAEP, {
-  kind: 'oaep',
-  hash: CKM.SHA256,
-  mgf: CKG.MGF1_SHA256,
-  source: 1,
-  label: Buffer.from('label'),
-});
+const oaep = oaepWith(Buffer.from('label'));
 const pss = (type: number, hash: number, mgf: number, saltLength: number) =>
   mech(type, { kind: 'pss', hash, mgf, saltLength });
 
-const start = async () => {
-  const agent = await startInProcess();
-  const session = await agent.open();
-  const call = {
-    agent,
-    session,
-    pair: (type: number, publicRows: Row[], privateRows: Row[] = [onToken]) =>
-      agent.call('C_GenerateKeyPair', {
-        session,
-        mechanism: mech(type),
-        publicTemplate: template(...publicRows),
-        privateTemplate: template(...privateRows),
-      }) as Promise<Pair>,
-    create: (...rows: Row[]) =>
-      agent.call('C_CreateObject', { session, template: template(...rows) }) as Promise<number>,
-    generate: (...rows: Row[]) =>
-      agent.call('C_GenerateKey', {
-        session,
-        mechanism: mech(CKM.AES_KEY_GEN),
-        template: template([CKA.VALUE_LEN, 32], ...rows),
-      }) as Promise<number>,
-    async wrap(mechanism: Mechanism, wrappingKey: number, key: number): Promise<Buffer> {
-      const wrappedKey = room(4096);
-      return given(
-        wrappedKey,
-        await agent.call('C_WrapKey', { session, mechanism, wrappingKey, key, wrappedKey }),
-      ) as Buffer;
-    },
-    unwrap: (mechanism: Mechanism, unwrappingKey: number, wrappedKey: Uint8Array, ...rows: Row[]) =>
-      agent.call('C_UnwrapKey', {
-        session,
-        mechanism,
-        unwrappingKey,
-        wrappedKey,
-        template: template(...rows),
-      }) as Promise<number>,
-    derive: (mechanism: Mechanism, baseKey: number, ...rows: Row[]) =>
-      agent.call('C_DeriveKey', { session, mechanism, baseKey, template: template(...rows) }) as Promise<number>,
-    async read(object: number, ...types: number[]) {
-      const asked = types.map((type) => ({ type, capacity: 4096 }));
-      return (await agent.call('C_GetAttributeValue', { session, object, template: asked })).values;
-    },
-    async bytes(object: number, type: number): Promise<Buffer> {
-      const [value] = await call.read(object, type);
-      return Buffer.from(value as Uint8Array);
-    },
-    async node(object: number): Promise<KeyObject> {
-      const key = await call.bytes(object, CKA.PUBLIC_KEY_INFO);
-      return createPublicKey({ key, format: 'der', type: 'spki' });
-    },
-    copy: (object: number, ...rows: Row[]) =>
-      agent.call('C_CopyObject', { session, object, template: template(...rows) }) as Promise<number>,
-    set: (object: number, ...rows: Row[]) =>
-      agent.call('C_SetAttributeValue', { session, object, template: template(...rows) }),
-    async encrypt(mechanism: Mechanism, key: number, plain: Uint8Array): Promise<Buffer> {
-      await agent.call('C_EncryptInit', { session, mechanism, key });
-      const encryptedData = room(1024);
-      return given(encryptedData, await agent.call('C_Encrypt', { session, data: plain, encryptedData })) as Buffer;
-    },
-    async decrypt(mechanism: Mechanism, key: number, encryptedData: Uint8Array): Promise<Buffer> {
-      await agent.call('C_DecryptInit', { session, mechanism, key });
-      const out = room(1024);
-      return given(out, await agent.call('C_Decrypt', { session, encryptedData, data: out })) as Buffer;
-    },
-    async sign(mechanism: Mechanism, key: number, message: Uint8Array): Promise<Buffer> {
-      await agent.call('C_SignInit', { session, mechanism, key });
-      const signature = room(1024);
-      return given(signature, await agent.call('C_Sign', { session, data: message, signature })) as Buffer;
-    },
-    async signInParts(mechanism: Mechanism, key: number, message: Buffer): Promise<Buffer> {
-      await agent.call('C_SignInit', { session, mechanism, key });
-      for (const byte of message) await agent.call('C_SignUpdate', { session, part: Buffer.of(byte) });
-      const signature = room(1024);
-      return given(signature, await agent.call('C_SignFinal', { session, signature })) as Buffer;
-    },
-    async verify(mechanism: Mechanism, key: number, message: Uint8Array, signature: Uint8Array): Promise<string> {
-      await agent.call('C_VerifyInit', { session, mechanism, key });
-      return agent.rv('C_Verify', { session, data: message, signature });
-    },
-  };
-  return call;
-};
-type Calls = Awaited<ReturnType<typeof start>>;
+type Calls = Awaited<ReturnType<typeof startSession>>;
 
 const rsaPublic: Row[] = [onToken, [CKA.MODULUS_BITS, 2048], label('rsa'), [CKA.ID, Buffer.of(1)]];
 const rsaPrivate: Row[] = [onToken, label('rsa'), [CKA.ID, Buffer.of(1)]];
 
 describe('an RSA pair of the token', async () => {
-  const call = await start();
+  const call = await startSession();
   const { publicKey, privateKey } = await call.pair(CKM.RSA_PKCS_KEY_PAIR_GEN, rsaPublic, rsaPrivate);
   const node = await call.node(publicKey);
 
@@ -235,7 +144,7 @@ test.each<[string, Row[], Row[]]>([
   ['the public half in the session', [], [onToken]],
   ['the private half in the session', [onToken], []],
 ])('a pair works wherever its halves are: %s', async (_where, publicRows, privateRows) => {
-  const call = await start();
+  const call = await startSession();
   for (const [type, curve, mechanism] of [
     [CKM.EC_KEY_PAIR_GEN, p256, mech(CKM.ECDSA_SHA384)],
     [CKM.EC_EDWARDS_KEY_PAIR_GEN, edwards, mech(CKM.EDDSA)],
@@ -272,7 +181,7 @@ describe('a private key that was made elsewhere', () => {
     [CKA.COEFFICIENT, number('qi')],
   ];
   test('comes into custody and signs there', async () => {
-    const call = await start();
+    const call = await startSession();
     const key = await call.create(...rows);
     const signature = await call.sign(mech(CKM.SHA256_RSA_PKCS), key, data);
     expect(signature).toEqual(nodeSign('sha256', data, theirs));
@@ -284,13 +193,13 @@ describe('a private key that was made elsewhere', () => {
     ]);
   });
   test('shows its numbers only if it was meant to', async () => {
-    const call = await start();
+    const call = await startSession();
     const key = await call.create(...rows, ...clear);
     expect(await call.bytes(key, CKA.PRIME_1)).toEqual(number('p'));
     expect(await call.bytes(key, CKA.PRIVATE_EXPONENT)).toEqual(number('d'));
   });
   test('whose numbers do not belong together is refused, and nothing is kept', async () => {
-    const call = await start();
+    const call = await startSession();
     const bad = rows.map((row): Row => (row[0] === CKA.PRIME_1 ? [CKA.PRIME_1, number('q')] : row));
     await expect(call.create(...bad)).rejects.toThrow('CKR_ATTRIBUTE_VALUE_INVALID');
     expect(call.agent.service.asked.get('createObject')).toBeUndefined();
@@ -299,7 +208,7 @@ describe('a private key that was made elsewhere', () => {
 
 describe('from the session to the token', () => {
   test('a sensitive key is copied into custody, and works there as before', async () => {
-    const call = await start();
+    const call = await startSession();
     const key = await call.generate();
     const copy = await call.copy(key, onToken, label('kept'));
     const encrypted = await call.encrypt(cbcPad, key, data);
@@ -308,14 +217,14 @@ describe('from the session to the token', () => {
     expect(await call.read(copy, CKA.VALUE, CKA.SENSITIVE, CKA.TOKEN)).toEqual([null, true, true]);
   });
   test('a private key too', async () => {
-    const call = await start();
+    const call = await startSession();
     const { publicKey, privateKey } = await call.pair(CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]], []);
     const copy = await call.copy(privateKey, onToken);
     const signature = await call.sign(mech(CKM.ECDSA_SHA256), copy, data);
     expect(await call.verify(mech(CKM.ECDSA_SHA256), publicKey, data, signature)).toBe('CKR_OK');
   });
   test('never back, unless it may be read', async () => {
-    const call = await start();
+    const call = await startSession();
     const [hidden, open] = [await call.generate(onToken), await call.generate(onToken, ...clear)];
     await expect(call.copy(hidden, [CKA.TOKEN, false])).rejects.toThrow('CKR_ACTION_PROHIBITED');
     const copy = await call.copy(open, [CKA.TOKEN, false]);
@@ -332,7 +241,7 @@ describe('a wrapping key of the token', () => {
     ['a key of the session, onto the token', [], [onToken]],
     ['a key of the session, back into it', [], []],
   ])('wraps %s', async (_what, from, to) => {
-    const call = await start();
+    const call = await startSession();
     const [wrapping, key] = [await wrapper(call), await call.generate(extractable, ...from)];
     const encrypted = await call.encrypt(cbcPad, key, data);
     const wrapped = await call.wrap(keyWrap, wrapping, key);
@@ -344,7 +253,7 @@ describe('a wrapping key of the token', () => {
     expect(await call.read(back, CKA.CHECK_VALUE)).toEqual(await call.read(key, CKA.CHECK_VALUE));
   });
   test('wraps a private key as its PKCS#8', async () => {
-    const call = await start();
+    const call = await startSession();
     const wrapping = await wrapper(call);
     const [publicRows, rows]: [Row[], Row[]] = [
       [[CKA.EC_PARAMS, p256]],
@@ -367,7 +276,7 @@ describe('a wrapping key of the token', () => {
     await expect(call.unwrap(padded, wrapping, wrapped, ...wrong)).rejects.toThrow('CKR_WRAPPED_KEY_INVALID');
   });
   test('an RSA pair wraps with its public half and unwraps with its private one', async () => {
-    const call = await start();
+    const call = await startSession();
     const pair = await call.pair(CKM.RSA_PKCS_KEY_PAIR_GEN, rsaPublic, [onToken, noDecrypt]);
     for (const rows of [[extractable, onToken], [extractable], clear]) {
       const key = await call.generate(...rows);
@@ -378,7 +287,7 @@ describe('a wrapping key of the token', () => {
     }
   });
   test('one answer for whatever is wrong with a wrapped key', async () => {
-    const call = await start();
+    const call = await startSession();
     const wrapping = await wrapper(call);
     const wrapped = await call.wrap(keyWrap, wrapping, await call.generate(extractable));
     for (let at = 0; at < wrapped.length; at += 13) {
@@ -391,7 +300,7 @@ describe('a wrapping key of the token', () => {
     }
   });
   test('a template that says another length makes no key', async () => {
-    const call = await start();
+    const call = await startSession();
     const wrapping = await wrapper(call);
     const wrapped = await call.wrap(keyWrap, wrapping, await call.generate(extractable));
     // The service has opened the wrapping key by now, and the agent has made the pair that keys are sealed to.
@@ -403,7 +312,7 @@ describe('a wrapping key of the token', () => {
     expect(core.memoryStatus().keys).toBe(before);
   });
   test('what is not extractable is not wrapped, and a key that decrypts wraps nothing sensitive', async () => {
-    const call = await start();
+    const call = await startSession();
     const wrapping = await wrapper(call);
     await expect(call.wrap(keyWrap, wrapping, await call.generate(onToken))).rejects.toThrow('CKR_KEY_UNEXTRACTABLE');
     const both = await call.generate(onToken);
@@ -412,7 +321,7 @@ describe('a wrapping key of the token', () => {
     expect(await call.wrap(keyWrap, both, await call.generate(...clear))).toHaveLength(40);
   });
   test('a key that has wrapped what is sensitive never decrypts again, and unwraps nothing readable', async () => {
-    const call = await start();
+    const call = await startSession();
     const { agent, session } = call;
     const wrapping = await wrapper(call);
     const wrapped = await call.wrap(keyWrap, wrapping, await call.generate(extractable, onToken));
@@ -424,7 +333,7 @@ describe('a wrapping key of the token', () => {
       await expect(call.unwrap(keyWrap, wrapping, wrapped, ...aesRows, ...clear, ...where)).rejects.toThrow(/^CKR_/);
   });
   test('only a key that the service made, and that was never extractable, wraps what is sensitive', async () => {
-    const call = await start();
+    const call = await startSession();
     const imported = await call.create(...aesRows, [CKA.VALUE, secret], onToken, noDecrypt);
     const loose = await call.generate(onToken, noDecrypt, extractable);
     const key = await call.generate(extractable, onToken);
@@ -432,14 +341,14 @@ describe('a wrapping key of the token', () => {
       await expect(call.wrap(keyWrap, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
   });
   test('a key that came from the service wraps nothing sensitive in the session', async () => {
-    const call = await start();
+    const call = await startSession();
     const wrapping = await wrapper(call);
     const wrapped = await call.wrap(keyWrap, wrapping, await call.generate(extractable));
     const back = await call.unwrap(keyWrap, wrapping, wrapped, ...aesRows, noDecrypt);
     await expect(call.wrap(keyWrap, back, await call.generate(extractable))).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
   });
   test('a key that has wrapped in the session does not go to the service', async () => {
-    const call = await start();
+    const call = await startSession();
     const local = await call.generate(noDecrypt, extractable);
     await call.wrap(keyWrap, local, await call.generate(extractable));
     await expect(call.copy(local, onToken)).rejects.toThrow('CKR_ACTION_PROHIBITED');
@@ -464,7 +373,7 @@ describe('a base key of the token', () => {
     ['into the session', []],
     ['onto the token', [onToken]],
   ])('HKDF gives what others compute, %s', async (_where, where) => {
-    const call = await start();
+    const call = await startSession();
     const base = await call.create(
       [CKA.CLASS, CKO.SECRET_KEY],
       [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
@@ -477,7 +386,7 @@ describe('a base key of the token', () => {
     expect(await call.read(key, CKA.TOKEN, CKA.LOCAL)).toEqual([where.length > 0, false]);
   });
   test('HKDF takes a salt that is a key of the token too, and no key of the session', async () => {
-    const call = await start();
+    const call = await startSession();
     const generic: Row[] = [
       [CKA.CLASS, CKO.SECRET_KEY],
       [CKA.KEY_TYPE, CKK.GENERIC_SECRET],
@@ -499,7 +408,7 @@ describe('a base key of the token', () => {
     await expect(call.derive(salted(idle), base, ...wanted)).rejects.toThrow('CKR_KEY_FUNCTION_NOT_PERMITTED');
   });
   test('CKM_HKDF_DATA brings data out of a key of the token', async () => {
-    const call = await start();
+    const call = await startSession();
     const base = await call.create(
       [CKA.CLASS, CKO.SECRET_KEY],
       [CKA.KEY_TYPE, CKK.HKDF],
@@ -517,7 +426,7 @@ describe('a base key of the token', () => {
     ['into the session', []],
     ['onto the token', [onToken]],
   ])('ECDH meets the other side, %s', async (_where, where) => {
-    const call = await start();
+    const call = await startSession();
     const [ours, theirs] = [
       await call.pair(CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]], [onToken, [CKA.DERIVE, true]]),
       await call.pair(CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]], [[CKA.DERIVE, true]]),
@@ -535,7 +444,7 @@ describe('a base key of the token', () => {
     expect(await call.bytes(a, CKA.VALUE)).toEqual(await call.bytes(b, CKA.VALUE));
   });
   test('a point that is not on the curve is refused', async () => {
-    const call = await start();
+    const call = await startSession();
     const { privateKey } = await call.pair(CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, p256]], [onToken, [CKA.DERIVE, true]]);
     const publicData = Buffer.concat([Buffer.of(4), Buffer.alloc(64, 1)]);
     const mechanism = mech(CKM.ECDH1_DERIVE, { kind: 'ecdh1', kdf: CKD.NULL, shared: Buffer.alloc(0), publicData });
@@ -544,14 +453,14 @@ describe('a base key of the token', () => {
     );
   });
   test('a key that may not derive does not', async () => {
-    const call = await start();
+    const call = await startSession();
     const base = await call.generate(onToken);
     await expect(call.derive(hkdf, base, ...aesRows, [CKA.VALUE_LEN, 32])).rejects.toThrow(/^CKR_KEY_/);
   });
 });
 
 test('what the agent keeps for keys of the service goes with the application', async () => {
-  const call = await start();
+  const call = await startSession();
   const wrapping = await call.generate(onToken, noDecrypt);
   const wrapped = await call.wrap(keyWrap, wrapping, await call.generate(extractable));
   await call.unwrap(keyWrap, wrapping, wrapped, ...aesRows);

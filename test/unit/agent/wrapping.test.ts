@@ -3,80 +3,29 @@ import { createDecipheriv, createECDH, createHash, hkdfSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
-import { CKD, CKG, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
+import { CKD, CKK, CKO, HKDF_SALT } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
-import type { AttributeValue, Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
-import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import type { Mechanism, MechanismParameter } from '../../../provider/schema/types.ts';
+import { given, type InProcessAgent, room } from '../../support/in-process-agent.ts';
+import {
+  aesRows,
+  cbcPad,
+  clear,
+  extractable,
+  iv,
+  keyWrap,
+  mech,
+  noDecrypt,
+  oaepWith,
+  p256,
+  type Row,
+  secret,
+  startSession,
+} from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 
-type Row = readonly [number, AttributeValue];
-const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
-const iv = Buffer.alloc(16, 3);
 const cbc = mech(CKM.AES_CBC, { kind: 'bytes', bytes: iv });
-const cbcPad = mech(CKM.AES_CBC_PAD, { kind: 'bytes', bytes: iv });
-const keyWrap = mech(CKM.AES_KEY_WRAP);
-const oaep = mech(CKM.RSA_PKCS_OAEP, {
-  kind: 'oaep',
-  hash: CKM.SHA256,
-  mgf: CKG.MGF1_SHA256,
-  source: 1,
-  label: Buffer.alloc(0),
-});
-const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
-
-const aesRows: Row[] = [
-  [CKA.CLASS, CKO.SECRET_KEY],
-  [CKA.KEY_TYPE, CKK.AES],
-];
-const noDecrypt: Row = [CKA.DECRYPT, false];
-const extractable: Row = [CKA.EXTRACTABLE, true];
-const clear: Row[] = [[CKA.SENSITIVE, false], extractable];
-
-const start = async () => {
-  const agent = await startInProcess();
-  const session = await agent.open();
-  const call = {
-    agent,
-    session,
-    create: (...rows: Row[]) =>
-      agent.call('C_CreateObject', { session, template: template(...rows) }) as Promise<number>,
-    generate: (...rows: Row[]) =>
-      agent.call('C_GenerateKey', {
-        session,
-        mechanism: mech(CKM.AES_KEY_GEN),
-        template: template([CKA.VALUE_LEN, 32], ...rows),
-      }) as Promise<number>,
-    async wrap(mechanism: Mechanism, wrappingKey: number, key: number): Promise<Buffer> {
-      const wrappedKey = room(4096);
-      return given(
-        wrappedKey,
-        await agent.call('C_WrapKey', { session, mechanism, wrappingKey, key, wrappedKey }),
-      ) as Buffer;
-    },
-    unwrap: (mechanism: Mechanism, unwrappingKey: number, wrappedKey: Uint8Array, ...rows: Row[]) =>
-      agent.call('C_UnwrapKey', {
-        session,
-        mechanism,
-        unwrappingKey,
-        wrappedKey,
-        template: template(...rows),
-      }) as Promise<number>,
-    derive: (mechanism: Mechanism, baseKey: number, ...rows: Row[]) =>
-      agent.call('C_DeriveKey', { session, mechanism, baseKey, template: template(...rows) }) as Promise<number>,
-    async read(object: number, ...types: number[]) {
-      const asked = types.map((type) => ({ type, capacity: 1024 }));
-      return (await agent.call('C_GetAttributeValue', { session, object, template: asked })).values;
-    },
-    async value(object: number): Promise<Buffer> {
-      const [value] = await call.read(object, CKA.VALUE);
-      return Buffer.from(value as Uint8Array);
-    },
-    set: (object: number, ...rows: Row[]) =>
-      agent.call('C_SetAttributeValue', { session, object, template: template(...rows) }),
-  };
-  return call;
-};
-const secret = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
+const oaep = oaepWith(Buffer.alloc(0));
 
 describe('wrapping', () => {
   test.each<[string, Mechanism]>([
@@ -86,7 +35,7 @@ describe('wrapping', () => {
     ['AES_CBC', cbc],
     ['AES_CBC_PAD', cbcPad],
   ])('%s gives a key back', async (_name, mechanism) => {
-    const { generate, create, wrap, unwrap, value, read } = await start();
+    const { generate, create, wrap, unwrap, value, read } = await startSession();
     const wrapping = await generate(noDecrypt);
     const wrapped = await wrap(mechanism, wrapping, await create(...aesRows, [CKA.VALUE, secret], ...clear));
     const back = await unwrap(mechanism, wrapping, wrapped, ...aesRows, ...clear);
@@ -95,14 +44,14 @@ describe('wrapping', () => {
     expect(await read(back, ...computed)).toEqual([false, false, false, 32]);
   });
   test('CBC_PAD wraps what any AES implementation unwraps', async () => {
-    const { create, wrap } = await start();
+    const { create, wrap } = await startSession();
     const kek = await create(...aesRows, [CKA.VALUE, secret]);
     const wrapped = await wrap(cbcPad, kek, await create(...aesRows, [CKA.VALUE, Buffer.alloc(24, 9)], ...clear));
     const node = createDecipheriv('aes-256-cbc', secret, iv);
     expect(Buffer.concat([node.update(wrapped), node.final()])).toEqual(Buffer.alloc(24, 9));
   });
   test('a private key travels as its PKCS#8', async () => {
-    const { agent, session, generate, wrap, unwrap, read } = await start();
+    const { agent, session, generate, wrap, unwrap, read } = await startSession();
     const { privateKey } = (await agent.call('C_GenerateKeyPair', {
       session,
       mechanism: mech(CKM.EC_KEY_PAIR_GEN),
@@ -122,7 +71,7 @@ describe('wrapping', () => {
     ).rejects.toThrow('CKR_WRAPPED_KEY_INVALID');
   });
   test('asking for the length, and too little room, wrap nothing', async () => {
-    const { agent, session, generate } = await start();
+    const { agent, session, generate } = await startSession();
     const [wrappingKey, key] = [await generate(noDecrypt), await generate(extractable)];
     for (const capacity of [null, 39]) {
       const wrappedKey = room(capacity);
@@ -131,7 +80,7 @@ describe('wrapping', () => {
     }
   });
   test('refusals are named as the standard names them', async () => {
-    const { agent, session, generate, create, wrap, unwrap } = await start();
+    const { agent, session, generate, create, wrap, unwrap } = await startSession();
     const [wrapping, key] = [await generate(noDecrypt), await generate(extractable)];
     const generic = await create([CKA.CLASS, CKO.SECRET_KEY], [CKA.KEY_TYPE, CKK.GENERIC_SECRET], [CKA.VALUE, secret]);
     const refused = (work: Promise<unknown>, rv: string) => expect(work).rejects.toThrow(rv);
@@ -165,7 +114,7 @@ describe('wrapping', () => {
     expect(core.memoryStatus().keys).toBe(before);
   });
   test('the templates of a wrapping key are obeyed', async () => {
-    const { generate, wrap, unwrap, read } = await start();
+    const { generate, wrap, unwrap, read } = await startSession();
     const wanted = template([CKA.LABEL, Buffer.from('mine')]);
     const wrapping = await generate(noDecrypt, [CKA.WRAP_TEMPLATE, wanted], [CKA.UNWRAP_TEMPLATE, wanted]);
     await expect(wrap(keyWrap, wrapping, await generate(extractable))).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
@@ -181,11 +130,11 @@ describe('wrapping', () => {
 describe('a sensitive key does not come out', () => {
   const decryptInit = (mechanism: Mechanism, key: number) => ({ mechanism, key });
   test('by wrapping it under a key that decrypts', async () => {
-    const { generate, wrap } = await start();
+    const { generate, wrap } = await startSession();
     await expect(wrap(keyWrap, await generate(), await generate(extractable))).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
   });
   test('by allowing the wrapping key to decrypt afterwards', async () => {
-    const { agent, session, generate, wrap, set } = await start();
+    const { agent, session, generate, wrap, set } = await startSession();
     const wrapping = await generate(noDecrypt);
     await wrap(keyWrap, wrapping, await generate(extractable));
     await set(wrapping, [CKA.DECRYPT, true]);
@@ -194,7 +143,7 @@ describe('a sensitive key does not come out', () => {
     );
   });
   test('by a copy of the wrapping key that may decrypt', async () => {
-    const { agent, session, generate, wrap } = await start();
+    const { agent, session, generate, wrap } = await startSession();
     const decrypting = await generate([CKA.WRAP, false]);
     const wrapping = (await agent.call('C_CopyObject', {
       session,
@@ -209,7 +158,7 @@ describe('a sensitive key does not come out', () => {
     await expect(wrap(keyWrap, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
   });
   test('by unwrapping one key twice, to wrap and to decrypt', async () => {
-    const { agent, session, generate, wrap, unwrap } = await start();
+    const { agent, session, generate, wrap, unwrap } = await startSession();
     const outer = await generate(noDecrypt);
     const inner = await wrap(keyWrap, outer, await generate(extractable, noDecrypt));
     const wrapping = await unwrap(keyWrap, outer, inner, ...aesRows, noDecrypt);
@@ -220,14 +169,14 @@ describe('a sensitive key does not come out', () => {
     );
   });
   test('by wrapping it under a cipher that lets changes pass', async () => {
-    const { generate, wrap } = await start();
+    const { generate, wrap } = await startSession();
     const [wrapping, key] = [await generate(noDecrypt), await generate(extractable)];
     for (const mechanism of [cbc, cbcPad]) {
       await expect(wrap(mechanism, wrapping, key)).rejects.toThrow('CKR_KEY_NOT_WRAPPABLE');
     }
   });
   test('by asking the wrapping key whether a padding is right', async () => {
-    const { generate, wrap, unwrap } = await start();
+    const { generate, wrap, unwrap } = await startSession();
     const wrapping = await generate(noDecrypt);
     const wrapped = await wrap(keyWrap, wrapping, await generate(extractable));
     for (const mechanism of [cbc, cbcPad]) {
@@ -237,13 +186,13 @@ describe('a sensitive key does not come out', () => {
     }
   });
   test('by unwrapping it as one that may be read', async () => {
-    const { generate, wrap, unwrap } = await start();
+    const { generate, wrap, unwrap } = await startSession();
     const wrapping = await generate(noDecrypt);
     const wrapped = await wrap(keyWrap, wrapping, await generate(extractable));
     await expect(unwrap(keyWrap, wrapping, wrapped, ...aesRows, ...clear)).rejects.toThrow('CKR_TEMPLATE_INCONSISTENT');
   });
   test('by an RSA pair that wraps with one half and decrypts with the other', async () => {
-    const { agent, session, generate, wrap, unwrap } = await start();
+    const { agent, session, generate, wrap, unwrap } = await startSession();
     const pair = (...rows: Row[]) =>
       agent.call('C_GenerateKeyPair', {
         session,
@@ -286,7 +235,7 @@ describe('derivation', () => {
     mech(CKM.ECDH1_DERIVE, { kind: 'ecdh1', kdf, shared, publicData });
 
   test('ECDH agrees with others, whole, cut and through its KDF', async () => {
-    const host = await start();
+    const host = await startSession();
     const { publicKey, privateKey } = await pair(host);
     const [wrapped] = await host.read(publicKey, CKA.EC_POINT);
     const other = createECDH('prime256v1');
@@ -307,7 +256,7 @@ describe('derivation', () => {
     expect(await host.value(through)).toEqual(expected);
   });
   test('with and without the cofactor, which is 1, ECDH is the same', async () => {
-    const host = await start();
+    const host = await startSession();
     const { privateKey } = await pair(host);
     const other = createECDH('prime256v1');
     const publicData = other.generateKeys();
@@ -317,14 +266,14 @@ describe('derivation', () => {
     expect(await host.value(derived)).toEqual(await host.value(plain));
   });
   test('a point that is none is refused', async () => {
-    const host = await start();
+    const host = await startSession();
     const { privateKey } = await pair(host);
     for (const point of [Buffer.alloc(0), Buffer.alloc(65, 4), Buffer.alloc(33, 2)]) {
       await expect(host.derive(ecdh(point), privateKey, ...generic)).rejects.toThrow('CKR_MECHANISM_PARAM_INVALID');
     }
   });
   test('HKDF gives what others give, and the custody of its base', async () => {
-    const { generate, create, derive, value, read } = await start();
+    const { generate, create, derive, value, read } = await startSession();
     const base = await create(...generic, [CKA.VALUE, secret], [CKA.DERIVE, true]);
     const parameter: MechanismParameter = {
       kind: 'hkdf',
@@ -370,7 +319,7 @@ describe('HKDF of a base in the session', () => {
     });
   const expected = (salt: string, length: number) => Buffer.from(hkdfSync('sha256', secret, salt, 'info', length));
   const begin = async () => {
-    const call = await start();
+    const call = await startSession();
     const base = await call.create(...generic, [CKA.VALUE, secret], [CKA.DERIVE, true]);
     const key = (mechanism: Mechanism, ...rows: Row[]) =>
       call.derive(mechanism, base, ...generic, [CKA.VALUE_LEN, 42], ...clear, ...rows);
@@ -473,7 +422,7 @@ describe.each([
     ],
   ];
   const begin = async (...rows: Row[]) => {
-    const call = await start();
+    const call = await startSession();
     const base = await call.create(...aesRows, [CKA.VALUE, value], [CKA.DERIVE, true], [CKA.TOKEN, token], ...rows);
     return { ...call, base };
   };

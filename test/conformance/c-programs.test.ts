@@ -1,5 +1,5 @@
-// Mechanisms whose parameter is a structure with pointers in it, used by a C program: test/native/client/parameters.c against the
-// built library, with the agent and the service in processes of their own.
+// What only a C program sees of the library, and mechanisms whose parameter is a structure with pointers in it: the programs of
+// test/native/client against the built library, with the agent and the service in processes of their own.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { library, type ServiceProcess, startService, writeConfig } from '../support/pkcs11-host.ts';
 
-const program = resolve(import.meta.dirname, '../../build/pkcs11-parameters');
-const folder = mkdtempSync(join(tmpdir(), 'dke-parameters-'));
+const folder = mkdtempSync(join(tmpdir(), 'dke-c-programs-'));
 let service: ServiceProcess;
 let agent: AgentProcess;
 let config: string;
@@ -25,8 +24,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('what the pointers show reaches the token, and the published answers come back', async () => {
+test.each([
+  ['standard', 'finds output where it belongs, its length as 5.2 has it, logins, refusals and versions'],
+  ['parameters', 'has what its pointers show reach the token, and the published answers come back'],
+])('the C program %s %s', async (name) => {
+  const program = resolve(import.meta.dirname, `../../build/pkcs11-${name}`);
   const env = { ...process.env, DKE_PKCS11_CONF: config, DKE_PKCS11_SOCKET: agent.socket };
   const said = await promisify(execFile)(program, [library], { env }).catch((error: { stdout?: string }) => error);
-  expect(said.stdout).toBe('as the standards have it\n');
+  expect(said.stdout).toBe('as the standard has it\n');
 });

@@ -1,0 +1,117 @@
+// Calls of one PKCS#11 session that wrap, derive, sign and encrypt, with the templates and mechanisms that their tests share.
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { CKA } from '../../provider/schema/attributes.ts';
+import { CKG, CKK, CKO } from '../../provider/schema/constants.ts';
+import { CKM } from '../../provider/schema/mechanisms.ts';
+import type { AttributeValue, Mechanism, MechanismParameter } from '../../provider/schema/types.ts';
+import { given, room, startInProcess } from './in-process-agent.ts';
+import { template } from './template.ts';
+
+export type Row = readonly [number, AttributeValue];
+export type Pair = { readonly publicKey: number; readonly privateKey: number };
+export const mech = (type: number, parameter: MechanismParameter | null = null): Mechanism => ({ type, parameter });
+
+/** What both kinds of keys are made with here. */
+export const aesRows: Row[] = [
+  [CKA.CLASS, CKO.SECRET_KEY],
+  [CKA.KEY_TYPE, CKK.AES],
+];
+export const onToken: Row = [CKA.TOKEN, true];
+export const noDecrypt: Row = [CKA.DECRYPT, false];
+export const extractable: Row = [CKA.EXTRACTABLE, true];
+export const clear: Row[] = [[CKA.SENSITIVE, false], extractable];
+/** The DER of the curve's object identifier. */
+export const p256 = Buffer.from('06082a8648ce3d030107', 'hex');
+/** A key's value that anybody may know. */
+export const secret = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
+export const iv = Buffer.alloc(16, 3);
+export const cbcPad = mech(CKM.AES_CBC_PAD, { kind: 'bytes', bytes: iv });
+export const keyWrap = mech(CKM.AES_KEY_WRAP);
+export const oaepWith = (label: Uint8Array): Mechanism =>
+  mech(CKM.RSA_PKCS_OAEP, { kind: 'oaep', hash: CKM.SHA256, mgf: CKG.MGF1_SHA256, source: 1, label });
+
+/** An agent in this process with a session of its own, and calls of that session with what each needs. */
+export const startSession = async () => {
+  const agent = await startInProcess();
+  const session = await agent.open();
+  const call = {
+    agent,
+    session,
+    pair: (type: number, publicRows: Row[], privateRows: Row[] = [onToken]) =>
+      agent.call('C_GenerateKeyPair', {
+        session,
+        mechanism: mech(type),
+        publicTemplate: template(...publicRows),
+        privateTemplate: template(...privateRows),
+      }) as Promise<Pair>,
+    create: (...rows: Row[]) =>
+      agent.call('C_CreateObject', { session, template: template(...rows) }) as Promise<number>,
+    generate: (...rows: Row[]) =>
+      agent.call('C_GenerateKey', {
+        session,
+        mechanism: mech(CKM.AES_KEY_GEN),
+        template: template([CKA.VALUE_LEN, 32], ...rows),
+      }) as Promise<number>,
+    async wrap(mechanism: Mechanism, wrappingKey: number, key: number): Promise<Buffer> {
+      const wrappedKey = room(4096);
+      return given(
+        wrappedKey,
+        await agent.call('C_WrapKey', { session, mechanism, wrappingKey, key, wrappedKey }),
+      ) as Buffer;
+    },
+    unwrap: (mechanism: Mechanism, unwrappingKey: number, wrappedKey: Uint8Array, ...rows: Row[]) =>
+      agent.call('C_UnwrapKey', {
+        session,
+        mechanism,
+        unwrappingKey,
+        wrappedKey,
+        template: template(...rows),
+      }) as Promise<number>,
+    derive: (mechanism: Mechanism, baseKey: number, ...rows: Row[]) =>
+      agent.call('C_DeriveKey', { session, mechanism, baseKey, template: template(...rows) }) as Promise<number>,
+    async read(object: number, ...types: number[]) {
+      const asked = types.map((type) => ({ type, capacity: 4096 }));
+      return (await agent.call('C_GetAttributeValue', { session, object, template: asked })).values;
+    },
+    /** One attribute that is bytes. */
+    async bytes(object: number, type: number): Promise<Buffer> {
+      const [value] = await call.read(object, type);
+      return Buffer.from(value as Uint8Array);
+    },
+    value: (object: number): Promise<Buffer> => call.bytes(object, CKA.VALUE),
+    async node(object: number): Promise<KeyObject> {
+      const key = await call.bytes(object, CKA.PUBLIC_KEY_INFO);
+      return createPublicKey({ key, format: 'der', type: 'spki' });
+    },
+    copy: (object: number, ...rows: Row[]) =>
+      agent.call('C_CopyObject', { session, object, template: template(...rows) }) as Promise<number>,
+    set: (object: number, ...rows: Row[]) =>
+      agent.call('C_SetAttributeValue', { session, object, template: template(...rows) }),
+    async encrypt(mechanism: Mechanism, key: number, plain: Uint8Array): Promise<Buffer> {
+      await agent.call('C_EncryptInit', { session, mechanism, key });
+      const encryptedData = room(1024);
+      return given(encryptedData, await agent.call('C_Encrypt', { session, data: plain, encryptedData })) as Buffer;
+    },
+    async decrypt(mechanism: Mechanism, key: number, encryptedData: Uint8Array): Promise<Buffer> {
+      await agent.call('C_DecryptInit', { session, mechanism, key });
+      const out = room(1024);
+      return given(out, await agent.call('C_Decrypt', { session, encryptedData, data: out })) as Buffer;
+    },
+    async sign(mechanism: Mechanism, key: number, message: Uint8Array): Promise<Buffer> {
+      await agent.call('C_SignInit', { session, mechanism, key });
+      const signature = room(1024);
+      return given(signature, await agent.call('C_Sign', { session, data: message, signature })) as Buffer;
+    },
+    async signInParts(mechanism: Mechanism, key: number, message: Buffer): Promise<Buffer> {
+      await agent.call('C_SignInit', { session, mechanism, key });
+      for (const byte of message) await agent.call('C_SignUpdate', { session, part: Buffer.of(byte) });
+      const signature = room(1024);
+      return given(signature, await agent.call('C_SignFinal', { session, signature })) as Buffer;
+    },
+    async verify(mechanism: Mechanism, key: number, message: Uint8Array, signature: Uint8Array): Promise<string> {
+      await agent.call('C_VerifyInit', { session, mechanism, key });
+      return agent.rv('C_Verify', { session, data: message, signature });
+    },
+  };
+  return call;
+};
