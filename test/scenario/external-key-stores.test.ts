@@ -68,13 +68,13 @@ describe('the probe plays the cloud’s part', () => {
     });
     const { connection } = await probe(site, store);
 
-    const expectFailure = async (errorCode: string, detail?: string): Promise<void> => {
+    const expectFailure = async (errorCode: string, detail?: RegExp): Promise<void> => {
       const seen = (await probe(site, store)).connection;
       expect(seen).toMatchObject({ state: 'FAILED', errorCode });
-      if (detail !== undefined) expect(seen.detail).toContain(detail);
+      if (detail !== undefined) expect(seen.detail).toMatch(detail);
     };
     front.behave({ delayMs: 300 });
-    await expectFailure('XKS_PROXY_TIMED_OUT', 'GetHealthStatus took 3');
+    await expectFailure('XKS_PROXY_TIMED_OUT', /GetHealthStatus took \d+ ms/);
     front.behave({ answer: { status: 200, body: '<html>' } });
     await expectFailure('XKS_PROXY_INVALID_RESPONSE');
     front.behave({ answer: { status: 404, body: '{}' } });
@@ -90,10 +90,10 @@ describe('the probe plays the cloud’s part', () => {
     await expectFailure('XKS_PROXY_INVALID_TLS_CONFIGURATION');
     front.show(good);
     await front.close();
-    await expectFailure('XKS_PROXY_NOT_REACHABLE', 'ECONNREFUSED');
+    await expectFailure('XKS_PROXY_NOT_REACHABLE', /ECONNREFUSED/);
     await front.open();
     await site.api.call('POST', `/api/keys/${endpoint.keyId}/disable`);
-    await expectFailure('XKS_PROXY_INVALID_RESPONSE', 'Encrypt answers 400 InvalidStateException');
+    await expectFailure('XKS_PROXY_INVALID_RESPONSE', /Encrypt answers 400 InvalidStateException/);
     await site.api.call('POST', `/api/keys/${endpoint.keyId}/enable`);
     await site.api.call('POST', `/api/endpoints/${endpoint.id}/disable`);
     expect((await probe(site, store)).connection).toMatchObject({ state: 'DISCONNECTED', errorCode: null });
