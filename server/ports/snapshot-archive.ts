@@ -1,0 +1,125 @@
+// Where snapshots of tenants lie as files, and how they are written and read (addon/FORMAT.md, section 5). The archive seals what it is
+// given and cannot open it again: who reads brings the snapshot's key, as a reference into the addon.
+
+import type { RecoveryPublicKey } from '../base/recovery-key.ts';
+import type { KeyRef } from './crypto-core.ts';
+
+export type SnapshotValue = string | number | null | Uint8Array;
+/** A row of a table, without its authentication code. */
+export type SnapshotRow = { readonly [column: string]: SnapshotValue };
+
+/** What a snapshot says of itself in clear, from its first bytes on. */
+export interface SnapshotPreface {
+  readonly snapshotId: string;
+  readonly tenantId: string;
+  /** RFC 3339. */
+  readonly at: string;
+  /** Name of the newest change of the tables. */
+  readonly schema: string;
+  readonly recipients: readonly { readonly recoveryKeyId: string; readonly sealedKey: string }[];
+}
+
+/** And at its end, signed. */
+export interface SnapshotClosing {
+  readonly format: 1;
+  readonly snapshotId: string;
+  /** SHA-256, Base64, over all that an erasure does not change. */
+  readonly digest: string;
+  readonly segments: number;
+  readonly lines: number;
+  /** Keys, contents and credentials: what can be erased by itself. */
+  readonly units: number;
+  readonly materials: number;
+  /** Rows of each table. */
+  readonly rows: { readonly [table: string]: number };
+  /** What did not open or was changed from outside when the snapshot was made: it is not in it. */
+  readonly leftOut: number;
+  /** The audit log at that moment: records, and the newest checkpoint. */
+  readonly audit: { readonly size: number; readonly checkpoint: string | null };
+  /** Who signs: a verifier key. */
+  readonly signer: string;
+}
+
+/** A key that is open, on its way into a snapshot. */
+export interface SnapshotMaterial {
+  readonly version: number;
+  /** Classes of the records that it stood in. */
+  readonly copies: readonly string[];
+  /** Canonical text of the immutable attributes. */
+  readonly attributes: string;
+  readonly key: KeyRef;
+}
+
+export interface SnapshotWriter {
+  row(table: string, row: SnapshotRow): Promise<void>;
+  /** What hangs on one key of its own: its erasure takes all of it. */
+  unit(id: string, materials: readonly SnapshotMaterial[]): Promise<void>;
+  /** Signs and makes the file durable under its name. */
+  finish(
+    closing: Pick<SnapshotClosing, 'leftOut' | 'audit' | 'signer'>,
+    sign: (text: string) => Uint8Array,
+  ): Promise<{ readonly closing: SnapshotClosing; readonly size: number }>;
+  /** Removes what was written. */
+  abandon(): Promise<void>;
+}
+
+export interface ErasedUnit {
+  readonly id: string;
+  readonly at: number;
+}
+
+/** What can be said of a file without its key. */
+export interface SnapshotInspection {
+  readonly preface: SnapshotPreface;
+  readonly closing: SnapshotClosing;
+  readonly size: number;
+  readonly erased: readonly ErasedUnit[];
+}
+
+/** What a snapshot holds, in the order in which it was written. */
+export type SnapshotItem =
+  | { readonly kind: 'row'; readonly table: string; readonly row: SnapshotRow }
+  | {
+      readonly kind: 'material';
+      readonly unitId: string;
+      readonly version: number;
+      readonly copies: readonly string[];
+      readonly attributes: string;
+      /** Of the key when the snapshot was made: its check value, or the hash of its public half. Hexadecimal. */
+      readonly check: string;
+      /** The caller releases it. Null: it was erased. */
+      readonly key: KeyRef | null;
+      readonly erasedAt: number | null;
+    };
+
+/** Signers that are trusted: Ed25519 public keys of 32 bytes. */
+export type TrustedSigners = readonly Uint8Array[];
+
+export interface SnapshotArchive {
+  readonly directory: string;
+  /** Makes the folder when it is missing, and removes what was cut off. */
+  prepare(): void;
+  begin(
+    preface: Omit<SnapshotPreface, 'recipients'>,
+    recipients: readonly RecoveryPublicKey[],
+  ): Promise<SnapshotWriter>;
+  /** Reads the whole file. 'snapshot-damaged' with what is wrong with it. */
+  inspect(id: string, trusted: TrustedSigners): Promise<SnapshotInspection>;
+  /** The first bytes alone. */
+  preface(id: string): Promise<SnapshotPreface>;
+  /** `key`: the snapshot's own, generic, 32 bytes. The signature is checked before; 'snapshot-damaged' also when it is another's key. */
+  items(id: string, key: KeyRef, trusted: TrustedSigners): AsyncIterable<SnapshotItem>;
+  checkOf(key: KeyRef): string;
+  /** Overwrites these units in place, durably. Answers those that the file has, erased now or before. */
+  erase(
+    id: string,
+    units: ReadonlySet<string>,
+    at: number,
+    signer: { readonly publicKey: Uint8Array; readonly sign: (text: string) => Uint8Array },
+  ): Promise<readonly string[]>;
+  has(id: string): boolean;
+  remove(id: string): void;
+  /** Keeps a file that comes from elsewhere; 'validation' when it is too large. */
+  receive(id: string, body: AsyncIterable<Uint8Array>): Promise<void>;
+  content(id: string): AsyncIterable<Uint8Array>;
+}

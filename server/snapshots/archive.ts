@@ -1,0 +1,129 @@
+// The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that nobody else can read. What is being written
+// bears `.part` until it is whole and durable.
+
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import { open, rename, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ServiceError } from '../base/errors.ts';
+import { isId } from '../base/ids.ts';
+import { StartError } from '../base/start-error.ts';
+import type { SnapshotArchive } from '../ports/snapshot-archive.ts';
+import { erasureText, packErased, readErased, slotFixed, slotLength, slotsOf } from './layout.ts';
+import { inspectSnapshot, openSnapshot, readItems } from './reader.ts';
+import { beginSnapshot, checkOf, type SnapshotCore } from './writer.ts';
+
+const extension = '.dkesnap';
+/** Of a file that comes from elsewhere. */
+const mostBytes = 64 * 1024 ** 3;
+const pieceBytes = 256 * 1024;
+
+export const openArchive = (core: SnapshotCore, directory: string): SnapshotArchive => {
+  const pathOf = (id: string): string => {
+    if (!isId(id)) throw new ServiceError('not-found', 'no such snapshot');
+    return join(directory, `${id}${extension}`);
+  };
+  return {
+    directory,
+    prepare: () => {
+      try {
+        if (!existsSync(directory)) mkdirSync(directory, { recursive: true, mode: 0o700 });
+        const state = lstatSync(directory);
+        if (!state.isDirectory() || state.uid !== process.geteuid?.())
+          throw new StartError('permission', `${directory}, the folder of snapshots, must be a folder of the service's user`);
+        if ((state.mode & 0o077) !== 0) chmodSync(directory, 0o700);
+        for (const name of readdirSync(directory)) if (name.endsWith('.part')) unlinkSync(join(directory, name));
+      } catch (error) {
+        if (error instanceof StartError) throw error;
+        const { code = 'unknown' } = error as NodeJS.ErrnoException;
+        throw new StartError('permission', `${directory}, the folder of snapshots, cannot be used (${code})`, {
+          cause: error,
+        });
+      }
+    },
+    begin: async (preface, recipients) => {
+      try {
+        return await beginSnapshot(core, pathOf(preface.snapshotId), preface, recipients);
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        if (code === undefined || !/^E[A-Z]+$/.test(code)) throw error;
+        throw new ServiceError('unavailable', `the folder of snapshots cannot be written (${code})`, {
+          hint: `look at ${directory}`,
+          cause: error,
+        });
+      }
+    },
+    inspect: (id, trusted) => inspectSnapshot(pathOf(id), trusted),
+    preface: async (id) => {
+      const { preface, handle } = await openSnapshot(pathOf(id));
+      await handle.close();
+      return preface;
+    },
+    async *items(id, key, trusted) {
+      await inspectSnapshot(pathOf(id), trusted);
+      yield* readItems(core, pathOf(id), key);
+    },
+    checkOf: (key) => checkOf(core, key),
+    erase: async (id, units, at, { publicKey, sign }) => {
+      const file = await openSnapshot(pathOf(id), 'r+');
+      const found: string[] = [];
+      try {
+        for await (const { slots, slotsAt } of file.segments()) {
+          let place = slotsAt;
+          for (const { id: unitId, body } of slotsOf(slots)) {
+            if (units.has(unitId)) {
+              found.push(unitId);
+              if (readErased(body) === null) {
+                const over = packErased(at, publicKey, sign(erasureText(id, unitId, at)));
+                await file.handle.write(over, 0, over.length, place + slotFixed);
+              }
+            }
+            place += slotLength;
+          }
+        }
+        // Also when nothing was found: an erasure that was cut off before this is made durable here.
+        await file.handle.sync();
+      } finally {
+        await file.handle.close();
+      }
+      return found;
+    },
+    has: (id) => existsSync(pathOf(id)),
+    remove: (id) => {
+      if (existsSync(pathOf(id))) unlinkSync(pathOf(id));
+    },
+    receive: async (id, body) => {
+      const path = pathOf(id);
+      const draft = `${path}.part`;
+      const file = await open(draft, 'wx', 0o600);
+      try {
+        let size = 0;
+        for await (const piece of body) {
+          size += piece.length;
+          if (size > mostBytes) throw new ServiceError('payload-too-large', 'the snapshot is too large');
+          await file.appendFile(piece);
+        }
+        await file.sync();
+        await rename(draft, path);
+      } catch (error) {
+        await unlink(draft).catch(() => undefined);
+        throw error;
+      } finally {
+        await file.close();
+      }
+    },
+    async *content(id) {
+      const { handle } = await openSnapshot(pathOf(id));
+      try {
+        for (let at = 0; ; ) {
+          const piece = Buffer.alloc(pieceBytes);
+          const { bytesRead } = await handle.read(piece, 0, pieceBytes, at);
+          if (bytesRead === 0) return;
+          at += bytesRead;
+          yield piece.subarray(0, bytesRead);
+        }
+      } finally {
+        await handle.close();
+      }
+    },
+  };
+};
