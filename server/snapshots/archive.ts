@@ -9,7 +9,7 @@ import { isId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
 import type { SnapshotArchive } from '../ports/snapshot-archive.ts';
 import { erasureText, packErased, readErased, slotFixed, slotLength, slotsOf } from './layout.ts';
-import { inspectSnapshot, openSnapshot, readItems } from './reader.ts';
+import { inspectSnapshot, isSigned, openSnapshot, readItems } from './reader.ts';
 import { beginSnapshot, checkOf, type SnapshotCore } from './writer.ts';
 
 const extension = '.dkesnap';
@@ -29,7 +29,10 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
         if (!existsSync(directory)) mkdirSync(directory, { recursive: true, mode: 0o700 });
         const state = lstatSync(directory);
         if (!state.isDirectory() || state.uid !== process.geteuid?.())
-          throw new StartError('permission', `${directory}, the folder of snapshots, must be a folder of the service's user`);
+          throw new StartError(
+            'permission',
+            `${directory}, the folder of snapshots, must be a folder of the service's user`,
+          );
         if ((state.mode & 0o077) !== 0) chmodSync(directory, 0o700);
         for (const name of readdirSync(directory)) if (name.endsWith('.part')) unlinkSync(join(directory, name));
       } catch (error) {
@@ -72,7 +75,12 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
           for (const { id: unitId, body } of slotsOf(slots)) {
             if (units.has(unitId)) {
               found.push(unitId);
-              if (readErased(body) === null) {
+              // What is not whole, or not of ours, is written anew.
+              const before = readErased(body);
+              const done =
+                before?.publicKey.equals(publicKey) === true &&
+                isSigned(erasureText(id, unitId, before.at), before.signature, publicKey);
+              if (!done) {
                 const over = packErased(at, publicKey, sign(erasureText(id, unitId, at)));
                 await file.handle.write(over, 0, over.length, place + slotFixed);
               }

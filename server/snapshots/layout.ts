@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { canonicalJson, parseBase64 } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
-import type { ErasedUnit, SnapshotClosing, SnapshotPreface } from '../ports/snapshot-archive.ts';
+import type { SnapshotClosing, SnapshotPreface } from '../ports/snapshot-archive.ts';
 
 export const magic = Buffer.from('DKE-SNAP');
 export const format = 1;
@@ -73,21 +73,34 @@ const parseJson = (bytes: Buffer, what: string): { readonly [name: string]: unkn
   throw damaged(what);
 };
 
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+const isRecipient = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false;
+  const { recoveryKeyId, sealedKey } = value as Readonly<Record<string, unknown>>;
+  return (
+    isText(recoveryKeyId) &&
+    /^[0-9a-f]{16}$/.test(recoveryKeyId) &&
+    isText(sealedKey) &&
+    parseBase64(sealedKey)?.length === 80
+  );
+};
+
 export const parsePreface = (bytes: Buffer): SnapshotPreface => {
-  const value = parseJson(bytes, 'its preface') as unknown as SnapshotPreface;
+  const value = parseJson(bytes, 'its preface');
   const { snapshotId, tenantId, at, schema, recipients } = value;
   const fits =
+    isText(snapshotId) &&
     isId(snapshotId) &&
+    isText(tenantId) &&
     isId(tenantId) &&
+    isText(at) &&
     Number.isFinite(Date.parse(at)) &&
-    typeof schema === 'string' &&
+    isText(schema) &&
     Array.isArray(recipients) &&
-    recipients.every(
-      ({ recoveryKeyId, sealedKey }) =>
-        /^[0-9a-f]{16}$/.test(recoveryKeyId) && parseBase64(sealedKey)?.length === 80,
-    );
+    recipients.every(isRecipient);
   if (!fits) throw damaged('its preface');
-  return value;
+  return value as unknown as SnapshotPreface;
 };
 
 export const packSegmentHead = (slots: number, ciphertext: number): Buffer => u32(slots, ciphertext);
@@ -105,13 +118,9 @@ export const fixedParts = (slots: Buffer): Buffer => {
 
 const idText = (bytes: Buffer): string => {
   const digits = bytes.toString('hex');
-  return [
-    digits.slice(0, 8),
-    digits.slice(8, 12),
-    digits.slice(12, 16),
-    digits.slice(16, 20),
-    digits.slice(20),
-  ].join('-');
+  return [digits.slice(0, 8), digits.slice(8, 12), digits.slice(12, 16), digits.slice(16, 20), digits.slice(20)].join(
+    '-',
+  );
 };
 
 export interface Slot {
@@ -166,16 +175,20 @@ export const packClosing = (closing: SnapshotClosing, signature: Uint8Array): Bu
 };
 
 export const parseClosing = (bytes: Buffer): SnapshotClosing => {
-  const value = parseJson(bytes, 'its end') as unknown as SnapshotClosing;
-  const counts = [value.segments, value.lines, value.units, value.materials, value.leftOut, value.audit?.size];
+  const value = parseJson(bytes, 'its end');
+  const { audit, rows, signer, snapshotId, digest } = value;
+  const isRecord = (member: unknown): member is object => typeof member === 'object' && member !== null;
+  const counts = [value.segments, value.lines, value.units, value.materials, value.leftOut];
   const fits =
     value.format === 1 &&
-    isId(value.snapshotId) &&
-    typeof value.signer === 'string' &&
-    typeof value.rows === 'object' &&
-    counts.every((count) => Number.isSafeInteger(count) && Number(count) >= 0);
+    isText(snapshotId) &&
+    isText(digest) &&
+    isText(signer) &&
+    isRecord(rows) &&
+    isRecord(audit) &&
+    [...counts, (audit as { readonly size?: unknown }).size].every(
+      (count) => Number.isSafeInteger(count) && Number(count) >= 0,
+    );
   if (!fits) throw damaged('its end');
-  return value;
+  return value as unknown as SnapshotClosing;
 };
-
-export type { ErasedUnit };

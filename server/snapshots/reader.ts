@@ -42,7 +42,7 @@ import {
 import { deriveKeys, materialContext, unitContext } from './writer.ts';
 
 /** Whether the text was signed with Ed25519 by one of these keys. */
-const isSigned = (text: string, signature: Uint8Array, publicKey: Uint8Array): boolean => {
+export const isSigned = (text: string, signature: Uint8Array, publicKey: Uint8Array): boolean => {
   const key = createPublicKey({
     format: 'jwk',
     key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey).toString('base64url') },
@@ -76,7 +76,8 @@ export const openSnapshot = async (path: string, mode: 'r' | 'r+' = 'r'): Promis
     handle = await open(path, mode);
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw new ServiceError('not-found', `the snapshot's file ${path} is missing`, { cause: error });
+    if (code === 'ENOENT')
+      throw new ServiceError('not-found', `the snapshot's file ${path} is missing`, { cause: error });
     throw new ServiceError('unavailable', `the snapshot's file ${path} cannot be opened (${code})`, { cause: error });
   }
   try {
@@ -152,13 +153,18 @@ export const inspectSnapshot = async (path: string, trusted: TrustedSigners): Pr
       if (next.done === true) {
         const { closing, signature } = next.value;
         const signer = parseVerifierKey(closing.signer);
-        const publicKey = signer === null ? null : Buffer.from(signer.key.export({ format: 'jwk' }).x ?? '', 'base64url');
+        const publicKey =
+          signer === null ? null : Buffer.from(signer.key.export({ format: 'jwk' }).x ?? '', 'base64url');
         if (publicKey === null || !isSigned(closingText(closing), signature, publicKey)) throw damaged('its signature');
         if (!trusts(trusted, publicKey))
-          throw new ServiceError('conflict', `the snapshot was signed by ${closing.signer}, which is not trusted here`, {
-            reason: 'snapshot-signer',
-            hint: 'when it is of another service of yours, give that verifier key (dke audit log shows it there)',
-          });
+          throw new ServiceError(
+            'conflict',
+            `the snapshot was signed by ${closing.signer}, which is not trusted here`,
+            {
+              reason: 'snapshot-signer',
+              hint: 'when it is of another service of yours, give that verifier key (dke audit log shows it there)',
+            },
+          );
         if (closing.snapshotId !== preface.snapshotId || closing.digest !== digest.digest('base64'))
           throw damaged('its contents');
         if (closing.segments !== segments || closing.units !== units) throw damaged('its counts');

@@ -8,12 +8,7 @@ import type { Core, KeyRef } from '../../addon/core.ts';
 import { canonicalJson, toBase64 } from '../base/bytes.ts';
 import { idBytes } from '../base/ids.ts';
 import { type RecoveryPublicKey, sealingContext } from '../base/recovery-key.ts';
-import type {
-  SnapshotClosing,
-  SnapshotPreface,
-  SnapshotRow,
-  SnapshotWriter,
-} from '../ports/snapshot-archive.ts';
+import type { SnapshotClosing, SnapshotPreface, SnapshotRow, SnapshotWriter } from '../ports/snapshot-archive.ts';
 import {
   closingText,
   fixedParts,
@@ -189,7 +184,16 @@ export const beginSnapshot = async (
       try {
         for (const { version, copies, attributes, key } of given) {
           const record = core.sealRecord(unit, materialContext(tenantId, id, version, attributes), key);
-          add(canonicalJson({ unit: id, version, copies, attributes, check: checkOf(core, key), record: toBase64(record) }));
+          add(
+            canonicalJson({
+              unit: id,
+              version,
+              copies,
+              attributes,
+              check: checkOf(core, key),
+              record: toBase64(record),
+            }),
+          );
           materials += 1;
         }
         const sealed = core.sealRecord(keys.units, unitContext(snapshotId, tenantId, id), unit);

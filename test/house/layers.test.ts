@@ -15,7 +15,7 @@ interface Layer {
 }
 
 const nothing = /^\b$/;
-const adapters = ['store', 'native', 'roots', 'sinks', 'clouds'];
+const adapters = ['store', 'native', 'roots', 'sinks', 'clouds', 'snapshots'];
 // A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports another.
 const fronts = [
   ...new Set(files(['server'], '.ts').flatMap((path) => /^server\/fronts\/([a-z-]+)/.exec(path)?.[1] ?? [])),
@@ -47,6 +47,8 @@ const layers: readonly Layer[] = [
   // The addon reads and writes the root file itself: its keys do not pass through here.
   { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon'] },
   { name: 'clouds', path: /^server\/clouds\//, may: ['base', 'domain', 'ports'] },
+  // It seals and opens by references into the addon: keys do not pass through here.
+  { name: 'snapshots', path: /^server\/snapshots\//, may: ['base', 'domain', 'ports', 'addon'], packages: /^node:/ },
   { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'domain', 'ports'] },
   {
     name: 'contract',
