@@ -27,7 +27,7 @@ import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
 import { readProcessFacts } from './native/process-facts.ts';
 import { readServedCertificate } from './native/served-certificates.ts';
-import { access } from './operations/access.ts';
+import { createAccess } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { changeEndpoint } from './operations/change-endpoint.ts';
 import { changeVault } from './operations/change-vault.ts';
@@ -35,6 +35,7 @@ import { checkHealth } from './operations/check-health.ts';
 import { createEndpoint } from './operations/create-endpoint.ts';
 import { createGroup } from './operations/create-group.ts';
 import { createKey } from './operations/create-key.ts';
+import { createTenant } from './operations/create-tenant.ts';
 import { createVault } from './operations/create-vault.ts';
 import { destroyMasterKey } from './operations/destroy-master-key.ts';
 import { diagnoseEndpoint } from './operations/diagnose-endpoint.ts';
@@ -145,7 +146,7 @@ export interface Service {
 
 /** Everything that the operations need, and what they are built of here. */
 export const createOperations = (ports: Ports, sealer: AuditSealer, forwarding: AuditForwarding): Operations => ({
-  tenants: readTenants(ports),
+  tenants: { ...readTenants(ports), create: createTenant(ports) },
   vaults: {
     ...readVaults(ports),
     create: createVault(ports),
@@ -186,7 +187,7 @@ export const createOperations = (ports: Ports, sealer: AuditSealer, forwarding: 
   requests: readRequests(ports),
   externalKeyStores: externalKeyStores(ports),
   audit: readAudit(ports, sealer, forwarding),
-  access,
+  access: createAccess(ports),
   tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
   tde: {
     ...readTokenObjects(ports),

@@ -2,6 +2,7 @@
 // name of the endpoint, in the cloud's time. The outcome is told in the cloud's words (ConnectionErrorCode of AWS KMS).
 
 import { xksProxyUriPath } from '../domain/endpoint.ts';
+import { everyTenant } from '../domain/tenant.ts';
 import type { ConnectionReport, KeyStoreConnection } from '../ports/key-store-connection.ts';
 import type { Ports } from '../ports/ports.ts';
 import { diagnosticMetadata, openProber, type ProbeAnswer, type ProberOptions } from './endpoint/probe.ts';
@@ -28,9 +29,11 @@ export const createKeyStoreProbe = (
   options: Pick<ProberOptions, 'crypto' | 'trust'> & { readonly node: () => ProberOptions['node'] },
 ): KeyStoreConnection => {
   const once = async (endpointId: string): Promise<ConnectionReport> => {
-    const endpoint = await store.read.endpoints.get(endpointId);
+    const endpoint = await store.read.endpoints.get(everyTenant, endpointId);
     if (endpoint === undefined || endpoint.state === 'deleted') return disconnected('its endpoint is deleted');
     if (endpoint.state === 'disabled') return disconnected('its endpoint is disabled');
+    const stopped = directory.stopOf(endpoint.tenantId);
+    if (stopped !== null) return disconnected(`its tenant is ${stopped}`);
     const [credential] = directory.endpoint(endpoint.prefix)?.credentials ?? [];
     if (credential === undefined) return disconnected('its endpoint has no credential');
     if (endpoint.settings.clientCertificate !== null)

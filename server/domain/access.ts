@@ -7,7 +7,8 @@
 // role for the whole of it.
 
 export const permissions = {
-  'status:read': "See the service's state and its tenants",
+  'status:read': "See the service's state",
+  'tenants:read': 'See tenants',
   'vaults:read': 'See vaults',
   'vaults:manage': 'Make, enable, disable and delete vaults',
   'keys:read': 'See keys and their versions',
@@ -36,7 +37,14 @@ export const permissionNames = Object.keys(permissions) as Permission[];
 const platformOnly: ReadonlySet<Permission> = new Set(['status:read']);
 
 const reads = permissionNames.filter((name) => name.endsWith(':read'));
-const resources = ['status:read', 'vaults:read', 'keys:read', 'master-keys:read', 'applications:read'] as const;
+const resources = [
+  'status:read',
+  'tenants:read',
+  'vaults:read',
+  'keys:read',
+  'master-keys:read',
+  'applications:read',
+] as const;
 
 export interface RoleRow {
   readonly description: string;
@@ -57,12 +65,13 @@ export const roles = {
   },
   'platform-operator': {
     description: 'Keeps the service running: state, health, diagnostics. No keys, no credentials.',
-    permissions: ['status:read', 'endpoints:read', 'diagnostics:run', 'requests:read'],
+    permissions: ['status:read', 'tenants:read', 'endpoints:read', 'diagnostics:run', 'requests:read'],
     reach: 'platform',
   },
   'tenant-administrator': {
     description: 'Gives people and programs their roles. Uses and changes nothing else.',
     permissions: [...resources, 'endpoints:read', 'audit:read', 'tokens:read', 'tokens:manage'],
+    reach: 'tenant',
   },
   'key-manager': {
     description: 'Makes, rotates, disables and soft-deletes keys and vaults. Destroys none.',

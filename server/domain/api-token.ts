@@ -8,6 +8,8 @@ export type TokenKind = (typeof tokenKinds)[number];
 
 export interface ApiToken {
   readonly id: string;
+  /** The tenant that it belongs to; null: the platform. */
+  readonly tenantId: string | null;
   readonly kind: TokenKind;
   readonly name: string;
   /** What it may do through the API; one for metrics has none. */

@@ -1,10 +1,54 @@
-// The role table as fronts ask it: whether a caller may, what they may, and what there is to give.
+// The role table as fronts ask it: in which tenant somebody acts, whether they may, what they may, and what there is to give.
 
 import { ServiceError } from '../base/errors.ts';
-import { effectivePermissions, isAllowed, roleNames, rolesWith, rowOf } from '../domain/access.ts';
+import { effectivePermissions, type Grant, isAllowed, roleNames, rolesWith, rowOf } from '../domain/access.ts';
+import { acrossTenants, inTenant } from '../domain/actor.ts';
+import type { Ports } from '../ports/ports.ts';
 import type { AccessOperations } from './index.ts';
 
-export const access: AccessOperations = {
+const noSuchTenant = (): ServiceError => new ServiceError('not-found', 'no such tenant');
+
+/** The one that is meant where none is named: the default one for those who may act in it, else the first of theirs that is served. */
+const ownTenant = (
+  { defaultTenantId, stopOf }: Pick<Ports['directory'], 'defaultTenantId' | 'stopOf'>,
+  grants: readonly Grant[],
+): string => {
+  const own = [...new Set(grants.map(({ tenantId }) => tenantId ?? defaultTenantId()))].sort();
+  if (own.length === 0 || own.includes(defaultTenantId())) return defaultTenantId();
+  return own.find((id) => stopOf(id) === null) ?? own[0] ?? defaultTenantId();
+};
+
+export const createAccess = ({
+  directory,
+}: {
+  readonly directory: Pick<Ports['directory'], 'tenant' | 'defaultTenantId' | 'stopOf'>;
+}): AccessOperations => ({
+  actIn: (actor, grants, named) => {
+    const tenant = directory.tenant(named ?? ownTenant(directory, grants));
+    // Who has no role at all is refused by what they ask for.
+    const reached = grants.length === 0 || grants.some(({ tenantId }) => tenantId === null || tenantId === tenant?.id);
+    if (tenant === undefined || !reached) throw noSuchTenant();
+    const stopped = directory.stopOf(tenant.id);
+    if (stopped !== null && !grants.some(({ tenantId }) => tenantId === null))
+      throw new ServiceError('unauthenticated', `the tenant is ${stopped}`, {
+        hint: 'those who run the service can bring it back',
+        reason: stopped,
+      });
+    return inTenant(actor, tenant.id);
+  },
+  reaching: (actor, grants, permission) =>
+    isAllowed(grants, permission, null, null) ? acrossTenants(actor, actor.tenantId) : actor,
+  requireTenant: (grants, permission, tenantId) => {
+    const known = grants.some((grant) => grant.tenantId === null || grant.tenantId === tenantId);
+    // Who may do so somewhere learns nothing of other tenants; who may nowhere is told just that.
+    if (!known && grants.some(({ role }) => rowOf(role).permissions.includes(permission))) throw noSuchTenant();
+  },
+  requireChangeable: ({ tenantId }) => {
+    if (directory.stopOf(tenantId) === 'deleted')
+      throw new ServiceError('conflict', 'the tenant is deleted: nothing in it is changed', {
+        hint: 'restore it first',
+      });
+  },
   check: (grants, permission, tenantId, scope) => {
     if (isAllowed(grants, permission, tenantId, scope)) return;
     throw new ServiceError('forbidden', `this needs the permission ${permission}`, {
@@ -17,4 +61,4 @@ export const access: AccessOperations = {
       const { description, permissions, scoped = false, reach = null } = rowOf(role);
       return { role, description, scoped, reach, permissions };
     }),
-};
+});

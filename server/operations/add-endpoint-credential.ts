@@ -32,7 +32,7 @@ export const addEndpointCredential =
     const { key, characters } = core.generateSecretAccessKey();
     try {
       const credential = await store.write(async (tx): Promise<EndpointCredential> => {
-        const endpoint = await findEndpoint(tx, id);
+        const endpoint = await findEndpoint(tx, actor.tenantId, id);
         if (endpoint.credentials.length >= mostLive)
           throw new ServiceError('conflict', 'two credentials are live', { hint: 'remove the old one first' });
         const now = clock.now();

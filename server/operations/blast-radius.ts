@@ -12,7 +12,7 @@ export const findBlastRadius = async (
 ): Promise<BlastRadius> => {
   const instances = await from.instances.list(application.id);
   const others: { id: string; name: string; instances: readonly Instance[] }[] = [];
-  for (const other of await membersOf(from, application.groupId))
+  for (const other of await membersOf(from, application.tenantId, application.groupId))
     if (other.id !== application.id)
       others.push({ id: other.id, name: other.name, instances: await from.instances.list(other.id) });
   const all = [...instances, ...others.flatMap((other) => other.instances)];

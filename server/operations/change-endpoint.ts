@@ -1,7 +1,7 @@
 // Enables, disables or deletes an endpoint. Deletion wipes its credentials; the prefix is never given again.
 
 import { ServiceError } from '../base/errors.ts';
-import type { Actor } from '../domain/actor.ts';
+import type { TenantActor } from '../domain/actor.ts';
 import type { Endpoint, EndpointState } from '../domain/endpoint.ts';
 import type { Ports } from '../ports/ports.ts';
 import { findEndpoint } from './find.ts';
@@ -14,9 +14,9 @@ const kinds = {
 
 export const changeEndpoint =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>, state: EndpointState) =>
-  async (actor: Actor, id: string): Promise<Endpoint> => {
+  async (actor: TenantActor, id: string): Promise<Endpoint> => {
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
-      const before = await findEndpoint(tx, id);
+      const before = await findEndpoint(tx, actor.tenantId, id);
       if (before.state === state) return before;
       if (before.integrity !== 'ok')
         throw new ServiceError('key-tampered', 'the stored endpoint was changed from outside');

@@ -1,7 +1,7 @@
 // Enables, disables or deletes a vault. What is already so stays so, without a record. A deleted vault stays deleted.
 
 import { ServiceError } from '../base/errors.ts';
-import type { Actor } from '../domain/actor.ts';
+import type { TenantActor } from '../domain/actor.ts';
 import type { Vault, VaultState } from '../domain/vault.ts';
 import type { Ports } from '../ports/ports.ts';
 import { findVault } from './find.ts';
@@ -14,9 +14,9 @@ const kinds = {
 
 export const changeVault =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>, state: VaultState) =>
-  async (actor: Actor, id: string): Promise<Vault> => {
+  async (actor: TenantActor, id: string): Promise<Vault> => {
     const vault = await store.write(async (tx): Promise<Vault> => {
-      const before = await findVault(tx, id);
+      const before = await findVault(tx, actor.tenantId, id);
       if (before.state === state) return before;
       if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
       if (state === 'deleted' && before.kind === 'tde' && (await tx.keys.countLive(id)) > 0)

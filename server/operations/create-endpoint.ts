@@ -27,8 +27,8 @@ export const createEndpoint =
     if (!prefixPattern.test(prefix))
       throw new ServiceError('validation', 'a prefix has 1 to 64 letters, digits, hyphens and underscores');
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
-      const vault = await findVault(tx, input.vaultId);
-      const key = await findKey(tx, input.keyId);
+      const vault = await findVault(tx, actor.tenantId, input.vaultId);
+      const key = await findKey(tx, actor.tenantId, input.keyId);
       if (vault.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
       if (key.vaultId !== vault.id) throw new ServiceError('conflict', 'the key is not in this vault');
       if (key.kind !== 'general' || key.algorithm !== 'aes' || key.bits !== 256)

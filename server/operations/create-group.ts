@@ -5,7 +5,6 @@ import { newId } from '../base/ids.ts';
 import type { TdeGroup } from '../domain/tde.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { Ports } from '../ports/ports.ts';
-import { findDefaultTenant } from './find.ts';
 import type { TdeGroupOperations } from './index.ts';
 import { checkName } from './names.ts';
 
@@ -13,14 +12,14 @@ export const createGroup =
   ({ store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>): TdeGroupOperations['create'] =>
   async (actor, { name }) => {
     checkName(name);
+    const { tenantId } = actor;
     const group = await store.write(async (tx): Promise<TdeGroup> => {
-      const tenant = await findDefaultTenant(tx);
-      if ((await tx.groups.findByName(tenant.id, name)) !== undefined)
+      if ((await tx.groups.findByName(tenantId, name)) !== undefined)
         throw new ServiceError('conflict', 'a group of this name exists');
       const now = clock.now();
       const vault: Vault = {
         id: newId(now),
-        tenantId: tenant.id,
+        tenantId,
         name: `TDE group ${name}`,
         kind: 'tde',
         state: 'enabled',
@@ -31,16 +30,16 @@ export const createGroup =
       await tx.audit.append({
         kind: 'vault.created',
         actor,
-        tenantId: tenant.id,
+        tenantId,
         subject: { kind: 'vault', id: vault.id },
         details: { name: vault.name, kind: vault.kind },
       });
-      const made: TdeGroup = { id: newId(now), tenantId: tenant.id, name, vaultId: vault.id, createdAt: now };
+      const made: TdeGroup = { id: newId(now), tenantId, name, vaultId: vault.id, createdAt: now };
       await tx.groups.insert(made);
       await tx.audit.append({
         kind: 'group.created',
         actor,
-        tenantId: tenant.id,
+        tenantId,
         subject: { kind: 'group', id: made.id },
         details: { name, vaultId: vault.id },
       });

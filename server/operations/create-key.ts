@@ -16,7 +16,7 @@ export const createKey =
     const reference = core.generateAes(256);
     try {
       return await store.write(async (tx) => {
-        const vault = await findVault(tx, vaultId);
+        const vault = await findVault(tx, actor.tenantId, vaultId);
         if (vault.state !== 'enabled' || vault.integrity !== 'ok')
           throw new ServiceError(
             'conflict',

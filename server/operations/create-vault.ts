@@ -4,7 +4,6 @@ import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { Ports } from '../ports/ports.ts';
-import { findDefaultTenant } from './find.ts';
 import type { VaultOperations } from './index.ts';
 import { checkName } from './names.ts';
 
@@ -12,14 +11,14 @@ export const createVault =
   ({ store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>): VaultOperations['create'] =>
   async (actor, { name }) => {
     checkName(name);
+    const { tenantId } = actor;
     const vault = await store.write(async (tx): Promise<Vault> => {
-      const tenant = await findDefaultTenant(tx);
-      if ((await tx.vaults.findByName(tenant.id, name)) !== undefined)
+      if ((await tx.vaults.findByName(tenantId, name)) !== undefined)
         throw new ServiceError('conflict', 'a vault of this name exists');
       const now = clock.now();
       const made: Vault = {
         id: newId(now),
-        tenantId: tenant.id,
+        tenantId,
         name,
         kind: 'general',
         state: 'enabled',
@@ -30,7 +29,7 @@ export const createVault =
       await tx.audit.append({
         kind: 'vault.created',
         actor,
-        tenantId: tenant.id,
+        tenantId,
         subject: { kind: 'vault', id: made.id },
         details: { name, kind: made.kind },
       });

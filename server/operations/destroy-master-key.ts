@@ -26,6 +26,7 @@ export const destroyKey =
   ({ store, directory, clock, erasure, usage }: DestroyPorts) =>
   async (
     actor: Actor,
+    tenantId: string,
     applicationId: string,
     keyId: string,
     by: DestroyedBy,
@@ -33,12 +34,12 @@ export const destroyKey =
     // The blast radius that the record bears includes the uses of the last seconds.
     await usage.flush(false);
     const answer = await store.write(async (tx) => {
-      const application = await findApplication(tx, applicationId);
-      const before = await findMasterKey(tx, applicationId, await tx.keys.get(keyId));
+      const application = await findApplication(tx, tenantId, applicationId);
+      const before = await findMasterKey(tx, applicationId, await tx.keys.get(tenantId, keyId));
       if (nextState(before.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
       const radius = await findBlastRadius(tx, application, keyId);
       const destroyedAt = clock.now();
-      const key = await tx.keys.get(keyId);
+      const key = await tx.keys.get(tenantId, keyId);
       if (key === undefined) throw new ServiceError('key-not-found', 'no such master key');
       // A tampered row is written anew here, with its destruction: nothing it says counts any more.
       const after: Key = { ...key, state: 'destroyed', destroyedAt, reimportedAt: null, integrity: 'ok' };
@@ -72,5 +73,5 @@ export const destroyKey =
 
 export const destroyMasterKey = (ports: DestroyPorts): MasterKeyOperations['destroy'] => {
   const destroy = destroyKey(ports);
-  return (actor, applicationId, keyId) => destroy(actor, applicationId, keyId, {});
+  return (actor, applicationId, keyId) => destroy(actor, actor.tenantId, applicationId, keyId, {});
 };

@@ -27,8 +27,8 @@ export const diagnoseEndpoint = (
     return made;
   };
   return {
-    run: async (_actor, id, request) => {
-      const endpoint = await findEndpoint(store.read, id);
+    run: async ({ tenantId }, id, request) => {
+      const endpoint = await findEndpoint(store.read, tenantId, id);
       if (endpoint.state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
       // One run at a time: a second would only see the first one's requests.
       await running.get(id)?.catch(() => undefined);
@@ -36,12 +36,14 @@ export const diagnoseEndpoint = (
       running.set(id, current);
       return current;
     },
-    list: async (_actor, id, query) => {
-      await findEndpoint(store.read, id);
+    list: async ({ tenantId }, id, query) => {
+      await findEndpoint(store.read, tenantId, id);
       return pageOf(query, (window) => store.read.diagnoses.list(id, window), byId);
     },
-    get: async (_actor, id, diagnosisId) => {
-      const found = await store.read.diagnoses.get(diagnosisId);
+    get: async ({ tenantId }, id, diagnosisId) => {
+      // Those of a deleted endpoint are there still.
+      const endpoint = await store.read.endpoints.get(tenantId, id);
+      const found = endpoint === undefined ? undefined : await store.read.diagnoses.get(diagnosisId);
       if (found?.endpointId !== id) throw new ServiceError('not-found', 'no such diagnosis');
       return found;
     },

@@ -11,12 +11,14 @@ import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
 import { largestPageSize } from '../domain/page.ts';
 import type { TdeApplication } from '../domain/tde.ts';
+import { everyTenant, isStopped, type Tenant } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
 import type { KeyRef } from '../ports/crypto-core.ts';
 import type { Changes, Directory, LoadedObject } from '../ports/directory.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { StoredAccessGuid, StoredObject } from '../ports/store.ts';
 import type { XksCredentialView, XksEndpointView, XksKeyView, XksRequestRecord } from '../ports/xks-directory.ts';
+import { findDefaultTenant } from './find.ts';
 import { credentialAttributes, recordAttributes } from './key-records.ts';
 
 export interface DirectoryLimits {
@@ -52,6 +54,8 @@ export const createDirectory = (
   { store, core, ring, clock, log }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'log'>,
   limits: DirectoryLimits,
 ): Directory => {
+  const tenants = new Map<string, Tenant>();
+  let defaultTenant = '';
   const vaults = new Map<string, Vault>();
   const endpoints = new Map<string, HeldEndpoint>();
   const byPrefix = new Map<string, HeldEndpoint>();
@@ -107,8 +111,23 @@ export const createDirectory = (
     return false;
   };
 
+  // A tenant whose row was changed from outside is stopped: its state is not known.
+  const stopOf = (tenantId: string): ReturnType<typeof isStopped> => {
+    const tenant = tenants.get(tenantId);
+    return tenant === undefined ? 'deleted' : isStopped(tenant);
+  };
+  const renewTenant = async (id: string): Promise<void> => {
+    const tenant = await store.read.tenants.get(id);
+    if (tenant === undefined) {
+      tenants.delete(id);
+      return;
+    }
+    sound('tenants', { ...tenant, tenantId: id });
+    tenants.set(id, tenant);
+  };
+
   const renewVault = async (id: string): Promise<void> => {
-    const vault = await store.read.vaults.get(id);
+    const vault = await store.read.vaults.get(everyTenant, id);
     if (vault === undefined) vaults.delete(id);
     else vaults.set(id, vault);
   };
@@ -122,7 +141,7 @@ export const createDirectory = (
 
   const renewKey = async (id: string): Promise<void> => {
     const wanted = [...endpoints.values()].some((held) => held.endpoint.keyId === id);
-    const key = wanted ? await store.read.keys.get(id) : undefined;
+    const key = wanted ? await store.read.keys.get(everyTenant, id) : undefined;
     if (key === undefined || key.state === 'soft-deleted' || key.state === 'destroyed' || !sound('keys', key)) {
       releaseKey(id);
       return;
@@ -168,7 +187,7 @@ export const createDirectory = (
   };
 
   const renewEndpoint = async (id: string): Promise<void> => {
-    const endpoint = await store.read.endpoints.get(id);
+    const endpoint = await store.read.endpoints.get(everyTenant, id);
     const before = endpoints.get(id);
     if (endpoint === undefined || endpoint.state === 'deleted' || !sound('endpoints', endpoint)) {
       releaseEndpoint(id);
@@ -203,6 +222,9 @@ export const createDirectory = (
           prefix: endpoint.prefix,
           tenantId: endpoint.tenantId,
           enabled: endpoint.state === 'enabled',
+          get suspended() {
+            return stopOf(endpoint.tenantId) !== null;
+          },
           settings: endpoint.settings,
           denyingRule: (origin) => denyingRule(endpoint.settings.rules, origin),
           externalKeyId: endpoint.keyId,
@@ -219,7 +241,7 @@ export const createDirectory = (
   };
 
   const renewApplication = async (id: string): Promise<void> => {
-    const application = await store.read.applications.get(id);
+    const application = await store.read.applications.get(everyTenant, id);
     for (const [hash, accessGuid] of accessGuids) if (accessGuid.applicationId === id) accessGuids.delete(hash);
     if (application === undefined || !sound('tde_applications', application)) {
       applications.delete(id);
@@ -253,7 +275,12 @@ export const createDirectory = (
     for (const [handle, cached] of objects) if (keys.has(cached.loaded.object.id)) dropObject(handle);
   };
 
+  const dropObjectsOfTenants = (ids: ReadonlySet<string>): void => {
+    for (const [handle, cached] of objects) if (ids.has(cached.loaded.object.tenantId)) dropObject(handle);
+  };
+
   const renewNow = async (changes: Changes): Promise<void> => {
+    for (const id of changes.tenants ?? []) await renewTenant(id);
     for (const id of changes.vaults ?? []) await renewVault(id);
     for (const id of changes.endpoints ?? []) await renewEndpoint(id);
     for (const id of changes.keys ?? []) await renewKey(id);
@@ -289,7 +316,7 @@ export const createDirectory = (
         object.class === 'certificate' ||
         object.class === 'public-key'
           ? undefined
-          : await store.read.keys.get(object.id);
+          : await store.read.keys.get(object.tenantId, object.id);
       if (before !== generation) continue;
       if (object === undefined || object.destroyedAt !== null) return undefined;
       sound('tde_objects', object);
@@ -324,18 +351,20 @@ export const createDirectory = (
 
   return {
     load: async () => {
+      defaultTenant = (await findDefaultTenant(store.read)).id;
+      for (const { id } of await store.read.tenants.list()) await renewTenant(id);
       await pages(
-        (window) => store.read.vaults.list(window),
+        (window) => store.read.vaults.list(everyTenant, window),
         async (vault) => {
           vaults.set(vault.id, vault);
         },
       );
       await pages(
-        (window) => store.read.endpoints.list(window),
+        (window) => store.read.endpoints.list(everyTenant, window),
         (endpoint) => renewEndpoint(endpoint.id),
       );
       await pages(
-        (window) => store.read.applications.list({}, window),
+        (window) => store.read.applications.list(everyTenant, {}, window),
         (application) => renewApplication(application.id),
       );
     },
@@ -344,6 +373,7 @@ export const createDirectory = (
       found.clear();
       foundElsewhere.clear();
       // References go at once, before anything is awaited; what remains is read again in order.
+      if (changes.tenants !== undefined && changes.tenants.length > 0) dropObjectsOfTenants(new Set(changes.tenants));
       if (changes.vaults !== undefined && changes.vaults.length > 0)
         for (const handle of [...objects.keys()]) dropObject(handle);
       if (changes.keys !== undefined && changes.keys.length > 0) dropObjectsOfKeys(new Set(changes.keys));
@@ -364,11 +394,11 @@ export const createDirectory = (
     },
     formerApplication: (hash) => applications.get(formerGuids.get(hash) ?? ''),
     applicationById: (id) => applications.get(id),
-    findElsewhere: async (groupId, label) => {
+    findElsewhere: async (tenantId, groupId, label) => {
       const name = JSON.stringify([groupId, label]);
       if (foundElsewhere.has(name)) return foundElsewhere.get(name);
       const before = generation;
-      const object = await store.read.objects.findElsewhere(groupId, label);
+      const object = await store.read.objects.findElsewhere(tenantId, groupId, label);
       if (before === generation) {
         if (foundElsewhere.size >= mostSearches) foundElsewhere.clear();
         foundElsewhere.set(name, object);
@@ -403,12 +433,16 @@ export const createDirectory = (
       }
     },
 
-    endpoint: (prefix) => byPrefix.get(prefix)?.view,
+    endpoint: (prefix) => {
+      const view = byPrefix.get(prefix)?.view;
+      return view !== undefined && stopOf(view.tenantId) === 'deleted' ? undefined : view;
+    },
     key: (endpoint, externalKeyId) => {
       if (externalKeyId !== endpoint.externalKeyId) return undefined;
       const held = xksKeys.get(externalKeyId);
       const configured = endpoints.get(endpoint.id)?.endpoint;
-      if (held === undefined || configured === undefined || held.key.vaultId !== configured.vaultId) return undefined;
+      if (held === undefined || configured === undefined) return undefined;
+      if (held.key.vaultId !== configured.vaultId || held.key.tenantId !== configured.tenantId) return undefined;
       const vault = vaults.get(held.key.vaultId);
       return vault?.state === 'enabled' && sound('vaults', vault) ? held.view : undefined;
     },
@@ -442,6 +476,12 @@ export const createDirectory = (
     },
     endpoints: () => [...endpoints.values()].map(({ endpoint }) => endpoint),
     endpointById: (id) => endpoints.get(id)?.endpoint,
+    tenant: (idOrName) => {
+      const found = tenants.get(idOrName) ?? [...tenants.values()].find(({ name }) => name === idOrName);
+      return found?.state === 'purged' ? undefined : found;
+    },
+    defaultTenantId: () => defaultTenant,
+    stopOf,
     vault: (id) => vaults.get(id),
     close: () => {
       for (const id of [...endpoints.keys()]) releaseEndpoint(id);

@@ -5,6 +5,7 @@ import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
 import { type Connection, type ExternalKeyStore, neverLooked } from '../domain/external-key-store.ts';
+import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import { findEndpoint } from './find.ts';
@@ -14,8 +15,8 @@ import { byId, pageOf } from './paging.ts';
 
 type Needs = Pick<Ports, 'store' | 'clock' | 'log' | 'keyStoreProbe' | 'cloud'>;
 
-const find = async (tx: Repositories, id: string): Promise<ExternalKeyStore> => {
-  const store = await tx.externalKeyStores.get(id);
+const find = async (tx: Repositories, tenant: TenantScope, id: string): Promise<ExternalKeyStore> => {
+  const store = await tx.externalKeyStores.get(tenant, id);
   if (store === undefined) throw new ServiceError('not-found', 'no such external key store');
   return store;
 };
@@ -29,7 +30,7 @@ const look =
     const told = await cloud?.describe(known);
     const report = told ?? (await keyStoreProbe.probe(known.endpointId));
     return store.write(async (tx) => {
-      const before = await find(tx, known.id);
+      const before = await find(tx, known.tenantId, known.id);
       const now = clock.now();
       const same =
         before.connection.state === report.state &&
@@ -69,9 +70,9 @@ export const externalKeyStores = (ports: Needs): ExternalKeyStoreOperations => {
     register: async (actor, { name, customKeyStoreId, region, endpointId }) => {
       checkName(name);
       return store.write(async (tx) => {
-        const endpoint = await findEndpoint(tx, endpointId);
+        const endpoint = await findEndpoint(tx, actor.tenantId, endpointId);
         if (endpoint.state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
-        if ((await tx.externalKeyStores.findByCloudId(customKeyStoreId, region)) !== undefined)
+        if ((await tx.externalKeyStores.findByCloudId(actor.tenantId, customKeyStoreId, region)) !== undefined)
           throw new ServiceError('conflict', 'this custom key store is registered already');
         const now = clock.now();
         const made: ExternalKeyStore = {
@@ -96,12 +97,12 @@ export const externalKeyStores = (ports: Needs): ExternalKeyStoreOperations => {
         return made;
       });
     },
-    list: (_actor, query) => pageOf(query, (window) => store.read.externalKeyStores.list(window), byId),
-    get: (_actor, id) => find(store.read, id),
-    probe: async (_actor, id) => lookAt(await find(store.read, id)),
+    list: ({ tenantId }, query) => pageOf(query, (window) => store.read.externalKeyStores.list(tenantId, window), byId),
+    get: ({ tenantId }, id) => find(store.read, tenantId, id),
+    probe: async ({ tenantId }, id) => lookAt(await find(store.read, tenantId, id)),
     remove: async (actor, id) =>
       store.write(async (tx) => {
-        const removed = await find(tx, id);
+        const removed = await find(tx, actor.tenantId, id);
         await tx.externalKeyStores.remove(id);
         await tx.audit.append({
           kind: 'external-key-store.removed',
@@ -133,7 +134,7 @@ export const createKeyStoreWatch = (ports: Needs, everyMs: number): KeyStoreWatc
   const turn = async (): Promise<void> => {
     let after: string | undefined;
     do {
-      const page = await store.read.externalKeyStores.list({ after, limit: pageSize });
+      const page = await store.read.externalKeyStores.list(everyTenant, { after, limit: pageSize });
       for (const known of page) {
         if (stopped) return;
         const { checkedAt } = known.connection;

@@ -1,10 +1,10 @@
-// Look-ups that must succeed: one place says what is missing.
+// Look-ups that must succeed: one place says what is missing. What another tenant has is missing like anything else.
 
 import { ServiceError } from '../base/errors.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
 import type { TdeApplication, TdeGroup } from '../domain/tde.ts';
-import type { Tenant } from '../domain/tenant.ts';
+import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { Repositories, StoredToken } from '../ports/store.ts';
 
@@ -23,22 +23,25 @@ export const findDefaultTenant = async (from: Reads<'settings' | 'tenants'>): Pr
 };
 export const findTenant = async (from: Reads<'tenants'>, id: string): Promise<Tenant> =>
   orMissing(await from.tenants.get(id), 'tenant');
-export const findVault = async (from: Reads<'vaults'>, id: string): Promise<Vault> =>
-  orMissing(await from.vaults.get(id), 'vault');
-export const findGroup = async (from: Reads<'groups'>, id: string): Promise<TdeGroup> =>
-  orMissing(await from.groups.get(id), 'group');
-export const findApplication = async (from: Reads<'applications'>, id: string): Promise<TdeApplication> =>
-  orMissing(await from.applications.get(id), 'application');
-export const findEndpoint = async (from: Reads<'endpoints'>, id: string): Promise<Endpoint> => {
-  const endpoint = await from.endpoints.get(id);
+export const findVault = async (from: Reads<'vaults'>, tenant: TenantScope, id: string): Promise<Vault> =>
+  orMissing(await from.vaults.get(tenant, id), 'vault');
+export const findGroup = async (from: Reads<'groups'>, tenant: TenantScope, id: string): Promise<TdeGroup> =>
+  orMissing(await from.groups.get(tenant, id), 'group');
+export const findApplication = async (
+  from: Reads<'applications'>,
+  tenant: TenantScope,
+  id: string,
+): Promise<TdeApplication> => orMissing(await from.applications.get(tenant, id), 'application');
+export const findEndpoint = async (from: Reads<'endpoints'>, tenant: TenantScope, id: string): Promise<Endpoint> => {
+  const endpoint = await from.endpoints.get(tenant, id);
   return orMissing(endpoint?.state === 'deleted' ? undefined : endpoint, 'endpoint');
 };
-export const findToken = async (from: Reads<'tokens'>, id: string): Promise<StoredToken> =>
-  orMissing(await from.tokens.get(id), 'token');
+export const findToken = async (from: Reads<'tokens'>, tenant: TenantScope, id: string): Promise<StoredToken> =>
+  orMissing(await from.tokens.get(tenant, id), 'token');
 
 /** Identifiers are case-sensitive: the hint helps where only the case differs. */
-export const findKey = async (from: Reads<'keys'>, id: string): Promise<Key> => {
-  const key = await from.keys.get(id);
+export const findKey = async (from: Reads<'keys'>, tenant: TenantScope, id: string): Promise<Key> => {
+  const key = await from.keys.get(tenant, id);
   if (key === undefined)
     throw new ServiceError('key-not-found', 'no such key', { hint: 'identifiers are compared with their case' });
   return key;

@@ -4,6 +4,7 @@
 
 import { canonicalJson } from '../base/bytes.ts';
 import { auditEntry } from '../domain/audit-event.ts';
+import { everyTenant } from '../domain/tenant.ts';
 import type { AuditItem, AuditSink, AuditSinkState } from '../ports/audit-sink.ts';
 import type { Ports } from '../ports/ports.ts';
 
@@ -56,7 +57,11 @@ export const createAuditForwarding = (
     });
 
   const read = async ({ record, checkpoint }: Cursor): Promise<{ items: readonly AuditItem[]; next: Cursor }> => {
-    const events = await store.read.audit.list({ order: 'oldest' }, { after: String(record), limit: batch });
+    const events = await store.read.audit.list(
+      everyTenant,
+      { order: 'oldest' },
+      { after: String(record), limit: batch },
+    );
     const last = events.at(-1)?.sequence ?? record;
     // Read after the records: the checkpoint that ends with one of them, or with an earlier one, is there by now.
     const notes = (await store.read.audit.checkpoints('oldest', { after: String(checkpoint), limit: batch })).filter(

@@ -7,7 +7,7 @@
 
 import type { CipherParameters, Digest, MacParameters, OaepParameters, SignatureParameters } from '../../addon/core.ts';
 import type { Grant, Permission, Right, Role, RoleRow, Scope } from '../domain/access.ts';
-import type { Actor } from '../domain/actor.ts';
+import type { Actor, TenantActor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../domain/endpoint.ts';
@@ -36,21 +36,24 @@ import type { StoredCheckpoint } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
 export interface TenantOperations {
-  list(actor: Actor): Promise<readonly Tenant[]>;
-  get(actor: Actor, id: string): Promise<Tenant>;
-  /** The tenant that everything belongs to when none is named. */
+  /** By id, purged ones too; within one tenant that one alone. */
+  list(actor: TenantActor): Promise<readonly Tenant[]>;
+  get(actor: TenantActor, id: string): Promise<Tenant>;
+  /** With a KEK of its own, and nothing else. Names are unique among those that are not purged: 'conflict'. */
+  create(actor: Actor, input: { readonly name: string }): Promise<Tenant>;
+  /** The tenant that those act in who may act in any and name none. */
   default(): Promise<Tenant>;
 }
 
 export interface VaultOperations {
   /** Names are unique among the live vaults of a tenant: 'conflict'. */
-  create(actor: Actor, input: { readonly name: string }): Promise<Vault>;
-  list(actor: Actor, query: PageRequest): Promise<Page<Vault>>;
-  get(actor: Actor, id: string): Promise<Vault>;
-  enable(actor: Actor, id: string): Promise<Vault>;
-  disable(actor: Actor, id: string): Promise<Vault>;
+  create(actor: TenantActor, input: { readonly name: string }): Promise<Vault>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<Vault>>;
+  get(actor: TenantActor, id: string): Promise<Vault>;
+  enable(actor: TenantActor, id: string): Promise<Vault>;
+  disable(actor: TenantActor, id: string): Promise<Vault>;
   /** The row stays with state 'deleted'; keys inside are found no more. A TDE vault with live master keys: 'conflict'. */
-  delete(actor: Actor, id: string): Promise<Vault>;
+  delete(actor: TenantActor, id: string): Promise<Vault>;
 }
 
 export interface KeyFilter extends PageRequest {
@@ -61,27 +64,27 @@ export interface KeyFilter extends PageRequest {
 
 export interface KeyOperations {
   /** An AES-256 key for encrypt and decrypt, made inside the addon. The name is for people and need not be unique. */
-  create(actor: Actor, input: { readonly name: string; readonly vaultId: string }): Promise<Key>;
-  list(actor: Actor, query: KeyFilter): Promise<Page<Key>>;
+  create(actor: TenantActor, input: { readonly name: string; readonly vaultId: string }): Promise<Key>;
+  list(actor: TenantActor, query: KeyFilter): Promise<Page<Key>>;
   /** Any state, destroyed ones too: a tombstone outlives its key. */
-  get(actor: Actor, id: string): Promise<Key>;
-  versions(actor: Actor, id: string): Promise<readonly KeyVersion[]>;
-  enable(actor: Actor, id: string): Promise<Key>;
-  disable(actor: Actor, id: string): Promise<Key>;
+  get(actor: TenantActor, id: string): Promise<Key>;
+  versions(actor: TenantActor, id: string): Promise<readonly KeyVersion[]>;
+  enable(actor: TenantActor, id: string): Promise<Key>;
+  disable(actor: TenantActor, id: string): Promise<Key>;
   /**
    * Soft deletion, for general and master keys: the row stays, the vault copy is cleared. `vaultCopyCleared` false means
    * that clearing failed (best effort) while the state did change.
    */
-  softDelete(actor: Actor, id: string): Promise<{ readonly key: Key; readonly vaultCopyCleared: boolean }>;
+  softDelete(actor: TenantActor, id: string): Promise<{ readonly key: Key; readonly vaultCopyCleared: boolean }>;
   /** Adds a version; older versions go on opening what they sealed. General keys only: 'conflict' for master keys. */
-  rotate(actor: Actor, id: string): Promise<KeyVersion>;
+  rotate(actor: TenantActor, id: string): Promise<KeyVersion>;
 }
 
 export interface TdeGroupOperations {
   /** Makes the group and its vault. */
-  create(actor: Actor, input: { readonly name: string }): Promise<TdeGroup>;
-  list(actor: Actor, query: PageRequest): Promise<Page<TdeGroup>>;
-  get(actor: Actor, id: string): Promise<TdeGroup>;
+  create(actor: TenantActor, input: { readonly name: string }): Promise<TdeGroup>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<TdeGroup>>;
+  get(actor: TenantActor, id: string): Promise<TdeGroup>;
 }
 
 /** An access_guid, shown this once: keep the text short-lived and out of logs. */
@@ -95,40 +98,43 @@ export interface IssuedAccessGuid {
 
 export interface ApplicationOperations {
   register(
-    actor: Actor,
+    actor: TenantActor,
     /** `appId` defaults to the name when that fits `appIdPattern`, else 'default'. */
     input: { readonly name: string; readonly groupId: string; readonly appId?: string | undefined },
   ): Promise<IssuedAccessGuid & { readonly application: TdeApplication }>;
-  list(actor: Actor, query: PageRequest & { readonly groupId?: string | undefined }): Promise<Page<TdeApplication>>;
-  get(actor: Actor, id: string): Promise<TdeApplication>;
-  enable(actor: Actor, id: string): Promise<TdeApplication>;
-  disable(actor: Actor, id: string): Promise<TdeApplication>;
+  list(
+    actor: TenantActor,
+    query: PageRequest & { readonly groupId?: string | undefined },
+  ): Promise<Page<TdeApplication>>;
+  get(actor: TenantActor, id: string): Promise<TdeApplication>;
+  enable(actor: TenantActor, id: string): Promise<TdeApplication>;
+  disable(actor: TenantActor, id: string): Promise<TdeApplication>;
   /** What `move` would mean. */
-  planMove(actor: Actor, id: string, groupId: string): Promise<ApplicationMove>;
+  planMove(actor: TenantActor, id: string, groupId: string): Promise<ApplicationMove>;
   /** Moves it with its objects. What it could use of its old group, it can use no more from the next request on. */
   move(
-    actor: Actor,
+    actor: TenantActor,
     id: string,
     groupId: string,
   ): Promise<{ readonly application: TdeApplication; readonly move: ApplicationMove }>;
   /** Issues a second access_guid; both hold until `removeAccessGuid`. With two live ones: 'conflict'. */
-  rotateAccessGuid(actor: Actor, id: string): Promise<IssuedAccessGuid>;
+  rotateAccessGuid(actor: TenantActor, id: string): Promise<IssuedAccessGuid>;
   /** Live and removed ones, newest first. */
-  accessGuids(actor: Actor, id: string): Promise<readonly AccessGuid[]>;
+  accessGuids(actor: TenantActor, id: string): Promise<readonly AccessGuid[]>;
   /** The last live one is not removed ('conflict'): disable the application instead. */
-  removeAccessGuid(actor: Actor, id: string, accessGuidId: string): Promise<AccessGuid>;
+  removeAccessGuid(actor: TenantActor, id: string, accessGuidId: string): Promise<AccessGuid>;
   /** Latest use first. */
-  instances(actor: Actor, id: string): Promise<readonly Instance[]>;
+  instances(actor: TenantActor, id: string): Promise<readonly Instance[]>;
 }
 
 export interface MasterKeyOperations {
   /** The history of an application: newest first, destroyed ones included. */
-  list(actor: Actor, applicationId: string, query: PageRequest): Promise<Page<MasterKey>>;
-  get(actor: Actor, applicationId: string, keyId: string): Promise<MasterKey>;
-  blastRadius(actor: Actor, applicationId: string, keyId: string): Promise<BlastRadius>;
+  list(actor: TenantActor, applicationId: string, query: PageRequest): Promise<Page<MasterKey>>;
+  get(actor: TenantActor, applicationId: string, keyId: string): Promise<MasterKey>;
+  blastRadius(actor: TenantActor, applicationId: string, keyId: string): Promise<BlastRadius>;
   /** Terminal. Both copies are overwritten in the transaction of the marker; an erasure turn follows by itself. */
   destroy(
-    actor: Actor,
+    actor: TenantActor,
     applicationId: string,
     keyId: string,
   ): Promise<{ readonly key: MasterKey; readonly blastRadius: BlastRadius }>;
@@ -144,7 +150,7 @@ export interface IssuedEndpointCredential {
 export interface EndpointOperations {
   /** `prefix` is made at random when absent; a taken one is 'conflict'. The key must be a live AES-256 key of the vault. */
   create(
-    actor: Actor,
+    actor: TenantActor,
     input: {
       readonly name: string;
       readonly prefix?: string | undefined;
@@ -154,16 +160,16 @@ export interface EndpointOperations {
       readonly settings?: { readonly [S in keyof EndpointSettings]?: EndpointSettings[S] | undefined } | undefined;
     },
   ): Promise<Endpoint>;
-  list(actor: Actor, query: PageRequest): Promise<Page<Endpoint>>;
-  get(actor: Actor, id: string): Promise<Endpoint>;
-  enable(actor: Actor, id: string): Promise<Endpoint>;
-  disable(actor: Actor, id: string): Promise<Endpoint>;
-  delete(actor: Actor, id: string): Promise<Endpoint>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<Endpoint>>;
+  get(actor: TenantActor, id: string): Promise<Endpoint>;
+  enable(actor: TenantActor, id: string): Promise<Endpoint>;
+  disable(actor: TenantActor, id: string): Promise<Endpoint>;
+  delete(actor: TenantActor, id: string): Promise<Endpoint>;
   /** Replaces the settings as a whole. Rules or certificates that cannot hold: 'validation'. */
-  changeSettings(actor: Actor, id: string, settings: EndpointSettings): Promise<Endpoint>;
+  changeSettings(actor: TenantActor, id: string, settings: EndpointSettings): Promise<Endpoint>;
   /** At most two live: 'conflict'. */
-  addCredential(actor: Actor, id: string): Promise<IssuedEndpointCredential>;
-  removeCredential(actor: Actor, id: string, credentialId: string): Promise<Endpoint>;
+  addCredential(actor: TenantActor, id: string): Promise<IssuedEndpointCredential>;
+  removeCredential(actor: TenantActor, id: string, credentialId: string): Promise<Endpoint>;
 }
 
 export type LoggedRequest = XksRequestRecord & { readonly sequence: number };
@@ -173,14 +179,14 @@ export type RequestPages = AsyncIterable<readonly LoggedRequest[]>;
 /** The request log of the key store endpoints. */
 export interface RequestOperations {
   /** Newest first. A page may be short before the end, even empty: `next` tells. Endpoints that were deleted have theirs too. */
-  search(actor: Actor, filter: RequestFilter & PageRequest): Promise<Page<LoggedRequest>>;
+  search(actor: TenantActor, filter: RequestFilter & PageRequest): Promise<Page<LoggedRequest>>;
   /** Audited. The records are read while they are taken, so that no more than a page is in memory. */
-  export(actor: Actor, filter: RequestFilter, format: 'ndjson' | 'csv'): Promise<RequestPages>;
+  export(actor: TenantActor, filter: RequestFilter, format: 'ndjson' | 'csv'): Promise<RequestPages>;
   /**
    * The records of the calls that a CloudTrail event tells of: its text as it was copied, whatever stands around it, or a bare
    * request id. 'validation' when there is no request id in it.
    */
-  correlate(actor: Actor, text: string): Promise<CorrelatedRequests>;
+  correlate(actor: TenantActor, text: string): Promise<CorrelatedRequests>;
 }
 
 export interface CorrelatedRequests {
@@ -195,7 +201,7 @@ export interface CorrelatedRequests {
 export interface ExternalKeyStoreOperations {
   /** One of the cloud's custom key stores, once in each region: 'conflict'. */
   register(
-    actor: Actor,
+    actor: TenantActor,
     input: {
       readonly name: string;
       readonly customKeyStoreId: string;
@@ -203,20 +209,20 @@ export interface ExternalKeyStoreOperations {
       readonly endpointId: string;
     },
   ): Promise<ExternalKeyStore>;
-  list(actor: Actor, query: PageRequest): Promise<Page<ExternalKeyStore>>;
-  get(actor: Actor, id: string): Promise<ExternalKeyStore>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<ExternalKeyStore>>;
+  get(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
   /** Looks now. */
-  probe(actor: Actor, id: string): Promise<ExternalKeyStore>;
+  probe(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
   /** Forgets it; nothing changes in the cloud or at the endpoint. */
-  remove(actor: Actor, id: string): Promise<ExternalKeyStore>;
+  remove(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
 }
 
 export interface DiagnosticsOperations {
   /** Runs every check of the endpoint, from this node and through its public name; takes seconds when something hangs. */
-  run(actor: Actor, endpointId: string, request: DiagnosisRequest): Promise<EndpointDiagnosisRecord>;
+  run(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<EndpointDiagnosisRecord>;
   /** Newest first. */
-  list(actor: Actor, endpointId: string, query: PageRequest): Promise<Page<EndpointDiagnosisRecord>>;
-  get(actor: Actor, endpointId: string, diagnosisId: string): Promise<EndpointDiagnosisRecord>;
+  list(actor: TenantActor, endpointId: string, query: PageRequest): Promise<Page<EndpointDiagnosisRecord>>;
+  get(actor: TenantActor, endpointId: string, diagnosisId: string): Promise<EndpointDiagnosisRecord>;
 }
 
 export interface AuditFilter extends PageRequest {
@@ -233,19 +239,19 @@ export interface AuditFilter extends PageRequest {
 }
 
 export interface AuditOperations {
-  list(actor: Actor, query: AuditFilter): Promise<Page<AuditEvent>>;
+  list(actor: TenantActor, query: AuditFilter): Promise<Page<AuditEvent>>;
   /** Who signs the checkpoints: to be kept away from the service. */
   log(): Promise<AuditLog>;
   /** Newest first. */
-  checkpoints(actor: Actor, query: PageRequest): Promise<Page<StoredCheckpoint>>;
+  checkpoints(actor: TenantActor, query: PageRequest): Promise<Page<StoredCheckpoint>>;
   /** The sinks of the configuration file. */
-  sinks(actor: Actor): Promise<readonly AuditSinkState[]>;
+  sinks(actor: TenantActor): Promise<readonly AuditSinkState[]>;
   /** Covers every record with a checkpoint; answers the newest one. Undefined when there is no record. */
   checkpoint(): Promise<StoredCheckpoint | undefined>;
   /** That a record is in the tree of the newest checkpoint, which is made when the record is newer. */
-  prove(actor: Actor, sequence: number): Promise<AuditProof>;
+  prove(actor: TenantActor, sequence: number): Promise<AuditProof>;
   /** Audited. The whole log from its beginning to the newest checkpoint, which is made for it, as lines of text. */
-  export(actor: Actor): Promise<AsyncIterable<readonly string[]>>;
+  export(actor: TenantActor): Promise<AsyncIterable<readonly string[]>>;
 }
 
 export interface AuditLog {
@@ -271,6 +277,18 @@ export interface AccessOperations {
    * platform; `scope`: the resource that it is about.
    */
   check(grants: readonly Grant[], permission: Permission, tenantId: string | null, scope: Scope | null): void;
+  /**
+   * The tenant that somebody acts in: the one that is named (by id or name), else the default one if they may act in it, else the
+   * first of theirs. 'not-found' for one that is not there or not theirs; 'unauthenticated' where it is suspended or deleted and
+   * they have no role beyond it.
+   */
+  actIn(actor: Actor, grants: readonly Grant[], named: string | undefined): TenantActor;
+  /** The actor, seeing what every tenant and the platform has where they have this right for the whole platform. */
+  reaching(actor: TenantActor, grants: readonly Grant[], permission: Permission): TenantActor;
+  /** 'not-found' for a tenant that somebody has no role in, though they have this right in another one. */
+  requireTenant(grants: readonly Grant[], permission: Permission, tenantId: string): void;
+  /** 'conflict' where nothing is changed any more: the tenant acted in is deleted. */
+  requireChangeable(actor: TenantActor): void;
   /** What somebody may do: everywhere, then in tenants, then with single resources. */
   effective(grants: readonly Grant[]): readonly Right[];
   roles(): readonly {
@@ -283,13 +301,13 @@ export interface AccessOperations {
   }[];
 }
 
-/** `tenantId` absent: the whole platform, or the default tenant where a role is given within one. */
+/** `tenantId` absent: the tenant acted in; for those who name none and may act in any, the whole platform where the role can be so. */
 export type NewGrant = Omit<Grant, 'tenantId'> & { readonly tenantId?: string | null | undefined };
 
 export interface TokenOperations {
   /** `token` is shown this once. */
   create(
-    actor: Actor,
+    actor: TenantActor,
     /** What the caller may do. */
     own: readonly Grant[] | 'the service',
     /** `kind`: for the API when absent. */
@@ -301,9 +319,9 @@ export interface TokenOperations {
       readonly grants?: readonly NewGrant[] | undefined;
     },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
-  list(actor: Actor, query: PageRequest): Promise<Page<ApiToken>>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<ApiToken>>;
   /** The last live one of an administrator is not revoked ('conflict'). */
-  revoke(actor: Actor, id: string): Promise<ApiToken>;
+  revoke(actor: TenantActor, id: string): Promise<ApiToken>;
 }
 
 export interface HealthCheck {
@@ -544,5 +562,5 @@ export interface Operations {
   authenticateMetrics(token: string): Promise<void>;
   /** Deep: store, root key, round trip on the service's own test key; at most 60 s old. */
   health(): Promise<Health>;
-  status(actor: Actor): Promise<ServiceStatus>;
+  status(actor: TenantActor): Promise<ServiceStatus>;
 }

@@ -5,12 +5,14 @@ import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { faultOfGrants, type Grant, longestBreakGlassMs, rowOf, type Scope } from '../domain/access.ts';
+import type { TenantActor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
+import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { TokenPurpose } from '../ports/key-ring.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, StoredToken } from '../ports/store.ts';
 import { looksLikeBearer, makeBearer } from './bearer.ts';
-import { findApplication, findDefaultTenant, findEndpoint, findTenant, findToken } from './find.ts';
+import { findApplication, findEndpoint, findTenant, findToken } from './find.ts';
 import type { NewGrant, Operations, TokenOperations } from './index.ts';
 import { checkName } from './names.ts';
 import { byId, pageOf } from './paging.ts';
@@ -18,24 +20,27 @@ import { byId, pageOf } from './paging.ts';
 const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, TokenPurpose>;
 
 /** 'not-found' when a role is given for something that is not there. */
-const findScope = async (tx: Repositories, scope: Scope | null): Promise<void> => {
-  if (scope?.kind === 'application') await findApplication(tx, scope.id);
-  if (scope?.kind === 'endpoint') await findEndpoint(tx, scope.id);
+const findScope = async (tx: Repositories, tenant: TenantScope, scope: Scope | null): Promise<void> => {
+  if (scope?.kind === 'application') await findApplication(tx, tenant, scope.id);
+  if (scope?.kind === 'endpoint') await findEndpoint(tx, tenant, scope.id);
 };
 
-/** Those who name no tenant give a role for the whole platform, or within the default tenant where it is given within one. */
-const withTenants = async (from: Repositories, grants: readonly NewGrant[]): Promise<readonly Grant[]> => {
-  const complete: Grant[] = [];
-  for (const { role, scope, tenantId } of grants) {
-    const within = rowOf(role).reach === 'tenant';
-    const chosen = tenantId === undefined ? (within ? (await findDefaultTenant(from)).id : null) : tenantId;
-    if (chosen !== null) await findTenant(from, chosen);
-    complete.push({ role, scope, tenantId: chosen });
+/** Those who name no tenant and may act in any give a role for the whole platform, unless it is one within a tenant. */
+export const completeGrants = (actor: TenantActor, grants: readonly NewGrant[]): readonly Grant[] =>
+  grants.map(({ role, scope, tenantId }) => {
+    const within = actor.reach !== everyTenant || rowOf(role).reach === 'tenant';
+    return { role, scope, tenantId: tenantId === undefined ? (within ? actor.tenantId : null) : tenantId };
+  });
+
+/** 'not-found' when a role is given within a tenant, or for a resource, that is not there. */
+export const requireGrantable = async (tx: Repositories, grants: readonly Grant[]): Promise<void> => {
+  for (const { scope, tenantId } of grants) {
+    if (tenantId !== null) await findTenant(tx, tenantId);
+    await findScope(tx, tenantId ?? everyTenant, scope);
   }
-  return complete;
 };
 
-const nameGrant = ({ role, scope, tenantId }: Grant): string =>
+export const nameGrant = ({ role, scope, tenantId }: Grant): string =>
   [
     role,
     ...(scope === null ? [] : [`of ${scope.kind} ${scope.id}`]),
@@ -49,7 +54,7 @@ export const createToken =
   async (actor, own, { name, expiresAt, kind = 'api', grants: given = [] }) => {
     checkName(name);
     const now = clock.now();
-    const grants = await withTenants(store.read, given);
+    const grants = completeGrants(actor, given);
     if (kind === 'metrics' && grants.length > 0)
       throw new ServiceError('validation', 'a token for metrics has no roles');
     const fault = kind === 'metrics' ? undefined : faultOfGrants(grants, own);
@@ -60,10 +65,14 @@ export const createToken =
       throw new ServiceError('validation', 'a break-glass token holds for eight hours at most: give its expiry');
     if (expiresAt !== undefined && expiresAt !== null && (!Number.isSafeInteger(expiresAt) || expiresAt <= now))
       throw new ServiceError('validation', 'the expiry is not in the future');
+    if (kind === 'metrics' && actor.reach !== everyTenant)
+      throw new ServiceError('validation', 'a token for metrics is the whole platform’s: name no tenant');
+    const tenantId = actor.reach === everyTenant ? null : actor.reach;
     const purpose = purposeOf[kind];
     const token = makeBearer(core, purpose);
     const stored: StoredToken = {
       id: newId(now),
+      tenantId,
       kind,
       name,
       grants,
@@ -75,12 +84,12 @@ export const createToken =
       integrity: 'ok',
     };
     await store.write(async (tx) => {
-      for (const { scope } of grants) await findScope(tx, scope);
+      await requireGrantable(tx, grants);
       await tx.tokens.insert(stored);
       await tx.audit.append({
         kind: 'token.created',
         actor,
-        tenantId: serviceTenantId,
+        tenantId: tenantId ?? serviceTenantId,
         subject: { kind: 'token', id: stored.id },
         details: {
           name,
@@ -93,7 +102,7 @@ export const createToken =
         await tx.audit.append({
           kind: 'break-glass.given',
           actor,
-          tenantId: serviceTenantId,
+          tenantId: tenantId ?? serviceTenantId,
           subject: { kind: 'token', id: stored.id },
           details: { name, expiresAt: stored.expiresAt === null ? null : toRfc3339(stored.expiresAt) },
         });
@@ -103,9 +112,9 @@ export const createToken =
 
 export const listTokens =
   ({ store, usage }: Pick<Ports, 'store' | 'usage'>): TokenOperations['list'] =>
-  async (_actor, query) => {
+  async ({ reach }, query) => {
     await usage.flush(false);
-    const page = await pageOf(query, (window) => store.read.tokens.list(window), byId);
+    const page = await pageOf(query, (window) => store.read.tokens.list(reach, window), byId);
     return { items: page.items.map(show), next: page.next };
   };
 
@@ -113,11 +122,11 @@ export const revokeToken =
   ({ store, clock }: Pick<Ports, 'store' | 'clock'>): TokenOperations['revoke'] =>
   (actor, id) =>
     store.write(async (tx) => {
-      const before = await findToken(tx, id);
+      const before = await findToken(tx, actor.reach, id);
       if (before.revokedAt !== null) return show(before);
       const now = clock.now();
       const live = before.expiresAt === null || before.expiresAt > now;
-      const isAdministrator = before.grants.some(({ role }) => role === 'administrator');
+      const isAdministrator = before.grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
       if (isAdministrator && live && (await tx.tokens.countLive(now)) < 2)
         throw new ServiceError('conflict', 'this is the last live administrator token', {
           hint: 'create another one first',
@@ -127,7 +136,7 @@ export const revokeToken =
       await tx.audit.append({
         kind: 'token.revoked',
         actor,
-        tenantId: serviceTenantId,
+        tenantId: before.tenantId ?? serviceTenantId,
         subject: { kind: 'token', id },
         details: { name: before.name },
       });

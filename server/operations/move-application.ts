@@ -3,7 +3,6 @@
 // in the transaction.
 
 import { ServiceError } from '../base/errors.ts';
-import type { Actor } from '../domain/actor.ts';
 import { largestPageSize } from '../domain/page.ts';
 import type { ApplicationMove, TdeApplication, TdeGroup } from '../domain/tde.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -29,12 +28,13 @@ const isLiveKey = ({ class: objectClass, destroyedAt }: StoredObject): boolean =
 /** The applications of a group, page by page. */
 export const membersOf = async (
   from: Pick<Repositories, 'applications'>,
+  tenantId: string,
   groupId: string,
 ): Promise<readonly TdeApplication[]> => {
   const all: TdeApplication[] = [];
   for (;;) {
     const after = all.at(-1)?.id;
-    const page = await from.applications.list({ groupId }, { after, limit: largestPageSize });
+    const page = await from.applications.list(tenantId, { groupId }, { after, limit: largestPageSize });
     all.push(...page);
     if (page.length < largestPageSize) return all;
   }
@@ -47,13 +47,13 @@ interface Planned {
   readonly objects: readonly StoredObject[];
 }
 
-const plan = async (from: Repositories, id: string, groupId: string): Promise<Planned> => {
-  const application = await findApplication(from, id);
-  const source = await findGroup(from, application.groupId);
-  const target = await findGroup(from, groupId);
+const plan = async (from: Repositories, tenantId: string, id: string, groupId: string): Promise<Planned> => {
+  const application = await findApplication(from, tenantId, id);
+  const source = await findGroup(from, tenantId, application.groupId);
+  const target = await findGroup(from, tenantId, groupId);
   if (target.id === source.id) throw new ServiceError('conflict', 'the application is in this group');
   if (target.tenantId !== source.tenantId) throw new ServiceError('conflict', 'the group is of another tenant');
-  const vault = await from.vaults.get(target.vaultId);
+  const vault = await from.vaults.get(tenantId, target.vaultId);
   if (vault?.state !== 'enabled' || vault.integrity !== 'ok')
     throw new ServiceError('conflict', "the group's vault is not enabled", {
       hint: 'enable it first: the keys of the application would not be usable in it',
@@ -65,7 +65,7 @@ const plan = async (from: Repositories, id: string, groupId: string): Promise<Pl
     if (key.destroyedAt === null && !(await isFreeLabel(from, { ...key, groupId })))
       taken.push(nameFromLabel(key.label));
   const leaves: ApplicationMove['leaves'][number][] = [];
-  for (const other of await membersOf(from, source.id))
+  for (const other of await membersOf(from, tenantId, source.id))
     if (other.id !== id)
       leaves.push({
         id: other.id,
@@ -74,7 +74,7 @@ const plan = async (from: Repositories, id: string, groupId: string): Promise<Pl
         instances: await from.instances.list(other.id),
       });
   const joins: ApplicationMove['joins'][number][] = [];
-  for (const other of await membersOf(from, target.id))
+  for (const other of await membersOf(from, tenantId, target.id))
     joins.push({ id: other.id, name: other.name, keys: await from.objects.countKeys(other.id) });
   return {
     application,
@@ -99,14 +99,14 @@ export const moveApplication = ({
   directory,
   usage,
 }: Pick<Ports, 'store' | 'directory' | 'usage'>): Pick<ApplicationOperations, 'planMove' | 'move'> => ({
-  planMove: async (_actor, id, groupId) => {
+  planMove: async ({ tenantId }, id, groupId) => {
     await usage.flush(false);
-    return (await plan(store.read, id, groupId)).move;
+    return (await plan(store.read, tenantId, id, groupId)).move;
   },
-  move: async (actor: Actor, id: string, groupId: string) => {
+  move: async (actor, id, groupId) => {
     await usage.flush(false);
     const { application, move, changed } = await store.write(async (tx) => {
-      const planned = await plan(tx, id, groupId);
+      const planned = await plan(tx, actor.tenantId, id, groupId);
       const { application: before, target, objects } = planned;
       if (planned.move.takenLabels.length > 0)
         throw new ServiceError('label-exists', 'labels of its keys are taken in the new group', {
@@ -117,7 +117,7 @@ export const moveApplication = ({
       // Destroyed ones go along: what they are a tombstone of stays the application's.
       for (const object of objects) {
         await tx.objects.update({ ...object, groupId: target.id });
-        const key = await tx.keys.get(object.id);
+        const key = await tx.keys.get(actor.tenantId, object.id);
         if (key !== undefined) await tx.keys.update({ ...key, vaultId: target.vaultId });
       }
       const { from, to, keys, keysLost, leaves, joins } = planned.move;

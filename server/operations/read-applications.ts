@@ -9,15 +9,15 @@ export const readApplications = ({
   store,
   usage,
 }: Pick<Ports, 'store' | 'usage'>): Pick<ApplicationOperations, 'list' | 'get' | 'accessGuids' | 'instances'> => ({
-  list: (_actor, query) => pageOf(query, (window) => store.read.applications.list(query, window), byId),
-  get: (_actor, id) => findApplication(store.read, id),
-  accessGuids: async (_actor, id) => {
-    await findApplication(store.read, id);
+  list: ({ tenantId }, query) => pageOf(query, (window) => store.read.applications.list(tenantId, query, window), byId),
+  get: ({ tenantId }, id) => findApplication(store.read, tenantId, id),
+  accessGuids: async ({ tenantId }, id) => {
+    await findApplication(store.read, tenantId, id);
     await usage.flush(false);
     return (await store.read.accessGuids.list(id)).map(({ hash: _hash, ...record }) => record);
   },
-  instances: async (_actor, id) => {
-    await findApplication(store.read, id);
+  instances: async ({ tenantId }, id) => {
+    await findApplication(store.read, tenantId, id);
     await usage.flush(false);
     return store.read.instances.list(id);
   },

@@ -6,6 +6,7 @@ import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
 import { inclusionProof } from '../base/merkle-tree.ts';
 import { auditEntry } from '../domain/audit-event.ts';
+import { everyTenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { AuditForwarding } from './forward-audit.ts';
 import type { AuditOperations } from './index.ts';
@@ -34,7 +35,11 @@ export const readAudit = (
     for (let read = 0; read < size; ) {
       const limit = Math.min(exportPage, size - read);
       const page: string[] = [];
-      for (const event of await store.read.audit.list({ order: 'oldest' }, { after: String(read), limit })) {
+      for (const event of await store.read.audit.list(
+        everyTenant,
+        { order: 'oldest' },
+        { after: String(read), limit },
+      )) {
         page.push(auditEntry(event));
         read = event.sequence;
         const note = await nextNote();
@@ -48,11 +53,11 @@ export const readAudit = (
   }
 
   return {
-    list: (_actor, query) => {
+    list: ({ reach }, query) => {
       checkSequenceCursor(query);
       return pageOf(
         query,
-        (window) => store.read.audit.list({ ...query, order: query.order ?? 'newest' }, window),
+        (window) => store.read.audit.list(reach, { ...query, order: query.order ?? 'newest' }, window),
         (event) => String(event.sequence),
       );
     },
@@ -80,8 +85,12 @@ export const readAudit = (
 
     checkpoint: () => sealer.checkpoint(),
 
-    prove: async (_actor, sequence) => {
-      const [event] = await store.read.audit.list({ order: 'oldest' }, { after: String(sequence - 1), limit: 1 });
+    prove: async ({ reach }, sequence) => {
+      const [event] = await store.read.audit.list(
+        reach,
+        { order: 'oldest' },
+        { after: String(sequence - 1), limit: 1 },
+      );
       const latest = await store.read.audit.latestCheckpoint();
       const checkpoint = latest !== undefined && latest.size >= sequence ? latest : await sealer.checkpoint();
       if (event?.sequence !== sequence || checkpoint === undefined)

@@ -6,6 +6,6 @@ import type { EndpointOperations } from './index.ts';
 import { byId, pageOf } from './paging.ts';
 
 export const readEndpoints = ({ store }: Pick<Ports, 'store'>): Pick<EndpointOperations, 'list' | 'get'> => ({
-  list: (_actor, query) => pageOf(query, (window) => store.read.endpoints.list(window), byId),
-  get: (_actor, id) => findEndpoint(store.read, id),
+  list: ({ tenantId }, query) => pageOf(query, (window) => store.read.endpoints.list(tenantId, window), byId),
+  get: ({ tenantId }, id) => findEndpoint(store.read, tenantId, id),
 });

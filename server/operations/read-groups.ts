@@ -6,6 +6,6 @@ import type { TdeGroupOperations } from './index.ts';
 import { byId, pageOf } from './paging.ts';
 
 export const readGroups = ({ store }: Pick<Ports, 'store'>): Pick<TdeGroupOperations, 'list' | 'get'> => ({
-  list: (_actor, query) => pageOf(query, (window) => store.read.groups.list(window), byId),
-  get: (_actor, id) => findGroup(store.read, id),
+  list: ({ tenantId }, query) => pageOf(query, (window) => store.read.groups.list(tenantId, window), byId),
+  get: ({ tenantId }, id) => findGroup(store.read, tenantId, id),
 });

@@ -6,10 +6,10 @@ import type { KeyOperations } from './index.ts';
 import { byId, pageOf } from './paging.ts';
 
 export const readKeys = ({ store }: Pick<Ports, 'store'>): Pick<KeyOperations, 'list' | 'get' | 'versions'> => ({
-  list: (_actor, query) => pageOf(query, (window) => store.read.keys.list(query, window), byId),
-  get: (_actor, id) => findKey(store.read, id),
-  versions: async (_actor, id) => {
-    await findKey(store.read, id);
+  list: ({ tenantId }, query) => pageOf(query, (window) => store.read.keys.list(tenantId, query, window), byId),
+  get: ({ tenantId }, id) => findKey(store.read, tenantId, id),
+  versions: async ({ tenantId }, id) => {
+    await findKey(store.read, tenantId, id);
     return store.read.keys.versions(id);
   },
 });

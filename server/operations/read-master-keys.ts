@@ -11,21 +11,22 @@ export const readMasterKeys = ({
   store,
   usage,
 }: Pick<Ports, 'store' | 'usage'>): Pick<MasterKeyOperations, 'list' | 'get' | 'blastRadius'> => ({
-  list: async (_actor, applicationId, query) => {
-    await findApplication(store.read, applicationId);
+  list: async ({ tenantId }, applicationId, query) => {
+    await findApplication(store.read, tenantId, applicationId);
     await usage.flush(false);
-    const page = await pageOf(query, (window) => store.read.keys.list({ applicationId, kind: 'master' }, window), byId);
+    const filter = { applicationId, kind: 'master' } as const;
+    const page = await pageOf(query, (window) => store.read.keys.list(tenantId, filter, window), byId);
     return { items: await viewMasterKeys(store.read, applicationId, page.items), next: page.next };
   },
-  get: async (_actor, applicationId, keyId) => {
-    await findApplication(store.read, applicationId);
+  get: async ({ tenantId }, applicationId, keyId) => {
+    await findApplication(store.read, tenantId, applicationId);
     await usage.flush(false);
-    return findMasterKey(store.read, applicationId, await store.read.keys.get(keyId));
+    return findMasterKey(store.read, applicationId, await store.read.keys.get(tenantId, keyId));
   },
-  blastRadius: async (_actor, applicationId, keyId) => {
-    const application = await findApplication(store.read, applicationId);
+  blastRadius: async ({ tenantId }, applicationId, keyId) => {
+    const application = await findApplication(store.read, tenantId, applicationId);
     await usage.flush(false);
-    await findMasterKey(store.read, applicationId, await store.read.keys.get(keyId));
+    await findMasterKey(store.read, applicationId, await store.read.keys.get(tenantId, keyId));
     return findBlastRadius(store.read, application, keyId);
   },
 });

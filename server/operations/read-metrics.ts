@@ -12,6 +12,7 @@ import {
   type ValueOf,
 } from '../domain/metrics.ts';
 import { largestPageSize } from '../domain/page.ts';
+import { everyTenant } from '../domain/tenant.ts';
 import type { AuditSinkState } from '../ports/audit-sink.ts';
 import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -84,7 +85,7 @@ export const readMetrics =
       }
     }
 
-    for (const own of await store.read.externalKeyStores.list({ limit: largestPageSize }))
+    for (const own of await store.read.externalKeyStores.list(everyTenant, { limit: largestPageSize }))
       for (const state of connectionStates)
         add(
           'dke_external_key_store_state',

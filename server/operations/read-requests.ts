@@ -5,6 +5,7 @@ import { isId, serviceTenantId } from '../base/ids.ts';
 import { findKmsRequestIds } from '../domain/cloud-trail.ts';
 import { largestPageSize } from '../domain/page.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
+import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { LoggedRequest, RequestOperations } from './index.ts';
 import { checkSequenceCursor, limitOf } from './paging.ts';
@@ -27,10 +28,13 @@ const narrowed = (filter: RequestFilter): RequestFilter => {
 };
 
 export const readRequests = ({ store }: Pick<Ports, 'store'>): RequestOperations => {
-  async function* pages(filter: RequestFilter): AsyncGenerator<readonly LoggedRequest[]> {
+  async function* pages(tenant: TenantScope, filter: RequestFilter): AsyncGenerator<readonly LoggedRequest[]> {
     let after: string | undefined;
     for (;;) {
-      const { items, next } = await store.read.requests.search(narrowed(filter), { after, limit: exportPage });
+      const { items, next } = await store.read.requests.search(tenant, narrowed(filter), {
+        after,
+        limit: exportPage,
+      });
       if (items.length > 0) yield items;
       if (next === null) return;
       after = next;
@@ -38,9 +42,9 @@ export const readRequests = ({ store }: Pick<Ports, 'store'>): RequestOperations
   }
 
   return {
-    search: async (_actor, { after, limit, ...filter }) => {
+    search: async ({ reach }, { after, limit, ...filter }) => {
       checkSequenceCursor({ after });
-      return store.read.requests.search(narrowed(filter), { after, limit: limitOf({ limit }) });
+      return store.read.requests.search(reach, narrowed(filter), { after, limit: limitOf({ limit }) });
     },
 
     export: async (actor, filter, format) => {
@@ -52,7 +56,7 @@ export const readRequests = ({ store }: Pick<Ports, 'store'>): RequestOperations
         tx.audit.append({
           kind: 'request-log.exported',
           actor,
-          tenantId: serviceTenantId,
+          tenantId: actor.reach === everyTenant ? serviceTenantId : actor.reach,
           subject:
             typeof endpointId === 'string'
               ? { kind: 'endpoint', id: endpointId }
@@ -60,10 +64,10 @@ export const readRequests = ({ store }: Pick<Ports, 'store'>): RequestOperations
           details: { format, filter: Object.fromEntries(given) },
         }),
       );
-      return pages(filter);
+      return pages(actor.reach, filter);
     },
 
-    correlate: async (_actor, text) => {
+    correlate: async ({ reach }, text) => {
       const kmsRequestIds = findKmsRequestIds(text);
       if (kmsRequestIds.length === 0)
         throw new ServiceError('validation', 'there is no request id in this text', {
@@ -72,7 +76,7 @@ export const readRequests = ({ store }: Pick<Ports, 'store'>): RequestOperations
       const items: LoggedRequest[] = [];
       for (const kmsRequestId of kmsRequestIds) {
         const limit = largestPageSize - items.length;
-        if (limit > 0) items.push(...(await store.read.requests.search({ kmsRequestId }, { limit })).items);
+        if (limit > 0) items.push(...(await store.read.requests.search(reach, { kmsRequestId }, { limit })).items);
       }
       return { kmsRequestIds, items, oldest: (await store.read.requests.oldest()) ?? null };
     },

@@ -20,7 +20,7 @@ export const registerApplication =
       throw new ServiceError('validation', 'an app_id has 1 to 64 letters, digits, dots, hyphens and underscores');
     const { store, directory, clock } = ports;
     const answer = await store.write(async (tx) => {
-      const group = await findGroup(tx, groupId);
+      const group = await findGroup(tx, actor.tenantId, groupId);
       if ((await tx.applications.findByName(group.tenantId, name)) !== undefined)
         throw new ServiceError('conflict', 'an application of this name exists');
       const now = clock.now();

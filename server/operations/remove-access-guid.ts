@@ -13,7 +13,7 @@ export const removeAccessGuid =
   }: Pick<Ports, 'store' | 'directory' | 'clock'>): ApplicationOperations['removeAccessGuid'] =>
   async (actor, id, accessGuidId) => {
     const removed = await store.write(async (tx) => {
-      const application = await findApplication(tx, id);
+      const application = await findApplication(tx, actor.tenantId, id);
       const all = await tx.accessGuids.list(id);
       const found = all.find((accessGuid) => accessGuid.id === accessGuidId);
       if (found === undefined) throw new ServiceError('not-found', 'no such access_guid');

@@ -10,7 +10,7 @@ export const removeEndpointCredential =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>): EndpointOperations['removeCredential'] =>
   async (actor, id, credentialId) => {
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
-      const before = await findEndpoint(tx, id);
+      const before = await findEndpoint(tx, actor.tenantId, id);
       const credential = before.credentials.find((candidate) => candidate.id === credentialId);
       if (credential === undefined) throw new ServiceError('not-found', 'no such credential');
       await tx.records.wipe(credentialId, 1, 'endpoint-secret');

@@ -27,14 +27,14 @@ const isDestroyed = async (tx: Repositories, record: StoredRecord): Promise<bool
     return object?.integrity === 'ok' && object.destroyedAt !== null;
   }
   if (otherCopy[record.class] === undefined) return false;
-  const key = await tx.keys.get(record.objectId);
+  const key = await tx.keys.get(record.tenantId, record.objectId);
   return key?.integrity === 'ok' && key.state === 'destroyed';
 };
 
 /** Seals both copies of a key's version anew from the one that opens. False when there is none. */
 const repair = async ({ ring, core, log }: ResealPorts, tx: Repositories, damaged: StoredRecord): Promise<boolean> => {
   const from = otherCopy[damaged.class];
-  const key = from === undefined ? undefined : await tx.keys.get(damaged.objectId);
+  const key = from === undefined ? undefined : await tx.keys.get(damaged.tenantId, damaged.objectId);
   const record = from === undefined ? undefined : await tx.records.get(damaged.objectId, damaged.version, from);
   if (from === undefined || key === undefined || key.integrity !== 'ok' || record === undefined) return false;
   const place = recordPlace(key, damaged.version, from);
@@ -116,8 +116,8 @@ export const describeDamage = async (
   damaged: readonly DamagedRecord[],
 ): Promise<ErasureHold['records']> => {
   const described: ErasureHold['records'][number][] = [];
-  for (const { objectId, version, class: copy } of damaged) {
-    const key = await from.keys.get(objectId);
+  for (const { tenantId, objectId, version, class: copy } of damaged) {
+    const key = await from.keys.get(tenantId, objectId);
     const object = key === undefined ? await from.objects.getById(objectId) : undefined;
     if (key !== undefined) described.push({ kind: 'key', id: objectId, name: key.name, version, copy });
     else if (object !== undefined)

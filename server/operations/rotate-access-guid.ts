@@ -15,7 +15,7 @@ export const rotateAccessGuid =
   async (actor, id) => {
     const { store, directory } = ports;
     const issued = await store.write(async (tx) => {
-      const application = await findApplication(tx, id);
+      const application = await findApplication(tx, actor.tenantId, id);
       const live = (await tx.accessGuids.list(id)).filter((accessGuid) => accessGuid.removedAt === null);
       if (live.length >= mostLive)
         throw new ServiceError('conflict', 'two access_guids are live', { hint: 'remove the old one first' });

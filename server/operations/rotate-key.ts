@@ -22,7 +22,7 @@ export const rotateKey =
     const reference = core.generateAes(256);
     try {
       const version = await store.write(async (tx): Promise<KeyVersion> => {
-        const key = await findKey(tx, id);
+        const key = await findKey(tx, actor.tenantId, id);
         if (key.kind !== 'general')
           throw new ServiceError('conflict', 'a master key is rotated by its database', {
             hint: 'run ADMINISTER KEY MANAGEMENT SET KEY there',

@@ -1,9 +1,11 @@
 // First start: the default tenant with its KEK, a general vault, and one administrator token, whose value is returned once.
 // Later starts find them and change nothing.
 
-import { newId } from '../base/ids.ts';
-import { serviceActor } from '../domain/actor.ts';
+import { serviceTenantId } from '../base/ids.ts';
+import { acrossTenants, serviceActor } from '../domain/actor.ts';
+import { everyTenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
+import { createTenantIn, newTenant } from './create-tenant.ts';
 import { defaultTenantSetting } from './find.ts';
 import { createToken } from './manage-tokens.ts';
 
@@ -14,22 +16,14 @@ export const setUp =
     const actor = serviceActor('first-start');
     if ((await store.read.settings.get(defaultTenantSetting)) === undefined) {
       const now = clock.now();
-      const tenant = { id: newId(now), name: 'default', createdAt: now };
+      const tenant = newTenant('default', now);
       await store.write(async (tx) => {
-        await tx.tenants.insert(tenant);
-        await ring.addTenant(tx, tenant.id);
+        await createTenantIn({ ring }, tx, actor, tenant);
         await tx.settings.set(defaultTenantSetting, tenant.id);
-        await tx.audit.append({
-          kind: 'tenant.created',
-          actor,
-          tenantId: tenant.id,
-          subject: { kind: 'tenant', id: tenant.id },
-          details: { name: tenant.name },
-        });
       });
     }
-    if ((await store.read.tokens.list({ limit: 1 })).length > 0) return { adminToken: undefined };
-    const { token } = await createToken(ports)(actor, 'the service', {
+    if ((await store.read.tokens.list(everyTenant, { limit: 1 })).length > 0) return { adminToken: undefined };
+    const { token } = await createToken(ports)(acrossTenants(actor, serviceTenantId), 'the service', {
       name: 'first administrator',
       grants: [{ role: 'administrator', scope: null, tenantId: null }],
     });

@@ -23,7 +23,7 @@ export const softDeleteKey =
   }: Pick<Ports, 'store' | 'directory' | 'clock' | 'log'>): KeyOperations['softDelete'] =>
   async (actor, id) => {
     const result = await store.write(async (tx) => {
-      const before = await findKey(tx, id);
+      const before = await findKey(tx, actor.tenantId, id);
       const state = nextState(before.state, 'soft-delete');
       if (state === null) throw new ServiceError('conflict', `the key is ${before.state}`);
       // A deleted general key is gone for its users; deleting it again tells so.

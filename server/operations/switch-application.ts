@@ -1,6 +1,6 @@
 // Enables or disables a TDE application. Disabled, none of its access_guids is accepted; its keys stay.
 
-import type { Actor } from '../domain/actor.ts';
+import type { TenantActor } from '../domain/actor.ts';
 import type { ApplicationState, TdeApplication } from '../domain/tde.ts';
 import type { Ports } from '../ports/ports.ts';
 import { findApplication } from './find.ts';
@@ -9,9 +9,9 @@ const kinds = { enabled: 'application.enabled', disabled: 'application.disabled'
 
 export const switchApplication =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>, state: ApplicationState) =>
-  async (actor: Actor, id: string): Promise<TdeApplication> => {
+  async (actor: TenantActor, id: string): Promise<TdeApplication> => {
     const application = await store.write(async (tx): Promise<TdeApplication> => {
-      const before = await findApplication(tx, id);
+      const before = await findApplication(tx, actor.tenantId, id);
       if (before.state === state) return before;
       const after: TdeApplication = { ...before, state };
       await tx.applications.update(after);

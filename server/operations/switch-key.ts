@@ -1,7 +1,7 @@
 // Enables or disables a key. A soft-deleted master key keeps its state: only the refusal of its use changes.
 
 import { ServiceError } from '../base/errors.ts';
-import type { Actor } from '../domain/actor.ts';
+import type { TenantActor } from '../domain/actor.ts';
 import type { Key } from '../domain/key.ts';
 import { nextState } from '../domain/lifecycle.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -11,9 +11,9 @@ const kinds = { enable: 'key.enabled', disable: 'key.disabled' } as const;
 
 export const switchKey =
   ({ store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>, event: 'enable' | 'disable') =>
-  async (actor: Actor, id: string): Promise<Key> => {
+  async (actor: TenantActor, id: string): Promise<Key> => {
     const key = await store.write(async (tx): Promise<Key> => {
-      const before = await findKey(tx, id);
+      const before = await findKey(tx, actor.tenantId, id);
       const state = nextState(before.state, event);
       if (state === null || (before.state === 'soft-deleted' && before.kind === 'general'))
         throw new ServiceError('conflict', `the key is ${before.state}`);

@@ -18,7 +18,7 @@ interface Tracked {
 interface Refusal {
   readonly channel: string;
   readonly reason: string;
-  readonly application: Pick<TdeApplication, 'id' | 'name'> | null;
+  readonly application: Pick<TdeApplication, 'id' | 'name' | 'tenantId'> | null;
   lastRequestId: string | null;
   count: number;
 }
@@ -167,7 +167,7 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
           await tx.audit.append({
             kind: 'authentication.failed',
             actor: serviceActor('summary'),
-            tenantId: serviceTenantId,
+            tenantId: application?.tenantId ?? serviceTenantId,
             subject:
               application === null ? { kind: 'service', id: channel } : { kind: 'application', id: application.id },
             details: {

@@ -4,6 +4,7 @@
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
 import type { ObjectClass, TdeApplication } from '../domain/tde.ts';
+import type { Tenant } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { KeyRef } from './crypto-core.ts';
 import type { StoredObject } from './store.ts';
@@ -11,6 +12,7 @@ import type { XksDirectory, XksRequestRecord } from './xks-directory.ts';
 
 /** What a committed change touched. */
 export interface Changes {
+  readonly tenants?: readonly string[];
   readonly vaults?: readonly string[];
   readonly keys?: readonly string[];
   readonly endpoints?: readonly string[];
@@ -46,8 +48,8 @@ export interface Directory extends XksDirectory {
   /** Of a hash that is an access_guid's no more. */
   formerApplication(accessGuidHash: string): TdeApplication | undefined;
   applicationById(id: string): TdeApplication | undefined;
-  /** A live key of this label in another group (ports/store.ts). */
-  findElsewhere(groupId: string, label: string): Promise<StoredObject | undefined>;
+  /** A live key of this label in another group of the tenant (ports/store.ts). */
+  findElsewhere(tenantId: string, groupId: string, label: string): Promise<StoredObject | undefined>;
   /** Live objects by handle (ports/store.ts, `objects.find`), without their content. */
   findObjects(
     filter: {
@@ -68,6 +70,11 @@ export interface Directory extends XksDirectory {
     handles: readonly number[],
     use: (opened: readonly OpenedObject[]) => T,
   ): Promise<{ readonly value: T } | undefined>;
+  /** By id or, where there is none of this id, by name; not those that are purged. */
+  tenant(idOrName: string): Tenant | undefined;
+  defaultTenantId(): string;
+  /** Why nothing of the tenant is served now; null: it is. */
+  stopOf(tenantId: string): 'suspended' | 'deleted' | null;
   vault(id: string): Vault | undefined;
   /** Those that are not deleted. */
   endpoints(): readonly Endpoint[];

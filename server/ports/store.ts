@@ -3,7 +3,9 @@
 //
 // `read` sees committed data. `write` runs one unit of work with every other writer waiting, and commits all or nothing;
 // it resolves after the commit is durable. Several units may share one commit. Look-ups answer undefined when nothing is
-// there. Lists come in the order that their comment names. Rows whose authentication code does not hold come with
+// there. A look-up of what belongs to a tenant is told in which tenant it looks, first of all: what another one has is not there.
+// What hangs on such a thing (versions, access_guids, instances, credentials, diagnoses, the objects of a group) is asked for by it,
+// once it was found. Lists come in the order that their comment names. Rows whose authentication code does not hold come with
 // integrity 'tampered'; they are never rewritten as sound: saving one throws 'key-tampered'.
 
 import type { Actor } from '../domain/actor.ts';
@@ -15,7 +17,7 @@ import type { Key } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
-import type { Tenant } from '../domain/tenant.ts';
+import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
 import type { RecordPlace } from './key-ring.ts';
 import type { XksRequestRecord } from './xks-directory.ts';
@@ -88,10 +90,13 @@ export interface Repositories {
     set(name: string, value: string | null): Promise<void>;
   };
   readonly tenants: {
-    /** By id. */
+    /** By id, purged ones too. */
     list(): Promise<readonly Tenant[]>;
     get(id: string): Promise<Tenant | undefined>;
+    /** Not one that is purged. */
+    findByName(name: string): Promise<Tenant | undefined>;
     insert(tenant: Tenant): Promise<void>;
+    update(tenant: Tenant): Promise<void>;
   };
   readonly keks: {
     /** By tenant, then epoch. */
@@ -115,17 +120,18 @@ export interface Repositories {
     listOlder(tenantId: string, epoch: number, limit: number, skip: number): Promise<readonly StoredRecord[]>;
   };
   readonly vaults: {
-    get(id: string): Promise<Vault | undefined>;
+    get(tenant: TenantScope, id: string): Promise<Vault | undefined>;
     findByName(tenantId: string, name: string): Promise<Vault | undefined>;
     /** By id. */
-    list(window: Window): Promise<readonly Vault[]>;
+    list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
     insert(vault: Vault): Promise<void>;
     update(vault: Vault): Promise<void>;
   };
   readonly keys: {
-    get(id: string): Promise<Key | undefined>;
+    get(tenant: TenantScope, id: string): Promise<Key | undefined>;
     /** Newest first. */
     list(
+      tenant: TenantScope,
       filter: {
         readonly vaultId?: string | undefined;
         readonly kind?: Key['kind'] | undefined;
@@ -143,15 +149,19 @@ export interface Repositories {
     insertVersion(version: StoredVersion): Promise<void>;
   };
   readonly groups: {
-    get(id: string): Promise<TdeGroup | undefined>;
+    get(tenant: TenantScope, id: string): Promise<TdeGroup | undefined>;
     findByName(tenantId: string, name: string): Promise<TdeGroup | undefined>;
-    list(window: Window): Promise<readonly TdeGroup[]>;
+    list(tenant: TenantScope, window: Window): Promise<readonly TdeGroup[]>;
     insert(group: TdeGroup): Promise<void>;
   };
   readonly applications: {
-    get(id: string): Promise<TdeApplication | undefined>;
+    get(tenant: TenantScope, id: string): Promise<TdeApplication | undefined>;
     findByName(tenantId: string, name: string): Promise<TdeApplication | undefined>;
-    list(filter: { readonly groupId?: string | undefined }, window: Window): Promise<readonly TdeApplication[]>;
+    list(
+      tenant: TenantScope,
+      filter: { readonly groupId?: string | undefined },
+      window: Window,
+    ): Promise<readonly TdeApplication[]>;
     insert(application: TdeApplication): Promise<void>;
     update(application: TdeApplication): Promise<void>;
   };
@@ -187,8 +197,8 @@ export interface Repositories {
     listByApplication(applicationId: string, after: number, limit: number): Promise<readonly StoredObject[]>;
     /** Live secret and private keys of an application. */
     countKeys(applicationId: string): Promise<number>;
-    /** A live secret or private key of this label in another group. */
-    findElsewhere(groupId: string, label: string): Promise<StoredObject | undefined>;
+    /** A live secret or private key of this label in another group of the tenant. */
+    findElsewhere(tenantId: string, groupId: string, label: string): Promise<StoredObject | undefined>;
     /** Live objects of a group by handle, greater than `after`; without their content, which is null here. */
     find(
       filter: {
@@ -217,11 +227,11 @@ export interface Repositories {
     touchKey(id: string, first: number, last: number): Promise<void>;
   };
   readonly endpoints: {
-    get(id: string): Promise<Endpoint | undefined>;
+    get(tenant: TenantScope, id: string): Promise<Endpoint | undefined>;
     /** Live or deleted: a prefix is never given twice. */
     findByPrefix(prefix: string): Promise<Endpoint | undefined>;
     /** Not deleted, by id. */
-    list(window: Window): Promise<readonly Endpoint[]>;
+    list(tenant: TenantScope, window: Window): Promise<readonly Endpoint[]>;
     insert(endpoint: Endpoint): Promise<void>;
     /** Without its credentials. */
     update(endpoint: Endpoint): Promise<void>;
@@ -230,10 +240,10 @@ export interface Repositories {
     touchCredential(id: string, at: number): Promise<void>;
   };
   readonly externalKeyStores: {
-    get(id: string): Promise<ExternalKeyStore | undefined>;
-    findByCloudId(customKeyStoreId: string, region: string): Promise<ExternalKeyStore | undefined>;
+    get(tenant: TenantScope, id: string): Promise<ExternalKeyStore | undefined>;
+    findByCloudId(tenantId: string, customKeyStoreId: string, region: string): Promise<ExternalKeyStore | undefined>;
     /** By id. */
-    list(window: Window): Promise<readonly ExternalKeyStore[]>;
+    list(tenant: TenantScope, window: Window): Promise<readonly ExternalKeyStore[]>;
     /** Of an endpoint, by id. */
     listByEndpoint(endpointId: string): Promise<readonly ExternalKeyStore[]>;
     insert(store: ExternalKeyStore): Promise<void>;
@@ -242,11 +252,11 @@ export interface Repositories {
     remove(id: string): Promise<void>;
   };
   readonly tokens: {
-    get(id: string): Promise<StoredToken | undefined>;
+    get(tenant: TenantScope, id: string): Promise<StoredToken | undefined>;
     findByHash(hash: string): Promise<StoredToken | undefined>;
     /** By id. */
-    list(window: Window): Promise<readonly StoredToken[]>;
-    /** Of administrators. */
+    list(tenant: TenantScope, window: Window): Promise<readonly StoredToken[]>;
+    /** Of administrators of the whole platform. */
     countLive(now: number): Promise<number>;
     insert(token: StoredToken): Promise<void>;
     update(token: StoredToken): Promise<void>;
@@ -255,6 +265,7 @@ export interface Repositories {
   readonly audit: {
     append<K extends AuditKind>(event: NewAuditEvent<K>): Promise<void>;
     list(
+      tenant: TenantScope,
       filter: {
         readonly kind?: AuditKind | undefined;
         readonly actorId?: string | undefined;
@@ -289,6 +300,7 @@ export interface Repositories {
     append(entries: readonly XksRequestRecord[]): Promise<void>;
     /** Newest first. A page may be short before the end, even empty: `next` tells, which is null at the end. */
     search(
+      tenant: TenantScope,
       filter: RequestFilter,
       window: Window,
     ): Promise<{

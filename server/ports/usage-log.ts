@@ -38,7 +38,7 @@ export interface UsageLog {
   refused(
     channel: 'tde' | 'api' | 'xks' | 'metrics',
     reason: string,
-    of?: { readonly application: Pick<TdeApplication, 'id' | 'name'>; readonly requestId: string },
+    of?: { readonly application: Pick<TdeApplication, 'id' | 'name' | 'tenantId'>; readonly requestId: string },
   ): void;
   /**
    * A use that policy refused. The first of a kind (application, label, operation, reason) is recorded at once, before this

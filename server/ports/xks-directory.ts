@@ -17,6 +17,8 @@ export interface XksEndpointView {
   readonly prefix: string;
   readonly tenantId: string;
   readonly enabled: boolean;
+  /** Whether its tenant is: then nothing is answered, whatever the endpoint's own state is. */
+  readonly suspended: boolean;
   readonly settings: EndpointSettings;
   /** The name of the rule that denies a request of this origin; undefined when it is allowed. */
   denyingRule(origin: RequestOrigin): string | undefined;
@@ -58,7 +60,7 @@ export interface XksRequestRecord {
 }
 
 export interface XksDirectory {
-  /** Exact match; undefined when there is no such prefix. */
+  /** Exact match; undefined when there is no such prefix, or its tenant is deleted. */
   endpoint(prefix: string): XksEndpointView | undefined;
   /** Undefined when the key does not exist for this endpoint, is deleted or destroyed, or its vault is deleted or disabled. */
   key(endpoint: XksEndpointView, externalKeyId: string): XksKeyView | undefined;

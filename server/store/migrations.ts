@@ -28,8 +28,23 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
     await create
       .createTable('tenants')
       .addColumn('id', 'text', (c) => c.primaryKey())
-      .addColumn('name', 'text', (c) => c.notNull().unique())
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('state', 'text', (c) => c.notNull())
       .addColumn('created_at', long, (c) => c.notNull())
+      .addColumn('suspended_at', long)
+      .addColumn('deleted_at', long)
+      .addColumn('purge_at', long)
+      .addColumn('purged_at', long)
+      .addColumn('unrecoverable_at', long)
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .execute();
+    // The name of one that is purged may be given again.
+    await create
+      .createIndex('tenants_by_name')
+      .unique()
+      .on('tenants')
+      .column('name')
+      .where(sql.ref('state'), '!=', 'purged')
       .execute();
     await create
       .createTable('tenant_keks')
@@ -221,6 +236,7 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
     await create
       .createTable('api_tokens')
       .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('tenant_id', 'text', (c) => c.references('tenants.id'))
       .addColumn('kind', 'text', (c) => c.notNull())
       .addColumn('name', 'text', (c) => c.notNull())
       .addColumn('grants', 'text', (c) => c.notNull())
@@ -281,7 +297,7 @@ const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
       .addColumn('created_at', long, (c) => c.notNull())
       .addColumn('connection', 'text', (c) => c.notNull())
       .addColumn('row_mac', 'text', (c) => c.notNull())
-      .addUniqueConstraint('external_key_stores_by_cloud', ['custom_key_store_id', 'region'])
+      .addUniqueConstraint('external_key_stores_by_cloud', ['tenant_id', 'custom_key_store_id', 'region'])
       .execute();
     await create
       .createTable('diagnoses')
@@ -350,10 +366,29 @@ const usesAndGroups = ({ long }: ColumnKinds): Migration => ({
   },
 });
 
+/** Lists and searches are within one tenant. */
+const listsOfTenants = (): Migration => ({
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  up: async (db: Kysely<any>) => {
+    for (const [table, order] of [
+      ['vaults', 'id'],
+      ['keys', 'id'],
+      ['tde_groups', 'id'],
+      ['tde_applications', 'id'],
+      ['endpoints', 'id'],
+      ['external_key_stores', 'id'],
+      ['api_tokens', 'id'],
+      ['audit_events', 'sequence'],
+    ] as const)
+      await db.schema.createIndex(`${table}_of_tenant`).on(table).columns(['tenant_id', order]).execute();
+  },
+});
+
 export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
   const migrations: Record<string, Migration> = {
     '2025-01-initial': initial(kinds),
     '2025-02-uses-and-groups': usesAndGroups(kinds),
+    '2025-03-tenants': listsOfTenants(),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -8,20 +8,14 @@ import { ServiceError } from '../base/errors.ts';
 import { type AuditEvent, auditKinds } from '../domain/audit-event.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
+import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts';
 import { createAuditLog } from './audit-log.ts';
 import { createRequestLog } from './request-log.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
-
-/** Writing a row back would give it a fresh authentication code: a tampered one must not get it. */
-const refuseTampered = (entity: { readonly integrity: 'ok' | 'tampered' }): void => {
-  if (entity.integrity !== 'ok')
-    throw new ServiceError('key-tampered', 'the stored record was changed from outside', {
-      hint: 'compare the database with a backup; the audit log has an alarm that names the record',
-    });
-};
+import { createTenants, inScope } from './tenants.ts';
 
 /** Of a page of objects, what they hold would be megabytes. */
 const columnsWithoutContent = (
@@ -88,8 +82,8 @@ export const createRepositories = (
   const auditLog = createAuditLog(db);
   const checkedStore = (row: Schema['external_key_stores']) =>
     rows.toExternalKeyStore(row, check('external_key_stores', { ...row }));
-  const storesBy = (column: 'id' | 'custom_key_store_id' | 'endpoint_id', value: string) =>
-    db.selectFrom('external_key_stores').selectAll().where(column, '=', value).orderBy('id').execute();
+  const storesBy = (tenant: TenantScope, column: 'id' | 'custom_key_store_id' | 'endpoint_id', value: string) =>
+    inScope(db.selectFrom('external_key_stores').selectAll(), tenant).where(column, '=', value).orderBy('id').execute();
   const toStore = ([row]: readonly Schema['external_key_stores'][]) =>
     row === undefined ? undefined : checkedStore(row);
   const loadEndpoints = async (found: readonly Schema['endpoints'][]): Promise<readonly Endpoint[]> => {
@@ -140,24 +134,7 @@ export const createRepositories = (
       },
     },
 
-    tenants: {
-      list: async () =>
-        (await db.selectFrom('tenants').selectAll().orderBy('id').execute()).map((row) => ({
-          id: row.id,
-          name: row.name,
-          createdAt: row.created_at,
-        })),
-      get: async (id) => {
-        const row = await db.selectFrom('tenants').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && { id: row.id, name: row.name, createdAt: row.created_at };
-      },
-      insert: async (tenant) => {
-        await db
-          .insertInto('tenants')
-          .values({ id: tenant.id, name: tenant.name, created_at: tenant.createdAt })
-          .execute();
-      },
-    },
+    tenants: createTenants(db, authenticate),
 
     keks: {
       list: async () =>
@@ -292,8 +269,9 @@ export const createRepositories = (
     },
 
     vaults: {
-      get: async (id) => {
-        const row = await db.selectFrom('vaults').selectAll().where('id', '=', id).executeTakeFirst();
+      get: async (tenant, id) => {
+        const query = inScope(db.selectFrom('vaults').selectAll(), tenant);
+        const row = await query.where('id', '=', id).executeTakeFirst();
         return row && rows.toVault(row, check('vaults', row));
       },
       findByName: async (tenantId, name) => {
@@ -306,8 +284,8 @@ export const createRepositories = (
           .executeTakeFirst();
         return row && rows.toVault(row, check('vaults', row));
       },
-      list: async ({ after, limit }) => {
-        let query = db.selectFrom('vaults').selectAll().orderBy('id').limit(limit);
+      list: async (tenant, { after, limit }) => {
+        let query = inScope(db.selectFrom('vaults').selectAll(), tenant).orderBy('id').limit(limit);
         if (after !== undefined) query = query.where('id', '>', after);
         return (await query.execute()).map((row) => rows.toVault(row, check('vaults', row)));
       },
@@ -318,19 +296,20 @@ export const createRepositories = (
           .execute();
       },
       update: async (vault) => {
-        refuseTampered(vault);
+        rows.refuseTampered(vault);
         const { id, ...change } = rows.sealRow(authenticate, 'vaults', rows.vaultRow(vault));
         await db.updateTable('vaults').set(change).where('id', '=', id).execute();
       },
     },
 
     keys: {
-      get: async (id) => {
-        const row = await db.selectFrom('keys').selectAll().where('id', '=', id).executeTakeFirst();
+      get: async (tenant, id) => {
+        const query = inScope(db.selectFrom('keys').selectAll(), tenant);
+        const row = await query.where('id', '=', id).executeTakeFirst();
         return row && rows.toKey(row, check('keys', row));
       },
-      list: async ({ vaultId, kind, state, applicationId }, { after, limit }) => {
-        let query = db.selectFrom('keys').selectAll().orderBy('id', 'desc').limit(limit);
+      list: async (tenant, { vaultId, kind, state, applicationId }, { after, limit }) => {
+        let query = inScope(db.selectFrom('keys').selectAll(), tenant).orderBy('id', 'desc').limit(limit);
         if (vaultId !== undefined) query = query.where('vault_id', '=', vaultId);
         if (kind !== undefined) query = query.where('kind', '=', kind);
         if (state !== undefined) query = query.where('state', '=', state);
@@ -345,7 +324,7 @@ export const createRepositories = (
           .execute();
       },
       update: async (key) => {
-        refuseTampered(key);
+        rows.refuseTampered(key);
         const { id, ...change } = rows.sealRow(authenticate, 'keys', rows.keyRow(key));
         await db.updateTable('keys').set(change).where('id', '=', id).execute();
       },
@@ -395,8 +374,9 @@ export const createRepositories = (
     },
 
     groups: {
-      get: async (id) => {
-        const row = await db.selectFrom('tde_groups').selectAll().where('id', '=', id).executeTakeFirst();
+      get: async (tenant, id) => {
+        const query = inScope(db.selectFrom('tde_groups').selectAll(), tenant);
+        const row = await query.where('id', '=', id).executeTakeFirst();
         return row && rows.toGroup(row);
       },
       findByName: async (tenantId, name) => {
@@ -408,8 +388,8 @@ export const createRepositories = (
           .executeTakeFirst();
         return row && rows.toGroup(row);
       },
-      list: async ({ after, limit }) => {
-        let query = db.selectFrom('tde_groups').selectAll().orderBy('id').limit(limit);
+      list: async (tenant, { after, limit }) => {
+        let query = inScope(db.selectFrom('tde_groups').selectAll(), tenant).orderBy('id').limit(limit);
         if (after !== undefined) query = query.where('id', '>', after);
         return (await query.execute()).map(rows.toGroup);
       },
@@ -422,8 +402,9 @@ export const createRepositories = (
     },
 
     applications: {
-      get: async (id) => {
-        const row = await db.selectFrom('tde_applications').selectAll().where('id', '=', id).executeTakeFirst();
+      get: async (tenant, id) => {
+        const query = inScope(db.selectFrom('tde_applications').selectAll(), tenant);
+        const row = await query.where('id', '=', id).executeTakeFirst();
         return row && rows.toApplication(row, check('tde_applications', row));
       },
       findByName: async (tenantId, name) => {
@@ -435,8 +416,8 @@ export const createRepositories = (
           .executeTakeFirst();
         return row && rows.toApplication(row, check('tde_applications', row));
       },
-      list: async ({ groupId }, { after, limit }) => {
-        let query = db.selectFrom('tde_applications').selectAll().orderBy('id').limit(limit);
+      list: async (tenant, { groupId }, { after, limit }) => {
+        let query = inScope(db.selectFrom('tde_applications').selectAll(), tenant).orderBy('id').limit(limit);
         if (groupId !== undefined) query = query.where('group_id', '=', groupId);
         if (after !== undefined) query = query.where('id', '>', after);
         return (await query.execute()).map((row) => rows.toApplication(row, check('tde_applications', row)));
@@ -448,7 +429,7 @@ export const createRepositories = (
           .execute();
       },
       update: async (application) => {
-        refuseTampered(application);
+        rows.refuseTampered(application);
         const { id, ...change } = rows.sealRow(authenticate, 'tde_applications', rows.applicationRow(application));
         await db.updateTable('tde_applications').set(change).where('id', '=', id).execute();
       },
@@ -475,7 +456,7 @@ export const createRepositories = (
           .execute();
       },
       update: async (accessGuid) => {
-        refuseTampered(accessGuid);
+        rows.refuseTampered(accessGuid);
         const { id, ...change } = rows.sealRow(authenticate, 'access_guids', rows.accessGuidRow(accessGuid));
         await db.updateTable('access_guids').set(change).where('id', '=', id).execute();
       },
@@ -582,8 +563,9 @@ export const createRepositories = (
           .executeTakeFirstOrThrow();
         return Number(row.count);
       },
-      findElsewhere: async (groupId, label) => {
+      findElsewhere: async (tenantId, groupId, label) => {
         const row = await objectQuery()
+          .where('tde_objects.tenant_id', '=', tenantId)
           .where('tde_objects.label', '=', label)
           .where('tde_objects.group_id', '!=', groupId)
           .where('tde_objects.destroyed_at', 'is', null)
@@ -636,7 +618,7 @@ export const createRepositories = (
           .execute();
       },
       update: async (object) => {
-        refuseTampered(object);
+        rows.refuseTampered(object);
         const {
           handle,
           first_used_at: _first,
@@ -677,12 +659,19 @@ export const createRepositories = (
     },
 
     endpoints: {
-      get: async (id) =>
-        (await loadEndpoints(await db.selectFrom('endpoints').selectAll().where('id', '=', id).execute()))[0],
+      get: async (tenant, id) =>
+        (
+          await loadEndpoints(
+            await inScope(db.selectFrom('endpoints').selectAll(), tenant).where('id', '=', id).execute(),
+          )
+        )[0],
       findByPrefix: async (prefix) =>
         (await loadEndpoints(await db.selectFrom('endpoints').selectAll().where('prefix', '=', prefix).execute()))[0],
-      list: async ({ after, limit }) => {
-        let query = db.selectFrom('endpoints').selectAll().where('state', '!=', 'deleted').orderBy('id').limit(limit);
+      list: async (tenant, { after, limit }) => {
+        let query = inScope(db.selectFrom('endpoints').selectAll(), tenant)
+          .where('state', '!=', 'deleted')
+          .orderBy('id')
+          .limit(limit);
         if (after !== undefined) query = query.where('id', '>', after);
         return loadEndpoints(await query.execute());
       },
@@ -693,7 +682,7 @@ export const createRepositories = (
           .execute();
       },
       update: async (endpoint) => {
-        refuseTampered(endpoint);
+        rows.refuseTampered(endpoint);
         const { id, ...change } = rows.sealRow(authenticate, 'endpoints', rows.endpointRow(endpoint));
         await db.updateTable('endpoints').set(change).where('id', '=', id).execute();
       },
@@ -712,16 +701,17 @@ export const createRepositories = (
     },
 
     tokens: {
-      get: async (id) => {
-        const row = await db.selectFrom('api_tokens').selectAll().where('id', '=', id).executeTakeFirst();
+      get: async (tenant, id) => {
+        const query = inScope(db.selectFrom('api_tokens').selectAll(), tenant);
+        const row = await query.where('id', '=', id).executeTakeFirst();
         return row && rows.toToken(row, check('api_tokens', row));
       },
       findByHash: async (hash) => {
         const row = await db.selectFrom('api_tokens').selectAll().where('hash', '=', hash).executeTakeFirst();
         return row && rows.toToken(row, check('api_tokens', row));
       },
-      list: async ({ after, limit }) => {
-        let query = db.selectFrom('api_tokens').selectAll().orderBy('id').limit(limit);
+      list: async (tenant, { after, limit }) => {
+        let query = inScope(db.selectFrom('api_tokens').selectAll(), tenant).orderBy('id').limit(limit);
         if (after !== undefined) query = query.where('id', '>', after);
         return (await query.execute()).map((row) => rows.toToken(row, check('api_tokens', row)));
       },
@@ -729,7 +719,8 @@ export const createRepositories = (
         const row = await db
           .selectFrom('api_tokens')
           .select((e) => e.fn.countAll<number | string>().as('count'))
-          .where('grants', 'like', '%"role":"administrator"%')
+          .where('tenant_id', 'is', null)
+          .where('grants', 'like', '%"role":"administrator","scope":null,"tenantId":null%')
           .where('revoked_at', 'is', null)
           .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', now)]))
           .executeTakeFirstOrThrow();
@@ -742,7 +733,7 @@ export const createRepositories = (
           .execute();
       },
       update: async (token) => {
-        refuseTampered(token);
+        rows.refuseTampered(token);
         const { id, ...change } = rows.sealRow(authenticate, 'api_tokens', rows.tokenRow(token));
         await db.updateTable('api_tokens').set(change).where('id', '=', id).execute();
       },
@@ -774,15 +765,17 @@ export const createRepositories = (
     },
 
     externalKeyStores: {
-      get: async (id) => toStore(await storesBy('id', id)),
-      findByCloudId: async (customKeyStoreId, region) =>
-        toStore((await storesBy('custom_key_store_id', customKeyStoreId)).filter((row) => row.region === region)),
-      list: async ({ after, limit }) => {
-        let query = db.selectFrom('external_key_stores').selectAll().orderBy('id').limit(limit);
+      get: async (tenant, id) => toStore(await storesBy(tenant, 'id', id)),
+      findByCloudId: async (tenantId, customKeyStoreId, region) =>
+        toStore(
+          (await storesBy(tenantId, 'custom_key_store_id', customKeyStoreId)).filter((row) => row.region === region),
+        ),
+      list: async (tenant, { after, limit }) => {
+        let query = inScope(db.selectFrom('external_key_stores').selectAll(), tenant).orderBy('id').limit(limit);
         if (after !== undefined) query = query.where('id', '>', after);
         return (await query.execute()).map((row) => checkedStore(row));
       },
-      listByEndpoint: async (endpointId) => (await storesBy('endpoint_id', endpointId)).map(checkedStore),
+      listByEndpoint: async (endpointId) => (await storesBy(everyTenant, 'endpoint_id', endpointId)).map(checkedStore),
       insert: async (store) => {
         await db
           .insertInto('external_key_stores')

@@ -9,6 +9,7 @@
 
 import { type CompiledQuery, type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import { type RequestFilter, readPattern } from '../domain/request-log.ts';
+import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 import { pushRequest, requestRow, toRequest } from './rows.ts';
@@ -64,12 +65,20 @@ const wherePattern = (query: Search, column: 'principal' | 'kms_key_arn', patter
   return query.where(sql`substr(${sql.ref(column)}, 1, ${[...text].length})`, '=', text);
 };
 
+/** A filter with the tenants whose endpoints count. */
+type TenantFilter = RequestFilter & { readonly tenant: TenantScope };
+
 /** How a search finds the records of its endpoint: by the index, or by looking at each. */
 type Way = 'index' | 'look';
 
-const withFilter = (base: Search, filter: RequestFilter, way: Way): Search => {
+const withFilter = (base: Search, filter: TenantFilter, way: Way): Search => {
   let query = base;
-  const { endpointId, result, principal, kmsKeyArn, from, to } = filter;
+  const { tenant, endpointId, result, principal, kmsKeyArn, from, to } = filter;
+  // A request is of the tenant of its endpoint; one that met none is of no tenant.
+  if (tenant !== everyTenant)
+    query = query.where(
+      sql<boolean>`coalesce(endpoint_id, '') in (select id from endpoints where tenant_id = ${tenant})`,
+    );
   // No index is over this expression.
   if (endpointId !== undefined && way === 'look')
     query = query.where(sql`coalesce(endpoint_id, '')`, '=', endpointId ?? '');
@@ -94,8 +103,9 @@ const withFilter = (base: Search, filter: RequestFilter, way: Way): Search => {
 };
 
 /** Whether an index gives what is asked for in the order it is wanted, without looking at much else. */
-const isDirect = ({ endpointId: _endpoint, from: _from, to: _to, ...others }: RequestFilter): boolean =>
-  Object.values(others).every((value) => value === undefined);
+const isDirect = ({ tenant, endpointId, from: _from, to: _to, ...others }: TenantFilter): boolean =>
+  // Of a tenant that has asked for little, records are far between in a log of others.
+  (tenant === everyTenant || endpointId !== undefined) && Object.values(others).every((value) => value === undefined);
 
 const asksForRefusals = ({ result, errorName }: RequestFilter): boolean =>
   result === 'refused' || errorName !== undefined;
@@ -109,7 +119,7 @@ export const requestStatements = (db: Kysely<Schema>) => {
     since: (at: number) =>
       db.selectFrom('request_log').select('sequence').where('at', '>=', at).orderBy('at').orderBy('sequence').limit(1),
     /** Within sequences `from` to `below`, the upper one not included. */
-    within: (filter: RequestFilter, way: Way, from: number, below: number, limit: number) =>
+    within: (filter: TenantFilter, way: Way, from: number, below: number, limit: number) =>
       withFilter(all(), filter, way)
         .where('sequence', '>=', from)
         .where('sequence', '<', below)
@@ -128,7 +138,7 @@ export const requestStatements = (db: Kysely<Schema>) => {
         .select('sequence')
         .where(blockOf, 'in', blocks)
         .where('kms_request_id', '=', kmsRequestId),
-    named: (filter: RequestFilter, sequences: readonly number[], from: number, below: number) =>
+    named: (filter: TenantFilter, sequences: readonly number[], from: number, below: number) =>
       withFilter(all(), filter, 'look')
         .where('sequence', 'in', sequences)
         .where('sequence', '>=', from)
@@ -176,7 +186,7 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
   });
 
   const lookUp = async (
-    filter: RequestFilter & { readonly kmsRequestId: string },
+    filter: TenantFilter & { readonly kmsRequestId: string },
     { first, below }: Bounds,
     limit: number,
   ) => {
@@ -197,7 +207,7 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
   };
 
   /** Whether records of the endpoint are so many that its index saves nothing. */
-  const wayOf = async (filter: RequestFilter, { first, below }: Bounds): Promise<Way> => {
+  const wayOf = async (filter: TenantFilter, { first, below }: Bounds): Promise<Way> => {
     const { endpointId } = filter;
     if (endpointId === undefined || isDirect(filter) || asksForRefusals(filter)) return 'index';
     const from = Math.max(first, below - firstStep);
@@ -205,7 +215,7 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
     return Number(row?.count ?? 0) >= denseFrom * (below - from) ? 'look' : 'index';
   };
 
-  const walk = async (filter: RequestFilter, bounds: Bounds, limit: number) => {
+  const walk = async (filter: TenantFilter, bounds: Bounds, limit: number) => {
     const { first, below } = bounds;
     const way = await wayOf(filter, bounds);
     const direct = isDirect(filter);
@@ -235,7 +245,8 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
           await db.executeQuery(insertOf(db, entries.slice(at, at + length)));
     },
 
-    search: async (filter, { after, limit }) => {
+    search: async (tenant, asked, { after, limit }) => {
+      const filter: TenantFilter = { ...asked, tenant };
       const bounds = await boundsOf(filter, after);
       if (bounds === undefined || bounds.first >= bounds.below) return { items: [], next: null };
       return filter.kmsRequestId === undefined

@@ -4,6 +4,7 @@
 
 import type { Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
+import { ServiceError } from '../base/errors.ts';
 import type { Grant } from '../domain/access.ts';
 import type { TokenKind } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
@@ -23,10 +24,29 @@ import type { StoredAccessGuid, StoredDiagnosis, StoredObject, StoredToken } fro
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 import type { Schema } from './schema.ts';
 
+/** Writing a row back would give it a fresh authentication code: a tampered one must not get it. */
+export const refuseTampered = (entity: { readonly integrity: 'ok' | 'tampered' }): void => {
+  if (entity.integrity !== 'ok')
+    throw new ServiceError('key-tampered', 'the stored record was changed from outside', {
+      hint: 'compare the database with a backup; the audit log has an alarm that names the record',
+    });
+};
+
 /** Computes the authentication code of a row's text: 64 hexadecimal digits. */
 export type RowAuthenticator = (text: string) => string;
 
 export const policyColumns = {
+  tenants: [
+    'id',
+    'name',
+    'state',
+    'created_at',
+    'suspended_at',
+    'deleted_at',
+    'purge_at',
+    'purged_at',
+    'unrecoverable_at',
+  ],
   vaults: ['id', 'tenant_id', 'name', 'kind', 'state', 'created_at'],
   keys: [
     'id',
@@ -79,7 +99,7 @@ export const policyColumns = {
   endpoints: ['id', 'tenant_id', 'name', 'prefix', 'vault_id', 'key_id', 'state', 'settings', 'created_at'],
   endpoint_credentials: ['id', 'endpoint_id', 'access_key_id', 'created_at'],
   external_key_stores: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
-  api_tokens: ['id', 'kind', 'name', 'grants', 'hash', 'created_at', 'expires_at', 'revoked_at'],
+  api_tokens: ['id', 'tenant_id', 'kind', 'name', 'grants', 'hash', 'created_at', 'expires_at', 'revoked_at'],
 } as const satisfies { readonly [T in keyof Schema]?: readonly (keyof Schema[T])[] };
 
 export type PolicyTable = keyof typeof policyColumns;
@@ -424,6 +444,7 @@ export const toCredential = (row: Row<'endpoint_credentials'>): EndpointCredenti
 
 export const tokenRow = (token: StoredToken) => ({
   id: token.id,
+  tenant_id: token.tenantId,
   kind: token.kind,
   name: token.name,
   grants: canonicalJson(token.grants),
@@ -435,6 +456,7 @@ export const tokenRow = (token: StoredToken) => ({
 });
 export const toToken = (row: Row<'api_tokens'>, integrity: Integrity): StoredToken => ({
   id: row.id,
+  tenantId: row.tenant_id,
   kind: row.kind as TokenKind,
   name: row.name,
   grants: JSON.parse(row.grants) as readonly Grant[],

@@ -5,7 +5,18 @@ import type { Generated } from 'kysely';
 
 export interface Schema {
   settings: { name: string; value: string };
-  tenants: { id: string; name: string; created_at: number };
+  tenants: {
+    id: string;
+    name: string;
+    state: string;
+    created_at: number;
+    suspended_at: number | null;
+    deleted_at: number | null;
+    purge_at: number | null;
+    purged_at: number | null;
+    unrecoverable_at: number | null;
+    row_mac: string;
+  };
   tenant_keks: { tenant_id: string; epoch: number; root_epoch: number; record: Uint8Array };
   key_records: {
     object_id: string;
@@ -134,6 +145,7 @@ export interface Schema {
   };
   api_tokens: {
     id: string;
+    tenant_id: string | null;
     kind: string;
     name: string;
     grants: string;

@@ -7,6 +7,7 @@ import { Kysely, SqliteDialect } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import type { RequestFilter } from '../../server/domain/request-log.ts';
+import { everyTenant } from '../../server/domain/tenant.ts';
 import type { Store } from '../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../server/ports/xks-directory.ts';
 import { requestStatements } from '../../server/store/request-log.ts';
@@ -59,7 +60,7 @@ const find = async (filter: RequestFilter, limit = 1000): Promise<number[]> => {
   const found: number[] = [];
   let after: string | undefined;
   for (;;) {
-    const { items, next } = await store.read.requests.search(filter, { after, limit });
+    const { items, next } = await store.read.requests.search(everyTenant, filter, { after, limit });
     expect(items.length).toBeLessThanOrEqual(limit);
     found.push(...items.map(({ requestId }) => Number(requestId.slice('request-'.length))));
     if (next === null) return found;
@@ -71,7 +72,7 @@ const expected = (holds: (record: XksRequestRecord, at: number) => boolean): num
 
 describe('a search in the request log', () => {
   test('gives back what was written, member by member', async () => {
-    const { items } = await store.read.requests.search({ requestId: 'request-5000' }, { limit: 1 });
+    const { items } = await store.read.requests.search(everyTenant, { requestId: 'request-5000' }, { limit: 1 });
     expect(items).toEqual([{ ...recordOf(5000), sequence: 5000 }]);
   });
 
@@ -187,17 +188,23 @@ describe('the statements of a search in SQLite', () => {
     ['a principal', 'look', { principal: 'x*' }, byPrimaryKey],
     ['a principal within a time', 'look', { principal: 'x*', from: 1, to: 2 }, byPrimaryKey],
   ])('for %s (%s) use an index, and need no sorting', (_, way, filter, wanted) => {
-    expect(plan((statements) => statements.within(filter, way, 1, 2, 3))).toMatch(wanted);
+    expect(plan((statements) => statements.within({ ...filter, tenant: everyTenant }, way, 1, 2, 3))).toMatch(wanted);
   });
 
   test('for a request of the cloud look it up in each block, then by its sequence', () => {
     expect(plan((statements) => statements.withKmsRequestId('x', [3, 2, 1]))).toBe(
       'SEARCH request_log USING COVERING INDEX request_log_by_kms_request (<expr>=? AND kms_request_id=?)',
     );
-    const filter = { endpointId: 'a', kmsRequestId: 'x', from: 1 };
+    const filter = { tenant: everyTenant, endpointId: 'a', kmsRequestId: 'x', from: 1 } as const;
     expect(plan((statements) => statements.named(filter, [1, 2], 0, 9))).toBe(
       'SEARCH request_log USING INTEGER PRIMARY KEY (rowid=?)',
     );
+  });
+
+  test('for a tenant look at the records in their order', () => {
+    const within = plan((statements) => statements.within({ tenant: 'x' }, 'look', 1, 2, 3));
+    expect(within).toMatch(/^SEARCH request_log USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/);
+    expect(within).not.toContain('TEMP B-TREE FOR ORDER BY');
   });
 
   test('for a time look it up', () => {

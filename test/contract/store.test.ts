@@ -11,7 +11,9 @@ import { newId } from '../../server/base/ids.ts';
 import type { Actor } from '../../server/domain/actor.ts';
 import type { Key } from '../../server/domain/key.ts';
 import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
+import { everyTenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
+import { newTenant } from '../../server/operations/create-tenant.ts';
 import type { Repositories, Store, StoredObject } from '../../server/ports/store.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
@@ -75,7 +77,7 @@ const implementations: readonly Implementation[] = [
   },
 ];
 
-const tenant = { id: newId(1), name: 'default', createdAt: 1 };
+const tenant = newTenant('default', 1);
 const actor: Actor = { kind: 'administrator', id: 'a', name: 'a', requestId: 'r-1', peer: null };
 const vaultOf = (name: string): Vault => ({
   id: newId(2),
@@ -125,11 +127,11 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     let during: Vault | undefined = vault;
     await store.write(async (tx) => {
       await tx.vaults.insert(vault);
-      during = await store.read.vaults.get(vault.id);
-      expect(await tx.vaults.get(vault.id)).toEqual(vault);
+      during = await store.read.vaults.get(tenant.id, vault.id);
+      expect(await tx.vaults.get(tenant.id, vault.id)).toEqual(vault);
     });
     expect(during).toBeUndefined();
-    expect(await store.read.vaults.get(vault.id)).toEqual(vault);
+    expect(await store.read.vaults.get(tenant.id, vault.id)).toEqual(vault);
   });
 
   test('undoes a unit that throws, whole, and keeps its neighbours in the same commit', async () => {
@@ -143,7 +145,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       store.write((tx) => tx.vaults.insert(c)),
     ]);
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-    expect((await store.read.vaults.list({ limit: 10 })).map((vault) => vault.name)).toEqual(['a', 'c']);
+    expect((await store.read.vaults.list(tenant.id, { limit: 10 })).map((vault) => vault.name)).toEqual(['a', 'c']);
   });
 
   test('writes a change and its audit record together or not at all', async () => {
@@ -160,7 +162,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       if (fail) throw new Error('no');
     };
     await expect(store.write(work(true))).rejects.toThrow('no');
-    const list = () => store.read.audit.list({ order: 'newest' }, { limit: 10 });
+    const list = () => store.read.audit.list(everyTenant, { order: 'newest' }, { limit: 10 });
     expect(await list()).toEqual([]);
     await store.write(work(false));
     expect(await list()).toMatchObject([{ kind: 'vault.created', subjectId: vault.id, requestId: 'r-1' }]);
@@ -199,7 +201,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       await tx.vaults.insert(vault);
       await tx.keys.insert(key);
     });
-    expect(await store.read.keys.get(key.id)).toEqual(key);
+    expect(await store.read.keys.get(tenant.id, key.id)).toEqual(key);
   });
 
   test.each([
@@ -219,7 +221,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       await tx.keys.insert(key);
     });
     tamper(folder, `update keys set ${change}`);
-    const seen = await store.read.keys.get(key.id);
+    const seen = await store.read.keys.get(tenant.id, key.id);
     expect(seen?.integrity).toBe('tampered');
     const update = store.write(async (tx) => {
       if (seen !== undefined) await tx.keys.update(seen);
@@ -237,7 +239,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       folder,
       `update vaults set state = 'enabled', row_mac = (select row_mac from vaults where name = 'one') where name = 'two'`,
     );
-    expect(await store.read.vaults.get(two.id)).toMatchObject({ integrity: 'tampered' });
+    expect(await store.read.vaults.get(everyTenant, two.id)).toMatchObject({ integrity: 'tampered' });
   });
 
   test('wipes a record', async () => {
@@ -290,8 +292,8 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       }
     });
     const label = Buffer.from('MK1').toString('base64');
-    expect((await store.read.objects.findElsewhere(there, label))?.handle).toBe(1);
-    expect(await store.read.objects.findElsewhere(here, label)).toBeUndefined();
+    expect((await store.read.objects.findElsewhere(tenant.id, there, label))?.handle).toBe(1);
+    expect(await store.read.objects.findElsewhere(tenant.id, here, label)).toBeUndefined();
     expect(await store.read.objects.newestMasterKey(application.id)).toBe(ids[2]);
     expect(await store.read.objects.countKeys(application.id)).toBe(3);
     expect((await store.read.objects.listByApplication(application.id, 1, 1)).map(({ handle }) => handle)).toEqual([2]);
@@ -308,7 +310,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect(await store.read.objects.listByIds([first])).toMatchObject([
       { groupId: there, firstUsedAt: 100, lastUsedAt: 400, integrity: 'ok' },
     ]);
-    expect((await store.read.objects.findElsewhere(here, label))?.handle).toBe(1);
+    expect((await store.read.objects.findElsewhere(tenant.id, here, label))?.handle).toBe(1);
 
     await store.write(async (tx) => {
       const [, , newest] = made;
@@ -318,6 +320,58 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect(await store.read.objects.newestMasterKey(application.id)).toBe(ids[1]);
     expect(await store.read.objects.countKeys(application.id)).toBe(2);
     expect(await store.read.objects.listByApplication(application.id, 0, 10)).toHaveLength(3);
+  });
+
+  test('finds and lists what a tenant has in that tenant alone', async () => {
+    const other = newTenant('other', 4);
+    const [own, foreign] = [vaultOf('same name'), { ...vaultOf('same name'), tenantId: other.id }];
+    const keys = [keyOf(own.id), { ...keyOf(foreign.id), tenantId: other.id }];
+    await store.write(async (tx) => {
+      await tx.tenants.insert(other);
+      for (const vault of [own, foreign]) await tx.vaults.insert(vault);
+      for (const key of keys) await tx.keys.insert(key);
+      for (const each of [tenant, other])
+        await tx.audit.append({
+          kind: 'tenant.created',
+          actor,
+          tenantId: each.id,
+          subject: { kind: 'tenant', id: each.id },
+          details: {},
+        });
+    });
+    const [first, second] = keys;
+    expect(await store.read.vaults.get(tenant.id, foreign.id)).toBeUndefined();
+    expect(await store.read.vaults.get(everyTenant, foreign.id)).toEqual(foreign);
+    expect(await store.read.keys.get(other.id, first?.id ?? '')).toBeUndefined();
+    expect(await store.read.vaults.list(other.id, { limit: 10 })).toEqual([foreign]);
+    expect(await store.read.keys.list(other.id, {}, { limit: 10 })).toEqual([second]);
+    expect(await store.read.keys.list(other.id, { vaultId: own.id }, { limit: 10 })).toEqual([]);
+    expect(await store.read.vaults.list(everyTenant, { limit: 10 })).toHaveLength(2);
+    const events = await store.read.audit.list(other.id, { order: 'newest' }, { limit: 10 });
+    expect(events.map(({ subjectId }) => subjectId)).toEqual([other.id]);
+  });
+
+  test('gives a name to one tenant at a time, and the name of a purged one again', async () => {
+    const other = newTenant('acme', 4);
+    await store.write((tx) => tx.tenants.insert(other));
+    await expect(store.write((tx) => tx.tenants.insert(newTenant('acme', 5)))).rejects.toThrow();
+    await store.write((tx) => tx.tenants.update({ ...other, state: 'purged', purgedAt: 6 }));
+    expect(await store.read.tenants.findByName('acme')).toBeUndefined();
+    const again = newTenant('acme', 7);
+    await store.write((tx) => tx.tenants.insert(again));
+    expect(await store.read.tenants.findByName('acme')).toEqual(again);
+    expect((await store.read.tenants.list()).map(({ state }) => state)).toEqual(['active', 'purged', 'active']);
+  });
+
+  test('recognises a tenant whose state was changed from outside', async () => {
+    tamper(folder, `update tenants set state = 'deleted' where id = '${tenant.id}'`);
+    expect(await store.read.tenants.get(tenant.id)).toMatchObject({ integrity: 'tampered' });
+    await expect(
+      store.write(async (tx) => {
+        const [found] = await tx.tenants.list();
+        if (found !== undefined) await tx.tenants.update({ ...found, state: 'active' });
+      }),
+    ).rejects.toMatchObject({ code: 'key-tampered' });
   });
 
   test('refuses work after it was closed', async () => {
@@ -337,14 +391,15 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
           details: {},
         }),
       );
-    const newest = await store.read.audit.list({ order: 'newest' }, { limit: 2 });
+    const newest = await store.read.audit.list(everyTenant, { order: 'newest' }, { limit: 2 });
     expect(newest.map((event) => event.subjectId)).toEqual(['v4', 'v3']);
     const rest = await store.read.audit.list(
+      tenant.id,
       { order: 'newest' },
       { limit: 10, after: String(newest.at(-1)?.sequence ?? 0) },
     );
     expect(rest.map((event) => event.subjectId)).toEqual(['v2', 'v1', 'v0']);
-    const oldest = await store.read.audit.list({ order: 'oldest', subjectId: 'v3' }, { limit: 10 });
+    const oldest = await store.read.audit.list(everyTenant, { order: 'oldest', subjectId: 'v3' }, { limit: 10 });
     expect(oldest).toHaveLength(1);
   });
 });

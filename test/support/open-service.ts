@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { systemClock } from '../../server/base/clock.ts';
 import { openService, type Service } from '../../server/compose.ts';
 import { type Config, parseConfig } from '../../server/config.ts';
-import type { Actor } from '../../server/domain/actor.ts';
+import type { TenantActor } from '../../server/domain/actor.ts';
 import type { AuditEvent } from '../../server/domain/audit-event.ts';
+import { everyTenant } from '../../server/domain/tenant.ts';
 import {
   envelopeType,
   type InstanceHeader,
@@ -21,12 +22,18 @@ import {
 } from '../../server/fronts/contract/tde.ts';
 import type { InstanceDescription, NewTokenObject, Operations, TdeCaller } from '../../server/operations/index.ts';
 
-export const administrator: Actor = {
+let defaultTenantId = '';
+/** Of the whole platform; acts in the default tenant of the open service that was opened last. */
+export const administrator: TenantActor = {
   kind: 'administrator',
   id: 'test',
   name: 'test',
   requestId: 'request-1',
   peer: null,
+  get tenantId() {
+    return defaultTenantId;
+  },
+  reach: everyTenant,
 };
 
 export const instance: InstanceDescription & InstanceHeader = {
@@ -78,11 +85,14 @@ export const openTestService = async (
     },
     connection: { peerOf: () => null, afterSent: () => undefined },
   });
+  const tenantBefore = defaultTenantId;
+  defaultTenantId = (await service.operations.tenants.default()).id;
   let stopped = false;
   const stop = async (): Promise<void> => {
     if (stopped) return;
     stopped = true;
     await service.stop();
+    defaultTenantId = tenantBefore;
   };
   return {
     service,

@@ -5,6 +5,7 @@ import { rootCertificates } from 'node:tls';
 import { runChecks } from '../../base/checks.ts';
 import type { SignerCrypto } from '../../base/sigv4-signer.ts';
 import { xksProxyUriPath } from '../../domain/endpoint.ts';
+import { everyTenant } from '../../domain/tenant.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import { diagnosticsOperation, type EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
 import type { CloudReader } from '../../ports/key-store-connection.ts';
@@ -100,10 +101,11 @@ export const createEndpointDiagnosis = (
   const checks = checksOf(trust, cloud);
   return {
     run: async (endpointId, request, ownRequests) => {
-      const endpoint = await store.read.endpoints.get(endpointId);
+      const endpoint = await store.read.endpoints.get(everyTenant, endpointId);
       if (endpoint === undefined) throw new Error('there is no such endpoint');
+      const { tenantId } = endpoint;
       const now = clock.now();
-      const foreign = (await store.read.requests.search({ endpointId }, { limit: mostRecent })).items.filter(
+      const foreign = (await store.read.requests.search(tenantId, { endpointId }, { limit: mostRecent })).items.filter(
         (entry) => entry.kmsOperation !== diagnosticsOperation && !ownRequests.has(entry.requestId),
       );
       const keyStores = await store.read.externalKeyStores.listByEndpoint(endpointId);
@@ -120,8 +122,8 @@ export const createEndpointDiagnosis = (
       });
       const context: EndpointContext = {
         endpoint,
-        key: await store.read.keys.get(endpoint.keyId),
-        vault: await store.read.vaults.get(endpoint.vaultId),
+        key: await store.read.keys.get(tenantId, endpoint.keyId),
+        vault: await store.read.vaults.get(tenantId, endpoint.vaultId),
         credentials: directory.endpoint(endpoint.prefix)?.credentials ?? [],
         publicUrl,
         servedCertificate: options.servedCertificate(),

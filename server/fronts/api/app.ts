@@ -5,11 +5,11 @@
 import { type Context, Hono } from 'hono';
 import { type Clock, toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
-import type { Actor } from '../../domain/actor.ts';
+import type { TenantActor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
 import type { Log } from '../../ports/log.ts';
 import { apiRoutes } from '../contract/api/index.ts';
-import type { RouteGroup, RouteRow } from '../contract/api/row.ts';
+import { type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
 import type { Session } from '../contract/api/session.ts';
 import { readBody } from '../shared/read-body.ts';
 import { pickRequestId, requestIdHeader } from '../shared/request-id.ts';
@@ -37,15 +37,18 @@ export interface ApiFrontOptions {
   readonly afterSent: (context: Context, done: () => void) => void;
 }
 
+/** Who calls, in the tenant that they act in. */
+type TenantCaller = Omit<Caller, 'actor'> & { readonly actor: TenantActor };
+
 interface Variables {
   requestId: string;
-  caller: Caller;
+  caller: TenantCaller;
 }
 type ApiContext = Context<{ Variables: Variables }>;
 
 /** A handler as the binder calls it; the rows and `Handlers` have checked the types. */
 type AnyHandler = (call: {
-  readonly actor: Actor;
+  readonly actor: TenantActor;
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: Readonly<Record<string, unknown>>;
@@ -83,25 +86,32 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     for (const [name, value] of Object.entries(apiHeaders)) context.res.headers.set(name, value);
   });
 
-  const representSession = ({ actor, grants, sessionExpiresAt }: Caller): Session => ({
+  const representSession = ({ actor, grants, sessionExpiresAt }: TenantCaller): Session => ({
     id: actor.id,
     name: actor.name,
+    tenantId: actor.tenantId,
     grants,
     permissions: operations.access.effective(grants),
     expiresAt: sessionExpiresAt === null ? null : toRfc3339(sessionExpiresAt),
   });
+
+  const actIn = (context: Context, caller: Caller): TenantCaller => {
+    const named = new URL(context.req.url).searchParams.get(tenantParameter) ?? undefined;
+    return { ...caller, actor: operations.access.actIn(caller.actor, caller.grants, named) };
+  };
 
   // Before `authenticate`: it is the one route whose body bears the credential.
   app.post('/session', async (context) => {
     const bytes = await readBody(context.req.raw, maxBody);
     const { token } = readJson(apiRoutes.session.start.body, context.req.header('content-type'), bytes);
     bytes.fill(0);
-    const caller = await authenticator.signIn(context, String(token), context.get('requestId'));
-    return context.json(representSession(caller));
+    return context.json(
+      representSession(actIn(context, await authenticator.signIn(context, String(token), context.get('requestId')))),
+    );
   });
 
   app.use('*', async function authenticate(context, next) {
-    context.set('caller', await authenticator.authenticate(context, context.get('requestId')));
+    context.set('caller', actIn(context, await authenticator.authenticate(context, context.get('requestId'))));
     await next();
   });
 
@@ -150,7 +160,8 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       };
       if (key === undefined) return send(await work());
       let fresh: Awaited<ReturnType<typeof work>> | undefined;
-      const request = { key, actorId: context.get('caller').actor.id, target: collection, body };
+      const { id: actorId, tenantId } = context.get('caller').actor;
+      const request = { key, actorId, target: `${tenantId} ${collection}`, body };
       const { kept, repeated } = await idempotency.once(request, async () => {
         fresh = await work();
         return fresh.kept;
@@ -165,16 +176,24 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       return json(kept.body, 201, { location: kept.location, ...(repeated ? { 'idempotent-replayed': 'true' } : {}) });
     };
 
-    app.on(row.method.toUpperCase(), pathInFront(row), async (context) => {
+    /** Whether the caller may; answers who acts, and how far they see. */
+    const admit = (row: RouteRow, context: ApiContext, path: Readonly<Record<string, string>>): TenantActor => {
       const { actor, grants } = context.get('caller');
+      const { access } = operations;
+      if (row.needs === 'signed-in' || row.needs === 'sign-in') return actor;
+      const itself = row.tenancy === 'itself' ? (path.id ?? '') : null;
+      if (itself !== null) access.requireTenant(grants, row.needs, itself);
+      const scope = row.scope === undefined ? null : { kind: row.scope.kind, id: path[row.scope.parameter] ?? '' };
+      access.check(grants, row.needs, row.tenancy === 'platform' ? null : (itself ?? actor.tenantId), scope);
+      if (row.method !== 'get' && row.tenancy !== 'platform' && itself === null) access.requireChangeable(actor);
+      const names = new URL(context.req.url).searchParams.has(tenantParameter);
+      return row.tenancy === 'both' && !names ? access.reaching(actor, grants, row.needs) : actor;
+    };
+
+    app.on(row.method.toUpperCase(), pathInFront(row), async (context) => {
+      const { grants } = context.get('caller');
       const path = context.req.param() as Record<string, string>;
-      if (row.needs !== 'signed-in' && row.needs !== 'sign-in')
-        operations.access.check(
-          grants,
-          row.needs,
-          null,
-          row.scope === undefined ? null : { kind: row.scope.kind, id: path[row.scope.parameter] ?? '' },
-        );
+      const actor = admit(row, context, path);
       const query = readQuery(row.query, context.req.url);
       const bytes = row.method === 'get' ? Buffer.alloc(0) : await readBody(context.req.raw, maxBody);
       const body = readJson(row.body, context.req.header('content-type'), bytes);

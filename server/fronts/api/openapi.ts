@@ -2,7 +2,7 @@
 
 import { OpenAPIHono, z } from '@hono/zod-openapi';
 import { type ApiRoutes, apiRoutes } from '../contract/api/index.ts';
-import { problemSchema, type RouteGroup, type RouteRow } from '../contract/api/row.ts';
+import { problemSchema, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
 import { problemType } from '../shared/problem.ts';
 import { problemRows } from './errors.ts';
 import { sessionCookie } from './sessions.ts';
@@ -65,6 +65,18 @@ const failures = (row: RouteRow) =>
       ]),
   );
 
+const namedTenant = z.object({
+  [tenantParameter]: z
+    .string()
+    .optional()
+    .openapi({ description: 'Id or name of the tenant to act in; absent: the own one, or the default one.' }),
+});
+const queryOf = (row: RouteRow): { readonly query?: z.ZodObject } => {
+  if (row.needs === 'sign-in' || row.tenancy === 'platform' || row.tenancy === 'itself')
+    return row.query === undefined ? {} : { query: row.query };
+  return { query: (row.query ?? z.object({})).extend(namedTenant.shape) };
+};
+
 /** The description, with the permission that the route needs. */
 const describeRow = ({ description, needs }: RouteRow): { readonly description?: string } => {
   const rights = needs === 'sign-in' || needs === 'signed-in' ? undefined : `Needs the permission \`${needs}\`.`;
@@ -93,7 +105,7 @@ export const describeApi = (version: string): object => {
         request: {
           params: pathParameters(row.path),
           headers: requestHeaders(row),
-          ...(row.query === undefined ? {} : { query: row.query }),
+          ...queryOf(row),
           ...(row.body === undefined ? {} : { body: { content: { 'application/json': { schema: row.body } } } }),
         },
         responses: { ...success(row), ...failures(row) },

@@ -3,6 +3,7 @@
 
 import type { z } from '@hono/zod-openapi';
 import { ServiceError } from '../../base/errors.ts';
+import { tenantParameter } from '../contract/api/row.ts';
 import type { FieldFault } from '../shared/problem.ts';
 import { HttpRefusal, ValidationError } from './errors.ts';
 
@@ -26,12 +27,14 @@ const check = (schema: z.ZodObject, value: unknown): Record<string, unknown> => 
 
 export const readQuery = (schema: z.ZodObject | undefined, url: string): Record<string, unknown> => {
   const parameters = new URL(url).searchParams;
-  const names = [...parameters.keys()];
-  const repeated = names.filter((name, at) => names.indexOf(name) !== at);
+  const all = [...parameters.keys()];
+  const repeated = all.filter((name, at) => all.indexOf(name) !== at);
   if (repeated.length > 0) {
     throw new ValidationError([...new Set(repeated)].map((path) => ({ path, message: 'is given more than once' })));
   }
-  if (schema !== undefined) return check(schema, Object.fromEntries(parameters));
+  // What every route takes is looked at elsewhere: see authenticate.
+  const names = all.filter((name) => name !== tenantParameter);
+  if (schema !== undefined) return check(schema, Object.fromEntries(names.map((name) => [name, parameters.get(name)])));
   if (names.length > 0) throw new ValidationError(names.map((path) => ({ path, message: 'is unknown' })));
   return {};
 };

@@ -39,6 +39,12 @@ export const requireMetadata = (parsed: ParsedBody): XksRequestMetadata => {
   return parsed.requestMetadata;
 };
 
+/** What is blocked for now comes back: the cloud is told of a state, not that something is missing. */
+export const requireEnabled = (endpoint: XksEndpointView): void => {
+  if (endpoint.suspended) throw new XksRefusal('InvalidStateException', 'the tenant of the key store is suspended');
+  if (!endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
+};
+
 const checkUsable = (key: XksKeyView, usage: 'encrypt' | 'decrypt'): void => {
   if (!key.enabled) throw new XksRefusal('InvalidStateException', 'the key is disabled');
   if (key.algorithm !== 'aes' || key.bits !== 256)
@@ -57,7 +63,7 @@ const checkRules = ({ endpoint, parsed }: XksCall): void => {
 
 /** The key behind the endpoint, if this may be done with it now; `usage` null asks for its metadata alone. */
 export const findKey = (context: XksContext, call: XksCall, usage: 'encrypt' | 'decrypt' | null): XksKeyView => {
-  if (!call.endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
+  requireEnabled(call.endpoint);
   const key = context.directory.key(call.endpoint, call.externalKeyId ?? '');
   if (key === undefined) throw new XksRefusal('KeyNotFoundException', 'no such key');
   if (usage !== null) checkUsable(key, usage);

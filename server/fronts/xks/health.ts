@@ -1,7 +1,7 @@
 // GetHealthStatus. Operators may probe it too: see `operatorProbes`.
 
 import type { XksEndpointView } from '../../ports/xks-directory.ts';
-import { jsonAnswer, requireMetadata, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import { jsonAnswer, requireEnabled, requireMetadata, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { XksRefusal } from './errors.ts';
 
 /** What an unsigned operator's probe is told. */
@@ -11,7 +11,7 @@ export const probeAnswer = (context: XksContext, endpoint: XksEndpointView): Xks
 };
 
 const requireHealthy = (context: XksContext, endpoint: XksEndpointView): void => {
-  if (!endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
+  requireEnabled(endpoint);
   if (!context.directory.healthy()) throw new XksRefusal('DependencyTimeoutException', 'the service is not healthy');
 };
 

@@ -32,6 +32,17 @@ export const authenticateApplication =
       });
     }
     const { application, accessGuidId } = found;
+    const stopped = directory.stopOf(application.tenantId);
+    if (stopped !== null) {
+      usage.refused('tde', `tenant ${stopped}`, { application, requestId });
+      throw new ServiceError('unauthenticated', `the tenant of the application is ${stopped}`, {
+        hint:
+          stopped === 'suspended'
+            ? 'have the tenant resumed in the service'
+            : 'have the tenant restored in the service',
+        reason: 'disabled',
+      });
+    }
     if (application.state !== 'enabled') {
       usage.refused('tde', 'disabled', { application, requestId });
       throw new ServiceError('unauthenticated', 'the application is disabled', {

@@ -39,14 +39,14 @@ export const checkTexts = ({ label, attributes }: NewTokenObject): void => {
 
 /** The caller's group, as the request began: what is made in one that the application has left meanwhile would be nobody's. */
 const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promise<TdeGroup> => {
-  const { groupId } = await findApplication(tx, application.id);
+  const { groupId } = await findApplication(tx, application.tenantId, application.id);
   if (groupId !== application.groupId)
     throw new ServiceError('conflict', 'the application was moved to another group meanwhile', { hint: 'try again' });
-  return findGroup(tx, groupId);
+  return findGroup(tx, application.tenantId, groupId);
 };
 
 const requireOpenVault = async (tx: Repositories, group: TdeGroup): Promise<void> => {
-  const vault = await tx.vaults.get(group.vaultId);
+  const vault = await tx.vaults.get(group.tenantId, group.vaultId);
   if (vault?.state !== 'enabled' || vault.integrity !== 'ok')
     throw new ServiceError('key-disabled', "the group's vault is not enabled");
 };

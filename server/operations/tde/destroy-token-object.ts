@@ -21,7 +21,7 @@ export const destroyTokenObject = (
       throw new ServiceError('forbidden', 'the object is not destroyable');
     }
     if (loaded.key !== undefined) {
-      await destroy(caller.actor, caller.application.id, object.id, {
+      await destroy(caller.actor, object.tenantId, caller.application.id, object.id, {
         appId: caller.appId,
         host: caller.instance.host.slice(0, 255),
         process: caller.instance.process.slice(0, 255),

@@ -55,7 +55,7 @@ const deliver = async (
     }
     const sealed = core.hpkeSealKey(into.recipient, into.info, handleBytes(maker.handle), reference);
     await store.write(async (tx) => {
-      await requireStillUsable(tx, maker.id);
+      await requireStillUsable(tx, maker.tenantId, maker.id);
       await tx.audit.append({
         kind: 'key.handed-out',
         actor: caller.actor,

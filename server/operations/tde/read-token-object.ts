@@ -54,7 +54,7 @@ export const readTokenObjects = (
       });
       try {
         await store.write(async (tx) => {
-          await requireStillExportable(tx, object.id, false);
+          await requireStillExportable(tx, object.tenantId, object.id, false);
           await tx.audit.append({
             kind: 'key.exported',
             actor: caller.actor,

@@ -51,7 +51,7 @@ export const updateTokenObject =
       if (next.label !== before.label && !(await isFreeLabel(tx, next, handle)))
         throw new ServiceError('label-exists', 'a key of the group has this label');
       await tx.objects.update(next);
-      const key = await tx.keys.get(before.id);
+      const key = await tx.keys.get(before.tenantId, before.id);
       if (key !== undefined) await tx.keys.update({ ...key, name: nameFromLabel(next.label), usages: next.usages });
       await tx.audit.append({
         kind: 'object.updated',

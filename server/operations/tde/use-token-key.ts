@@ -28,7 +28,7 @@ const reimportVaultCopy = async (
 ): Promise<void> => {
   try {
     await store.write(async (tx) => {
-      const key = await tx.keys.get(keyId);
+      const key = await tx.keys.get(caller.application.tenantId, keyId);
       if (key === undefined || key.state !== 'soft-deleted' || key.reimportedAt !== null) return;
       const place = recordPlace(key, key.currentVersion, 'sealed-copy');
       const record = await tx.records.get(keyId, key.currentVersion, 'sealed-copy');
@@ -163,15 +163,20 @@ export const withTokenKey = <T>(
  * Looks in the transaction that records how key bytes leave whether the key may still be used: so no such record, and no such
  * bytes, come after the record of a destruction.
  */
-export const requireStillUsable = async (tx: Repositories, keyId: string): Promise<void> => {
-  const key = await tx.keys.get(keyId);
+export const requireStillUsable = async (tx: Repositories, tenantId: string, keyId: string): Promise<void> => {
+  const key = await tx.keys.get(tenantId, keyId);
   const refusal = key === undefined ? 'key-not-found' : refusalOfUse(key);
   if (refusal !== null) throw new ServiceError(refusal, stateMessages[refusal]);
 };
 
 /** The same for a key that leaves itself: nor do they come after the record that ended that. */
-export const requireStillExportable = async (tx: Repositories, keyId: string, sensitive: boolean): Promise<void> => {
-  await requireStillUsable(tx, keyId);
+export const requireStillExportable = async (
+  tx: Repositories,
+  tenantId: string,
+  keyId: string,
+  sensitive: boolean,
+): Promise<void> => {
+  await requireStillUsable(tx, tenantId, keyId);
   const object = await tx.objects.getById(keyId);
   if (object === undefined || !object.extractable || object.integrity !== 'ok')
     throw new ServiceError('forbidden', 'the key is not extractable');

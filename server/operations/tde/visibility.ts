@@ -56,7 +56,7 @@ export const recordDenial = (
 
 /** A label that has no key in the caller's group, but one in another: not found, as any other, and recorded. */
 export const recordSearchElsewhere = async (needs: Needs, caller: TdeCaller, label: string): Promise<void> => {
-  const hidden = await needs.directory.findElsewhere(caller.application.groupId, label);
+  const hidden = await needs.directory.findElsewhere(caller.application.tenantId, caller.application.groupId, label);
   if (hidden !== undefined) await recordDenial(needs, caller, hidden, 'find', 'another group');
 };
 
@@ -67,11 +67,15 @@ export const requireStillMember = (
   { object }: LoadedObject,
 ): void => {
   const now = directory.applicationById(id);
-  if (now?.state !== 'enabled') throw new ServiceError('unauthenticated', 'the application is not enabled any more');
+  if (now?.state !== 'enabled' || directory.stopOf(now.tenantId) !== null)
+    throw new ServiceError('unauthenticated', 'the application is not enabled any more');
   if (now.groupId !== object.groupId) throw new ServiceError('key-not-found', 'no such object');
 };
 
-/** The object, when the caller may see it. An object of another group looks as if it did not exist; the attempt is recorded. */
+/**
+ * The object, when the caller may see it. An object of another group looks as if it did not exist; the attempt is recorded, unless
+ * it is another tenant's: neither log would be the place for it.
+ */
 export const findVisible = async (
   needs: Needs,
   caller: TdeCaller,
@@ -88,7 +92,8 @@ export const findVisible = async (
     throw new ServiceError('key-not-found', 'no such object');
   }
   if (!isVisible(caller, loaded.object)) {
-    await recordDenial(needs, caller, loaded.object, operation, 'another group');
+    if (loaded.object.tenantId === caller.application.tenantId)
+      await recordDenial(needs, caller, loaded.object, operation, 'another group');
     throw new ServiceError('key-not-found', 'no such object');
   }
   if (loaded.object.integrity !== 'ok' || (loaded.key !== undefined && loaded.key.integrity !== 'ok'))

@@ -192,8 +192,8 @@ export const wrapTokenKey =
     const by = { applicationId: caller.application.id, ...instanceDetails(caller), mechanism: mechanism.way };
     const { tenantId, id } = wrapping.object;
     await ports.store.write(async (tx) => {
-      if (!isPublic) await requireStillUsable(tx, id);
-      if (subject.id !== null) await requireStillExportable(tx, subject.id, subject.sensitive);
+      if (!isPublic) await requireStillUsable(tx, tenantId, id);
+      if (subject.id !== null) await requireStillExportable(tx, tenantId, subject.id, subject.sensitive);
       await tx.audit.append({
         kind: 'key.wrapped',
         actor: caller.actor,

@@ -2,9 +2,11 @@
 // the service really does is tested through a real server (test/scenario).
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { Grant } from '../../../server/domain/access.ts';
+import { isStopped, type Tenant } from '../../../server/domain/tenant.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
 import { createApiFront } from '../../../server/fronts/api/app.ts';
-import { access } from '../../../server/operations/access.ts';
+import { createAccess } from '../../../server/operations/access.ts';
+import { newTenant } from '../../../server/operations/create-tenant.ts';
 import type { Operations } from '../../../server/operations/index.ts';
 
 export const adminToken = 'dket_only-this-one-holds';
@@ -29,6 +31,13 @@ const vault = (name: string, state: Vault['state'] = 'enabled'): Vault => ({
   createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
   integrity: 'ok',
 });
+
+/** The first is the default one. */
+export const tenants: readonly Tenant[] = (['default', 'other', 'paused'] as const).map((name, at) => ({
+  ...newTenant(name, 0),
+  id: `01981d2c-7c1f-7b35-9a04-52a1be40c00${at + 1}`,
+  state: name === 'paused' ? 'suspended' : 'active',
+}));
 
 export interface FrontUnderTest {
   readonly request: (path: string, init?: RequestInit) => Promise<Response>;
@@ -72,7 +81,16 @@ export const openFront = (
   };
   const operations = new Proxy(
     {
-      access,
+      access: createAccess({
+        directory: {
+          tenant: (name) => tenants.find(({ id, name: own }) => id === name || own === name),
+          defaultTenantId: () => tenants[0]?.id ?? '',
+          stopOf: (id) => {
+            const found = tenants.find((tenant) => tenant.id === id);
+            return found === undefined ? 'deleted' : isStopped(found);
+          },
+        },
+      }),
       authenticateAdmin: async (token: string, requestId: string, peer: string | null) => {
         const id = token === adminToken && !revoked ? 'token-1' : token === otherToken ? 'token-2' : null;
         if (id === null) throw new ServiceError('unauthenticated', 'the token does not hold');

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createDirectory } from '../../../server/operations/directory.ts';
 import { createHousekeeping } from '../../../server/operations/housekeeping.ts';
 import { createUsageLog } from '../../../server/operations/usage-log.ts';
@@ -75,7 +76,8 @@ const open = (limits: { requestLogDays: number; requestLogRows: number }) =>
     nothing,
     nothing,
   );
-const all = async (): Promise<number> => (await store.read.requests.search({}, { limit: 10_000 })).items.length;
+const all = async (): Promise<number> =>
+  (await store.read.requests.search(everyTenant, {}, { limit: 10_000 })).items.length;
 
 test('records that are too old go, all of them in one turn, and what comes in meanwhile is written', async () => {
   for (let at = 0; at < 3000; at++) directory.record(record(now - 31 * day + at));

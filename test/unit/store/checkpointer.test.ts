@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
+import { everyTenant } from '../../../server/domain/tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openStore } from '../../../server/store/store.ts';
@@ -71,7 +72,7 @@ test('what is committed reaches the database file, and the log is begun anew', a
     },
     { timeout: 20_000 },
   );
-  expect((await store.read.requests.search({}, { limit: 1 })).items).toHaveLength(1);
+  expect((await store.read.requests.search(everyTenant, {}, { limit: 1 })).items).toHaveLength(1);
 });
 
 test('an erasure’s checkpoint leaves no log, whatever the thread is doing', async () => {
@@ -87,5 +88,5 @@ test('a store is closed while its log is being copied', async () => {
   await store.close();
   expect(sizeOf(`${path}-wal`)).toBe(0);
   store = await openStore({ path, clock: systemClock, authenticateRow: () => '', onFatal: () => undefined });
-  expect((await store.read.requests.search({}, { limit: 1 })).items).toHaveLength(1);
+  expect((await store.read.requests.search(everyTenant, {}, { limit: 1 })).items).toHaveLength(1);
 });

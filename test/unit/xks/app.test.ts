@@ -72,6 +72,7 @@ beforeEach(() => {
     prefix: 'acme',
     tenantId: 't',
     enabled: true,
+    suspended: false,
     settings,
     denyingRule: () => undefined,
     externalKeyId: 'Key-1',

@@ -1,7 +1,7 @@
 // What a handler of the API is, for every row of the contract: the types of `Handlers` make the compiler ask for every row.
 
 import type { Grant } from '../../../domain/access.ts';
-import type { Actor } from '../../../domain/actor.ts';
+import type { TenantActor } from '../../../domain/actor.ts';
 import type { ApiRoutes } from '../../contract/api/index.ts';
 import type { AnswerOf, RouteInput, RouteRow } from '../../contract/api/row.ts';
 import type { StreamedFile } from '../export.ts';
@@ -20,7 +20,10 @@ export interface Created<A> {
   readonly answer: A | SecretJson;
 }
 
-export type ApiCall<R extends RouteRow> = RouteInput<R> & { readonly actor: Actor; readonly grants: readonly Grant[] };
+export type ApiCall<R extends RouteRow> = RouteInput<R> & {
+  readonly actor: TenantActor;
+  readonly grants: readonly Grant[];
+};
 export type Handler<R extends RouteRow> = (
   call: ApiCall<R>,
 ) => Promise<

@@ -123,6 +123,7 @@ export const auditRoutes = {
     method: 'get',
     path: '/api/audit/log',
     needs: 'audit:read',
+    tenancy: 'both',
     summary: 'Who signs the audit log',
     description: 'Keep `verifierKey` away from the service: with it anybody can check an export (`dke audit verify`).',
     answer: z
@@ -138,6 +139,7 @@ export const auditRoutes = {
     method: 'get',
     path: '/api/audit/checkpoints',
     needs: 'audit:read',
+    tenancy: 'platform',
     summary: 'List the checkpoints of the audit log',
     description: 'Newest first. One is made at every thousandth record and each minute in which there was one.',
     query: pageQuery,
@@ -147,6 +149,7 @@ export const auditRoutes = {
     method: 'get',
     path: '/api/audit/sinks',
     needs: 'audit:read',
+    tenancy: 'platform',
     summary: 'List where the audit log is forwarded to',
     description: 'Sinks come from dke.toml alone.',
     answer: listOf(sinkSchema),
@@ -155,6 +158,7 @@ export const auditRoutes = {
     method: 'get',
     path: '/api/audit/export',
     needs: 'audit:export',
+    tenancy: 'platform',
     summary: 'Export the whole audit log',
     description:
       'From the first record to a checkpoint that is made for it, one a line; checkpoints stand behind the record that they end with. ' +
@@ -166,6 +170,7 @@ export const auditRoutes = {
     method: 'get',
     path: '/api/audit/records/{sequence}/proof',
     needs: 'audit:read',
+    tenancy: 'both',
     summary: 'Prove that a record is in the audit log',
     description:
       'Inclusion proof of RFC 9162 section 2.1.3 for the leaf number `sequence` - 1 in the tree of the checkpoint.',
@@ -181,6 +186,7 @@ export const auditRoutes = {
     method: 'get',
     path: '/api/audit',
     needs: 'audit:read',
+    tenancy: 'both',
     summary: 'List audit records',
     query: pageQuery.extend({
       kind: auditKind.optional(),

@@ -15,6 +15,12 @@ export interface RouteRow {
   readonly needs: Permission | 'signed-in' | 'sign-in';
   /** The parameter that names a resource for which roles are given. */
   readonly scope?: { readonly kind: Scope['kind']; readonly parameter: string };
+  /**
+   * Whose it is. Absent: the tenant's acted in. 'platform': the platform's, so that a role within one tenant does not give it.
+   * 'both': the tenant's acted in; those who have the right for the whole platform and name no tenant get everything.
+   * 'itself': the tenant that `{id}` names.
+   */
+  readonly tenancy?: 'platform' | 'both' | 'itself';
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
   /** Null: no content, or what `streams` says. */
@@ -28,6 +34,9 @@ export interface RouteRow {
   /** The row of the same group whose answer `If-Match` is compared with; that row's answers bear the `ETag`. */
   readonly changes?: string;
 }
+
+/** The query parameter of every route that names the tenant to act in, by its id or name. Absent: the caller's own, or the default one. */
+export const tenantParameter = 'tenant';
 
 export type RouteGroup = { readonly [name: string]: RouteRow };
 

@@ -8,6 +8,7 @@ export const sessionSchema = z
   .strictObject({
     id: identifier.openapi({ description: 'Id of the token that acts.' }),
     name: z.string().openapi({ description: 'Name of the token that acts; the audit log shows it.' }),
+    tenantId: identifier.openapi({ description: 'The tenant acted in: the one that `tenant` names, or the own one.' }),
     grants: z.array(grantSchema).readonly(),
     permissions: z
       .array(

@@ -63,6 +63,7 @@ export const statusRoutes = {
     method: 'get',
     path: '/api/status',
     needs: 'status:read',
+    tenancy: 'platform',
     summary: "The service's state",
     answer: statusSchema,
   },

@@ -10,14 +10,16 @@ export const tenantRoutes = {
   list: {
     method: 'get',
     path: '/api/tenants',
-    needs: 'status:read',
+    needs: 'tenants:read',
+    tenancy: 'both',
     summary: 'List tenants',
     answer: listOf(tenantSchema),
   },
   get: {
     method: 'get',
     path: '/api/tenants/{id}',
-    needs: 'status:read',
+    needs: 'tenants:read',
+    tenancy: 'itself',
     summary: 'Get a tenant',
     answer: tenantSchema,
   },
