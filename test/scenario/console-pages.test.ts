@@ -2,106 +2,40 @@
 // an endpoint, destroy a master key, read the audit log. No error in the browser's console, nothing that the content
 // security policy had to stop, no request to another host, no secret left in address or storage. Screenshots land in
 // test/output/console, light and dark, wide and narrow.
-import { execFileSync } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../provider/client/config.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import type { CreateObject } from '../../server/fronts/contract/tde.ts';
 import { createGroup, registerApplication, writeProviderConfig } from '../support/console-api.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { callXks, requestMetadata } from '../support/xks-client.ts';
 
-const output = resolve(import.meta.dirname, '../output/console');
+if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-const findBrowser = (): string | null => {
-  try {
-    return execFileSync('sh', ['-c', 'command -v chromium || command -v google-chrome'], { encoding: 'utf8' }).trim();
-  } catch {
-    return null;
-  }
-};
-const executablePath = findBrowser();
-if (executablePath === null) console.log('skipped: no chromium on the PATH');
-
-const flags = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-describe.runIf(executablePath !== null)('the console', () => {
+describe.runIf(chromiumPath !== null)('the console', () => {
   let site: Site;
-  let browser: Browser;
+  let eyes: ConsoleBrowser;
   let context: BrowserContext;
   let page: Page;
-  /** What should not have happened in any page. */
-  const faults: string[] = [];
-
-  const watch = (watched: Page): void => {
-    const { origin } = new URL(site.server.url);
-    watched.on('console', (message) => {
-      // The question whether somebody is signed in is answered with 401 until somebody is: the browser notes that.
-      const asked = message.location().url.endsWith('/api/session') && message.text().includes('401');
-      if (['error', 'warning'].includes(message.type()) && !asked) faults.push(`console: ${message.text()}`);
-    });
-    watched.on('pageerror', (error) => faults.push(`error: ${error.message}`));
-    watched.on('requestfailed', (request) => {
-      // A page that is left gives up what it was still asking for.
-      if (request.failure()?.errorText !== 'net::ERR_ABORTED') faults.push(`failed: ${request.url()}`);
-    });
-    watched.on('request', (request) => {
-      const { protocol, origin: asked } = new URL(request.url());
-      if (protocol !== 'blob:' && protocol !== 'data:' && asked !== origin)
-        faults.push(`another host: ${request.url()}`);
-    });
-    watched.on('response', (response) => {
-      if (response.status() >= 500) faults.push(`${response.status()}: ${response.url()}`);
-    });
-  };
-  const openPage = async (options: Parameters<Browser['newContext']>[0]): Promise<[BrowserContext, Page]> => {
-    const made = await browser.newContext({
-      baseURL: site.server.url,
-      // The certificate is the server's own.
-      ignoreHTTPSErrors: true,
-      reducedMotion: 'reduce',
-      ...options,
-    });
-    made.setDefaultTimeout(15_000);
-    await made.addInitScript(`
-      document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
-        console.error('content security policy: ' + violatedDirective + ' ' + blockedURI);
-      });
-    `);
-    const opened = await made.newPage();
-    watch(opened);
-    return [made, opened];
-  };
-  const shoot = async (name: string, from = page): Promise<void> => {
-    await from.screenshot({ path: join(output, `${name}.png`), fullPage: true });
-  };
+  const shoot = (name: string, from = page): Promise<void> => eyes.shoot(name, from);
   const dialog = (title: RegExp | string) => page.getByRole('dialog', { name: title });
   const go = async (link: string): Promise<void> => {
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: link, exact: true }).click();
   };
 
   beforeAll(async () => {
-    mkdirSync(output, { recursive: true });
     site = await startSite();
-    browser = await chromium.launch({ executablePath: executablePath ?? '', args: flags });
-    [context, page] = await openPage({ colorScheme: 'light', viewport: { width: 1280, height: 860 } });
+    eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
+    [context, page] = await eyes.open();
   });
   afterAll(async () => {
-    await browser?.close();
+    await eyes?.close();
     await site?.end();
   });
 
@@ -113,7 +47,7 @@ describe.runIf(executablePath !== null)('the console', () => {
     await page.getByRole('alert').waitFor();
     await shoot('sign-in-refused');
     // The refusal is in the browser's console too, as every 401.
-    expect(faults.splice(0).filter((fault) => !fault.includes('401'))).toEqual([]);
+    expect(eyes.faults.splice(0).filter((fault) => !fault.includes('401'))).toEqual([]);
     await page.getByLabel('Administrator token').fill(site.token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
@@ -404,7 +338,7 @@ describe.runIf(executablePath !== null)('the console', () => {
       ['dark', { colorScheme: 'dark', viewport: { width: 1280, height: 860 } }],
       ['narrow', { colorScheme: 'light', viewport: { width: 320, height: 700 } }],
     ] as const) {
-      const [other, opened] = await openPage({ ...options, storageState: state });
+      const [other, opened] = await eyes.open({ ...options, storageState: state });
       for (const path of [
         '/',
         '/vaults',
@@ -428,7 +362,7 @@ describe.runIf(executablePath !== null)('the console', () => {
   });
 
   test('has left nothing to complain of', () => {
-    expect(faults).toEqual([]);
+    expect(eyes.faults).toEqual([]);
   });
 
   test('lets nobody in after signing out', async () => {

@@ -18,6 +18,7 @@ export const checkResultSchema = z
     durationMs: z.number(),
   })
   .openapi('CheckResult');
+export type CheckResult = z.output<typeof checkResultSchema>;
 
 export const diagnosisSchema = z
   .strictObject({

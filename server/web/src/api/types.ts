@@ -1,7 +1,8 @@
 // The shapes of the API's answers, gathered from the contract that the server validates against. Types only: no schema
 // reaches the pages' script.
 
-export type { AuditKind, AuditRecord } from '../../../fronts/contract/api/audit.ts';
+export type { AuditCheckpoint, AuditKind, AuditRecord, AuditSink } from '../../../fronts/contract/api/audit.ts';
+export type { CheckResult, Diagnosis } from '../../../fronts/contract/api/diagnostics.ts';
 export type {
   AuthorizationRule,
   Endpoint,

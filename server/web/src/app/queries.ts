@@ -22,6 +22,7 @@ export const createQueryClient = (): QueryClient => {
           count < 2 &&
           error instanceof ApiProblem &&
           (error.status === 0 || error.status === 503 || error.status === 504),
+        retryDelay: (count) => 400 * 2 ** count,
       },
       mutations: { retry: false },
     },

@@ -90,6 +90,16 @@ const endpoint = createRoute({
   validateSearch: readFilters(...requestFilters),
   component: lazyRouteComponent(() => import('../pages/endpoint.tsx'), 'EndpointPage'),
 });
+const endpointDiagnostics = createRoute({
+  getParentRoute: () => root,
+  path: '/endpoints/$id/diagnostics',
+  component: lazyRouteComponent(() => import('../pages/endpoint-diagnostics.tsx'), 'EndpointDiagnosticsPage'),
+});
+const diagnostics = createRoute({
+  getParentRoute: () => root,
+  path: '/diagnostics',
+  component: lazyRouteComponent(() => import('../pages/diagnostics.tsx'), 'DiagnosticsPage'),
+});
 const requests = createRoute({
   getParentRoute: () => root,
   path: '/requests',
@@ -106,6 +116,21 @@ const audit = createRoute({
   path: '/audit',
   validateSearch: readFilters('kind', 'actorId', 'subjectId', 'requestId', 'from', 'to'),
   component: lazyRouteComponent(() => import('../pages/audit.tsx'), 'AuditPage'),
+});
+const auditVerification = createRoute({
+  getParentRoute: () => root,
+  path: '/audit/verification',
+  component: lazyRouteComponent(() => import('../pages/audit-verification.tsx'), 'AuditVerificationPage'),
+});
+const auditSinks = createRoute({
+  getParentRoute: () => root,
+  path: '/audit/sinks',
+  component: lazyRouteComponent(() => import('../pages/audit-sinks.tsx'), 'AuditSinksPage'),
+});
+const roles = createRoute({
+  getParentRoute: () => root,
+  path: '/roles',
+  component: lazyRouteComponent(() => import('../pages/roles.tsx'), 'RolesPage'),
 });
 const tokens = createRoute({
   getParentRoute: () => root,
@@ -124,9 +149,14 @@ export const router = createRouter({
     application,
     endpoints,
     endpoint,
+    endpointDiagnostics,
+    diagnostics,
     requests,
     externalKeyStores,
     audit,
+    auditVerification,
+    auditSinks,
+    roles,
     tokens,
   ]),
   defaultPreload: 'intent',

@@ -40,12 +40,17 @@ const navigation: readonly { readonly title: string | null; readonly items: read
       { to: '/endpoints', text: 'Key store endpoints', icon: 'endpoint' },
       { to: '/external-key-stores', text: 'External key stores', icon: 'active' },
       { to: '/requests', text: 'Request log', icon: 'clock' },
+      { to: '/diagnostics', text: 'Diagnostics', icon: 'pulse' },
     ],
   },
   {
     title: 'Accountability',
+    items: [{ to: '/audit', text: 'Audit log', icon: 'audit' }],
+  },
+  {
+    title: 'People and programs',
     items: [
-      { to: '/audit', text: 'Audit log', icon: 'audit' },
+      { to: '/roles', text: 'Roles', icon: 'shield' },
       { to: '/tokens', text: 'API tokens', icon: 'token' },
     ],
   },

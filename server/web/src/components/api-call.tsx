@@ -1,7 +1,8 @@
-// The call behind a form, as text: what the page sends is what a script can send.
+// The call behind a form, as text: what the page sends is what a script can send, as curl or with the `dke` command.
 
 import { useId } from 'react';
 import { type ApiCall, formatTarget } from '../api/client.ts';
+import { formatCommand } from '../api/command.ts';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
 
@@ -21,6 +22,7 @@ const formatCurl = (call: ApiCall): string => {
 export const ApiCallView = ({ call, secretBody = false }: { call: ApiCall; secretBody?: boolean }) => {
   const id = useId();
   const target = formatTarget(call);
+  const command = formatCommand(call);
   const body =
     call.body === undefined ? null : secretBody ? '(contains a secret, not shown)' : JSON.stringify(call.body, null, 2);
   return (
@@ -35,15 +37,28 @@ export const ApiCallView = ({ call, secretBody = false }: { call: ApiCall; secre
           <code className="font-semibold">{call.method}</code> <code>{target}</code>
         </span>
       </summary>
-      <div className="space-y-2 border-t border-line px-3 py-2">
-        <p>
-          <code className="font-semibold">{call.method}</code> <code className="break-all">{target}</code>
-        </p>
-        {body !== null && <pre className="break-words whitespace-pre-wrap">{body}</pre>}
-        {!secretBody && (
-          <div className="-ml-1.5 flex items-center">
-            <CopyButton value={formatCurl(call)} label="as curl command" />
-            <span className="text-muted">as a curl command</span>
+      <div className="space-y-3 border-t border-line px-3 py-2.5">
+        <div className="space-y-2">
+          <p>
+            <code className="font-semibold">{call.method}</code> <code className="break-all">{target}</code>
+          </p>
+          {body !== null && <pre className="wrap-anywhere whitespace-pre-wrap">{body}</pre>}
+          {!secretBody && (
+            <div className="-ml-1.5 flex items-center">
+              <CopyButton value={formatCurl(call)} label="as curl command" />
+              <span className="text-muted">as a curl command</span>
+            </div>
+          )}
+        </div>
+        {command !== null && (
+          <div className="flex items-start justify-between gap-2 border-t border-line pt-2">
+            <p className="min-w-0 py-1">
+              <span className="sr-only">The same with the command: </span>
+              <code data-command="" className="wrap-anywhere">
+                {command}
+              </code>
+            </p>
+            <CopyButton value={command} label="dke command" />
           </div>
         )}
       </div>

@@ -71,7 +71,7 @@ const columns: readonly Column<AuditRecord>[] = [
   {
     key: 'actor',
     header: 'By',
-    cell: (record) => <span className="inline-block min-w-28 wrap-anywhere">{record.actorName}</span>,
+    cell: (record) => <span className="inline-block max-w-44 min-w-36 wrap-anywhere">{record.actorName}</span>,
   },
 ];
 

@@ -1,7 +1,12 @@
 // Lists: a table on wide screens, one card a row on narrow ones. The explicit roles keep the table's meaning when the narrow
 // layout changes `display`, which would otherwise take it away from assistive technology.
+//
+// Of a long list only the rows near the window are in the page, the rest is two spacers: a hundred thousand rows scroll like
+// a hundred. Heights are measured, for a row may wrap or be open. Sorting and filtering are the server's, so nothing more
+// of a table library is needed than that.
 
-import { Fragment, type ReactNode, useId, useState } from 'react';
+import { useWindowVirtualizer } from '@tanstack/react-virtual';
+import { type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import { Icon } from './icon.tsx';
 
 export interface Column<Row> {
@@ -24,7 +29,13 @@ export interface DataTableProps<Row> {
   readonly rowKey: (row: Row) => string;
   /** What a row shows below itself when it is opened. */
   readonly detail?: ((row: Row) => ReactNode) | undefined;
+  /** Called when the end of the rows comes near the window. */
+  readonly onNearEnd?: (() => void) | undefined;
 }
+
+/** Below this all rows are in the page: the browser's own search finds them, and nothing has to be measured. */
+const mostWhole = 120;
+const rowHeight = 45;
 
 const cellClass = <Row,>(column: Column<Row>): string =>
   [
@@ -34,18 +45,121 @@ const cellClass = <Row,>(column: Column<Row>): string =>
     column.nowrap === true ? 'md:whitespace-nowrap' : '',
   ].join(' ');
 
-export const DataTable = <Row,>({ caption, columns, rows, rowKey, detail }: DataTableProps<Row>) => {
+const Spacer = ({ height }: { height: number }) =>
+  height <= 0 ? null : (
+    <tbody aria-hidden="true" className="max-md:block">
+      <tr className="max-md:block">
+        <td className="p-0 max-md:block" style={{ height }} />
+      </tr>
+    </tbody>
+  );
+
+interface Shown {
+  readonly index: number;
+  readonly measure?: (element: Element | null) => void;
+}
+
+// biome-ignore-start lint/a11y/noRedundantRoles: see the head of this file
+export const DataTable = <Row,>({ caption, columns, rows, rowKey, detail, onNearEnd }: DataTableProps<Row>) => {
   const id = useId();
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const frame = useRef<HTMLDivElement>(null);
+  const [scrollMargin, setScrollMargin] = useState(0);
+  const whole = rows.length <= mostWhole;
+  useLayoutEffect(() => {
+    const top = Math.round((frame.current?.getBoundingClientRect().top ?? 0) + window.scrollY);
+    if (!whole && top !== scrollMargin) setScrollMargin(top);
+  });
+  const virtualizer = useWindowVirtualizer({
+    count: whole ? 0 : rows.length,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    scrollMargin,
+    getItemKey: (index) => {
+      const row = rows[index];
+      return row === undefined ? index : rowKey(row);
+    },
+  });
+  const items = whole ? [] : virtualizer.getVirtualItems();
+  const lastShown = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (!whole && lastShown >= rows.length - 20) onNearEnd?.();
+  }, [whole, lastShown, rows.length, onNearEnd]);
   const toggle = (key: string): void => {
     const next = new Set(open);
     if (!next.delete(key)) next.add(key);
     setOpen(next);
   };
+  const shown: readonly Shown[] = whole
+    ? rows.map((_, index) => ({ index }))
+    : items.map(({ index }) => ({ index, measure: virtualizer.measureElement }));
+  const before = (items[0]?.start ?? scrollMargin) - scrollMargin;
+  const after = whole ? 0 : virtualizer.getTotalSize() - ((items.at(-1)?.end ?? scrollMargin) - scrollMargin);
+
+  const renderRow = ({ index, measure }: Shown): ReactNode => {
+    const row = rows[index];
+    if (row === undefined) return null;
+    const key = rowKey(row);
+    const opened = open.has(key);
+    return (
+      <tbody
+        key={key}
+        role="rowgroup"
+        data-index={index}
+        ref={measure}
+        className="border-line not-first:border-t max-md:block"
+      >
+        <tr
+          role="row"
+          aria-rowindex={whole ? undefined : index + 2}
+          className="hover:bg-hover max-md:block max-md:px-4 max-md:py-3"
+        >
+          {columns.map((column) => (
+            <td key={column.key} role="cell" className={cellClass(column)}>
+              {column.actions !== true && column.names !== true && (
+                <span aria-hidden="true" className="w-24 shrink-0 text-xs text-muted md:hidden">
+                  {column.header}
+                </span>
+              )}
+              <div className="min-w-0 max-md:flex-1">{column.cell(row)}</div>
+            </td>
+          ))}
+          {detail !== undefined && (
+            <td role="cell" className="py-1 pr-3 text-right max-md:block max-md:p-0 max-md:text-left">
+              <button
+                type="button"
+                aria-expanded={opened}
+                aria-controls={opened ? `${id}-${key}` : undefined}
+                onClick={() => toggle(key)}
+                className="inline-flex min-h-8 items-center gap-1 rounded-md px-1.5 text-xs text-muted hover:text-ink max-md:-ml-1.5"
+              >
+                Details
+                <Icon
+                  name="chevron"
+                  className={`size-3.5 transition-transform ${opened ? '-rotate-90' : 'rotate-90'}`}
+                />
+              </button>
+            </td>
+          )}
+        </tr>
+        {opened && detail !== undefined && (
+          <tr role="row" id={`${id}-${key}`} className="max-md:block">
+            <td role="cell" colSpan={columns.length + 1} className="bg-sunken px-4 py-3 max-md:block">
+              {detail(row)}
+            </td>
+          </tr>
+        )}
+      </tbody>
+    );
+  };
+
   return (
-    // biome-ignore-start lint/a11y/noRedundantRoles: see the head of this file
-    <div className="relative overflow-x-auto">
-      <table role="table" className="w-full border-collapse text-left max-md:block">
+    <div ref={frame} className="relative overflow-x-auto">
+      <table
+        role="table"
+        aria-rowcount={whole ? undefined : rows.length + 1}
+        className="w-full border-collapse text-left max-md:block"
+      >
         <caption className="sr-only">{caption}</caption>
         <thead role="rowgroup" className="max-md:sr-only">
           <tr role="row" className="border-b border-line">
@@ -66,60 +180,15 @@ export const DataTable = <Row,>({ caption, columns, rows, rowKey, detail }: Data
             )}
           </tr>
         </thead>
-        <tbody role="rowgroup" className="max-md:block">
-          {rows.map((row) => {
-            const key = rowKey(row);
-            const opened = open.has(key);
-            return (
-              <Fragment key={key}>
-                <tr
-                  role="row"
-                  className="border-line hover:bg-hover not-first:border-t max-md:block max-md:px-4 max-md:py-3"
-                >
-                  {columns.map((column) => (
-                    <td key={column.key} role="cell" className={cellClass(column)}>
-                      {column.actions !== true && column.names !== true && (
-                        <span aria-hidden="true" className="w-24 shrink-0 text-xs text-muted md:hidden">
-                          {column.header}
-                        </span>
-                      )}
-                      <div className="min-w-0 max-md:flex-1">{column.cell(row)}</div>
-                    </td>
-                  ))}
-                  {detail !== undefined && (
-                    <td role="cell" className="py-1 pr-3 text-right max-md:block max-md:p-0 max-md:text-left">
-                      <button
-                        type="button"
-                        aria-expanded={opened}
-                        aria-controls={opened ? `${id}-${key}` : undefined}
-                        onClick={() => toggle(key)}
-                        className="inline-flex min-h-8 items-center gap-1 rounded-md px-1.5 text-xs text-muted hover:text-ink max-md:-ml-1.5"
-                      >
-                        Details
-                        <Icon
-                          name="chevron"
-                          className={`size-3.5 transition-transform ${opened ? '-rotate-90' : 'rotate-90'}`}
-                        />
-                      </button>
-                    </td>
-                  )}
-                </tr>
-                {opened && detail !== undefined && (
-                  <tr role="row" id={`${id}-${key}`} className="max-md:block">
-                    <td role="cell" colSpan={columns.length + 1} className="bg-sunken px-4 py-3 max-md:block">
-                      {detail(row)}
-                    </td>
-                  </tr>
-                )}
-              </Fragment>
-            );
-          })}
-        </tbody>
+        <Spacer height={before} />
+        {shown.map(renderRow)}
+        <Spacer height={after} />
       </table>
     </div>
-    // biome-ignore-end lint/a11y/noRedundantRoles: see the head of this file
   );
 };
+
+// biome-ignore-end lint/a11y/noRedundantRoles: see the head of this file
 
 export const TableSkeleton = ({ rows = 5 }: { rows?: number }) => (
   <div role="status" aria-label="Loading" className="divide-y divide-line">
@@ -128,7 +197,7 @@ export const TableSkeleton = ({ rows = 5 }: { rows?: number }) => (
       <div key={row} className="flex gap-6 px-4 py-3.5">
         <div className="skeleton h-4 w-1/4" />
         <div className="skeleton h-4 w-1/6" />
-        <div className="skeleton h-4 w-1/3" />
+        <div className="skeleton h-4 w-1/5" />
       </div>
     ))}
   </div>

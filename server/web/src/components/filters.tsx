@@ -16,8 +16,8 @@ export const FilterBar = ({
   onClear: () => void;
   children: ReactNode;
 }) => (
-  <search className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3">
-    {children}
+  <search className="flex items-end gap-3 border-b border-line px-4 py-3 max-sm:flex-col max-sm:items-stretch">
+    <div className="grid min-w-0 flex-1 gap-3 sm:grid-cols-[repeat(auto-fill,minmax(10.5rem,1fr))]">{children}</div>
     {active && (
       <Button tone="quiet" icon="close" onClick={onClear}>
         Clear
@@ -39,7 +39,7 @@ export const SelectFilter = ({
 }) => {
   const id = useId();
   return (
-    <div className="min-w-36 max-sm:w-full">
+    <div className="min-w-0">
       <label htmlFor={id} className="mb-0.5 block text-xs text-muted">
         {label}
       </label>
@@ -89,7 +89,7 @@ export const TextFilter = ({
     return () => clearTimeout(timer);
   });
   return (
-    <div className="min-w-36 max-sm:w-full sm:flex-1 sm:max-w-64">
+    <div className="min-w-0">
       <label htmlFor={id} className="mb-0.5 block text-xs text-muted">
         {label}
       </label>

@@ -1,8 +1,9 @@
-// A list from the API in pages by cursor: loading, refused, empty and filtered-empty states, and "show more" at the end. The
-// server filters and pages, so that a list of a hundred thousand rows costs what is looked at.
+// A list from the API in pages by cursor: loading, refused, empty and filtered-empty states, and "show more" at the end; where
+// nothing stands below the list, scrolling to its end shows more by itself. The server filters and pages, so that a list
+// of a hundred thousand rows costs what is looked at.
 
 import { useInfiniteQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useCallback } from 'react';
 import { type Query, send } from '../api/client.ts';
 import { Button } from './button.tsx';
 import { DataTable, type DataTableProps, TableSkeleton } from './data-table.tsx';
@@ -15,7 +16,9 @@ export interface ListPage<Row> {
   readonly next: string | null;
 }
 
-const pageSize = 50;
+const firstPage = 50;
+/** Whoever goes on wants to get far. */
+const laterPages = 500;
 
 /**
  * Reads a list page by page. The key begins with the path, so that a change can renew every filter's view of it; the list of
@@ -27,7 +30,11 @@ export const useList = <Row,>(path: string, filters: Query = {}, owner: string =
     queryKey: [owner, path, 'list', filters],
     queryFn: ({ pageParam, signal }) =>
       send<ListPage<Row>>(
-        { method: 'GET', path, query: { ...filters, limit: pageSize, after: pageParam } },
+        {
+          method: 'GET',
+          path,
+          query: { ...filters, limit: pageParam === undefined ? firstPage : laterPages, after: pageParam },
+        },
         { signal },
       ),
     initialPageParam: undefined as string | undefined,
@@ -40,15 +47,22 @@ export const ListView = <Row,>({
   empty,
   filtered = false,
   onClearFilters,
+  endless = false,
   ...table
-}: Omit<DataTableProps<Row>, 'rows'> & {
+}: Omit<DataTableProps<Row>, 'rows' | 'onNearEnd'> & {
   list: ReturnType<typeof useList<Row>>;
   /** Shown when there is nothing at all. */
   empty: ReactNode;
   /** True while a filter is set: an empty answer then means something else. */
   filtered?: boolean;
   onClearFilters?: () => void;
+  /** The list is the last thing on its page. */
+  endless?: boolean;
 }) => {
+  const { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = list;
+  const onNearEnd = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage && !isFetchNextPageError) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage]);
   if (list.data === undefined) {
     return list.error === null ? (
       <TableSkeleton />
@@ -72,10 +86,10 @@ export const ListView = <Row,>({
   }
   return (
     <>
-      <DataTable {...table} rows={rows} />
+      <DataTable {...table} rows={rows} onNearEnd={endless ? onNearEnd : undefined} />
       <div className="flex flex-wrap items-center justify-between gap-3 border-t border-line px-4 py-2.5 text-xs text-muted">
         <p role="status">
-          {rows.length} shown{list.hasNextPage ? ', there are more' : ''}
+          {rows.length.toLocaleString()} shown{list.hasNextPage ? ', there are more' : ''}
         </p>
         {list.hasNextPage && (
           <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>

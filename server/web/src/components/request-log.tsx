@@ -16,6 +16,7 @@ import { FilterBar, SelectFilter, TextFilter } from './filters.tsx';
 import { FormDialog } from './form.tsx';
 import { Icon } from './icon.tsx';
 import { type ListPage, ListView, useList } from './list-view.tsx';
+import { toUtc } from './moments.ts';
 import { Notice } from './notice.tsx';
 import { Facts, Panel } from './page.tsx';
 import { EmptyState, ProblemView } from './problem-view.tsx';
@@ -44,13 +45,6 @@ const errorNames = choices(
   'UnsupportedOperationException',
   'ValidationException',
 );
-
-/** Local date and time of an input, as RFC 3339 in UTC; absent when it is not a moment. */
-const toUtc = (local: string | undefined): string | undefined => {
-  if (local === undefined) return undefined;
-  const moment = new Date(local);
-  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
-};
 
 const endpointChoices = (names: ReadonlyMap<string, string>): readonly Choice[] =>
   [...names].map(([value, text]) => ({ value, text }));

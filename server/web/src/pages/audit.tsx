@@ -1,34 +1,35 @@
 // The audit log: filtered and paged by the server, in the order of its sequence. Filters are in the address, so that an
-// auditor can keep and send a view.
+// auditor can keep and send a view. Proofs, checkpoints and sinks are beside it.
 
 import { getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { AuditRecord } from '../api/types.ts';
 import { auditKindNames } from '../components/audit-kinds.ts';
 import { auditTable } from '../components/audit-table.tsx';
+import { AuditTabs } from '../components/audit-tabs.tsx';
+import { Button } from '../components/button.tsx';
 import type { Choice } from '../components/field.tsx';
 import { FilterBar, SelectFilter, TextFilter } from '../components/filters.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
+import { toUtc } from '../components/moments.ts';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
+import { ProofDialog } from '../components/proof-dialog.tsx';
 
 const route = getRouteApi('/audit');
 
 const path = '/api/audit';
 
-const kinds: readonly Choice[] = Object.entries(auditKindNames).map(([value, text]) => ({ value, text }));
-
-/** Local date and time of an input, as RFC 3339 in UTC; absent when it is not a moment. */
-const toUtc = (local: string | undefined): string | undefined => {
-  if (local === undefined) return undefined;
-  const moment = new Date(local);
-  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
-};
+const kinds: readonly Choice[] = Object.entries(auditKindNames)
+  .map(([value, text]) => ({ value, text }))
+  .sort((a, b) => a.text.localeCompare(b.text));
 
 export const AuditPage = () => {
   const filters = route.useSearch();
   const navigate = route.useNavigate();
+  const [proving, setProving] = useState<AuditRecord | null>(null);
   const list = useList<AuditRecord>(path, { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) });
-  const filtered = Object.keys(filters).some((name) => name !== 'order');
+  const filtered = Object.values(filters).some((value) => value !== undefined);
   const setFilter = (change: Partial<typeof filters>) =>
     void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
   const clear = () => void navigate({ search: {}, replace: true });
@@ -37,6 +38,7 @@ export const AuditPage = () => {
       title="Audit log"
       description="Every change, with who did it and through which request. A change and its record are one transaction."
     >
+      <AuditTabs />
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
           <SelectFilter label="Event" value={filters.kind} onValue={(kind) => setFilter({ kind })} choices={kinds} />
@@ -58,12 +60,22 @@ export const AuditPage = () => {
         </FilterBar>
         <ListView
           {...auditTable}
+          detail={(record) => (
+            <div className="space-y-3">
+              {auditTable.detail?.(record)}
+              <Button icon="check" onClick={() => setProving(record)}>
+                Prove this record
+              </Button>
+            </div>
+          )}
           list={list}
+          endless
           filtered={filtered}
           onClearFilters={clear}
           empty={<EmptyState title="No record yet">The first change is the first record.</EmptyState>}
         />
       </Panel>
+      {proving !== null && <ProofDialog record={proving} onClose={() => setProving(null)} />}
     </Page>
   );
 };

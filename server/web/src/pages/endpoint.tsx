@@ -14,6 +14,7 @@ import { Copyable } from '../components/copy.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
 import { EndpointSettingsPanel } from '../components/endpoint-settings.tsx';
+import { EndpointTabs } from '../components/endpoint-tabs.tsx';
 import { endpointPath, endpointsPath } from '../components/endpoints.ts';
 import { FormDialog } from '../components/form.tsx';
 import { keyPath, keysPath } from '../components/key-actions.tsx';
@@ -228,6 +229,7 @@ export const EndpointPage = () => {
       badge={endpoint !== undefined && <StateBadge state={endpoint.state} integrity={endpoint.integrity} />}
       actions={<ActionMenu label="Actions on this endpoint" actions={actions} />}
     >
+      <EndpointTabs id={id} />
       <Panel title="For the cloud key service">
         <Async query={query}>
           {(value) => (

@@ -136,6 +136,7 @@ export const EndpointsPage = () => {
       <Panel flush>
         <ListView
           list={list}
+          endless
           caption="Key store endpoints"
           rowKey={(endpoint) => endpoint.id}
           columns={[

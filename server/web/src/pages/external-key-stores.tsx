@@ -125,6 +125,7 @@ export const ExternalKeyStoresPage = () => {
       <Panel flush>
         <ListView
           list={list}
+          endless
           caption="External key stores"
           rowKey={(store) => store.id}
           columns={[

@@ -119,6 +119,7 @@ export const KeysPage = () => {
         </FilterBar>
         <ListView
           list={list}
+          endless
           caption="Keys"
           rowKey={(key) => key.id}
           filtered={filtered}

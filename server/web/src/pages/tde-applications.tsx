@@ -113,6 +113,7 @@ export const TdeApplicationsPage = () => {
         </FilterBar>
         <ListView
           list={list}
+          endless
           caption="TDE applications"
           rowKey={(application) => application.id}
           filtered={filters.groupId !== undefined}

@@ -64,6 +64,7 @@ export const TdeGroupsPage = () => {
       <Panel flush>
         <ListView
           list={list}
+          endless
           caption="TDE groups"
           rowKey={(group) => group.id}
           columns={[

@@ -13,6 +13,7 @@ import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
+import { titled } from '../components/roles.ts';
 import { SecretOnceDialog, SecretValue } from '../components/secret-once.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
@@ -29,8 +30,6 @@ const lifetimes: readonly Choice[] = [
 
 /** Chosen instead of a role. */
 const metrics = 'metrics';
-
-const titled = (name: string): string => `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll('-', ' ')}`;
 
 const day = 86_400_000;
 
@@ -163,6 +162,7 @@ export const TokensPage = () => {
       <Panel flush>
         <ListView
           list={list}
+          endless
           caption="API tokens"
           rowKey={(token) => token.id}
           columns={[

@@ -90,6 +90,7 @@ export const VaultsPage = () => {
       <Panel flush>
         <ListView
           list={list}
+          endless
           caption="Vaults"
           rowKey={(vault) => vault.id}
           columns={[

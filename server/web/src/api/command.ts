@@ -1,0 +1,139 @@
+// The `dke` command that does what a call does: one row a route that a form of the pages calls. Values that a shell would take
+// apart are quoted; a test runs every row's words past the command's own parser.
+
+import type { ApiCall } from './client.ts';
+
+type Body = Readonly<Record<string, unknown>>;
+type Words = readonly (string | undefined | null | false)[];
+type Row = (ids: readonly string[], body: Body, query: Readonly<Record<string, unknown>>) => Words;
+
+/** As a POSIX shell reads it back. */
+export const quote = (text: string): string =>
+  /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
+/** What is not filled in yet shows as a place. */
+const place = (value: unknown, name: string): string => text(value) ?? `<${name}>`;
+const option = (name: string, value: unknown): Words => (text(value) === undefined ? [] : [name, text(value)]);
+const record = (value: unknown): Body => (typeof value === 'object' && value !== null ? (value as Body) : {});
+
+const on =
+  (...words: readonly string[]): Row =>
+  ([id]) => [...words, id];
+
+const grantsOf = (body: Body): Words =>
+  (Array.isArray(body.grants) ? body.grants : []).flatMap((grant: unknown) => {
+    const { role, scope } = record(grant);
+    const { kind, id } = record(scope);
+    return ['--role', place(role, 'role'), ...(kind === undefined ? [] : [`--${String(kind)}`, place(id, 'id')])];
+  });
+
+const settingsOf = (body: Body): Words => {
+  const rate = record(body.rate);
+  const certificate = record(body.clientCertificate);
+  return [
+    ...(body.rate === null ? ['--no-rate'] : [...option('--rate', rate.perSecond), ...option('--burst', rate.burst)]),
+    ...(body.clientCertificate === null
+      ? ['--no-client-certificate']
+      : ['--client-ca', 'ca.pem', ...option('--client-name', certificate.commonName)]),
+    ...(Array.isArray(body.rules) && body.rules.length > 0 ? ['--rules', 'rules.json'] : ['--no-rules']),
+    body.operatorProbes === false ? '--no-operator-probes' : '--operator-probes',
+  ];
+};
+
+/** `*` stands for one segment of the path. */
+export const commands: Readonly<Record<string, Row>> = {
+  'POST /api/vaults': (_, body) => ['vault', 'create', place(body.name, 'name')],
+  'POST /api/vaults/*/enable': on('vault', 'enable'),
+  'POST /api/vaults/*/disable': on('vault', 'disable'),
+  'DELETE /api/vaults/*': on('vault', 'delete'),
+  'POST /api/keys': (_, body) => ['key', 'create', place(body.name, 'name'), '--vault', place(body.vaultId, 'vault')],
+  'POST /api/keys/*/enable': on('key', 'enable'),
+  'POST /api/keys/*/disable': on('key', 'disable'),
+  'POST /api/keys/*/rotate': on('key', 'rotate'),
+  'DELETE /api/keys/*': on('key', 'delete'),
+  'POST /api/tde/groups': (_, body) => ['tde', 'group', 'create', place(body.name, 'name')],
+  'POST /api/tde/applications': (_, body) => [
+    ...['tde', 'app', 'register', place(body.name, 'name'), '--group', place(body.groupId, 'group')],
+    ...option('--app-id', body.appId),
+    ...['--out', 'pkcs11.toml'],
+  ],
+  'POST /api/tde/applications/*/enable': on('tde', 'app', 'enable'),
+  'POST /api/tde/applications/*/disable': on('tde', 'app', 'disable'),
+  'POST /api/tde/applications/*/move': ([id], body, query) => [
+    ...['tde', 'app', 'move', id, '--to', place(body.groupId, 'group')],
+    ...(query.dryRun === true ? ['--dry-run'] : option('--confirm', body.confirm)),
+  ],
+  'POST /api/tde/applications/*/access-guids': ([id]) => ['tde', 'app', 'rotate-guid', id, '--out', 'pkcs11.toml'],
+  'DELETE /api/tde/applications/*/access-guids/*': ([id, guid]) => ['tde', 'app', 'remove-guid', id, guid],
+  'POST /api/tde/applications/*/master-keys/*/destroy': ([, key], body, query) => [
+    ...['tde', 'key', 'destroy', key],
+    ...(query.dryRun === true ? ['--dry-run'] : option('--confirm', body.confirm)),
+  ],
+  'POST /api/endpoints': (_, body) => [
+    ...['endpoint', 'create', place(body.name, 'name')],
+    ...['--vault', place(body.vaultId, 'vault'), '--key', place(body.keyId, 'key')],
+    ...option('--prefix', body.prefix),
+    body.operatorProbes === false && '--no-operator-probes',
+  ],
+  'POST /api/endpoints/*/enable': on('endpoint', 'enable'),
+  'POST /api/endpoints/*/disable': on('endpoint', 'disable'),
+  'PUT /api/endpoints/*/settings': ([id], body) => ['endpoint', 'set', id, ...settingsOf(body)],
+  'DELETE /api/endpoints/*': on('endpoint', 'delete'),
+  'POST /api/endpoints/*/credentials': ([id]) => ['endpoint', 'credential', 'add', id, '--out', 'proxy.json'],
+  'DELETE /api/endpoints/*/credentials/*': ([id, credential]) => ['endpoint', 'credential', 'remove', id, credential],
+  'POST /api/endpoints/*/diagnostics': ([id], body) => {
+    const cloud = record(body.cloud);
+    return [
+      ...['doctor', 'endpoint', id],
+      ...option('--cloud-uri-endpoint', cloud.uriEndpoint),
+      ...option('--cloud-uri-path', cloud.uriPath),
+      ...option('--cloud-access-key-id', cloud.accessKeyId),
+      ...option('--cloud-key-id', cloud.externalKeyId),
+    ];
+  },
+  'POST /api/external-key-stores': (_, body) => [
+    ...['key-store', 'register', place(body.name, 'name'), '--id', place(body.customKeyStoreId, 'custom-key-store-id')],
+    ...['--region', place(body.region, 'region'), '--endpoint', place(body.endpointId, 'endpoint')],
+  ],
+  'POST /api/external-key-stores/*/probe': on('key-store', 'probe'),
+  'DELETE /api/external-key-stores/*': on('key-store', 'remove'),
+  'POST /api/requests/correlate': () => ['endpoint', 'find-request', '<id>'],
+  'POST /api/tokens': (_, body) => [
+    ...['token', 'create', place(body.name, 'name')],
+    ...(body.kind === 'metrics' ? ['--kind', 'metrics'] : grantsOf(body)),
+    ...option('--expires', body.expiresAt),
+    ...['--out', 'token'],
+  ],
+  'DELETE /api/tokens/*': on('token', 'revoke'),
+};
+
+interface Compiled {
+  readonly method: string;
+  readonly pattern: RegExp;
+  readonly row: Row;
+}
+const compiled: readonly Compiled[] = Object.entries(commands).map(([key, row]) => {
+  const [method = '', path = ''] = key.split(' ');
+  return { method, pattern: new RegExp(`^${path.replaceAll('*', '([^/]+)')}$`), row };
+});
+
+/** The words of the command after `dke`, or null when no command is known for the call. */
+export const commandWords = (call: ApiCall): readonly string[] | null => {
+  for (const { method, pattern, row } of compiled) {
+    if (method !== call.method) continue;
+    const found = pattern.exec(call.path);
+    if (found === null) continue;
+    const ids = found.slice(1).map(decodeURIComponent);
+    return row(ids, record(call.body), call.query ?? {}).filter((word) => typeof word === 'string');
+  }
+  return null;
+};
+
+/** The command as a person types it; null: none is known. Places in angle brackets stay as they are, to be filled in. */
+export const formatCommand = (call: ApiCall): string | null => {
+  const words = commandWords(call);
+  if (words === null) return null;
+  return ['dke', ...words.map((word) => (/^<[a-z-]+>$/.test(word) ? word : quote(word)))].join(' ');
+};

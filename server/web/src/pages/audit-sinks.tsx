@@ -1,0 +1,108 @@
+// Where the audit log is forwarded to, and how far each sink is behind.
+
+import { useQuery } from '@tanstack/react-query';
+import { send } from '../api/client.ts';
+import type { AuditSink } from '../api/types.ts';
+import { Async } from '../components/async.tsx';
+import { AuditTabs } from '../components/audit-tabs.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { Badge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const typeNames: Readonly<Record<AuditSink['type'], string>> = {
+  file: 'File',
+  syslog: 'Syslog over TLS',
+  https: 'HTTPS, JSON',
+};
+
+const SinkState = ({ sink }: { sink: AuditSink }) => {
+  if (sink.failure !== null)
+    return (
+      <span className="flex flex-col items-start gap-1">
+        <Badge tone="danger" icon="warning">
+          Failing
+        </Badge>
+        <span className="text-xs wrap-anywhere">
+          {sink.failure.message}, since <Time value={sink.failure.since} />
+        </span>
+      </span>
+    );
+  return sink.lag > 0 ? (
+    <Badge tone="warn" icon="clock">
+      Catching up
+    </Badge>
+  ) : (
+    <Badge tone="ok" icon="active">
+      Up to date
+    </Badge>
+  );
+};
+
+const example = `[[audit.sinks]]
+name = "siem"
+type = "syslog"
+host = "siem.example.com"`;
+
+export const AuditSinksPage = () => {
+  const query = useQuery({
+    queryKey: ['/api/audit/sinks'],
+    queryFn: ({ signal }) =>
+      send<{ readonly items: readonly AuditSink[] }>({ method: 'GET', path: '/api/audit/sinks' }, { signal }),
+    refetchInterval: 5_000,
+  });
+  return (
+    <Page
+      title="Sinks"
+      description="Where records go, in their order and once each. A sink that is away stops nothing: it catches up from where it was."
+      crumbs={[{ text: 'Audit log', to: '/audit' }]}
+    >
+      <AuditTabs />
+      <Panel flush={query.data !== undefined}>
+        <Async query={query}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <EmptyState title="The log is kept here alone">
+                <p>Name where it is forwarded to in dke.toml, then start the service again:</p>
+                <pre className="mx-auto mt-3 max-w-md overflow-x-auto rounded-md bg-sunken p-3 text-left text-xs text-ink">
+                  {example}
+                </pre>
+              </EmptyState>
+            ) : (
+              <DataTable
+                caption="Sinks"
+                rows={items}
+                rowKey={({ name }) => name}
+                columns={[
+                  { key: 'name', header: 'Name', names: true, cell: ({ name }) => name },
+                  { key: 'state', header: 'State', cell: (sink) => <SinkState sink={sink} /> },
+                  {
+                    key: 'lag',
+                    header: 'Behind',
+                    nowrap: true,
+                    cell: ({ lag }) => (lag === 0 ? 'nothing' : `${lag.toLocaleString()} records`),
+                  },
+                  {
+                    key: 'delivered',
+                    header: 'Delivered',
+                    cell: ({ deliveredAt }) => <Time value={deliveredAt} distance />,
+                  },
+                  {
+                    key: 'target',
+                    header: 'To',
+                    cell: ({ type, target }) => (
+                      <span>
+                        {typeNames[type]} <code className="text-xs break-all">{target}</code>
+                      </span>
+                    ),
+                  },
+                ]}
+              />
+            )
+          }
+        </Async>
+      </Panel>
+    </Page>
+  );
+};

@@ -1,0 +1,159 @@
+// Verification of the audit log: its key, its newest checkpoint, a check of the whole log in this browser, and the checkpoints.
+
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ApiProblem, send } from '../api/client.ts';
+import type { AuditCheckpoint } from '../api/types.ts';
+import { type LogVerdict, verifyExport } from '../api/verify-log.ts';
+import { Async } from '../components/async.tsx';
+import { AuditTabs } from '../components/audit-tabs.tsx';
+import { Button, buttonClass } from '../components/button.tsx';
+import { Copyable, CopyButton } from '../components/copy.tsx';
+import { Icon } from '../components/icon.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { Notice } from '../components/notice.tsx';
+import { Facts, Page, Panel } from '../components/page.tsx';
+import { EmptyState, ProblemView } from '../components/problem-view.tsx';
+import { Time } from '../components/time.tsx';
+
+interface AuditLog {
+  readonly origin: string;
+  readonly verifierKey: string;
+  readonly size: number;
+  readonly checkpoint: AuditCheckpoint | null;
+}
+
+const readExport = async (verifierKey: string, onProgress: (records: number) => void): Promise<LogVerdict> => {
+  const answer = await fetch('/api/audit/export', { credentials: 'same-origin', cache: 'no-store' });
+  if (!answer.ok || answer.body === null) {
+    const problem = (await answer.json().catch(() => ({}))) as {
+      readonly code?: string;
+      readonly title?: string;
+      readonly detail?: string;
+      readonly hint?: string;
+    };
+    throw new ApiProblem({
+      status: answer.status,
+      code: problem.code ?? 'unexpected-answer',
+      title: problem.title ?? 'The log cannot be read',
+      detail: problem.detail ?? 'The answer holds no explanation.',
+      hint: problem.hint,
+    });
+  }
+  return verifyExport(answer.body, verifierKey, onProgress);
+};
+
+const Verdict = ({ verdict }: { verdict: LogVerdict }) =>
+  verdict.finding === null ? (
+    <Notice tone="info" title="The log is whole">
+      {verdict.records.toLocaleString()} records are those that {verdict.checkpoints.toLocaleString()} checkpoints have
+      signed, from the first to the last.
+    </Notice>
+  ) : (
+    <Notice tone="danger" title="The log is not what was signed">
+      {verdict.finding} Keep an export of what is there now, and compare with what the sinks have.
+    </Notice>
+  );
+
+const VerifyNow = ({ log }: { log: AuditLog }) => {
+  const [records, setRecords] = useState(0);
+  const verify = useMutation({ mutationFn: () => readExport(log.verifierKey, setRecords) });
+  return (
+    <div className="space-y-4">
+      <Facts
+        items={[
+          ['Records', log.size.toLocaleString()],
+          [
+            'Newest checkpoint',
+            log.checkpoint === null ? (
+              'none yet'
+            ) : (
+              <span key="checkpoint">
+                {log.checkpoint.size.toLocaleString()} records, <Time value={log.checkpoint.at} distance />
+              </span>
+            ),
+          ],
+          [
+            'Name of the log',
+            <code key="origin" className="wrap-anywhere">
+              {log.origin}
+            </code>,
+          ],
+        ]}
+      />
+      <div>
+        <p className="text-xs text-muted">Verifier key: keep it away from the service, and check exports with it</p>
+        <Copyable value={log.verifierKey} label="verifier key" />
+      </div>
+      {verify.data !== undefined && <Verdict verdict={verify.data} />}
+      {verify.error !== null && <ProblemView error={verify.error} compact />}
+      <div className="flex flex-wrap items-center gap-2">
+        <Button tone="primary" icon="check" busy={verify.isPending} onClick={() => verify.mutate()}>
+          Verify the whole log now
+        </Button>
+        <a className={buttonClass()} href="/api/audit/export" download>
+          <Icon name="download" />
+          Export
+        </a>
+        <span role="status" className="text-muted">
+          {verify.isPending && `${records.toLocaleString()} records read…`}
+        </span>
+      </div>
+      <p className="text-xs text-muted">
+        This browser reads an export, which is audited, and computes every hash itself. Away from the service:{' '}
+        <code>dke audit verify audit.ndjson --key verifier-key</code>.
+      </p>
+    </div>
+  );
+};
+
+const Checkpoints = () => {
+  const list = useList<AuditCheckpoint>('/api/audit/checkpoints');
+  return (
+    <Panel
+      title="Checkpoints"
+      description="Signed states of the log. One that was kept elsewhere shows what was cut off since."
+      flush
+    >
+      <ListView
+        list={list}
+        endless
+        caption="Checkpoints"
+        rowKey={({ size }) => String(size)}
+        columns={[
+          { key: 'size', header: 'Records', names: true, cell: ({ size }) => size.toLocaleString() },
+          { key: 'at', header: 'Signed', cell: ({ at }) => <Time value={at} seconds /> },
+          {
+            key: 'note',
+            header: 'Note',
+            end: true,
+            actions: true,
+            cell: ({ note, size }) => <CopyButton value={note} label={`checkpoint of ${size} records`} />,
+          },
+        ]}
+        detail={({ note }) => <pre className="text-xs wrap-anywhere whitespace-pre-wrap">{note}</pre>}
+        empty={<EmptyState title="No checkpoint yet">One is made within a minute of the first record.</EmptyState>}
+      />
+    </Panel>
+  );
+};
+
+export const AuditVerificationPage = () => {
+  const log = useQuery({
+    queryKey: ['/api/audit/log'],
+    queryFn: ({ signal }) => send<AuditLog>({ method: 'GET', path: '/api/audit/log' }, { signal }),
+  });
+  return (
+    <Page
+      title="Verification"
+      description="The records are the leaves of a tree whose root is signed: nobody changes one unseen, not even whoever runs the service."
+      crumbs={[{ text: 'Audit log', to: '/audit' }]}
+    >
+      <AuditTabs />
+      <Panel title="The log">
+        <Async query={log}>{(data) => <VerifyNow log={data} />}</Async>
+      </Panel>
+      <Checkpoints />
+    </Page>
+  );
+};

@@ -1,0 +1,81 @@
+// Diagnostics of all endpoints: the latest verdict of each, and the way to its runs.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { send } from '../api/client.ts';
+import type { Diagnosis, Endpoint } from '../api/types.ts';
+import { firstOf, nameLayer, VerdictBadge } from '../components/diagnosis.tsx';
+import { endpointPath, endpointsPath } from '../components/endpoints.ts';
+import { type ListPage, ListView, useList } from '../components/list-view.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const useLatest = (id: string): Diagnosis | null | undefined => {
+  const path = `${endpointPath(id)}/diagnostics`;
+  return useQuery({
+    queryKey: [path, 'latest'],
+    queryFn: ({ signal }) =>
+      send<ListPage<Diagnosis>>({ method: 'GET', path, query: { limit: 1 } }, { signal }).then(
+        ({ items }) => items[0] ?? null,
+      ),
+  }).data;
+};
+
+const Verdict = ({ id }: { id: string }) => {
+  const latest = useLatest(id);
+  if (latest === undefined) return null;
+  return latest === null ? <span className="text-muted">not run yet</span> : <VerdictBadge diagnosis={latest} />;
+};
+
+const First = ({ id }: { id: string }) => {
+  const latest = useLatest(id);
+  const first = latest === undefined || latest === null ? undefined : firstOf(latest);
+  return first === undefined ? <span className="text-muted">–</span> : `${nameLayer(first.layer)}: ${first.title}`;
+};
+
+const When = ({ id }: { id: string }) => <Time value={useLatest(id)?.at ?? null} distance absent="–" />;
+
+export const DiagnosticsPage = () => {
+  const list = useList<Endpoint>(endpointsPath);
+  return (
+    <Page
+      title="Diagnostics"
+      description="Every layer between a cloud and its key, in the order in which one rests on another: the first that fails is where to begin."
+    >
+      <Panel flush>
+        <ListView
+          list={list}
+          caption="Endpoints and their latest verdicts"
+          rowKey={({ id }) => id}
+          columns={[
+            {
+              key: 'name',
+              header: 'Endpoint',
+              names: true,
+              cell: ({ id, name }) => (
+                <Link to="/endpoints/$id/diagnostics" params={{ id }} className="link">
+                  {name}
+                </Link>
+              ),
+            },
+            {
+              key: 'state',
+              header: 'State',
+              cell: ({ state, integrity }) => <StateBadge state={state} integrity={integrity} />,
+            },
+            { key: 'verdict', header: 'Verdict', cell: ({ id }) => <Verdict id={id} /> },
+            { key: 'first', header: 'Begin with', cell: ({ id }) => <First id={id} /> },
+            { key: 'at', header: 'Last run', cell: ({ id }) => <When id={id} /> },
+          ]}
+          empty={
+            <EmptyState title="No endpoint to look at">
+              Create a key store endpoint; its diagnostics say why a cloud cannot reach it, before the cloud does.
+            </EmptyState>
+          }
+        />
+      </Panel>
+    </Page>
+  );
+};
