@@ -46,7 +46,10 @@ export const Page = ({
       <header className="mb-6 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
           <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-            <h1 tabIndex={-1} className="text-2xl leading-tight font-semibold tracking-tight break-words outline-none">
+            <h1
+              tabIndex={-1}
+              className="text-2xl leading-tight font-semibold tracking-tight wrap-anywhere outline-none"
+            >
               {title}
             </h1>
             {badge}
