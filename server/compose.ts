@@ -42,6 +42,7 @@ import { diagnoseEndpoint } from './operations/diagnose-endpoint.ts';
 import { createDirectory } from './operations/directory.ts';
 import { changeEndpointSettings } from './operations/endpoint-settings.ts';
 import { createKeyStoreWatch, externalKeyStores } from './operations/external-key-stores.ts';
+import { followRunbook } from './operations/follow-runbook.ts';
 import { type AuditForwarding, createAuditForwarding } from './operations/forward-audit.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
 import type { Operations } from './operations/index.ts';
@@ -183,6 +184,7 @@ export const createOperations = (ports: Ports, sealer: AuditSealer, forwarding: 
     addCredential: addEndpointCredential(ports),
     removeCredential: removeEndpointCredential(ports),
   },
+  runbooks: followRunbook(ports),
   diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
   requests: readRequests(ports),
   externalKeyStores: externalKeyStores(ports),

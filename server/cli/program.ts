@@ -9,6 +9,7 @@ import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
 import { addKeyStore } from './key-store.ts';
 import { addProvider } from './provider.ts';
+import { addRunbook } from './runbook.ts';
 import { addServer } from './server.ts';
 import { addTde } from './tde.ts';
 import { addTenant } from './tenant.ts';
@@ -48,6 +49,7 @@ export const makeProgram = (version: string): Command => {
   addVault(program);
   addKey(program);
   addTde(program);
+  addRunbook(program);
   addEndpoint(program);
   addKeyStore(program);
   addAudit(program);

@@ -19,6 +19,7 @@ export const permissions = {
   'applications:read': 'See groups, applications and instances of databases',
   'applications:manage': 'Make groups, register, enable, disable and move applications',
   'applications:credentials': 'Issue and remove access_guids',
+  'runbooks:run': 'Follow runbooks of database operations, and tick their steps',
   'endpoints:read': 'See key store endpoints, external key stores and diagnostics',
   'endpoints:manage': 'Make, change, enable, disable and delete key store endpoints and external key stores',
   'endpoints:credentials': 'Add and remove credentials of key store endpoints',
@@ -89,6 +90,7 @@ export const roles = {
       'requests:read',
       'applications:manage',
       'applications:credentials',
+      'runbooks:run',
       'endpoints:manage',
       'endpoints:credentials',
       'diagnostics:run',
@@ -99,6 +101,7 @@ export const roles = {
     permissions: [
       'applications:read',
       'applications:credentials',
+      'runbooks:run',
       'master-keys:read',
       'endpoints:read',
       'endpoints:credentials',

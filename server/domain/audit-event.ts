@@ -128,6 +128,22 @@ export const auditKinds = {
   },
   'access-guid.added': { severity: 'medium', activity: 'create', fields: ['accessGuidId'] },
   'access-guid.removed': { severity: 'medium', activity: 'delete', fields: ['accessGuidId'] },
+  'runbook.started': {
+    severity: 'info',
+    activity: 'start',
+    fields: ['name', 'runbook', 'release', 'containers', 'runId', 'steps'],
+  },
+  'runbook.step-ticked': {
+    severity: 'info',
+    activity: 'update',
+    fields: ['runbook', 'runId', 'step', 'title', 'outcome', 'note'],
+  },
+  'runbook.step-reopened': { severity: 'info', activity: 'update', fields: ['runbook', 'runId', 'step', 'title'] },
+  'runbook.finished': {
+    severity: 'info',
+    activity: 'stop',
+    fields: ['runbook', 'runId', 'outcome', 'ticked', 'open', 'note'],
+  },
   'instance.first-used': {
     severity: 'info',
     activity: 'other',

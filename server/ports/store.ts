@@ -16,6 +16,7 @@ import type { Connection, ExternalKeyStore } from '../domain/external-key-store.
 import type { Key } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
+import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
@@ -295,6 +296,17 @@ export interface Repositories {
     list(endpointId: string, window: Window): Promise<readonly StoredDiagnosis[]>;
     /** Deletes those older than this; answers how many. */
     prune(before: number): Promise<number>;
+  };
+  readonly runbookRuns: {
+    insert(run: RunbookRun): Promise<void>;
+    /** Sets how, when and by whom it ended. */
+    finish(run: RunbookRun): Promise<void>;
+    get(id: string): Promise<RunbookRun | undefined>;
+    /** Newest first. */
+    list(applicationId: string, window: Window): Promise<readonly RunbookRun[]>;
+    /** Inserts, or replaces the tick of the same step. */
+    tick(runId: string, tick: Tick): Promise<void>;
+    untick(runId: string, step: string): Promise<void>;
   };
   readonly requests: {
     append(entries: readonly XksRequestRecord[]): Promise<void>;

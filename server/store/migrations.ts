@@ -2,6 +2,7 @@
 
 import { type ColumnDataType, type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 import type { Migration, MigrationProvider } from 'kysely/migration';
+import { runbookMigration } from './migrations/2025-03-runbooks.ts';
 
 /** Where dialects differ. */
 export interface ColumnKinds {
@@ -389,6 +390,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-01-initial': initial(kinds),
     '2025-02-uses-and-groups': usesAndGroups(kinds),
     '2025-03-tenants': listsOfTenants(),
+    '2025-03-runbooks': runbookMigration(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -14,6 +14,7 @@ import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts
 import { createAuditLog } from './audit-log.ts';
 import { createRequestLog } from './request-log.ts';
 import * as rows from './rows.ts';
+import { createRunbookRuns } from './runbook-runs.ts';
 import type { Schema } from './schema.ts';
 import { createTenants, inScope } from './tenants.ts';
 
@@ -817,6 +818,7 @@ export const createRepositories = (
       },
     },
 
+    runbookRuns: createRunbookRuns(db),
     requests: createRequestLog(db),
   };
 };

@@ -194,6 +194,28 @@ export interface Schema {
     results: string;
     request_ids: string;
   };
+  runbook_runs: {
+    id: string;
+    tenant_id: string;
+    application_id: string;
+    runbook: string;
+    /** JSON: what was shown. */
+    content: string;
+    started_at: number;
+    started_by: string;
+    finished_at: number | null;
+    finished_by: string | null;
+    outcome: string | null;
+  };
+  runbook_ticks: {
+    run_id: string;
+    step: string;
+    outcome: string;
+    at: number;
+    actor_id: string;
+    actor_name: string;
+    note: string | null;
+  };
   request_log: {
     sequence: Generated<number>;
     at: number;
@@ -216,3 +238,6 @@ export interface Schema {
     peer: string | null;
   };
 }
+
+export type RunbookRunRow = Schema['runbook_runs'];
+export type RunbookTickRow = Schema['runbook_ticks'];

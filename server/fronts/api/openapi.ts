@@ -14,6 +14,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   tdeGroups: 'TDE groups',
   applications: 'TDE applications',
   masterKeys: 'TDE master keys',
+  runbooks: 'Runbooks',
   endpoints: 'Key store endpoints',
   diagnostics: 'Diagnostics',
   requests: 'Key store endpoints',

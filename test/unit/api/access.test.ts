@@ -173,6 +173,7 @@ describe('giving roles', () => {
     ]);
     expect(rights.filter((right) => right.scope !== null).map(({ permission }) => permission)).toEqual([
       'applications:credentials',
+      'runbooks:run',
       'endpoints:credentials',
     ]);
   });

@@ -11,6 +11,7 @@ import type { Handlers } from './handler.ts';
 import { keysHandlers } from './keys.ts';
 import { masterKeysHandlers } from './master-keys.ts';
 import { requestsHandlers } from './requests.ts';
+import { runbooksHandlers } from './runbooks.ts';
 import { statusHandlers } from './status.ts';
 import { tdeGroupsHandlers } from './tde-groups.ts';
 import { tenantsHandlers } from './tenants.ts';
@@ -28,6 +29,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   requests: requestsHandlers(operations),
   diagnostics: diagnosticsHandlers(operations),
   externalKeyStores: externalKeyStoresHandlers(operations),
+  runbooks: runbooksHandlers(operations),
   audit: auditHandlers(operations),
   tokens: tokensHandlers(operations),
   status: statusHandlers(operations),

@@ -8,6 +8,7 @@ import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
 import { requestRoutes } from './requests.ts';
 import type { RouteGroup } from './row.ts';
+import { runbookRoutes } from './runbooks.ts';
 import { sessionRoutes } from './session.ts';
 import { statusRoutes } from './status.ts';
 import { applicationRoutes } from './tde-applications.ts';
@@ -26,6 +27,7 @@ export const apiRoutes = {
   endpoints: endpointRoutes,
   diagnostics: diagnosticsRoutes,
   requests: requestRoutes,
+  runbooks: runbookRoutes,
   externalKeyStores: externalKeyStoreRoutes,
   audit: auditRoutes,
   tokens: tokenRoutes,

@@ -71,6 +71,22 @@ export const commands: Readonly<Record<string, Row>> = {
     ...['tde', 'key', 'destroy', key],
     ...(query.dryRun === true ? ['--dry-run'] : option('--confirm', body.confirm)),
   ],
+  'POST /api/tde/applications/*/runbook-runs': ([id], body) => [
+    ...['runbook', 'start', place(body.runbook, 'runbook'), id],
+    ...option('--release', body.release),
+    ...option('--containers', body.containers),
+  ],
+  'PUT /api/tde/applications/*/runbook-runs/*/steps/*': ([id, run, step], body) => [
+    ...['runbook', 'tick', id, run, step],
+    body.outcome === 'not-needed' && '--not-needed',
+    ...option('--note', body.note),
+  ],
+  'DELETE /api/tde/applications/*/runbook-runs/*/steps/*': ([id, run, step]) => ['runbook', 'untick', id, run, step],
+  'POST /api/tde/applications/*/runbook-runs/*/finish': ([id, run], body) => [
+    ...['runbook', 'finish', id, run],
+    body.outcome === 'abandoned' && '--abandon',
+    ...option('--note', body.note),
+  ],
   'POST /api/endpoints': (_, body) => [
     ...['endpoint', 'create', place(body.name, 'name')],
     ...['--vault', place(body.vaultId, 'vault'), '--key', place(body.keyId, 'key')],

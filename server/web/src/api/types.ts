@@ -15,6 +15,12 @@ export type { DeletedKey, Key, KeyVersion } from '../../../fronts/contract/api/k
 export type { BlastRadius, DestroyedMasterKey, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
 export type { CorrelatedRequests, EndpointRequest } from '../../../fronts/contract/api/requests.ts';
 export type { Problem } from '../../../fronts/contract/api/row.ts';
+export type {
+  FilledRunbook,
+  Runbook,
+  RunbookRun,
+  RunbookStep,
+} from '../../../fronts/contract/api/runbooks.ts';
 export type { Session } from '../../../fronts/contract/api/session.ts';
 export type { Status } from '../../../fronts/contract/api/status.ts';
 export type {

@@ -79,6 +79,22 @@ const application = createRoute({
   path: '/tde/applications/$id',
   component: lazyRouteComponent(() => import('../pages/tde-application.tsx'), 'TdeApplicationPage'),
 });
+const applicationRunbooks = createRoute({
+  getParentRoute: () => root,
+  path: '/tde/applications/$id/runbooks',
+  validateSearch: readFilters('runbook', 'release', 'containers'),
+  component: lazyRouteComponent(() => import('../pages/application-runbooks.tsx'), 'ApplicationRunbooksPage'),
+});
+const runbookRun = createRoute({
+  getParentRoute: () => root,
+  path: '/tde/applications/$id/runbook-runs/$runId',
+  component: lazyRouteComponent(() => import('../pages/runbook-run.tsx'), 'RunbookRunPage'),
+});
+const runbooks = createRoute({
+  getParentRoute: () => root,
+  path: '/runbooks',
+  component: lazyRouteComponent(() => import('../pages/runbooks.tsx'), 'RunbooksPage'),
+});
 const endpoints = createRoute({
   getParentRoute: () => root,
   path: '/endpoints',
@@ -147,6 +163,9 @@ export const router = createRouter({
     groups,
     applications,
     application,
+    applicationRunbooks,
+    runbookRun,
+    runbooks,
     endpoints,
     endpoint,
     endpointDiagnostics,

@@ -32,6 +32,7 @@ const navigation: readonly { readonly title: string | null; readonly items: read
     items: [
       { to: '/tde/groups', text: 'Groups', icon: 'group' },
       { to: '/tde/applications', text: 'Applications', icon: 'application' },
+      { to: '/runbooks', text: 'Runbooks', icon: 'book' },
     ],
   },
   {

@@ -8,6 +8,7 @@ import type { AccessGuid, Application, BlastRadius, Instance, IssuedAccessGuid, 
 import { AccessGuidDialog } from '../components/access-guid.tsx';
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { useAnnounce } from '../components/announce.tsx';
+import { ApplicationTabs } from '../components/application-tabs.tsx';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
@@ -446,6 +447,7 @@ export const TdeApplicationPage = () => {
         )
       }
     >
+      <ApplicationTabs id={id} />
       <Panel>
         <Async query={query}>
           {(value) => (

@@ -1,0 +1,47 @@
+// Handlers of runbooks and their runs.
+
+import { toRfc3339 } from '../../../base/clock.ts';
+import type { RunbookRun } from '../../../domain/runbook-run.ts';
+import type { Operations } from '../../../operations/index.ts';
+import type { RunbookRun as RunbookRunAnswer } from '../../contract/api/runbooks.ts';
+import { representPage } from '../represent.ts';
+import type { Handlers } from './handler.ts';
+
+const representRun = ({ tenantId: _, ticks, startedAt, finishedAt, ...run }: RunbookRun): RunbookRunAnswer => ({
+  ...run,
+  startedAt: toRfc3339(startedAt),
+  finishedAt: finishedAt === null ? null : toRfc3339(finishedAt),
+  ticks: ticks.map(({ step, outcome, at, actorId, actorName, note }) => ({
+    step,
+    outcome,
+    at: toRfc3339(at),
+    by: { id: actorId, name: actorName },
+    note,
+  })),
+});
+
+/** A note that holds nothing is none. */
+const noteOf = (text: string | undefined): string | null => (text === undefined || text === '' ? null : text);
+
+export const runbooksHandlers = ({ runbooks }: Operations): Handlers['runbooks'] => ({
+  list: async () => ({ items: await runbooks.all() }),
+  fill: async ({ actor, path, query }) => {
+    const { release = '19c', containers = release === '11g' ? 'non-cdb' : 'cdb' } = query;
+    return runbooks.fill(actor, path.applicationId, { runbook: path.name, release, containers });
+  },
+  runs: async ({ actor, path, query }) =>
+    representPage(await runbooks.list(actor, path.applicationId, query), representRun),
+  start: async ({ actor, path, body }) => {
+    const run = await runbooks.start(actor, path.applicationId, body);
+    return { id: run.id, answer: representRun(run) };
+  },
+  get: async ({ actor, path }) => representRun(await runbooks.get(actor, path.applicationId, path.runId)),
+  tick: async ({ actor, path, body: { outcome, note } }) =>
+    representRun(
+      await runbooks.tick(actor, path.applicationId, path.runId, path.step, { outcome, note: noteOf(note) }),
+    ),
+  untick: async ({ actor, path }) =>
+    representRun(await runbooks.untick(actor, path.applicationId, path.runId, path.step)),
+  finish: async ({ actor, path, body: { outcome, note } }) =>
+    representRun(await runbooks.finish(actor, path.applicationId, path.runId, { outcome, note: noteOf(note) })),
+});

@@ -1,0 +1,113 @@
+// Runs of runbooks and their ticks.
+
+import type { Kysely } from 'kysely';
+import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
+import type { Repositories } from '../ports/store.ts';
+import type { RunbookRunRow, RunbookTickRow, Schema } from './schema.ts';
+
+const runRow = (run: RunbookRun): RunbookRunRow => ({
+  id: run.id,
+  tenant_id: run.tenantId,
+  application_id: run.applicationId,
+  runbook: run.runbook,
+  content: JSON.stringify({
+    title: run.title,
+    release: run.release,
+    containers: run.containers,
+    warnings: run.warnings,
+    steps: run.steps,
+  }),
+  started_at: run.startedAt,
+  started_by: JSON.stringify(run.startedBy),
+  finished_at: run.finishedAt,
+  finished_by: run.finishedBy === null ? null : JSON.stringify(run.finishedBy),
+  outcome: run.outcome,
+});
+
+const toRun = (row: RunbookRunRow, ticks: readonly Tick[]): RunbookRun => {
+  type Content = Pick<RunbookRun, 'title' | 'release' | 'containers' | 'warnings' | 'steps'>;
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    applicationId: row.application_id,
+    runbook: row.runbook as RunbookRun['runbook'],
+    ...(JSON.parse(row.content) as Content),
+    startedAt: row.started_at,
+    startedBy: JSON.parse(row.started_by) as RunbookRun['startedBy'],
+    finishedAt: row.finished_at,
+    finishedBy: row.finished_by === null ? null : (JSON.parse(row.finished_by) as RunbookRun['startedBy']),
+    outcome: row.outcome as RunbookRun['outcome'],
+    ticks,
+  };
+};
+
+const toTick = (row: RunbookTickRow): Tick => ({
+  step: row.step,
+  outcome: row.outcome as Tick['outcome'],
+  at: row.at,
+  actorId: row.actor_id,
+  actorName: row.actor_name,
+  note: row.note,
+});
+
+export const createRunbookRuns = (db: Kysely<Schema>): Repositories['runbookRuns'] => {
+  const ticksOf = async (ids: readonly string[]): Promise<readonly RunbookTickRow[]> =>
+    ids.length === 0
+      ? []
+      : db
+          .selectFrom('runbook_ticks')
+          .selectAll()
+          .where('run_id', 'in', [...ids])
+          .orderBy('at')
+          .orderBy('step')
+          .execute();
+  const withTicks = async (rows: readonly RunbookRunRow[]): Promise<readonly RunbookRun[]> => {
+    const ticks = await ticksOf(rows.map(({ id }) => id));
+    return rows.map((row) => toRun(row, ticks.filter(({ run_id }) => run_id === row.id).map(toTick)));
+  };
+  return {
+    insert: async (run) => {
+      await db.insertInto('runbook_runs').values(runRow(run)).execute();
+    },
+    finish: async (run) => {
+      const { finished_at, finished_by, outcome } = runRow(run);
+      await db
+        .updateTable('runbook_runs')
+        .set({ finished_at, finished_by, outcome })
+        .where('id', '=', run.id)
+        .execute();
+    },
+    get: async (id) => {
+      const row = await db.selectFrom('runbook_runs').selectAll().where('id', '=', id).executeTakeFirst();
+      return row === undefined ? undefined : (await withTicks([row]))[0];
+    },
+    list: async (applicationId, { after, limit }) => {
+      let query = db
+        .selectFrom('runbook_runs')
+        .selectAll()
+        .where('application_id', '=', applicationId)
+        .orderBy('id', 'desc')
+        .limit(limit);
+      if (after !== undefined) query = query.where('id', '<', after);
+      return withTicks(await query.execute());
+    },
+    tick: async (runId, tick) => {
+      await db.deleteFrom('runbook_ticks').where('run_id', '=', runId).where('step', '=', tick.step).execute();
+      await db
+        .insertInto('runbook_ticks')
+        .values({
+          run_id: runId,
+          step: tick.step,
+          outcome: tick.outcome,
+          at: tick.at,
+          actor_id: tick.actorId,
+          actor_name: tick.actorName,
+          note: tick.note,
+        })
+        .execute();
+    },
+    untick: async (runId, step) => {
+      await db.deleteFrom('runbook_ticks').where('run_id', '=', runId).where('step', '=', step).execute();
+    },
+  };
+};

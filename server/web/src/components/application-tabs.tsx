@@ -1,0 +1,13 @@
+// The views of one TDE application.
+
+import { Tabs } from './tabs.tsx';
+
+export const ApplicationTabs = ({ id }: { id: string }) => (
+  <Tabs
+    label="TDE application"
+    tabs={[
+      { text: 'Application', to: '/tde/applications/$id', params: { id } },
+      { text: 'Runbooks', to: '/tde/applications/$id/runbooks', params: { id } },
+    ]}
+  />
+);

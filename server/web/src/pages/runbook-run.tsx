@@ -1,0 +1,199 @@
+// A run of a runbook: step by step, each ticked as done or not needed, with a note; then finished.
+
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { type ApiCall, send } from '../api/client.ts';
+import type { RunbookRun, RunbookStep } from '../api/types.ts';
+import { useAnnounce } from '../components/announce.tsx';
+import { ApiCallView } from '../components/api-call.tsx';
+import { applicationPath } from '../components/applications.ts';
+import { Async } from '../components/async.tsx';
+import { Button } from '../components/button.tsx';
+import { TextField } from '../components/field.tsx';
+import { FormDialog } from '../components/form.tsx';
+import { Icon } from '../components/icon.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { ProblemView } from '../components/problem-view.tsx';
+import { containerNames, RunbookSteps, releaseNames, Warnings } from '../components/runbook-steps.tsx';
+import { Time } from '../components/time.tsx';
+import { RunState } from './application-runbooks.tsx';
+
+const route = getRouteApi('/tde/applications/$id/runbook-runs/$runId');
+
+const Tick = ({ run, step, path }: { run: RunbookRun; step: RunbookStep; path: string }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const [note, setNote] = useState('');
+  const stepPath = `${path}/steps/${encodeURIComponent(step.id)}`;
+  const tick = run.ticks.find((each) => each.step === step.id);
+  const change = useMutation({
+    mutationFn: (call: ApiCall) => send<RunbookRun>(call),
+    onSuccess: (next) => {
+      client.setQueryData([path], next);
+      announce(`${next.ticks.length} of ${next.steps.length} steps ticked`);
+      setNote('');
+    },
+  });
+  const tickCall = (outcome: 'done' | 'not-needed'): ApiCall => ({
+    method: 'PUT',
+    path: stepPath,
+    body: { outcome, ...(note.trim() === '' ? {} : { note: note.trim() }) },
+  });
+  if (tick !== undefined)
+    return (
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 rounded-md bg-ok-soft px-3 py-1.5">
+        <span className="flex items-center gap-2 font-medium text-ok">
+          <Icon name={tick.outcome === 'done' ? 'check' : 'pause'} />
+          {tick.outcome === 'done' ? 'Done' : 'Not needed'}
+        </span>
+        <span className="min-w-0 text-xs wrap-anywhere">
+          {tick.by.name}, <Time value={tick.at} />
+          {tick.note !== null && `: ${tick.note}`}
+        </span>
+        {run.outcome === null && (
+          <Button
+            tone="quiet"
+            busy={change.isPending}
+            className="ml-auto"
+            aria-label={`Open step again: ${step.title}`}
+            onClick={() => change.mutate({ method: 'DELETE', path: stepPath })}
+          >
+            Open again
+          </Button>
+        )}
+      </div>
+    );
+  if (run.outcome !== null) return <p className="text-xs text-muted">Not ticked</p>;
+  return (
+    <div className="space-y-2">
+      <div className="flex flex-wrap items-end gap-2">
+        <div className="min-w-48 flex-1">
+          <TextField
+            label="Note"
+            optional
+            placeholder="for the audit log; never a secret"
+            maxLength={500}
+            value={note}
+            onValue={setNote}
+          />
+        </div>
+        <Button
+          icon="check"
+          busy={change.isPending}
+          aria-label={`Done: ${step.title}`}
+          onClick={() => change.mutate(tickCall('done'))}
+        >
+          Done
+        </Button>
+        <Button
+          tone="quiet"
+          aria-label={`Not needed: ${step.title}`}
+          onClick={() => change.mutate(tickCall('not-needed'))}
+        >
+          Not needed
+        </Button>
+      </div>
+      {change.error !== null && <ProblemView error={change.error} compact />}
+    </div>
+  );
+};
+
+export const RunbookRunPage = () => {
+  const { id, runId } = route.useParams();
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const [ending, setEnding] = useState<'done' | 'abandoned' | null>(null);
+  const path = `${applicationPath(id)}/runbook-runs/${encodeURIComponent(runId)}`;
+  const query = useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => send<RunbookRun>({ method: 'GET', path }, { signal }),
+    refetchInterval: 15_000,
+  });
+  const run = query.data;
+  const open = run === undefined ? 0 : run.steps.length - run.ticks.length;
+  const nextStep = run?.steps.find((step) => !run.ticks.some((tick) => tick.step === step.id));
+  return (
+    <Page
+      title={run?.title ?? 'Runbook'}
+      crumbs={[
+        { text: 'TDE applications', to: '/tde/applications' },
+        { text: 'Runbooks', to: '/runbooks' },
+      ]}
+      badge={run !== undefined && <RunState run={run} />}
+      description={
+        run !== undefined && (
+          <>
+            {releaseNames[run.release]}
+            {run.containers !== null && `, ${containerNames[run.containers].toLowerCase()}`}. Started by{' '}
+            {run.startedBy.name}, <Time value={run.startedAt} />
+            {run.finishedBy !== null && (
+              <>
+                ; finished by {run.finishedBy.name}, <Time value={run.finishedAt} />
+              </>
+            )}
+            .{' '}
+            <Link to="/tde/applications/$id/runbooks" params={{ id }} className="link">
+              All runs of this application
+            </Link>
+          </>
+        )
+      }
+      actions={
+        run?.outcome === null && (
+          <>
+            <Button onClick={() => setEnding('abandoned')}>Abandon</Button>
+            <Button
+              tone="primary"
+              icon="check"
+              disabled={open > 0}
+              title={open > 0 ? `${open} steps are not ticked` : undefined}
+              onClick={() => setEnding('done')}
+            >
+              Finish
+            </Button>
+          </>
+        )
+      }
+    >
+      <Async query={query} lines={10}>
+        {(value) => (
+          <>
+            <Warnings warnings={value.warnings} />
+            <Panel flush title="Steps">
+              <RunbookSteps steps={value.steps} aside={(step) => <Tick run={value} step={step} path={path} />} />
+            </Panel>
+            {nextStep !== undefined && value.outcome === null && (
+              <ApiCallView call={{ method: 'PUT', path: `${path}/steps/${nextStep.id}`, body: { outcome: 'done' } }} />
+            )}
+          </>
+        )}
+      </Async>
+      {ending !== null && (
+        <FormDialog<RunbookRun>
+          title={ending === 'done' ? 'Finish this run?' : 'Abandon this run?'}
+          call={{ method: 'POST', path: `${path}/finish`, body: { outcome: ending } }}
+          submitLabel={ending === 'done' ? 'Finish' : 'Abandon'}
+          submitTone={ending === 'done' ? 'primary' : 'danger'}
+          onCancel={() => setEnding(null)}
+          onDone={async (next) => {
+            client.setQueryData([path], next);
+            await client.invalidateQueries({ queryKey: [`${applicationPath(id)}/runbook-runs`] });
+            announce(ending === 'done' ? 'Run finished' : 'Run abandoned');
+            setEnding(null);
+          }}
+        >
+          {() =>
+            ending === 'done' ? (
+              <p>Every step is ticked. After this nothing in the run can be changed.</p>
+            ) : (
+              <p>
+                {open} steps stay open, and nothing in the run can be changed after this. The database is not touched.
+              </p>
+            )
+          }
+        </FormDialog>
+      )}
+    </Page>
+  );
+};

@@ -1,0 +1,100 @@
+// All runbooks, and the application to follow one for.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { Application, Runbook } from '../api/types.ts';
+import { applicationsPath } from '../components/applications.ts';
+import { Async } from '../components/async.tsx';
+import { SelectField } from '../components/field.tsx';
+import { Icon } from '../components/icon.tsx';
+import type { ListPage } from '../components/list-view.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { releaseNames } from '../components/runbook-steps.tsx';
+import { Badge } from '../components/state-badge.tsx';
+
+const Runbooks = ({ items, applicationId }: { items: readonly Runbook[]; applicationId: string }) => (
+  <ul className="grid gap-3 md:grid-cols-2">
+    {items.map((runbook) => (
+      <li key={runbook.name} className="relative rounded-lg border border-line p-4 hover:bg-hover">
+        <h3 className="flex flex-wrap items-center gap-2 font-semibold">
+          {applicationId === '' ? (
+            runbook.title
+          ) : (
+            <Link
+              to="/tde/applications/$id/runbooks"
+              params={{ id: applicationId }}
+              search={{ runbook: runbook.name }}
+              className="after:absolute after:inset-0 after:rounded-lg"
+            >
+              {runbook.title}
+            </Link>
+          )}
+          {runbook.downtime && (
+            <Badge tone="warn" icon="clock">
+              Downtime
+            </Badge>
+          )}
+        </h3>
+        <p className="mt-1 text-muted">{runbook.summary}</p>
+        <p className="mt-2 text-xs text-muted">
+          {runbook.releases.map((release) => releaseNames[release]).join(' · ')}
+          {runbook.byContainers && ' · with and without containers'}
+        </p>
+      </li>
+    ))}
+  </ul>
+);
+
+export const RunbooksPage = () => {
+  const [chosen, setChosen] = useState('');
+  const applications = useQuery({
+    queryKey: [applicationsPath, 'choices'],
+    queryFn: ({ signal }) =>
+      send<ListPage<Application>>({ method: 'GET', path: applicationsPath, query: { limit: 1000 } }, { signal }),
+  });
+  const query = useQuery({
+    queryKey: ['/api/runbooks'],
+    queryFn: ({ signal }) =>
+      send<{ readonly items: readonly Runbook[] }>({ method: 'GET', path: '/api/runbooks' }, { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const items = applications.data?.items ?? [];
+  const applicationId = chosen === '' ? (items[0]?.id ?? '') : chosen;
+  return (
+    <Page
+      title="Runbooks"
+      description="What is done at the database for each operation that moves key material, step by step, filled with an application's own values. Each step is ticked and audited."
+    >
+      <Panel>
+        <div className="space-y-5">
+          {applications.data !== undefined && items.length === 0 ? (
+            <EmptyState title="No application to follow one for">
+              <Link to="/tde/applications" className="link">
+                Register a TDE application
+              </Link>{' '}
+              first: a runbook is filled with its values.
+            </EmptyState>
+          ) : (
+            <div className="flex flex-wrap items-end gap-4">
+              <div className="w-full max-w-sm">
+                <SelectField
+                  label="For the application"
+                  value={applicationId}
+                  onValue={setChosen}
+                  choices={items.map(({ id, name }) => ({ value: id, text: name }))}
+                />
+              </div>
+              <p className="flex items-center gap-2 pb-2 text-muted">
+                <Icon name="info" /> Releases 11g R2, 12c to 18c, 19c and later
+              </p>
+            </div>
+          )}
+          <Async query={query}>{(data) => <Runbooks items={data.items} applicationId={applicationId} />}</Async>
+        </div>
+      </Panel>
+    </Page>
+  );
+};
