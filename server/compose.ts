@@ -29,8 +29,9 @@ import { readProcessFacts } from './native/process-facts.ts';
 import { readServedCertificate } from './native/served-certificates.ts';
 import { createAccess } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
+import { type Approvals, createApprovals } from './operations/approvals.ts';
 import { changeEndpoint } from './operations/change-endpoint.ts';
-import { changeVault } from './operations/change-vault.ts';
+import { changeVault, deleteVault } from './operations/change-vault.ts';
 import { checkHealth } from './operations/check-health.ts';
 import { createEndpoint } from './operations/create-endpoint.ts';
 import { createGroup } from './operations/create-group.ts';
@@ -40,6 +41,7 @@ import { createVault } from './operations/create-vault.ts';
 import { destroyMasterKey } from './operations/destroy-master-key.ts';
 import { diagnoseEndpoint } from './operations/diagnose-endpoint.ts';
 import { createDirectory } from './operations/directory.ts';
+import { dualControl } from './operations/dual-control.ts';
 import { changeEndpointSettings } from './operations/endpoint-settings.ts';
 import { createKeyStoreWatch, externalKeyStores } from './operations/external-key-stores.ts';
 import { followRunbook } from './operations/follow-runbook.ts';
@@ -54,6 +56,7 @@ import {
   revokeToken,
 } from './operations/manage-tokens.ts';
 import { createMeter } from './operations/meter.ts';
+import { createMinuteJobs } from './operations/minute-jobs.ts';
 import { moveApplication } from './operations/move-application.ts';
 import { readApplications } from './operations/read-applications.ts';
 import { readAudit } from './operations/read-audit.ts';
@@ -146,34 +149,39 @@ export interface Service {
 }
 
 /** Everything that the operations need, and what they are built of here. */
-export const createOperations = (ports: Ports, sealer: AuditSealer, forwarding: AuditForwarding): Operations => ({
+export const createOperations = (
+  ports: Ports,
+  sealer: AuditSealer,
+  forwarding: AuditForwarding,
+  approvals: Approvals,
+): Operations => ({
   tenants: { ...readTenants(ports), create: createTenant(ports) },
   vaults: {
     ...readVaults(ports),
     create: createVault(ports),
     enable: changeVault(ports, 'enabled'),
     disable: changeVault(ports, 'disabled'),
-    delete: changeVault(ports, 'deleted'),
+    ...deleteVault(ports, approvals),
   },
   keys: {
     ...readKeys(ports),
     create: createKey(ports),
     enable: switchKey(ports, 'enable'),
     disable: switchKey(ports, 'disable'),
-    softDelete: softDeleteKey(ports),
+    ...softDeleteKey(ports, approvals),
     rotate: rotateKey(ports),
   },
   tdeGroups: { ...readGroups(ports), create: createGroup(ports) },
   applications: {
     ...readApplications(ports),
-    ...moveApplication(ports),
+    ...moveApplication(ports, approvals),
     register: registerApplication(ports),
     enable: switchApplication(ports, 'enabled'),
     disable: switchApplication(ports, 'disabled'),
     rotateAccessGuid: rotateAccessGuid(ports),
     removeAccessGuid: removeAccessGuid(ports),
   },
-  masterKeys: { ...readMasterKeys(ports), destroy: destroyMasterKey(ports) },
+  masterKeys: { ...readMasterKeys(ports), ...destroyMasterKey(ports, approvals) },
   endpoints: {
     ...readEndpoints(ports),
     create: createEndpoint(ports),
@@ -189,6 +197,8 @@ export const createOperations = (ports: Ports, sealer: AuditSealer, forwarding: 
   requests: readRequests(ports),
   externalKeyStores: externalKeyStores(ports),
   audit: readAudit(ports, sealer, forwarding),
+  approvals: approvals.operations,
+  dualControl: dualControl(ports, approvals),
   access: createAccess(ports),
   tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
   tde: {
@@ -437,7 +447,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       { store, clock, log },
       config.auditSinks.map((sink) => openSink(sink, version)),
     );
-    const operations = createOperations(ports, sealer, forwarding);
+    const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
+    const operations = createOperations(ports, sealer, forwarding, approvals);
     let certificates: readonly ServedCertificate[] = [];
     const metrics = readMetrics(ports, {
       health: operations.health,
@@ -510,9 +521,11 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         },
       }),
     );
+    const minutes = createMinuteJobs(ports, { 'requests for approval': approvals.expire });
     const watch = createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000);
     housekeeping.start();
     watch.start();
+    minutes.start();
     forwarding.start();
     meter.start();
 
@@ -535,6 +548,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       },
       stop: async () => {
         await watch.stop();
+        await minutes.stop();
         await erasure.stop();
         await housekeeping.stop();
         meter.stop();

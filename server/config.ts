@@ -112,6 +112,7 @@ const schema = z.strictObject({
         .default([]),
     })
     .prefault({}),
+  approvals: z.strictObject({ expire_hours: z.int().min(1).max(8760).default(72) }).prefault({}),
   external_key_stores: z.strictObject({ probe_seconds: seconds(86_400).default(300) }).prefault({}),
   aws: z
     .strictObject({
@@ -225,6 +226,8 @@ export interface Config {
   readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
   /** Where the audit log is forwarded to. */
   readonly auditSinks: readonly AuditSinkConfig[];
+  /** `expireMs`: how long a request waits for approval, and an approved one for its requester. */
+  readonly approvals: { readonly expireMs: number };
   readonly externalKeyStores: { readonly probeSeconds: number };
   readonly aws: {
     readonly read: boolean;
@@ -292,6 +295,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
     metrics: { loopback: parsed.metrics.loopback },
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
     auditSinks: parsed.audit.sinks.map((sink) => toSink(sink, folder)),
+    approvals: { expireMs: parsed.approvals.expire_hours * 3_600_000 },
     externalKeyStores: { probeSeconds: parsed.external_key_stores.probe_seconds },
     aws: {
       read: parsed.aws.read,

@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { pipeline } from 'node:stream/promises';
+import type { approvalRoutes } from '../fronts/contract/api/approvals.ts';
 import type { AnswerOf, PathParameters, Problem, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
 
@@ -83,6 +84,16 @@ const problemError = (status: number, text: string): CommandError => {
   }
 };
 
+/** Dual control: what was asked for was not done. */
+const waitingError = (body: Buffer): CommandError => {
+  const { id, missing, expiresAt, state } = parse<typeof approvalRoutes.get>(body);
+  return new CommandError(
+    'waiting',
+    `nothing was changed yet: ${missing === 1 ? 'another person must' : `${missing} others must`} agree until ${expiresAt}`,
+    { hint: `dke approval show ${id} (${state}); approvers say dke approval approve ${id}` },
+  );
+};
+
 const parse = <R extends RouteRow>(body: Buffer): AnswerOf<R> => {
   const text = body.toString('utf8');
   try {
@@ -122,7 +133,12 @@ export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): Api
         },
         (answer) => {
           const status = answer.statusCode ?? 0;
-          if (status >= 200 && status <= 299) resolve(answer);
+          if (status === 202)
+            readAll(answer).then(
+              (whole) => reject(waitingError(whole)),
+              (error) => reject(connectionError(url, error)),
+            );
+          else if (status >= 200 && status <= 299) resolve(answer);
           else
             readAll(answer).then(
               (whole) => reject(problemError(status, whole.toString('utf8'))),

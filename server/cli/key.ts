@@ -83,17 +83,24 @@ export const addKey = (program: Command): void => {
         'vault copy is cleared, the next call of the database imports it again from the sealed copy.',
     )
     .option('--confirm <name>', 'the name of the key, to go on without a question')
+    .option('--dry-run', 'show what it would mean and who must agree, change nothing')
     .action(
-      action<{ readonly confirm?: string }>(async ({ call, output, resolve }, options, key) => {
-        const path = { id: await resolve('key', key) };
-        const { name, kind } = await call(routes.get, { path });
-        const follows =
-          kind === 'master'
-            ? 'The vault copy is cleared; its database brings it back with its next call.'
-            : 'The key will be out of use. There is no way back.';
-        await confirm(`${follows} Key ${name}.`, name, options.confirm);
-        const answer = await call(routes.delete, { path });
-        output.record(output.format === 'json' ? answer : { ...answer.key, vaultCopyCleared: answer.vaultCopyCleared });
-      }),
+      action<{ readonly confirm?: string; readonly dryRun?: boolean }>(
+        async ({ call, output, resolve }, options, key) => {
+          const path = { id: await resolve('key', key) };
+          if (options.dryRun === true)
+            return output.record((await call(routes.delete, { path, query: { dryRun: 'true' } })).plan ?? {});
+          const { name, kind } = await call(routes.get, { path });
+          const follows =
+            kind === 'master'
+              ? 'The vault copy is cleared; its database brings it back with its next call.'
+              : 'The key will be out of use. There is no way back.';
+          await confirm(`${follows} Key ${name}.`, name, options.confirm);
+          const answer = await call(routes.delete, { path });
+          output.record(
+            output.format === 'json' ? answer : { ...answer.key, vaultCopyCleared: answer.vaultCopyCleared },
+          );
+        },
+      ),
     );
 };

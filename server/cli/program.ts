@@ -2,6 +2,7 @@
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addAgent } from './agent.ts';
+import { addApproval } from './approval.ts';
 import { addAudit, addStatus } from './audit.ts';
 import { addCloud } from './cloud.ts';
 import { addDoctor } from './doctor.ts';
@@ -52,6 +53,7 @@ export const makeProgram = (version: string): Command => {
   addRunbook(program);
   addEndpoint(program);
   addKeyStore(program);
+  addApproval(program);
   addAudit(program);
   addStatus(program);
   addDoctor(program);

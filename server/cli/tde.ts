@@ -322,7 +322,10 @@ const addMasterKey = (tde: Command): void => {
         if (options.dryRun === true) {
           if (output.format === 'json') return output.record(planned);
           output.say(`dry run: nothing was changed. ${planned.key.name} would be destroyed.`);
-          return output.say(describeRadius(planned.blastRadius));
+          output.say(describeRadius(planned.blastRadius));
+          for (const { vaultName, required } of planned.plan?.rules ?? [])
+            output.say(`${required} others must agree (dual control of ${vaultName})`);
+          return;
         }
         const { name } = planned.key;
         await confirm(

@@ -2,10 +2,85 @@
 
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
+import type { AnswerOf } from '../fronts/contract/api/row.ts';
+import type { DualControlRule } from '../fronts/contract/api/vaults.ts';
 import { action, type Paging, paged } from './caller.ts';
-import { confirm } from './output.ts';
+import { confirm, type Output } from './output.ts';
 
 const routes = apiRoutes.vaults;
+
+interface RuleOptions {
+  readonly approvals: string;
+  readonly for?: string;
+  readonly approver?: readonly string[];
+  readonly refuseDatabases?: boolean;
+  readonly dryRun?: boolean;
+}
+type Answer = AnswerOf<typeof routes.dualControl>;
+
+const addDualControl = (vault: Command): void => {
+  const noun = vault.command('dual-control').summary('what m of n others must agree to');
+  const shown = (output: Output, { plan, rule, approvers, ...answer }: Answer): void => {
+    if (plan !== undefined) output.record(plan);
+    else if (output.format === 'json') output.record({ ...answer, rule, approvers });
+    else if (rule === null) output.say('none: one person is enough');
+    else {
+      output.record(rule);
+      output.list({ items: approvers }, [
+        ['MAY AGREE', (row) => row.name],
+        ['ID', (row) => row.id],
+      ]);
+    }
+  };
+
+  noun
+    .command('show <vault>')
+    .description('Shows the rule, and who could agree now.')
+    .action(
+      action(async ({ call, output, resolve }, _, name) => {
+        shown(output, await call(routes.dualControl, { path: { id: await resolve('vault', name) } }));
+      }),
+    );
+
+  noun
+    .command('set <vault>')
+    .description(
+      'Sets the rule. A stricter one holds at once; a weaker one needs the agreement that the present rule asks for.\n' +
+        'For the master keys of a TDE group, name the vault of the group.',
+    )
+    .requiredOption('--approvals <count>', 'how many others must agree')
+    .option('--for <actions>', 'what they must agree to', 'destroy,export,restore')
+    .option('--approver <token...>', 'only these may agree, by id or name; whoever has the role when absent')
+    .option('--refuse-databases', 'databases cannot destroy their master keys by themselves (C_DestroyObject)')
+    .option('--dry-run', 'show who must agree, change nothing')
+    .action(
+      action<RuleOptions>(async ({ call, output, resolve }, options, name) => {
+        const approvers = await Promise.all((options.approver ?? []).map((each) => resolve('token', each)));
+        const body = {
+          required: Number(options.approvals),
+          // The service refuses what is none, and says so.
+          actions: (options.for ?? '').split(',').filter((each) => each !== '') as DualControlRule['actions'],
+          approvers: approvers.length === 0 ? null : approvers,
+          databases: options.refuseDatabases === true ? ('refused' as const) : ('allowed' as const),
+        };
+        const path = { id: await resolve('vault', name) };
+        const query = { dryRun: options.dryRun === true ? 'true' : undefined };
+        shown(output, await call(routes.setDualControl, { path, query, body }));
+      }),
+    );
+
+  noun
+    .command('remove <vault>')
+    .description('Takes the rule away, when those agree whom it asks for.')
+    .option('--dry-run', 'show who must agree, change nothing')
+    .action(
+      action<{ readonly dryRun?: boolean }>(async ({ call, output, resolve }, { dryRun }, name) => {
+        const path = { id: await resolve('vault', name) };
+        const query = { dryRun: dryRun === true ? 'true' : undefined };
+        shown(output, await call(routes.removeDualControl, { path, query }));
+      }),
+    );
+};
 
 export const addVault = (program: Command): void => {
   const noun = program.command('vault').summary('vaults: where keys are');
@@ -57,12 +132,19 @@ export const addVault = (program: Command): void => {
     .command('delete <vault>')
     .description('Deletes a vault: its keys are found no more.')
     .option('--confirm <name>', 'the name of the vault, to go on without a question')
+    .option('--dry-run', 'show what it would mean and who must agree, change nothing')
     .action(
-      action<{ readonly confirm?: string }>(async ({ call, output, resolve }, options, vault) => {
-        const path = { id: await resolve('vault', vault) };
-        const { name } = await call(routes.get, { path });
-        await confirm(`The keys of vault ${name} will be found no more.`, name, options.confirm);
-        output.record(await call(routes.delete, { path }));
-      }),
+      action<{ readonly confirm?: string; readonly dryRun?: boolean }>(
+        async ({ call, output, resolve }, options, vault) => {
+          const path = { id: await resolve('vault', vault) };
+          if (options.dryRun === true)
+            return output.record((await call(routes.delete, { path, query: { dryRun: 'true' } })).plan ?? {});
+          const { name } = await call(routes.get, { path });
+          await confirm(`The keys of vault ${name} will be found no more.`, name, options.confirm);
+          output.record(await call(routes.delete, { path }));
+        },
+      ),
     );
+
+  addDualControl(noun);
 };

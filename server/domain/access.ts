@@ -11,6 +11,7 @@ export const permissions = {
   'tenants:read': 'See tenants',
   'vaults:read': 'See vaults',
   'vaults:manage': 'Make, enable, disable and delete vaults',
+  'dual-control:manage': 'Set and change the dual control of vaults',
   'keys:read': 'See keys and their versions',
   'keys:manage': 'Make, rotate, enable and disable keys',
   'keys:delete': 'Soft-delete keys',
@@ -28,6 +29,8 @@ export const permissions = {
   'requests:export': 'Export the request log',
   'audit:read': 'Read and prove the audit log',
   'audit:export': 'Export the audit log',
+  'approvals:read': 'See what waits for approval',
+  'approvals:decide': 'Agree to what waits for approval, or refuse it',
   'tokens:read': 'See API tokens',
   'tokens:manage': 'Make and revoke API tokens, and so give roles',
 } as const;
@@ -70,17 +73,30 @@ export const roles = {
     reach: 'platform',
   },
   'tenant-administrator': {
-    description: 'Gives people and programs their roles. Uses and changes nothing else.',
-    permissions: [...resources, 'endpoints:read', 'audit:read', 'tokens:read', 'tokens:manage'],
+    description: 'Gives people and programs their roles, and vaults their dual control. Uses and changes nothing else.',
+    permissions: [
+      ...resources,
+      'endpoints:read',
+      'audit:read',
+      'tokens:read',
+      'tokens:manage',
+      'dual-control:manage',
+      'approvals:read',
+    ],
     reach: 'tenant',
   },
   'key-manager': {
     description: 'Makes, rotates, disables and soft-deletes keys and vaults. Destroys none.',
-    permissions: [...resources, 'endpoints:read', 'vaults:manage', 'keys:manage', 'keys:delete'],
+    permissions: [...resources, 'endpoints:read', 'vaults:manage', 'keys:manage', 'keys:delete', 'approvals:read'],
   },
   'key-destroyer': {
     description: 'Destroys master keys of databases, for good. Makes none.',
-    permissions: [...resources, 'master-keys:destroy'],
+    permissions: [...resources, 'master-keys:destroy', 'approvals:read'],
+  },
+  'key-approver': {
+    description:
+      'Agrees to what dual control holds back, or refuses it; never to what they asked for. Does nothing by themselves.',
+    permissions: [...resources, 'approvals:read', 'approvals:decide'],
   },
   'connection-manager': {
     description: 'Connects databases and clouds: applications, endpoints, their credentials. Changes no key.',
@@ -94,6 +110,7 @@ export const roles = {
       'endpoints:manage',
       'endpoints:credentials',
       'diagnostics:run',
+      'approvals:read',
     ],
   },
   'application-owner': {

@@ -25,6 +25,8 @@ interface AuditRow {
   readonly fields: readonly string[];
 }
 
+const approvalFields = ['operation', 'subjectKind', 'subjectId', 'name', 'requestedBy'] as const;
+
 export const auditKinds = {
   'service.started': { severity: 'info', activity: 'start', fields: ['version', 'rootEpoch', 'fileSystem', 'erasure'] },
   'service.stopped': { severity: 'info', activity: 'stop', fields: [] },
@@ -176,6 +178,20 @@ export const auditKinds = {
   'endpoint.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'prefix'] },
   'endpoint.credential-added': { severity: 'medium', activity: 'create', fields: ['accessKeyId'] },
   'endpoint.credential-removed': { severity: 'medium', activity: 'delete', fields: ['accessKeyId'] },
+  'dual-control.changed': { severity: 'high', activity: 'update', fields: ['name', 'before', 'after'] },
+  'approval.requested': {
+    severity: 'medium',
+    activity: 'create',
+    fields: [...approvalFields, 'vaults', 'required', 'expiresAt'],
+  },
+  'approval.approved': { severity: 'medium', activity: 'update', fields: [...approvalFields, 'comment', 'missing'] },
+  'approval.refused': { severity: 'medium', activity: 'refuse', fields: [...approvalFields, 'comment'] },
+  'approval.withdrawn': { severity: 'info', activity: 'delete', fields: approvalFields },
+  'approval.expired': { severity: 'low', activity: 'delete', fields: approvalFields },
+  /** What it was about had changed: nothing was done. */
+  'approval.outdated': { severity: 'medium', activity: 'delete', fields: approvalFields },
+  /** The operation's own records bear the same request id. */
+  'approval.carried-out': { severity: 'high', activity: 'update', fields: [...approvalFields, 'approvers'] },
   'request-log.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
   'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size'] },
   /** An operator took a database that is older than, or not, what the checkpoint beside the root key says. */
@@ -225,7 +241,8 @@ export type SubjectKind =
   | 'object'
   | 'endpoint'
   | 'external-key-store'
-  | 'token';
+  | 'token'
+  | 'approval';
 
 /** A stored record. `sequence` gives the order; `at` is for people. */
 export interface AuditEvent {

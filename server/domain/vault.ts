@@ -1,5 +1,7 @@
 // A vault holds keys. When it is disabled or deleted, look-ups of its keys fail (specification section 2).
 
+import type { DualControlRule } from './dual-control.ts';
+
 /** Whether the stored row still bears the authentication code that the service wrote with it. */
 export type Integrity = 'ok' | 'tampered';
 
@@ -13,5 +15,7 @@ export interface Vault {
   readonly kind: 'general' | 'tde';
   readonly state: VaultState;
   readonly createdAt: number;
+  /** Null: one person is enough. */
+  readonly dualControl: DualControlRule | null;
   readonly integrity: Integrity;
 }

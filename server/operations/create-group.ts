@@ -24,6 +24,7 @@ export const createGroup =
         kind: 'tde',
         state: 'enabled',
         createdAt: now,
+        dualControl: null,
         integrity: 'ok',
       };
       await tx.vaults.insert(vault);

@@ -23,6 +23,7 @@ export const createVault =
         kind: 'general',
         state: 'enabled',
         createdAt: now,
+        dualControl: null,
         integrity: 'ok',
       };
       await tx.vaults.insert(made);

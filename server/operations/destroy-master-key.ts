@@ -8,8 +8,10 @@ import type { Key } from '../domain/key.ts';
 import { nextState } from '../domain/lifecycle.ts';
 import type { BlastRadius, MasterKey } from '../domain/tde.ts';
 import type { Ports } from '../ports/ports.ts';
+import type { Repositories } from '../ports/store.ts';
+import type { Approvals, CarriedOut } from './approvals.ts';
 import { blastRadiusSummary, findBlastRadius } from './blast-radius.ts';
-import { findApplication } from './find.ts';
+import { findApplication, findVault } from './find.ts';
 import type { MasterKeyOperations } from './index.ts';
 import { findMasterKey } from './master-key-view.ts';
 
@@ -22,56 +24,122 @@ export interface DestroyedBy {
 
 type DestroyPorts = Pick<Ports, 'store' | 'directory' | 'clock' | 'erasure' | 'usage'>;
 
-export const destroyKey =
-  ({ store, directory, clock, erasure, usage }: DestroyPorts) =>
+interface Destroyed {
+  readonly key: MasterKey;
+  readonly blastRadius: BlastRadius;
+}
+
+/** The whole of it, inside a transaction. */
+const destroyIn =
+  ({ directory, clock, erasure }: Pick<DestroyPorts, 'directory' | 'clock' | 'erasure'>) =>
   async (
+    tx: Repositories,
     actor: Actor,
     tenantId: string,
     applicationId: string,
     keyId: string,
     by: DestroyedBy,
-  ): Promise<{ readonly key: MasterKey; readonly blastRadius: BlastRadius }> => {
-    // The blast radius that the record bears includes the uses of the last seconds.
-    await usage.flush(false);
-    const answer = await store.write(async (tx) => {
-      const application = await findApplication(tx, tenantId, applicationId);
-      const before = await findMasterKey(tx, applicationId, await tx.keys.get(tenantId, keyId));
-      if (nextState(before.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
-      const radius = await findBlastRadius(tx, application, keyId);
-      const destroyedAt = clock.now();
-      const key = await tx.keys.get(tenantId, keyId);
-      if (key === undefined) throw new ServiceError('key-not-found', 'no such master key');
-      // A tampered row is written anew here, with its destruction: nothing it says counts any more.
-      const after: Key = { ...key, state: 'destroyed', destroyedAt, reimportedAt: null, integrity: 'ok' };
-      await tx.keys.update(after);
-      for (const version of await tx.keys.versions(keyId)) {
-        await tx.records.wipe(keyId, version.version, 'vault-copy');
-        await tx.records.wipe(keyId, version.version, 'sealed-copy');
-      }
-      await tx.objects.destroy(before.handle, destroyedAt);
-      await tx.audit.append({
-        kind: 'key.destroyed',
-        actor,
-        tenantId: key.tenantId,
-        subject: { kind: 'key', id: keyId },
-        details: {
-          name: key.name,
-          kind: key.kind,
-          label: before.label,
-          applicationId,
-          ...by,
-          destroyedAt: toRfc3339(destroyedAt),
-          blastRadius: blastRadiusSummary(radius),
-        },
-      });
-      return { handle: before.handle, blastRadius: radius, key: await findMasterKey(tx, applicationId, after) };
+  ): Promise<CarriedOut<Destroyed>> => {
+    const application = await findApplication(tx, tenantId, applicationId);
+    const before = await findMasterKey(tx, applicationId, await tx.keys.get(tenantId, keyId));
+    if (nextState(before.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
+    const blastRadius = await findBlastRadius(tx, application, keyId);
+    const destroyedAt = clock.now();
+    const key = await tx.keys.get(tenantId, keyId);
+    if (key === undefined) throw new ServiceError('key-not-found', 'no such master key');
+    // A tampered row is written anew here, with its destruction: nothing it says counts any more.
+    const after: Key = { ...key, state: 'destroyed', destroyedAt, reimportedAt: null, integrity: 'ok' };
+    await tx.keys.update(after);
+    for (const version of await tx.keys.versions(keyId)) {
+      await tx.records.wipe(keyId, version.version, 'vault-copy');
+      await tx.records.wipe(keyId, version.version, 'sealed-copy');
+    }
+    await tx.objects.destroy(before.handle, destroyedAt);
+    await tx.audit.append({
+      kind: 'key.destroyed',
+      actor,
+      tenantId: key.tenantId,
+      subject: { kind: 'key', id: keyId },
+      details: {
+        name: key.name,
+        kind: key.kind,
+        label: before.label,
+        applicationId,
+        ...by,
+        destroyedAt: toRfc3339(destroyedAt),
+        blastRadius: blastRadiusSummary(blastRadius),
+      },
     });
-    await directory.renew({ keys: [keyId], objects: [answer.handle] });
-    erasure.schedule();
-    return { key: answer.key, blastRadius: answer.blastRadius };
+    return {
+      answer: { key: await findMasterKey(tx, applicationId, after), blastRadius },
+      afterCommit: async () => {
+        await directory.renew({ keys: [keyId], objects: [before.handle] });
+        erasure.schedule();
+      },
+    };
   };
 
-export const destroyMasterKey = (ports: DestroyPorts): MasterKeyOperations['destroy'] => {
-  const destroy = destroyKey(ports);
-  return (actor, applicationId, keyId) => destroy(actor, actor.tenantId, applicationId, keyId, {});
+/** By the database that owns it. A rule that refuses databases is looked at in the same transaction. */
+export const destroyKey = (ports: DestroyPorts) => {
+  const { store, usage } = ports;
+  const destroy = destroyIn(ports);
+  return async (
+    actor: Actor,
+    tenantId: string,
+    applicationId: string,
+    keyId: string,
+    by: DestroyedBy,
+  ): Promise<Destroyed> => {
+    // The blast radius that the record bears includes the uses of the last seconds.
+    await usage.flush(false);
+    const { answer, afterCommit } = await store.write(async (tx) => {
+      const key = await tx.keys.get(tenantId, keyId);
+      const vault = key === undefined ? undefined : await tx.vaults.get(tenantId, key.vaultId);
+      if (vault?.dualControl?.databases === 'refused')
+        throw new ServiceError('forbidden', 'dual control of the group: no database destroys a master key by itself', {
+          hint: "destroy it in the application's key management, where others agree",
+          reason: 'dual-control',
+        });
+      return destroy(tx, actor, tenantId, applicationId, keyId, by);
+    });
+    await afterCommit();
+    return answer;
+  };
+};
+
+/** By people: under the dual control of the group's vault. */
+export const destroyMasterKey = (
+  ports: DestroyPorts,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+): Pick<MasterKeyOperations, 'destroy' | 'destroyNeeds'> => {
+  const destroy = destroyIn(ports);
+  const governed = withApproval('master-key.destroy', {
+    permission: 'master-keys:destroy',
+    plan: async (
+      from,
+      tenantId,
+      { applicationId, keyId }: { readonly applicationId: string; readonly keyId: string },
+    ) => {
+      const application = await findApplication(from, tenantId, applicationId);
+      const key = await findMasterKey(from, applicationId, await from.keys.get(tenantId, keyId));
+      if (nextState(key.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
+      const { state, currentVersion, vaultId } = key;
+      return {
+        tenantId: key.tenantId,
+        subject: { kind: 'key', id: keyId, name: key.name },
+        vaults: [await findVault(from, tenantId, vaultId)],
+        impact: {
+          application: application.name,
+          ...blastRadiusSummary(await findBlastRadius(from, application, keyId)),
+          lastUsedAt: key.lastUsedAt === null ? null : toRfc3339(key.lastUsedAt),
+        },
+        state: { state, currentVersion, vaultId, groupId: application.groupId },
+      };
+    },
+    carryOut: (tx, actor, { applicationId, keyId }) => destroy(tx, actor, actor.tenantId, applicationId, keyId, {}),
+  });
+  return {
+    destroy: (actor, applicationId, keyId) => governed.run(actor, { applicationId, keyId }),
+    destroyNeeds: (actor, applicationId, keyId) => governed.plan(actor, { applicationId, keyId }),
+  };
 };

@@ -9,7 +9,9 @@ import type { CipherParameters, Digest, MacParameters, OaepParameters, Signature
 import type { Grant, Permission, Right, Role, RoleRow, Scope } from '../domain/access.ts';
 import type { Actor, TenantActor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
+import type { Approval, ApprovalState, Identity } from '../domain/approval.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
+import type { DualControlRule } from '../domain/dual-control.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
@@ -36,6 +38,7 @@ import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
 import type { StoredCheckpoint } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
+import type { DryRun } from './approvals.ts';
 
 export interface TenantOperations {
   /** By id, purged ones too; within one tenant that one alone. */
@@ -56,6 +59,38 @@ export interface VaultOperations {
   disable(actor: TenantActor, id: string): Promise<Vault>;
   /** The row stays with state 'deleted'; keys inside are found no more. A TDE vault with live master keys: 'conflict'. */
   delete(actor: TenantActor, id: string): Promise<Vault>;
+  planDelete(actor: TenantActor, id: string): Promise<DryRun>;
+}
+
+export interface ApprovalFilter extends PageRequest {
+  readonly state?: ApprovalState | undefined;
+  readonly subjectId?: string | undefined;
+}
+
+/** What dual control holds back; how an operation gets under it is told in approvals.ts. */
+export interface ApprovalOperations {
+  /** Newest first. */
+  list(actor: TenantActor, query: ApprovalFilter): Promise<Page<Approval>>;
+  get(actor: TenantActor, id: string): Promise<Approval>;
+  /** The last agreement carries out the operation. 'forbidden' for the requester, and for whom the rule does not admit. */
+  approve(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
+  /** Ends it. */
+  refuse(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
+  /** By the requester alone. */
+  withdraw(actor: TenantActor, id: string): Promise<Approval>;
+}
+
+export interface VaultDualControl {
+  readonly vault: Vault;
+  /** Who could agree now. */
+  readonly approvers: readonly Identity[];
+}
+
+export interface DualControlOperations {
+  get(actor: TenantActor, vaultId: string): Promise<VaultDualControl>;
+  /** Null takes the rule away. A weaker rule needs the agreement that the present one asks for: `ApprovalNeeded`. */
+  change(actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<VaultDualControl>;
+  planChange(actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<DryRun>;
 }
 
 export interface KeyFilter extends PageRequest {
@@ -78,6 +113,7 @@ export interface KeyOperations {
    * that clearing failed (best effort) while the state did change.
    */
   softDelete(actor: TenantActor, id: string): Promise<{ readonly key: Key; readonly vaultCopyCleared: boolean }>;
+  planSoftDelete(actor: TenantActor, id: string): Promise<DryRun>;
   /** Adds a version; older versions go on opening what they sealed. General keys only: 'conflict' for master keys. */
   rotate(actor: TenantActor, id: string): Promise<KeyVersion>;
 }
@@ -111,8 +147,9 @@ export interface ApplicationOperations {
   get(actor: TenantActor, id: string): Promise<TdeApplication>;
   enable(actor: TenantActor, id: string): Promise<TdeApplication>;
   disable(actor: TenantActor, id: string): Promise<TdeApplication>;
-  /** What `move` would mean. */
+  /** What `move` would mean, and whose agreement it needs. */
   planMove(actor: TenantActor, id: string, groupId: string): Promise<ApplicationMove>;
+  moveNeeds(actor: TenantActor, id: string, groupId: string): Promise<DryRun>;
   /** Moves it with its objects. What it could use of its old group, it can use no more from the next request on. */
   move(
     actor: TenantActor,
@@ -140,6 +177,7 @@ export interface MasterKeyOperations {
     applicationId: string,
     keyId: string,
   ): Promise<{ readonly key: MasterKey; readonly blastRadius: BlastRadius }>;
+  destroyNeeds(actor: TenantActor, applicationId: string, keyId: string): Promise<DryRun>;
 }
 
 /** A credential whose secret is shown this once. The caller wipes `secretAccessKey` after it was sent. */
@@ -585,6 +623,8 @@ export interface Operations {
   readonly requests: RequestOperations;
   readonly externalKeyStores: ExternalKeyStoreOperations;
   readonly audit: AuditOperations;
+  readonly approvals: ApprovalOperations;
+  readonly dualControl: DualControlOperations;
   readonly access: AccessOperations;
   readonly tokens: TokenOperations;
   readonly tde: TdeOperations;

@@ -3,11 +3,14 @@
 // in the transaction.
 
 import { ServiceError } from '../base/errors.ts';
+import type { TenantActor } from '../domain/actor.ts';
+import { isWeaker } from '../domain/dual-control.ts';
 import { largestPageSize } from '../domain/page.ts';
 import type { ApplicationMove, TdeApplication, TdeGroup } from '../domain/tde.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, StoredObject } from '../ports/store.ts';
-import { findApplication, findGroup } from './find.ts';
+import type { Approvals, CarriedOut } from './approvals.ts';
+import { findApplication, findGroup, findVault } from './find.ts';
 import type { ApplicationOperations } from './index.ts';
 import { nameFromLabel } from './names.ts';
 import { isFreeLabel } from './tde/labels.ts';
@@ -94,58 +97,93 @@ const plan = async (from: Repositories, tenantId: string, id: string, groupId: s
   };
 };
 
-export const moveApplication = ({
-  store,
-  directory,
-  usage,
-}: Pick<Ports, 'store' | 'directory' | 'usage'>): Pick<ApplicationOperations, 'planMove' | 'move'> => ({
-  planMove: async ({ tenantId }, id, groupId) => {
-    await usage.flush(false);
-    return (await plan(store.read, tenantId, id, groupId)).move;
-  },
-  move: async (actor, id, groupId) => {
-    await usage.flush(false);
-    const { application, move, changed } = await store.write(async (tx) => {
-      const planned = await plan(tx, actor.tenantId, id, groupId);
-      const { application: before, target, objects } = planned;
-      if (planned.move.takenLabels.length > 0)
-        throw new ServiceError('label-exists', 'labels of its keys are taken in the new group', {
-          hint: 'a label is unique among the keys of a group: see takenLabels in the answer to dryRun=true',
-        });
-      const after: TdeApplication = { ...before, groupId: target.id };
-      await tx.applications.update(after);
-      // Destroyed ones go along: what they are a tombstone of stays the application's.
-      for (const object of objects) {
-        await tx.objects.update({ ...object, groupId: target.id });
-        const key = await tx.keys.get(actor.tenantId, object.id);
-        if (key !== undefined) await tx.keys.update({ ...key, vaultId: target.vaultId });
-      }
-      const { from, to, keys, keysLost, leaves, joins } = planned.move;
-      await tx.audit.append({
-        kind: 'application.moved',
-        actor,
-        tenantId: before.tenantId,
-        subject: { kind: 'application', id },
-        details: {
-          name: before.name,
-          fromGroupId: from.id,
-          fromGroup: from.name,
-          toGroupId: to.id,
-          toGroup: to.name,
-          keys,
-          objects: planned.move.objects,
-          keysLost,
-          leaves: leaves.slice(0, mostNamed).map(({ name }) => name),
-          joins: joins.slice(0, mostNamed).map(({ name }) => name),
-        },
+const move =
+  ({ directory }: Pick<Ports, 'directory'>) =>
+  async (
+    tx: Repositories,
+    actor: TenantActor,
+    id: string,
+    groupId: string,
+  ): Promise<CarriedOut<{ readonly application: TdeApplication; readonly move: ApplicationMove }>> => {
+    const { application: before, target, objects, move: planned } = await plan(tx, actor.tenantId, id, groupId);
+    if (planned.takenLabels.length > 0)
+      throw new ServiceError('label-exists', 'labels of its keys are taken in the new group', {
+        hint: 'a label is unique among the keys of a group: see takenLabels in the answer to dryRun=true',
       });
-      return { application: after, move: planned.move, changed: objects };
+    const after: TdeApplication = { ...before, groupId: target.id };
+    await tx.applications.update(after);
+    // Destroyed ones go along: what they are a tombstone of stays the application's.
+    for (const object of objects) {
+      await tx.objects.update({ ...object, groupId: target.id });
+      const key = await tx.keys.get(actor.tenantId, object.id);
+      if (key !== undefined) await tx.keys.update({ ...key, vaultId: target.vaultId });
+    }
+    const { from, to, keys, keysLost, leaves, joins } = planned;
+    await tx.audit.append({
+      kind: 'application.moved',
+      actor,
+      tenantId: before.tenantId,
+      subject: { kind: 'application', id },
+      details: {
+        name: before.name,
+        fromGroupId: from.id,
+        fromGroup: from.name,
+        toGroupId: to.id,
+        toGroup: to.name,
+        keys,
+        objects: planned.objects,
+        keysLost,
+        leaves: leaves.slice(0, mostNamed).map(({ name }) => name),
+        joins: joins.slice(0, mostNamed).map(({ name }) => name),
+      },
     });
-    await directory.renew({
-      applications: [id],
-      objects: changed.map(({ handle }) => handle),
-      keys: changed.map((object) => object.id),
-    });
-    return { application, move };
-  },
-});
+    return {
+      answer: { application: after, move: planned },
+      afterCommit: () =>
+        directory.renew({
+          applications: [id],
+          objects: objects.map(({ handle }) => handle),
+          keys: objects.map((object) => object.id),
+        }),
+    };
+  };
+
+export const moveApplication = (
+  ports: Pick<Ports, 'store' | 'directory' | 'usage'>,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+): Pick<ApplicationOperations, 'planMove' | 'move' | 'moveNeeds'> => {
+  const { store, usage } = ports;
+  const governed = withApproval('application.move', {
+    permission: 'applications:manage',
+    plan: async (from, tenantId, { id, groupId }: { readonly id: string; readonly groupId: string }) => {
+      const { application, target, move: planned } = await plan(from, tenantId, id, groupId);
+      const { vaultId } = await findGroup(from, tenantId, application.groupId);
+      const source = await findVault(from, tenantId, vaultId);
+      const rule = (await findVault(from, tenantId, target.vaultId)).dualControl;
+      return {
+        tenantId: application.tenantId,
+        subject: { kind: 'application', id, name: application.name },
+        // Where a rule as strict holds for its keys, nobody needs to agree.
+        vaults: isWeaker(source.dualControl, rule) ? [source] : [],
+        impact: {
+          from: planned.from.name,
+          to: planned.to.name,
+          keys: planned.keys,
+          keysLost: planned.keysLost,
+          leaves: planned.leaves.slice(0, mostNamed).map(({ name }) => name),
+          joins: planned.joins.slice(0, mostNamed).map(({ name }) => name),
+        },
+        state: { groupId: application.groupId, keys: planned.keys },
+      };
+    },
+    carryOut: (tx, actor, { id, groupId }) => move(ports)(tx, actor, id, groupId),
+  });
+  return {
+    planMove: async ({ tenantId }, id, groupId) => {
+      await usage.flush(false);
+      return (await plan(store.read, tenantId, id, groupId)).move;
+    },
+    moveNeeds: (actor, id, groupId) => governed.plan(actor, { id, groupId }),
+    move: (actor, id, groupId) => governed.run(actor, { id, groupId }),
+  };
+};

@@ -10,6 +10,7 @@
 
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
+import type { Approval, ApprovalState } from '../domain/approval.ts';
 import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../domain/endpoint.ts';
 import type { Connection, ExternalKeyStore } from '../domain/external-key-store.ts';
@@ -288,6 +289,22 @@ export interface Repositories {
     dropCheckpoints(): Promise<void>;
     /** Newest first, or oldest first; `after` is a size. */
     checkpoints(order: 'newest' | 'oldest', window: Window): Promise<readonly StoredCheckpoint[]>;
+  };
+  readonly approvals: {
+    get(tenant: TenantScope, id: string): Promise<Approval | undefined>;
+    /** Newest first. */
+    list(
+      tenant: TenantScope,
+      filter: {
+        readonly state?: ApprovalState | undefined;
+        readonly subjectId?: string | undefined;
+      },
+      window: Window,
+    ): Promise<readonly Approval[]>;
+    /** Pending and approved ones, by id. */
+    listOpen(): Promise<readonly Approval[]>;
+    insert(approval: Approval): Promise<void>;
+    update(approval: Approval): Promise<void>;
   };
   readonly diagnoses: {
     insert(diagnosis: StoredDiagnosis): Promise<void>;

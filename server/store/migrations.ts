@@ -385,12 +385,38 @@ const listsOfTenants = (): Migration => ({
   },
 });
 
+/** Dual control: the rule of a vault, and what waits for approval. */
+const approvals = ({ long }: ColumnKinds): Migration => ({
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  up: async (db: Kysely<any>) => {
+    await db.schema.alterTable('vaults').addColumn('dual_control', 'text').execute();
+    await db.schema
+      .createTable('approvals')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('tenant_id', 'text', (c) => c.notNull())
+      .addColumn('kind', 'text', (c) => c.notNull())
+      .addColumn('subject_kind', 'text', (c) => c.notNull())
+      .addColumn('subject_id', 'text', (c) => c.notNull())
+      .addColumn('state', 'text', (c) => c.notNull())
+      .addColumn('requested_by', 'text', (c) => c.notNull())
+      .addColumn('requested_at', long, (c) => c.notNull())
+      .addColumn('expires_at', long, (c) => c.notNull())
+      .addColumn('ended_at', long)
+      .addColumn('document', 'text', (c) => c.notNull())
+      .addColumn('row_mac', 'text', (c) => c.notNull())
+      .execute();
+    await db.schema.createIndex('approvals_by_state').on('approvals').columns(['tenant_id', 'state', 'id']).execute();
+    await db.schema.createIndex('approvals_by_subject').on('approvals').columns(['subject_id', 'id']).execute();
+  },
+});
+
 export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
   const migrations: Record<string, Migration> = {
     '2025-01-initial': initial(kinds),
     '2025-02-uses-and-groups': usesAndGroups(kinds),
     '2025-03-tenants': listsOfTenants(),
     '2025-03-runbooks': runbookMigration(kinds),
+    '2025-03-approvals': approvals(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

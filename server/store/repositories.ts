@@ -11,6 +11,7 @@ import type { KeyState } from '../domain/lifecycle.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts';
+import { createApprovalRepository } from './approvals.ts';
 import { createAuditLog } from './audit-log.ts';
 import { createRequestLog } from './request-log.ts';
 import * as rows from './rows.ts';
@@ -819,6 +820,8 @@ export const createRepositories = (
     },
 
     runbookRuns: createRunbookRuns(db),
+    approvals: createApprovalRepository(db, authenticate),
+
     requests: createRequestLog(db),
   };
 };

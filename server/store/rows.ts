@@ -8,6 +8,7 @@ import { ServiceError } from '../base/errors.ts';
 import type { Grant } from '../domain/access.ts';
 import type { TokenKind } from '../domain/api-token.ts';
 import type { AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
+import type { DualControlRule } from '../domain/dual-control.ts';
 import {
   defaultSettings,
   type Endpoint,
@@ -47,7 +48,7 @@ export const policyColumns = {
     'purged_at',
     'unrecoverable_at',
   ],
-  vaults: ['id', 'tenant_id', 'name', 'kind', 'state', 'created_at'],
+  vaults: ['id', 'tenant_id', 'name', 'kind', 'state', 'created_at', 'dual_control'],
   keys: [
     'id',
     'tenant_id',
@@ -100,6 +101,19 @@ export const policyColumns = {
   endpoint_credentials: ['id', 'endpoint_id', 'access_key_id', 'created_at'],
   external_key_stores: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
   api_tokens: ['id', 'tenant_id', 'kind', 'name', 'grants', 'hash', 'created_at', 'expires_at', 'revoked_at'],
+  approvals: [
+    'id',
+    'tenant_id',
+    'kind',
+    'subject_kind',
+    'subject_id',
+    'state',
+    'requested_by',
+    'requested_at',
+    'expires_at',
+    'ended_at',
+    'document',
+  ],
 } as const satisfies { readonly [T in keyof Schema]?: readonly (keyof Schema[T])[] };
 
 export type PolicyTable = keyof typeof policyColumns;
@@ -144,6 +158,15 @@ const parseUsages = (text: string): readonly KeyUsage[] => {
   }
 };
 
+/** A rule that is no JSON stands in a tampered row, which is refused. */
+const parseRule = (text: string | null): DualControlRule | null => {
+  try {
+    return text === null ? null : (JSON.parse(text) as DualControlRule);
+  } catch {
+    return null;
+  }
+};
+
 export const vaultRow = (vault: Vault) => ({
   id: vault.id,
   tenant_id: vault.tenantId,
@@ -151,6 +174,7 @@ export const vaultRow = (vault: Vault) => ({
   kind: vault.kind,
   state: vault.state,
   created_at: vault.createdAt,
+  dual_control: vault.dualControl === null ? null : canonicalJson({ ...vault.dualControl }),
 });
 export const toVault = (row: Row<'vaults'>, integrity: Integrity): Vault => ({
   id: row.id,
@@ -159,6 +183,7 @@ export const toVault = (row: Row<'vaults'>, integrity: Integrity): Vault => ({
   kind: row.kind as Vault['kind'],
   state: row.state as VaultState,
   createdAt: row.created_at,
+  dualControl: parseRule(row.dual_control),
   integrity,
 });
 

@@ -35,6 +35,8 @@ export interface Schema {
     kind: string;
     state: string;
     created_at: number;
+    /** Canonical JSON of the rule; null: none. */
+    dual_control: string | null;
     row_mac: string;
   };
   keys: {
@@ -215,6 +217,21 @@ export interface Schema {
     actor_id: string;
     actor_name: string;
     note: string | null;
+  };
+  approvals: {
+    id: string;
+    tenant_id: string;
+    kind: string;
+    subject_kind: string;
+    subject_id: string;
+    state: string;
+    requested_by: string;
+    requested_at: number;
+    expires_at: number;
+    ended_at: number | null;
+    /** Canonical JSON of what is only read as a whole. */
+    document: string;
+    row_mac: string;
   };
   request_log: {
     sequence: Generated<number>;

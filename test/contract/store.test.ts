@@ -86,6 +86,7 @@ const vaultOf = (name: string): Vault => ({
   kind: 'general',
   state: 'enabled',
   createdAt: 2,
+  dualControl: null,
   integrity: 'ok',
 });
 const keyOf = (vaultId: string): Key => ({

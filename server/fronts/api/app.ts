@@ -5,7 +5,9 @@
 import { type Context, Hono } from 'hono';
 import { type Clock, toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { Waiting } from '../../base/waiting.ts';
 import type { TenantActor } from '../../domain/actor.ts';
+import type { Approval } from '../../domain/approval.ts';
 import type { Operations } from '../../operations/index.ts';
 import type { Log } from '../../ports/log.ts';
 import { apiRoutes } from '../contract/api/index.ts';
@@ -18,6 +20,7 @@ import { type Caller, createAuthenticator } from './authenticate.ts';
 import { entityTag, matches } from './entity-tag.ts';
 import { answerError, HttpRefusal } from './errors.ts';
 import { StreamedFile } from './export.ts';
+import { representApproval } from './handlers/approvals.ts';
 import { type Created, SecretJson } from './handlers/handler.ts';
 import { createHandlers, missingHandler } from './handlers/index.ts';
 import { createIdempotency, idempotencyHeader, type KeptAnswer } from './idempotency.ts';
@@ -58,7 +61,7 @@ type AnyHandler = (call: {
 const maxBody = 64 * 1024;
 const prefix = '/api';
 
-const json = (value: unknown, status: 200 | 201, headers: Readonly<Record<string, string>> = {}): Response =>
+const json = (value: unknown, status: 200 | 201 | 202, headers: Readonly<Record<string, string>> = {}): Response =>
   new Response(typeof value === 'string' ? value : JSON.stringify(value), {
     status,
     headers: { 'content-type': 'application/json', ...headers },
@@ -117,6 +120,10 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
 
   app.onError((error, context) => {
     const requestId = context.get('requestId');
+    if (error instanceof Waiting) {
+      const approval = error.request as Approval;
+      return json(representApproval(approval), 202, { location: `${prefix}/approvals/${approval.id}` });
+    }
     return answerError(error, requestId, (cause) =>
       log.error('a request to the API failed', { requestId, path: context.req.path, error: cause }),
     );

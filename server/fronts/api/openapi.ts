@@ -1,6 +1,7 @@
 // The API's description, OpenAPI 3.1, from the rows of the contract.
 
 import { OpenAPIHono, z } from '@hono/zod-openapi';
+import { approvalSchema } from '../contract/api/approvals.ts';
 import { type ApiRoutes, apiRoutes } from '../contract/api/index.ts';
 import { problemSchema, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
 import { problemType } from '../shared/problem.ts';
@@ -19,6 +20,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   diagnostics: 'Diagnostics',
   requests: 'Key store endpoints',
   externalKeyStores: 'External key stores',
+  approvals: 'Approvals',
   audit: 'Audit',
   tokens: 'Tokens',
   session: 'Session',
@@ -42,6 +44,14 @@ const success = (row: RouteRow) => {
   }
   if (row.answer === null) return { 204: { description: 'Done' } };
   const content = { 'application/json': { schema: row.answer } };
+  if (row.mayWait === true)
+    return {
+      200: { description: 'Done', content },
+      202: {
+        description: 'Not done: it waits until others agree (dual control). `Location` names the request.',
+        content: { 'application/json': { schema: approvalSchema } },
+      },
+    };
   return row.creates ? { 201: { description: 'Made', content } } : { 200: { description: 'Done', content } };
 };
 

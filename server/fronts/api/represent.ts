@@ -63,6 +63,7 @@ export const representVault = (vault: Vault): vaults.Vault => ({
   name: vault.name,
   kind: vault.kind,
   state: vault.state,
+  dualControl: vault.dualControl,
   createdAt: moment(vault.createdAt),
   integrity: vault.integrity,
 });

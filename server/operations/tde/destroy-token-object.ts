@@ -21,11 +21,17 @@ export const destroyTokenObject = (
       throw new ServiceError('forbidden', 'the object is not destroyable');
     }
     if (loaded.key !== undefined) {
-      await destroy(caller.actor, object.tenantId, caller.application.id, object.id, {
-        appId: caller.appId,
-        host: caller.instance.host.slice(0, 255),
-        process: caller.instance.process.slice(0, 255),
-      });
+      try {
+        await destroy(caller.actor, object.tenantId, caller.application.id, object.id, {
+          appId: caller.appId,
+          host: caller.instance.host.slice(0, 255),
+          process: caller.instance.process.slice(0, 255),
+        });
+      } catch (error) {
+        if (error instanceof ServiceError && error.reason === 'dual-control')
+          await recordDenial(ports, caller, object, 'destroy', 'dual control');
+        throw error;
+      }
       return;
     }
     await store.write(async (tx) => {

@@ -29,6 +29,7 @@ const vault = (name: string, state: Vault['state'] = 'enabled'): Vault => ({
   kind: 'general',
   state,
   createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+  dualControl: null,
   integrity: 'ok',
 });
 

@@ -56,7 +56,8 @@ export const applicationsHandlers = ({ applications }: Operations): Handlers['ap
     const application = await applications.get(actor, path.id);
     if (query.dryRun === true) {
       const move = await applications.planMove(actor, path.id, body.groupId);
-      return { dryRun: true, application: representApplication(application), move: representMove(move) };
+      const plan = await applications.moveNeeds(actor, path.id, body.groupId);
+      return { dryRun: true, application: representApplication(application), move: representMove(move), plan };
     }
     if (body.confirm !== application.name)
       throw new ValidationError([

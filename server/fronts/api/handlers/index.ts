@@ -3,6 +3,7 @@
 import { ServiceError } from '../../../base/errors.ts';
 import type { Operations } from '../../../operations/index.ts';
 import { applicationsHandlers } from './applications.ts';
+import { approvalsHandlers } from './approvals.ts';
 import { auditHandlers } from './audit.ts';
 import { diagnosticsHandlers } from './diagnostics.ts';
 import { endpointsHandlers } from './endpoints.ts';
@@ -30,6 +31,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   diagnostics: diagnosticsHandlers(operations),
   externalKeyStores: externalKeyStoresHandlers(operations),
   runbooks: runbooksHandlers(operations),
+  approvals: approvalsHandlers(operations),
   audit: auditHandlers(operations),
   tokens: tokensHandlers(operations),
   status: statusHandlers(operations),

@@ -17,7 +17,11 @@ export const keysHandlers = ({ keys }: Operations): Handlers['keys'] => ({
   enable: async ({ actor, path }) => representKey(await keys.enable(actor, path.id)),
   disable: async ({ actor, path }) => representKey(await keys.disable(actor, path.id)),
   rotate: async ({ actor, path }) => representKeyVersion(await keys.rotate(actor, path.id)),
-  delete: async ({ actor, path }) => {
+  delete: async ({ actor, path, query }) => {
+    if (query.dryRun === true) {
+      const plan = await keys.planSoftDelete(actor, path.id);
+      return { key: representKey(await keys.get(actor, path.id)), vaultCopyCleared: false, plan };
+    }
     const { key, vaultCopyCleared } = await keys.softDelete(actor, path.id);
     return { key: representKey(key), vaultCopyCleared };
   },

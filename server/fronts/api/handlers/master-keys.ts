@@ -15,7 +15,8 @@ export const masterKeysHandlers = ({ masterKeys }: Operations): Handlers['master
     const key = await masterKeys.get(actor, path.applicationId, path.keyId);
     if (query.dryRun === true) {
       const blastRadius = await masterKeys.blastRadius(actor, path.applicationId, path.keyId);
-      return { dryRun: true, key: representMasterKey(key), blastRadius: representBlastRadius(blastRadius) };
+      const plan = await masterKeys.destroyNeeds(actor, path.applicationId, path.keyId);
+      return { dryRun: true, key: representMasterKey(key), blastRadius: representBlastRadius(blastRadius), plan };
     }
     if (body.confirm !== key.name) {
       throw new ValidationError([

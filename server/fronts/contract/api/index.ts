@@ -1,5 +1,6 @@
 // Every route of the console's API, by resource.
 
+import { approvalRoutes } from './approvals.ts';
 import { auditRoutes } from './audit.ts';
 import { diagnosticsRoutes } from './diagnostics.ts';
 import { endpointRoutes } from './endpoints.ts';
@@ -29,6 +30,7 @@ export const apiRoutes = {
   requests: requestRoutes,
   runbooks: runbookRoutes,
   externalKeyStores: externalKeyStoreRoutes,
+  approvals: approvalRoutes,
   audit: auditRoutes,
   tokens: tokenRoutes,
   session: sessionRoutes,

@@ -3,6 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
 import type { KeyState } from '../../../domain/lifecycle.ts';
+import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 export const keyState = z.enum(['active', 'disabled', 'soft-deleted', 'destroyed'] satisfies KeyState[]);
@@ -52,6 +53,7 @@ const deletedKey = z
     vaultCopyCleared: z
       .boolean()
       .openapi({ description: 'false: the state did change, clearing the vault copy failed (it is best effort)' }),
+    plan: approvalNeeds.optional().openapi({ description: 'With dryRun=true: nothing was changed.' }),
   })
   .openapi('DeletedKey');
 export type DeletedKey = z.output<typeof deletedKey>;
@@ -118,8 +120,11 @@ export const keyRoutes = {
     summary: 'Soft-delete a key',
     description:
       "The row stays, the shared vault copy is cleared on a best-effort basis. A TDE master key's sealed copy is " +
-      'untouched: the next call of its database imports it again. A general-purpose key is out of use.',
+      'untouched: the next call of its database imports it again. A general-purpose key is out of use, and under dual ' +
+      'control others must agree.',
+    query: dryRunQuery,
     answer: deletedKey,
+    mayWait: true,
     changes: 'get',
   },
 } as const satisfies RouteGroup;

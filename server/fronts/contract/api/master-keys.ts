@@ -1,6 +1,7 @@
 // The key management of a TDE application: its master keys with their history, the blast radius, destruction.
 
 import { z } from '@hono/zod-openapi';
+import { approvalNeeds } from './approvals.ts';
 import { keyShape } from './keys.ts';
 import { identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 import { instanceSchema } from './tde-applications.ts';
@@ -69,7 +70,12 @@ const destroyMasterKey = z
   .openapi('DestroyMasterKey');
 
 const destroyedMasterKey = z
-  .strictObject({ dryRun: z.boolean(), key: masterKeySchema, blastRadius: blastRadiusSchema })
+  .strictObject({
+    dryRun: z.boolean(),
+    key: masterKeySchema,
+    blastRadius: blastRadiusSchema,
+    plan: approvalNeeds.optional().openapi({ description: 'With dryRun=true.' }),
+  })
   .openapi('DestroyedMasterKey');
 export type DestroyedMasterKey = z.output<typeof destroyedMasterKey>;
 
@@ -112,5 +118,6 @@ export const masterKeyRoutes = {
     query: destroyQuery,
     body: destroyMasterKey,
     answer: destroyedMasterKey,
+    mayWait: true,
   },
 } as const satisfies RouteGroup;

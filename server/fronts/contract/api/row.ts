@@ -31,6 +31,8 @@ export interface RouteRow {
   readonly creates?: true;
   /** The answer holds a secret that is shown this once: a repeat under the same `Idempotency-Key` does not show it again. */
   readonly showsSecret?: true;
+  /** Under dual control it is not done but waits: the answer is 202, with the request for approval and its `Location`. */
+  readonly mayWait?: true;
   /** The row of the same group whose answer `If-Match` is compared with; that row's answers bear the `ETag`. */
   readonly changes?: string;
 }

@@ -2,6 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { ApplicationState } from '../../../domain/tde.ts';
+import { approvalNeeds } from './approvals.ts';
 import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 export const applicationSchema = z
@@ -117,7 +118,12 @@ const moveBody = z
   })
   .openapi('MoveTdeApplication');
 const movedApplication = z
-  .strictObject({ dryRun: z.boolean(), application: applicationSchema, move: applicationMoveSchema })
+  .strictObject({
+    dryRun: z.boolean(),
+    application: applicationSchema,
+    move: applicationMoveSchema,
+    plan: approvalNeeds.optional(),
+  })
   .openapi('MovedTdeApplication');
 export type MovedApplication = z.output<typeof movedApplication>;
 
@@ -194,6 +200,7 @@ export const applicationRoutes = {
     query: moveQuery,
     body: moveBody,
     answer: movedApplication,
+    mayWait: true,
     changes: 'get',
   },
   rotateAccessGuid: {

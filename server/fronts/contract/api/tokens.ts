@@ -12,6 +12,7 @@ const roleTable = {
   'tenant-administrator': 0,
   'key-manager': 0,
   'key-destroyer': 0,
+  'key-approver': 0,
   'connection-manager': 0,
   'application-owner': 0,
   auditor: 0,

@@ -1,8 +1,54 @@
 // Vaults hold keys. When one is disabled or deleted, look-ups of its keys fail.
 
 import { z } from '@hono/zod-openapi';
+import type { mostApprovals as domainMost, GovernedAction } from '../../../domain/dual-control.ts';
 import type { VaultState } from '../../../domain/vault.ts';
+import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import { displayName, identifier, integrity, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+
+/** How many a rule may ask for. */
+const mostApprovals = 10 satisfies typeof domainMost;
+
+const identities = z.array(identifier).min(1).max(100).readonly();
+export const dualControlRule = z
+  .strictObject({
+    required: z
+      .int()
+      .min(1)
+      .max(mostApprovals)
+      .openapi({ description: 'How many must agree, beside the one who asks.' }),
+    approvers: identities
+      .nullable()
+      .openapi({ description: 'Ids of the tokens or users that may agree; null: whoever has the permission.' }),
+    actions: z
+      .array(z.enum(['destroy', 'export', 'restore'] satisfies GovernedAction[]))
+      .readonly()
+      .openapi({ description: 'destroy: of keys, and whatever ends their use for good.' }),
+    databases: z.enum(['allowed', 'refused']).openapi({
+      description: 'What a database meets that destroys a master key by itself.',
+    }),
+  })
+  .openapi('DualControlRule');
+export type DualControlRule = z.output<typeof dualControlRule>;
+
+const newRule = dualControlRule
+  .extend({
+    approvers: identities.nullable().default(null),
+    databases: dualControlRule.shape.databases.default('allowed'),
+  })
+  .openapi('NewDualControlRule');
+
+const vaultDualControl = z
+  .strictObject({
+    vaultId: identifier,
+    rule: dualControlRule.nullable(),
+    approvers: z
+      .array(z.strictObject({ id: identifier, name: z.string() }))
+      .readonly()
+      .openapi({ description: 'Who could agree now.' }),
+    plan: approvalNeeds.optional().openapi({ description: 'With dryRun=true: nothing was changed.' }),
+  })
+  .openapi('VaultDualControl');
 
 export const vaultSchema = z
   .strictObject({
@@ -11,6 +57,7 @@ export const vaultSchema = z
     name: z.string(),
     kind: z.enum(['general', 'tde']).openapi({ description: 'tde: belongs to a TDE group and holds its master keys' }),
     state: z.enum(['enabled', 'disabled', 'deleted'] satisfies VaultState[]),
+    dualControl: dualControlRule.nullable().openapi({ description: 'null: one person is enough' }),
     createdAt: moment,
     integrity,
   })
@@ -61,8 +108,42 @@ export const vaultRoutes = {
     path: '/api/vaults/{id}',
     needs: 'vaults:manage',
     summary: 'Delete a vault',
-    description: 'The row stays with state deleted; its keys are found no more.',
-    answer: vaultSchema,
+    description: 'The row stays with state deleted; its keys are found no more. Under dual control others must agree.',
+    query: dryRunQuery,
+    answer: vaultSchema.extend({ plan: approvalNeeds.optional() }).openapi('DeletedVault'),
+    mayWait: true,
     changes: 'get',
+  },
+  dualControl: {
+    method: 'get',
+    path: '/api/vaults/{id}/dual-control',
+    needs: 'vaults:read',
+    summary: 'Get the dual control of a vault',
+    answer: vaultDualControl,
+  },
+  setDualControl: {
+    method: 'put',
+    path: '/api/vaults/{id}/dual-control',
+    needs: 'dual-control:manage',
+    summary: 'Set the dual control of a vault',
+    description:
+      'A stricter rule holds at once. A weaker one needs the agreement that the present one asks for. A rule that nobody ' +
+      'could satisfy is refused.',
+    query: dryRunQuery,
+    body: newRule,
+    answer: vaultDualControl,
+    mayWait: true,
+    changes: 'dualControl',
+  },
+  removeDualControl: {
+    method: 'delete',
+    path: '/api/vaults/{id}/dual-control',
+    needs: 'dual-control:manage',
+    summary: 'Take away the dual control of a vault',
+    description: 'Needs the agreement that the rule asks for.',
+    query: dryRunQuery,
+    answer: vaultDualControl,
+    mayWait: true,
+    changes: 'dualControl',
   },
 } as const satisfies RouteGroup;

@@ -1,0 +1,91 @@
+// A request for approval: what would be done, by whose wish, under which rules, and who has agreed. Terminal in every state but `pending`.
+
+import { Waiting } from '../base/waiting.ts';
+import type { AuditValue, SubjectKind } from './audit-event.ts';
+import { type DualControlRule, type GovernedAction, mayApprove } from './dual-control.ts';
+import type { Integrity } from './vault.ts';
+
+/** What can wait for approval. */
+export const governedKinds = {
+  'master-key.destroy': 'destroy',
+  'key.delete': 'destroy',
+  'vault.delete': 'destroy',
+  /** Out of a vault under a rule into one that is under a weaker one: for the keys it is a change of the rule. */
+  'application.move': 'rule',
+  'dual-control.change': 'rule',
+  'snapshot.export': 'export',
+  'snapshot.restore': 'restore',
+} as const satisfies Record<string, GovernedAction | 'rule'>;
+export type GovernedKind = keyof typeof governedKinds;
+
+/**
+ * `approved`: what the requester carries out (an export goes to somebody), once, before the request expires. `outdated`: what it was
+ * about has changed, so that nobody has agreed to what would be done now.
+ */
+export const approvalStates = [
+  'pending',
+  'approved',
+  'carried-out',
+  'refused',
+  'withdrawn',
+  'expired',
+  'outdated',
+] as const;
+export type ApprovalState = (typeof approvalStates)[number];
+
+export interface Identity {
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface ApprovalDecision {
+  readonly by: Identity;
+  readonly decision: 'approve' | 'refuse';
+  readonly at: number;
+  readonly comment: string | null;
+}
+
+/** The rule of a vault as it was when the request was made. */
+export type ApprovalRule = Pick<DualControlRule, 'required' | 'approvers'> & {
+  readonly vaultId: string;
+  readonly vaultName: string;
+};
+
+export interface Approval {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly kind: GovernedKind;
+  readonly subject: { readonly kind: SubjectKind; readonly id: string; readonly name: string };
+  /** What the operation is called with. No secrets. */
+  readonly parameters: { readonly [name: string]: AuditValue };
+  /** What it would mean, for those who decide. */
+  readonly impact: { readonly [name: string]: AuditValue };
+  /** Every one of them must be satisfied. */
+  readonly rules: readonly ApprovalRule[];
+  /** Of what the decision rests on: another one means that it has changed. */
+  readonly fingerprint: string;
+  readonly state: ApprovalState;
+  readonly requestedBy: Identity;
+  readonly requestedAt: number;
+  readonly expiresAt: number;
+  /** When it left `pending` (and `approved`). */
+  readonly endedAt: number | null;
+  readonly decisions: readonly ApprovalDecision[];
+  /** How many more must agree. */
+  readonly missing: number;
+  readonly integrity: Integrity;
+}
+
+/** How many more must agree for one rule. `ids`: those who have agreed and still may. */
+export const missingFor = (rule: ApprovalRule, ids: readonly string[]): number =>
+  Math.max(0, rule.required - new Set(ids.filter((id) => mayApprove(rule, id))).size);
+
+export const approversOf = ({ decisions }: Pick<Approval, 'decisions'>): readonly string[] =>
+  decisions.filter(({ decision }) => decision === 'approve').map(({ by }) => by.id);
+
+/** The most that any of its rules lacks. */
+export const missingApprovals = (approval: Pick<Approval, 'rules' | 'decisions'>): number =>
+  Math.max(0, ...approval.rules.map((rule) => missingFor(rule, approversOf(approval))));
+
+/** The operation was not done: it waits for others to agree. */
+export class ApprovalNeeded extends Waiting<Approval> {}

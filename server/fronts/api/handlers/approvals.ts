@@ -1,0 +1,36 @@
+// Handlers of requests for approval, and how one is represented: the answer of every operation that waits is one.
+
+import { toRfc3339 } from '../../../base/clock.ts';
+import type { Approval } from '../../../domain/approval.ts';
+import type { Operations } from '../../../operations/index.ts';
+import type { Approval as ApprovalAnswer } from '../../contract/api/approvals.ts';
+import { representPage } from '../represent.ts';
+import type { Handlers } from './handler.ts';
+
+export const representApproval = (approval: Approval): ApprovalAnswer => ({
+  id: approval.id,
+  tenantId: approval.tenantId,
+  operation: approval.kind,
+  subject: approval.subject,
+  parameters: approval.parameters,
+  impact: approval.impact,
+  rules: approval.rules,
+  state: approval.state,
+  missing: approval.missing,
+  requestedBy: approval.requestedBy,
+  requestedAt: toRfc3339(approval.requestedAt),
+  expiresAt: toRfc3339(approval.expiresAt),
+  endedAt: approval.endedAt === null ? null : toRfc3339(approval.endedAt),
+  decisions: approval.decisions.map((each) => ({ ...each, at: toRfc3339(each.at) })),
+  integrity: approval.integrity,
+});
+
+export const approvalsHandlers = ({ approvals }: Operations): Handlers['approvals'] => ({
+  list: async ({ actor, query }) => representPage(await approvals.list(actor, query), representApproval),
+  get: async ({ actor, path }) => representApproval(await approvals.get(actor, path.id)),
+  approve: async ({ actor, path, body }) =>
+    representApproval(await approvals.approve(actor, path.id, body.comment ?? null)),
+  refuse: async ({ actor, path, body }) =>
+    representApproval(await approvals.refuse(actor, path.id, body.comment ?? null)),
+  withdraw: async ({ actor, path }) => representApproval(await approvals.withdraw(actor, path.id)),
+});

@@ -1,0 +1,42 @@
+// What is looked at once a minute, one after another. A job that fails is told and tried again with the next minute.
+
+import type { Ports } from '../ports/ports.ts';
+
+const everyMs = 60_000;
+
+export interface MinuteJobs {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** `jobs`: by what they are about. */
+export const createMinuteJobs = (
+  { log }: Pick<Ports, 'log'>,
+  jobs: Readonly<Record<string, () => Promise<void>>>,
+): MinuteJobs => {
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+  let stopped = false;
+  const turn = async (): Promise<void> => {
+    for (const [about, job] of Object.entries(jobs)) {
+      if (stopped) return;
+      await job().catch((error: unknown) => log.error(`${about} could not be looked at`, { error }));
+    }
+  };
+  const next = (): void => {
+    timer = setTimeout(() => {
+      running = turn().finally(() => {
+        if (!stopped) next();
+      });
+    }, everyMs);
+    timer.unref();
+  };
+  return {
+    start: next,
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+};

@@ -1,0 +1,124 @@
+// Requests for approval. The whole row is authenticated: who has agreed is not to be written from outside.
+
+import type { Kysely } from 'kysely';
+import { canonicalJson } from '../base/bytes.ts';
+import { ServiceError } from '../base/errors.ts';
+import type { Approval, ApprovalState, GovernedKind } from '../domain/approval.ts';
+import type { SubjectKind } from '../domain/audit-event.ts';
+import type { Repositories } from '../ports/store.ts';
+import * as rows from './rows.ts';
+import type { Schema } from './schema.ts';
+import { inScope } from './tenants.ts';
+
+type Document = Pick<Approval, 'parameters' | 'impact' | 'rules' | 'fingerprint' | 'decisions' | 'missing'> & {
+  readonly subjectName: string;
+  readonly requesterName: string;
+};
+
+const approvalRow = (approval: Approval) => {
+  const { parameters, impact, rules, fingerprint, decisions, missing } = approval;
+  const document: Document = {
+    parameters,
+    impact,
+    rules,
+    fingerprint,
+    decisions,
+    missing,
+    subjectName: approval.subject.name,
+    requesterName: approval.requestedBy.name,
+  };
+  return {
+    id: approval.id,
+    tenant_id: approval.tenantId,
+    kind: approval.kind,
+    subject_kind: approval.subject.kind,
+    subject_id: approval.subject.id,
+    state: approval.state,
+    requested_by: approval.requestedBy.id,
+    requested_at: approval.requestedAt,
+    expires_at: approval.expiresAt,
+    ended_at: approval.endedAt,
+    document: canonicalJson(document),
+  };
+};
+
+const nothing: Document = {
+  parameters: {},
+  impact: {},
+  rules: [],
+  fingerprint: '',
+  decisions: [],
+  missing: 0,
+  subjectName: '',
+  requesterName: '',
+};
+
+/** What cannot be read was not written by us: the row is tampered, and decides nothing. */
+const parseDocument = (text: string): Document => {
+  try {
+    return JSON.parse(text) as Document;
+  } catch {
+    return nothing;
+  }
+};
+
+const toApproval = (row: Schema['approvals'], integrity: Approval['integrity']): Approval => {
+  const { subjectName, requesterName, ...document } = parseDocument(row.document);
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    kind: row.kind as GovernedKind,
+    subject: { kind: row.subject_kind as SubjectKind, id: row.subject_id, name: subjectName },
+    ...document,
+    state: row.state as ApprovalState,
+    requestedBy: { id: row.requested_by, name: requesterName },
+    requestedAt: row.requested_at,
+    expiresAt: row.expires_at,
+    endedAt: row.ended_at,
+    integrity,
+  };
+};
+
+export const createApprovalRepository = (
+  db: Kysely<Schema>,
+  authenticate: rows.RowAuthenticator,
+): Repositories['approvals'] => {
+  const read = (row: Schema['approvals']): Approval =>
+    toApproval(row, rows.rowIntegrity(authenticate, 'approvals', { ...row }));
+  return {
+    get: async (tenant, id) => {
+      const row = await inScope(db.selectFrom('approvals').selectAll().where('id', '=', id), tenant).executeTakeFirst();
+      return row && read(row);
+    },
+    list: async (tenant, { state, subjectId }, { after, limit }) => {
+      let query = inScope(db.selectFrom('approvals').selectAll().orderBy('id', 'desc').limit(limit), tenant);
+      if (state !== undefined) query = query.where('state', '=', state);
+      if (subjectId !== undefined) query = query.where('subject_id', '=', subjectId);
+      if (after !== undefined) query = query.where('id', '<', after);
+      return (await query.execute()).map(read);
+    },
+    listOpen: async () =>
+      (
+        await db
+          .selectFrom('approvals')
+          .selectAll()
+          .where('state', 'in', ['pending', 'approved'])
+          .orderBy('id')
+          .execute()
+      ).map(read),
+    insert: async (approval) => {
+      await db
+        .insertInto('approvals')
+        .values(rows.sealRow(authenticate, 'approvals', approvalRow(approval)))
+        .execute();
+    },
+    update: async (approval) => {
+      if (approval.integrity !== 'ok')
+        throw new ServiceError('key-tampered', 'the stored request for approval was changed from outside', {
+          hint: 'withdraw nothing and approve nothing: make the request again',
+        });
+      const { id, ...change } = rows.sealRow(authenticate, 'approvals', approvalRow(approval));
+      await db.updateTable('approvals').set(change).where('id', '=', id).execute();
+    },
+  };
+};

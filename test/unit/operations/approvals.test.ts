@@ -1,0 +1,324 @@
+// Dual control: what a vault's rule governs is done only when the others agree whom it asks for; whatever else is tried leaves
+// everything as it was. Real tokens act, over the real store.
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ServiceError } from '../../../server/base/errors.ts';
+import type { Role } from '../../../server/domain/access.ts';
+import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
+import { type Approval, ApprovalNeeded } from '../../../server/domain/approval.ts';
+import type { DualControlRule } from '../../../server/domain/dual-control.ts';
+import { isWeaker } from '../../../server/domain/dual-control.ts';
+import {
+  administrator,
+  auditKindsOf,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+} from '../../support/open-service.ts';
+
+let opened: OpenedService;
+const people: Record<string, TenantActor> = {};
+const tokenIds: Record<string, string> = {};
+const person = (name: string): TenantActor => {
+  const actor = people[name];
+  if (actor === undefined) throw new Error(`${name} is nobody`);
+  return actor;
+};
+const enrol = async (name: string, ...roles: readonly Role[]): Promise<TenantActor> => {
+  const { record, token } = await opened.operations.tokens.create(administrator, 'the service', {
+    name,
+    grants: roles.map((role) => ({ role, scope: null, tenantId: administrator.tenantId })),
+  });
+  const { actor: alone } = await opened.operations.authenticateAdmin(token, `request of ${name}`, null);
+  const actor = inTenant(alone, administrator.tenantId);
+  people[name] = actor;
+  tokenIds[name] = record.id;
+  return actor;
+};
+
+const code = (wanted: string) => expect.objectContaining({ name: ServiceError.name, code: wanted });
+const twoOf = (more: Partial<DualControlRule> = {}): DualControlRule => ({
+  required: 2,
+  approvers: null,
+  actions: ['destroy', 'export', 'restore'],
+  databases: 'allowed',
+  ...more,
+});
+/** The request that an operation waits with. */
+const waits = async (work: Promise<unknown>): Promise<Approval> => {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof ApprovalNeeded) return error.request;
+    throw error;
+  }
+  throw new Error('it did not wait');
+};
+
+beforeAll(async () => {
+  opened = await openTestService();
+  await enrol('security', 'tenant-administrator');
+  await enrol('destroyer', 'key-destroyer');
+  await enrol('manager', 'key-manager');
+  await enrol('anna', 'key-approver');
+  await enrol('bert', 'key-approver', 'key-destroyer');
+  await enrol('carla', 'key-approver');
+});
+afterAll(() => opened.remove());
+
+let made = 0;
+/** A group with an application and one master key, under a rule. */
+const database = async (rule: DualControlRule | null = twoOf()) => {
+  made += 1;
+  const { caller, groupId } = await registerCaller(opened, `db-${made}`);
+  const { id: keyId, handle } = await opened.operations.tde.generateKey(caller, masterKey(`MK.${made}`));
+  const { vaultId } = await opened.operations.tdeGroups.get(administrator, groupId);
+  if (rule !== null) await opened.operations.dualControl.change(person('security'), vaultId, rule);
+  const applicationId = caller.application.id;
+  const destroy = (by: string) => opened.operations.masterKeys.destroy(person(by), applicationId, keyId);
+  const state = async () => (await opened.operations.keys.get(administrator, keyId)).state;
+  return { caller, groupId, vaultId, applicationId, keyId, handle, destroy, state };
+};
+const approve = (by: string, { id }: Approval) => opened.operations.approvals.approve(person(by), id, null);
+
+describe('destroying a master key under a rule of two', () => {
+  test('waits for two others, and is then carried out by the service as the wish of the requester', async () => {
+    const db = await database();
+    const approval = await waits(db.destroy('destroyer'));
+    expect(approval).toMatchObject({
+      kind: 'master-key.destroy',
+      state: 'pending',
+      subject: { kind: 'key', id: db.keyId },
+      rules: [{ vaultId: db.vaultId, required: 2 }],
+      impact: { application: db.caller.application.name, instances: 1 },
+    });
+    expect(await db.state()).toBe('active');
+    expect(await approve('anna', approval)).toMatchObject({ state: 'pending' });
+    expect(await db.state()).toBe('active');
+    expect(await approve('bert', approval)).toMatchObject({ state: 'carried-out' });
+    expect(await db.state()).toBe('destroyed');
+    expect(await auditKindsOf(opened, approval.id)).toEqual([
+      'approval.requested',
+      'approval.approved',
+      'approval.approved',
+      'approval.carried-out',
+    ]);
+    const [destroyed] = (
+      await opened.operations.audit.list(administrator, { subjectId: db.keyId, kind: 'key.destroyed' })
+    ).items;
+    expect(destroyed).toMatchObject({ actorId: tokenIds.destroyer, requestId: 'request of bert' });
+    await expect(approve('carla', approval)).rejects.toEqual(code('conflict'));
+  });
+
+  test('the same wish of the same person is the same request, that of another is refused', async () => {
+    const db = await database();
+    const approval = await waits(db.destroy('destroyer'));
+    expect((await waits(db.destroy('destroyer'))).id).toBe(approval.id);
+    await expect(db.destroy('bert')).rejects.toEqual(code('conflict'));
+  });
+
+  test('nobody agrees to their own request, twice, or without the role', async () => {
+    const db = await database();
+    const approval = await waits(db.destroy('bert'));
+    await expect(approve('bert', approval)).rejects.toEqual(code('forbidden'));
+    await approve('anna', approval);
+    await expect(approve('anna', approval)).rejects.toEqual(code('conflict'));
+    expect(await db.state()).toBe('active');
+    await expect(opened.operations.approvals.withdraw(person('anna'), approval.id)).rejects.toEqual(code('forbidden'));
+  });
+
+  test('an approver who was made after the request does not count', async () => {
+    const db = await database();
+    const approval = await waits(db.destroy('destroyer'));
+    await enrol('late', 'key-approver');
+    await expect(approve('late', approval)).rejects.toEqual(code('forbidden'));
+  });
+
+  test('an agreement counts only while who gave it may still give it', async () => {
+    await enrol('leaver', 'key-approver');
+    const db = await database();
+    const approval = await waits(db.destroy('destroyer'));
+    await approve('leaver', approval);
+    await opened.operations.tokens.revoke(administrator, tokenIds.leaver ?? '');
+    expect(await approve('anna', approval)).toMatchObject({ state: 'pending' });
+    expect(await db.state()).toBe('active');
+    expect(await approve('bert', approval)).toMatchObject({ state: 'carried-out' });
+  });
+
+  test('what a requester may not do any more is not carried out', async () => {
+    await enrol('gone', 'key-destroyer');
+    const db = await database();
+    const approval = await waits(db.destroy('gone'));
+    await opened.operations.tokens.revoke(administrator, tokenIds.gone ?? '');
+    await approve('anna', approval);
+    await expect(approve('bert', approval)).rejects.toEqual(code('conflict'));
+    expect(await opened.operations.approvals.get(administrator, approval.id)).toMatchObject({ state: 'outdated' });
+    expect(await db.state()).toBe('active');
+  });
+
+  test('a key that has changed meanwhile is not destroyed: the request is outdated', async () => {
+    const db = await database();
+    const approval = await waits(db.destroy('destroyer'));
+    await approve('anna', approval);
+    await opened.operations.keys.disable(person('manager'), db.keyId);
+    await expect(approve('bert', approval)).rejects.toEqual(code('conflict'));
+    expect(await opened.operations.approvals.get(administrator, approval.id)).toMatchObject({
+      state: 'outdated',
+      endedAt: expect.any(Number),
+    });
+    expect(await db.state()).toBe('disabled');
+  });
+
+  test('one refusal ends it; so does its requester', async () => {
+    const db = await database();
+    const refused = await waits(db.destroy('destroyer'));
+    await approve('anna', refused);
+    expect(await opened.operations.approvals.refuse(person('carla'), refused.id, 'still in use')).toMatchObject({
+      state: 'refused',
+    });
+    await expect(approve('bert', refused)).rejects.toEqual(code('conflict'));
+    const withdrawn = await waits(db.destroy('destroyer'));
+    expect(withdrawn.id).not.toBe(refused.id);
+    await opened.operations.approvals.withdraw(person('destroyer'), withdrawn.id);
+    await expect(approve('anna', withdrawn)).rejects.toEqual(code('conflict'));
+    expect(await auditKindsOf(opened, refused.id)).toContain('approval.refused');
+    expect(await auditKindsOf(opened, withdrawn.id)).toContain('approval.withdrawn');
+  });
+
+  test('two last agreements at once carry it out once', async () => {
+    const db = await database(twoOf({ required: 1 }));
+    const approval = await waits(db.destroy('destroyer'));
+    const both = await Promise.allSettled([approve('anna', approval), approve('carla', approval)]);
+    expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect((await auditKindsOf(opened, approval.id)).filter((kind) => kind === 'approval.carried-out')).toHaveLength(1);
+  });
+
+  test('a dry run tells the impact and the rule', async () => {
+    const db = await database();
+    const needs = await opened.operations.masterKeys.destroyNeeds(administrator, db.applicationId, db.keyId);
+    expect(needs).toMatchObject({ impact: { instances: 1 }, rules: [{ required: 2, vaultId: db.vaultId }] });
+    const free = await database(null);
+    expect(
+      (await opened.operations.masterKeys.destroyNeeds(administrator, free.applicationId, free.keyId)).rules,
+    ).toEqual([]);
+  });
+});
+
+describe('what a database may do', () => {
+  test('C_DestroyObject destroys for good, unless the rule refuses databases', async () => {
+    const free = await database();
+    await opened.operations.tde.destroyObject(free.caller, free.handle);
+    expect(await free.state()).toBe('destroyed');
+    const held = await database(twoOf({ databases: 'refused' }));
+    await expect(opened.operations.tde.destroyObject(held.caller, held.handle)).rejects.toEqual(code('forbidden'));
+    expect(await held.state()).toBe('active');
+    expect(await auditKindsOf(opened, held.keyId)).toContain('key.denied');
+  });
+});
+
+describe('ways around', () => {
+  test('moving the application to a group without the rule needs the same agreement', async () => {
+    const db = await database();
+    const other = await opened.operations.tdeGroups.create(administrator, { name: 'unruled' });
+    const approval = await waits(opened.operations.applications.move(administrator, db.applicationId, other.id));
+    expect(approval).toMatchObject({ kind: 'application.move' });
+    expect(await opened.operations.applications.get(administrator, db.applicationId)).toMatchObject({
+      groupId: db.groupId,
+    });
+  });
+
+  test('a general-purpose key that is deleted is out of use for good: the rule governs it, and its vault', async () => {
+    const vault = await opened.operations.vaults.create(administrator, { name: 'ruled' });
+    const key = await opened.operations.keys.create(administrator, { name: 'k', vaultId: vault.id });
+    await opened.operations.dualControl.change(person('security'), vault.id, twoOf({ required: 1 }));
+    const approval = await waits(opened.operations.keys.softDelete(person('manager'), key.id));
+    expect(await waits(opened.operations.vaults.delete(person('manager'), vault.id))).toMatchObject({
+      kind: 'vault.delete',
+      impact: { keys: 1 },
+    });
+    expect(await approve('anna', approval)).toMatchObject({ state: 'carried-out' });
+    expect(await opened.operations.keys.get(administrator, key.id)).toMatchObject({ state: 'soft-deleted' });
+  });
+
+  test('a rule that was taken out of its row beside the service stops everything that it governed', async () => {
+    const db = await database();
+    const file = new DatabaseSync(join(opened.config.dataDirectory, 'dke.db'));
+    file.prepare('update vaults set dual_control = null where id = ?').run(db.vaultId);
+    file.close();
+    await expect(db.destroy('destroyer')).rejects.toEqual(code('key-tampered'));
+    expect(await db.state()).toBe('active');
+  });
+
+  test('an agreement that was written beside the service stops the request', async () => {
+    const db = await database();
+    const approval = await waits(db.destroy('destroyer'));
+    await approve('anna', approval);
+    const file = new DatabaseSync(join(opened.config.dataDirectory, 'dke.db'));
+    file
+      .prepare('update approvals set document = replace(document, \'"required":2\', \'"required":1\') where id = ?')
+      .run(approval.id);
+    file.close();
+    await expect(approve('bert', approval)).rejects.toEqual(code('key-tampered'));
+    expect(await db.state()).toBe('active');
+  });
+});
+
+describe('the rule itself', () => {
+  test('nobody sets one that nobody could satisfy', async () => {
+    const { vaultId } = await database(null);
+    const { change } = opened.operations.dualControl;
+    await expect(change(person('security'), vaultId, twoOf({ required: 10 }))).rejects.toEqual(code('conflict'));
+    await expect(change(person('security'), vaultId, twoOf({ approvers: [tokenIds.anna ?? ''] }))).rejects.toEqual(
+      code('conflict'),
+    );
+    await expect(
+      change(person('security'), vaultId, twoOf({ approvers: [tokenIds.anna ?? '', tokenIds.manager ?? ''] })),
+    ).rejects.toEqual(code('conflict'));
+    await expect(change(person('security'), vaultId, twoOf({ actions: [] }))).rejects.toEqual(code('validation'));
+  });
+
+  test('made stricter it holds at once; made weaker, or taken away, the old one has its say', async () => {
+    const { vaultId } = await database(twoOf({ required: 1 }));
+    const { change, get } = opened.operations.dualControl;
+    await change(person('security'), vaultId, twoOf());
+    expect((await get(administrator, vaultId)).vault.dualControl?.required).toBe(2);
+    const weaker = await waits(change(person('security'), vaultId, twoOf({ required: 1 })));
+    await approve('anna', weaker);
+    expect((await get(administrator, vaultId)).vault.dualControl?.required).toBe(2);
+    await approve('bert', weaker);
+    expect((await get(administrator, vaultId)).vault.dualControl?.required).toBe(1);
+    const away = await waits(change(person('security'), vaultId, null));
+    await approve('carla', away);
+    expect((await get(administrator, vaultId)).vault.dualControl).toBeNull();
+    expect(await auditKindsOf(opened, vaultId)).toEqual(
+      expect.arrayContaining(['dual-control.changed', 'dual-control.changed']),
+    );
+  });
+
+  test('named approvers alone agree', async () => {
+    const approvers = ['anna', 'carla'].map((name) => tokenIds[name] ?? '');
+    const db = await database(twoOf({ approvers }));
+    const approval = await waits(db.destroy('destroyer'));
+    await expect(approve('bert', approval)).rejects.toEqual(code('forbidden'));
+    await approve('anna', approval);
+    await approve('carla', approval);
+    expect(await db.state()).toBe('destroyed');
+  });
+
+  test('is weaker when anything is allowed that was not', () => {
+    const rule = twoOf({ approvers: ['a', 'b', 'c'], databases: 'refused' });
+    expect(isWeaker(null, rule)).toBe(false);
+    expect(isWeaker(rule, rule)).toBe(false);
+    expect(isWeaker(rule, null)).toBe(true);
+    expect(isWeaker(rule, { ...rule, required: 3 })).toBe(false);
+    expect(isWeaker(rule, { ...rule, required: 1 })).toBe(true);
+    expect(isWeaker(rule, { ...rule, approvers: ['a', 'b'] })).toBe(false);
+    expect(isWeaker(rule, { ...rule, approvers: ['a', 'b', 'd'] })).toBe(true);
+    expect(isWeaker(rule, { ...rule, approvers: null })).toBe(true);
+    expect(isWeaker({ ...rule, approvers: null }, rule)).toBe(false);
+    expect(isWeaker(rule, { ...rule, actions: ['destroy'] })).toBe(true);
+    expect(isWeaker(rule, { ...rule, databases: 'allowed' })).toBe(true);
+  });
+});
