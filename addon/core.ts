@@ -364,6 +364,12 @@ export interface Core {
     steps?: 'both' | 'extract' | 'expand',
   ): KeyRef;
 
+  /**
+   * A KEK from a passphrase by scrypt (RFC 7914), N = 2^cost. Takes 128 * r * N bytes for the time (at most 1 GiB) and stands this
+   * thread still. The caller wipes the passphrase.
+   */
+  scryptKek(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): KeyRef;
+
   /** A key from the front of what `data` encrypts to, in ECB or CBC. `data` is whole blocks, and as long as the key or longer. */
   deriveByEncryption(
     key: KeyRef,
@@ -438,6 +444,12 @@ export interface Core {
   hpkeSealKey(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, key: KeyRef): Buffer;
   /** Opens it. Throws authentication-failed whatever is wrong with it. */
   hpkeOpenKey(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array, kind: UnwrappedKind): KeyRef;
+
+  /**
+   * Logs a user in to a PKCS#11 token of a library that this process has loaded otherwise; `session` is the library's handle as
+   * bytes. Answers the library's return value, 0 for success. The caller wipes the PIN.
+   */
+  loginToken(module: string, session: Uint8Array, pin: Uint8Array): number;
 
   // --- records and roots ------------------------------------------------------------------------------------------------
   /** Seals a secret or private key under a KEK: key record, format 1 (FORMAT.md). */

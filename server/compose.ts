@@ -16,6 +16,7 @@ import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
 import { createKeyStoreProbe } from './diagnostics/key-store-probe.ts';
 import { serviceActor } from './domain/actor.ts';
 import { type ApiFrontOptions, createApiFront } from './fronts/api/app.ts';
+import { addClosedDataPaths, addClosedHealth, createSealedApp } from './fronts/closed.ts';
 import { createHealthApp } from './fronts/health.ts';
 import { createMetricsApp } from './fronts/metrics.ts';
 import { serveConsole } from './fronts/shared/console-pages.ts';
@@ -48,6 +49,7 @@ import { followRunbook } from './operations/follow-runbook.ts';
 import { type AuditForwarding, createAuditForwarding } from './operations/forward-audit.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
 import type { Operations } from './operations/index.ts';
+import { manageRoot } from './operations/manage-root.ts';
 import {
   authenticateAdmin,
   authenticateMetrics,
@@ -58,6 +60,7 @@ import {
 import { createMeter } from './operations/meter.ts';
 import { createMinuteJobs } from './operations/minute-jobs.ts';
 import { moveApplication } from './operations/move-application.ts';
+import { createQuarantine, type Quarantine } from './operations/quarantine.ts';
 import { readApplications } from './operations/read-applications.ts';
 import { readAudit } from './operations/read-audit.ts';
 import { readEndpoints } from './operations/read-endpoints.ts';
@@ -75,7 +78,7 @@ import { removeEndpointCredential } from './operations/remove-endpoint-credentia
 import { rotateAccessGuid } from './operations/rotate-access-guid.ts';
 import { rotateKey } from './operations/rotate-key.ts';
 import { createErasureScheduler } from './operations/run-erasure-turn.ts';
-import { type AuditFinding, type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
+import { type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
 import { setUp } from './operations/set-up.ts';
 import { softDeleteKey } from './operations/soft-delete-key.ts';
 import { switchApplication } from './operations/switch-application.ts';
@@ -88,13 +91,15 @@ import { readTokenObjects } from './operations/tde/read-token-object.ts';
 import { updateTokenObject } from './operations/tde/update-token-object.ts';
 import { tokenKeyUses } from './operations/tde/use-token-key.ts';
 import { wrapTokenKey } from './operations/tde/wrap-token-key.ts';
+import { createUnsealing } from './operations/unseal.ts';
 import { createUsageLog } from './operations/usage-log.ts';
 import type { AuditSink } from './ports/audit-sink.ts';
 import { RootKeyError } from './ports/key-ring.ts';
 import type { Log } from './ports/log.ts';
 import type { ServedCertificate } from './ports/meter.ts';
 import type { Ports } from './ports/ports.ts';
-import { openFileRoot } from './roots/file.ts';
+import { type OpenRoot, openRoot, type SealedRoot } from './roots/open.ts';
+import type { AskPassphrase } from './roots/ways.ts';
 import { openFileSink } from './sinks/file.ts';
 import { openHttpsSink } from './sinks/https.ts';
 import { openSyslogSink } from './sinks/syslog.ts';
@@ -119,6 +124,14 @@ export interface ServiceOptions {
   readonly publicUrl: () => string;
   /** Where this node's own listener is. */
   readonly listening: () => { readonly host: string; readonly port: number };
+  /** Asks a person for a root provider's passphrase; absent: nobody is there to be asked. */
+  readonly ask?: AskPassphrase | undefined;
+  /** The root key is not open: whoever listens answers by this meanwhile. Absent: the service does not wait for it. */
+  readonly onSealed?: (sealed: Pick<Service, 'handle' | 'readTls' | 'certificatePath'>) => Promise<void>;
+  /** Ends the waiting for a root key. */
+  readonly signal?: AbortSignal | undefined;
+  /** One line for people who have the service's host. */
+  readonly say?: ((line: string) => void) | undefined;
   /** The store failed under the service: what was confirmed is safe, nothing more can be. */
   readonly onFatal: (error: StartError) => void;
   /** How the console's front learns of the peer and of the end of an answer: the listener's business. */
@@ -154,6 +167,7 @@ export const createOperations = (
   sealer: AuditSealer,
   forwarding: AuditForwarding,
   approvals: Approvals,
+  quarantine: Quarantine,
 ): Operations => ({
   tenants: { ...readTenants(ports), create: createTenant(ports) },
   vaults: {
@@ -200,6 +214,8 @@ export const createOperations = (
   approvals: approvals.operations,
   dualControl: dualControl(ports, approvals),
   access: createAccess(ports),
+  root: manageRoot(ports),
+  quarantine,
   tokens: { create: createToken(ports), list: listTokens(ports), revoke: revokeToken(ports) },
   tde: {
     ...readTokenObjects(ports),
@@ -220,7 +236,7 @@ export const createOperations = (
   status: readStatus(ports),
 });
 
-const toStartError = (error: unknown): unknown => {
+export const toStartError = (error: unknown): unknown => {
   if (error instanceof StoreError) return new StartError('store', error.message, { cause: error });
   if (error instanceof RootKeyError) return new StartError('root-key', error.message, { cause: error });
   if (error instanceof ServiceError && error.code === 'key-tampered')
@@ -266,13 +282,6 @@ const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
   );
 };
 
-const unlikeCheckpoint = (path: string, finding: Exclude<AuditFinding, { readonly state: 'sound' }>): string =>
-  finding.state === 'older'
-    ? `${path} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; put the newer ` +
-      'database back, or, when this one was restored on purpose, start once with --accept-database; nothing was changed'
-    : `${path} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
-      'service; put the right database back, or start once with --accept-database to take it as it is; nothing was changed';
-
 const readPem = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');
@@ -288,7 +297,7 @@ const readAuthorities = (path: string | undefined): readonly string[] =>
 
 const begunSetting = 'begun';
 
-const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Config['postgresql']>): PostgresOptions => {
+export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Config['postgresql']>): PostgresOptions => {
   if (passwordFile !== undefined) checkFile(passwordFile, 'secret');
   if (ca !== undefined) checkFile(ca, 'public');
   return {
@@ -350,40 +359,91 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       authenticateRow: (text: string) => ring.authenticateRow(text),
       onFatal: (error: StoreError) => onFatal(new StartError('store', error.message, { cause: error })),
     };
-    const store =
+    const whole =
       postgresql === undefined
         ? await openStore({ path: databasePath, ...surroundings })
         : await openPostgresStore({ postgres: readPostgresql(postgresql), ...surroundings });
     if (postgresql === undefined) chmodSync(databasePath, 0o600);
-    undo.push(() => store.close());
+    undo.push(() => whole.close());
     // A first start that was cut off has a database in which nothing is sealed yet: it is finished here.
-    const isEmpty = (await store.read.keks.list()).length === 0;
+    const isEmpty = (await whole.read.keks.list()).length === 0;
     // A first start that was cut off has begun to use the database; any other empty one is not that of the root key.
-    const hasBegun = (await store.read.settings.get(begunSetting)) !== undefined;
+    const hasBegun = (await whole.read.settings.get(begunSetting)) !== undefined;
     if (isEmpty && !hasBegun && postgresql !== undefined && existsSync(config.root.path))
       throw new StartError(
         'store',
         `the database ${postgresql.database} on ${postgresql.host} is empty, but its root key ${config.root.path} is there: name the ` +
           'right database, or put its contents back; to begin anew, move the root key away; nothing was changed',
       );
-    if (isEmpty) await store.write((tx) => tx.settings.set(begunSetting, 'yes'));
-    const root = openFileRoot(raw, config.root.path, isEmpty);
-    undo.push(() => {
-      raw.release(root.current.key);
-      if (root.previous !== undefined) raw.release(root.previous.key);
-    });
+    if (isEmpty) await whole.write((tx) => tx.settings.set(begunSetting, 'yes'));
+    const certificatePath = config.tls.main?.certificate ?? join(config.dataDirectory, 'tls.crt');
+    const keyPath = config.tls.main?.key ?? join(config.dataDirectory, 'tls.key');
+    const makeCertificate = (): void => {
+      if (config.tls.main !== undefined || existsSync(certificatePath)) return;
+      const names = [...config.server.publicNames];
+      writeFileSync(certificatePath, raw.createSelfSignedCertificate({ keyPath, names, days: 825 }), { mode: 0o644 });
+      log.info('a self-signed certificate was made', { certificatePath, names });
+    };
+    const readPairs = (): TlsMaterial['pairs'] =>
+      [{ certificate: certificatePath, key: keyPath }, ...config.tls.additional].map((files) => ({
+        certificate: readPem(files.certificate),
+        key: readPem(files.key),
+      }));
+
+    const rootOptions = {
+      core: raw,
+      root: config.root,
+      ask: options.ask ?? (() => Promise.resolve(undefined)),
+      readDescriptor: (descriptor: number) => readFileSync(descriptor),
+    };
+    const openedRoot = await openRoot(rootOptions, isEmpty);
+    let failedUnseals = 0;
+    const waitForRoot = async (sealed: SealedRoot): Promise<OpenRoot['root']> => {
+      const why = sealed.reasons.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
+      if (options.onSealed === undefined)
+        throw new StartError('root-key', `the root key ${config.root.path} is not opened: ${why}`);
+      const unsealing = createUnsealing(sealed, { clock, log });
+      const app = createSealedApp({ state: 'sealed', requestId, unseal: unsealing.unseal });
+      makeCertificate();
+      log.warn('the service is sealed: its root key is not open', { reasons: sealed.reasons });
+      await options.onSealed({
+        handle: createDispatch(app, []),
+        certificatePath,
+        readTls: () => ({ pairs: readPairs(), clientAuthorities: config.tls.clientCertificates ? [] : undefined }),
+      });
+      const stopped = new Promise<never>((_, reject) => {
+        const stop = (): void => reject(new StartError('root-key', `stopped while sealed: ${why}`));
+        if (options.signal?.aborted === true) stop();
+        options.signal?.addEventListener('abort', stop);
+      });
+      try {
+        return await Promise.race([unsealing.root, stopped]);
+      } finally {
+        failedUnseals = unsealing.failures();
+        unsealing.stop();
+      }
+    };
+    const root = openedRoot.state === 'open' ? openedRoot.root : await waitForRoot(openedRoot);
+    undo.push(() => root.release());
+    if (openedRoot.state === 'open') for (const remark of openedRoot.remarks) log.warn(remark);
     if (!root.erasure.overwritesInPlace)
       log.warn('erasure is best effort here: this file system keeps copies of what is overwritten', {
         fileSystem: root.erasure.fileSystem,
       });
-    await ring.unlock(store, root);
+    await ring.unlock(whole, root);
     for (const sink of config.auditSinks) checkSinkFiles(sink);
-    const sealer = createAuditSealer({ store, ring, root, clock, log });
+    const sealer = createAuditSealer({ store: whole, ring, root, clock, log });
     const finding = await sealer.inspect();
-    if (finding.state !== 'sound') {
-      if (!acceptDatabase) throw new StartError('store', unlikeCheckpoint(databasePath, finding));
-      await sealer.accept(finding);
-    }
+    if (finding.state !== 'sound' && acceptDatabase) await sealer.accept(finding);
+    const place = postgresql === undefined ? databasePath : `${postgresql.database} on ${postgresql.host}`;
+    const quarantine = createQuarantine(whole, sealer, {
+      finding: acceptDatabase ? { state: 'sound' } : finding,
+      place,
+      core,
+      log,
+    });
+    // From here on nothing is written while an operator has not looked at the database.
+    const { store } = quarantine;
 
     const directory = createDirectory(
       { store, core, ring, clock, log },
@@ -404,8 +464,6 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       publicUrl,
     };
 
-    const certificatePath = config.tls.main?.certificate ?? join(config.dataDirectory, 'tls.crt');
-    const keyPath = config.tls.main?.key ?? join(config.dataDirectory, 'tls.key');
     const trustedAuthorities = readAuthorities(config.diagnostics.trustedAuthorities);
     const keyStoreProbe = createKeyStoreProbe(
       { store, directory, clock, identity },
@@ -438,9 +496,6 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       keyStoreProbe,
       cloud,
     };
-    const { adminToken } = await setUp(ports)();
-    await erasure.resume();
-    await directory.load();
     undo.push(() => directory.close());
 
     const forwarding = createAuditForwarding(
@@ -448,7 +503,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       config.auditSinks.map((sink) => openSink(sink, version)),
     );
     const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
-    const operations = createOperations(ports, sealer, forwarding, approvals);
+    const operations = createOperations(ports, sealer, forwarding, approvals, quarantine.operations);
     let certificates: readonly ServedCertificate[] = [];
     const metrics = readMetrics(ports, {
       health: operations.health,
@@ -494,44 +549,63 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     app.route('/api', createApiFront({ operations, clock, log, version, ...connection }));
     app.route('/', serveConsole(pagesDirectory));
 
-    if (config.tls.main === undefined && !existsSync(certificatePath)) {
-      const names = [...config.server.publicNames];
-      writeFileSync(certificatePath, raw.createSelfSignedCertificate({ keyPath, names, days: 825 }), { mode: 0o644 });
-      log.info('a self-signed certificate was made', { certificatePath, names });
-    }
+    makeCertificate();
     const readTls = (): TlsMaterial => ({
-      pairs: [{ certificate: certificatePath, key: keyPath }, ...config.tls.additional].map((files) => ({
-        certificate: readPem(files.certificate),
-        key: readPem(files.key),
-      })),
+      pairs: readPairs(),
       clientAuthorities: config.tls.clientCertificates ? directory.clientAuthorities() : undefined,
     });
-
-    await store.write((tx) =>
-      tx.audit.append({
-        kind: 'service.started',
-        actor: serviceActor(requestId()),
-        tenantId: serviceTenantId,
-        subject: { kind: 'service', id: 'service' },
-        details: {
-          version,
-          rootEpoch: root.current.epoch,
-          fileSystem: root.erasure.fileSystem,
-          erasure: root.erasure.overwritesInPlace ? 'overwrites in place' : 'best effort',
-        },
-      }),
-    );
     const minutes = createMinuteJobs(ports, { 'requests for approval': approvals.expire });
     const watch = createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000);
-    housekeeping.start();
-    watch.start();
-    minutes.start();
-    forwarding.start();
-    meter.start();
+    let adminToken: string | undefined;
+    let begun = false;
+    let handle = createDispatch(app, [xks, tde]);
+    const serving = handle;
+    const begin = async (): Promise<void> => {
+      ({ adminToken } = await setUp(ports)());
+      await erasure.resume();
+      await directory.load();
+      await store.write((tx) =>
+        tx.audit.append({
+          kind: 'service.started',
+          actor: serviceActor(requestId()),
+          tenantId: serviceTenantId,
+          subject: { kind: 'service', id: 'service' },
+          details: {
+            version,
+            rootEpoch: root.current.epoch,
+            rootProvider: root.ways.find(({ opened }) => opened)?.name ?? 'passphrase',
+            failedUnseals,
+            fileSystem: root.erasure.fileSystem,
+            erasure: root.erasure.overwritesInPlace ? 'overwrites in place' : 'best effort',
+          },
+        }),
+      );
+      housekeeping.start();
+      watch.start();
+      minutes.start();
+      forwarding.start();
+      meter.start();
+      begun = true;
+      handle = serving;
+    };
+    const closed = quarantine.closed();
+    if (closed === undefined) await begin();
+    else {
+      const closedApp = new Hono();
+      addClosedHealth(closedApp, { state: 'quarantine', requestId });
+      addClosedDataPaths(closedApp, { state: 'quarantine', requestId });
+      closedApp.route('/', app);
+      handle = createDispatch(closedApp, []);
+      directory.setHealthy(false);
+      log.error('the service is in quarantine', { reason: closed.reason });
+      options.say?.(`quarantine: ${closed.reason}`);
+      options.say?.(`quarantine confirmation code: ${closed.code}`);
+      quarantine.onConfirmed(begin);
+    }
 
     return {
       operations,
-      handle: createDispatch(app, [xks, tde]),
+      handle: (incoming, outgoing) => handle(incoming, outgoing),
       xks,
       tde,
       certificatePath,
@@ -547,6 +621,13 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         directory.setHealthy(false);
       },
       stop: async () => {
+        if (!begun) {
+          directory.close();
+          await whole.close();
+          root.release();
+          lock.release();
+          return;
+        }
         await watch.stop();
         await minutes.stop();
         await erasure.stop();
@@ -566,8 +647,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         await forwarding.stop(2_000);
         directory.close();
         await store.close();
-        raw.release(root.current.key);
-        if (root.previous !== undefined) raw.release(root.previous.key);
+        root.release();
         lock.release();
       },
     };

@@ -40,6 +40,36 @@ const auditSink = z.discriminatedUnion('type', [
   }),
 ]);
 
+const wayName = z.string().regex(/^[a-z0-9-]{1,40}$/, 'lower-case letters, digits and hyphens');
+const rootWay = z.discriminatedUnion('type', [
+  z.strictObject({ name: wayName, type: z.literal('file'), path: filePath }),
+  z
+    .strictObject({
+      name: wayName,
+      type: z.literal('passphrase'),
+      credential: z
+        .string()
+        .regex(/^[A-Za-z0-9._-]{1,100}$/)
+        .optional(),
+      file: filePath.optional(),
+      descriptor: z.int().min(3).max(1000).optional(),
+    })
+    .refine(
+      ({ credential, file, descriptor }) =>
+        [credential, file, descriptor].filter((each) => each !== undefined).length <= 1,
+      'one of credential, file and descriptor',
+    ),
+  z.strictObject({
+    name: wayName,
+    type: z.literal('pkcs11'),
+    module: filePath,
+    token: z.string().min(1).max(32),
+    key: z.string().min(1).max(100),
+    pin_file: filePath,
+    timeout_seconds: seconds(600).default(20),
+  }),
+]);
+
 const schema = z.strictObject({
   server: z
     .strictObject({
@@ -81,7 +111,16 @@ const schema = z.strictObject({
     })
     .refine(({ type, host }) => type === 'sqlite' || host !== undefined, 'postgresql needs its host')
     .prefault({}),
-  root: z.strictObject({ provider: z.enum(['file']).default('file'), path: z.string().min(1).optional() }).prefault({}),
+  root: z
+    .strictObject({
+      path: z.string().min(1).optional(),
+      providers: z
+        .array(rootWay)
+        .max(8)
+        .refine((ways) => new Set(ways.map(({ name }) => name)).size === ways.length, 'names are given once each')
+        .default([]),
+    })
+    .prefault({}),
   erasure: z.strictObject({ gather_ms: z.int().min(0).max(3_600_000).default(1000) }).prefault({}),
   limits: z
     .strictObject({
@@ -177,6 +216,42 @@ const toSink = (sink: z.infer<typeof auditSink>, folder: string): AuditSinkConfi
     : { type: sink.type, name: sink.name, url: sink.url, tokenFile: place(sink.token_file), ...files };
 };
 
+export type RootWayConfig =
+  | { readonly type: 'file'; readonly name: string; readonly path: string }
+  | {
+      readonly type: 'passphrase';
+      readonly name: string;
+      /** All undefined: a person is asked. */
+      readonly credential: string | undefined;
+      readonly file: string | undefined;
+      readonly descriptor: number | undefined;
+    }
+  | {
+      readonly type: 'pkcs11';
+      readonly name: string;
+      readonly module: string;
+      readonly token: string;
+      readonly key: string;
+      readonly pinFile: string;
+      readonly timeoutSeconds: number;
+    };
+
+const toRootWay = (way: z.infer<typeof rootWay>, folder: string): RootWayConfig => {
+  if (way.type === 'file') return { ...way, path: resolve(folder, way.path) };
+  if (way.type === 'passphrase')
+    return {
+      type: way.type,
+      name: way.name,
+      credential: way.credential,
+      file: way.file === undefined ? undefined : resolve(folder, way.file),
+      descriptor: way.descriptor,
+    };
+  const { type, name, module, token, key, pin_file, timeout_seconds } = way;
+  // A bare library name is looked up by the loader.
+  const place = module.includes('/') ? resolve(folder, module) : module;
+  return { type, name, module: place, token, key, pinFile: resolve(folder, pin_file), timeoutSeconds: timeout_seconds };
+};
+
 export interface Config {
   /** The file it came from; null for the embedded defaults. */
   readonly source: string | null;
@@ -212,7 +287,8 @@ export interface Config {
         readonly readers: number;
       }
     | undefined;
-  readonly root: { readonly provider: 'file'; readonly path: string };
+  /** No providers: the file at `path` holds the root key itself. */
+  readonly root: { readonly path: string; readonly providers: readonly RootWayConfig[] };
   readonly erasure: { readonly gatherMs: number };
   readonly limits: {
     readonly cachedObjects: number;
@@ -281,8 +357,8 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
     },
     postgresql: toPostgresql(parsed.store, folder),
     root: {
-      provider: parsed.root.provider,
       path: parsed.root.path === undefined ? resolve(dataDirectory, 'root.key') : resolve(folder, parsed.root.path),
+      providers: parsed.root.providers.map((way) => toRootWay(way, folder)),
     },
     erasure: { gatherMs: parsed.erasure.gather_ms },
     limits: {

@@ -9,7 +9,7 @@ import type { Context } from 'hono';
 import { type DestinationStream, destination as openDestination, pino } from 'pino';
 import { redact } from './base/redaction.ts';
 import { StartError } from './base/start-error.ts';
-import { openService } from './compose.ts';
+import { openService, type Service } from './compose.ts';
 import { type Config, checkFile, loadConfig } from './config.ts';
 import { createListener, type Listener } from './listener/listener.ts';
 
@@ -29,6 +29,8 @@ export interface StartOptions {
   readonly config: Config;
   /** See ServiceOptions. */
   readonly acceptDatabase?: boolean | undefined;
+  /** See ServiceOptions. */
+  readonly ask?: Parameters<typeof openService>[0]['ask'];
   /** One line for people at a time: the first token, the certificate, the address. Not the log. */
   readonly say: (line: string) => void;
   /** A new file for the first administrator token, which is then not said: standard output may be somebody's log. */
@@ -111,6 +113,7 @@ const hostInUrl = (name: string): string => (isIPv6(name) ? `[${name}]` : name);
 export const startServer = async ({
   config,
   acceptDatabase = false,
+  ask,
   say,
   tokenFile,
 }: StartOptions): Promise<RunningServer> => {
@@ -131,12 +134,45 @@ export const startServer = async ({
   });
 
   const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial<HttpBindings>;
-  const service = await openService({
+  let listener: Listener | undefined;
+  let handle: Service['handle'] = () => undefined;
+  const listen = async (serving: Pick<Service, 'handle' | 'readTls'>): Promise<void> => {
+    handle = serving.handle;
+    const tls = serving.readTls();
+    if (listener !== undefined) return listener.setTls(tls);
+    listener = createListener({
+      tls,
+      maxConnections: config.limits.connections,
+      trustedProxies: config.server.trustedProxies,
+      handle: (incoming, outgoing) => handle(incoming, outgoing),
+    });
+    port = await listener.listen(config.server.host, config.server.port);
+  };
+  const url = (): string => `https://${hostInUrl(loopbackOf(config.server.host))}:${port}`;
+  const sayListening = (certificatePath: string): void => {
+    log.info('listening', { url: url(), publicUrl: publicUrl(), version, config: config.source ?? 'defaults' });
+    say(`certificate: ${certificatePath}`);
+    say(`listening on ${url()}`);
+  };
+  const leaving = new AbortController();
+  let sealedUnder: (certificatePath: string) => void = () => undefined;
+  const sealed = new Promise<string>((resolve) => {
+    sealedUnder = resolve;
+  });
+  const opening = openService({
     config,
     version,
     log,
     acceptDatabase,
     publicUrl,
+    ask,
+    say,
+    signal: leaving.signal,
+    onSealed: async (waiting) => {
+      await listen(waiting);
+      say('sealed: dke root unseal');
+      sealedUnder(waiting.certificatePath);
+    },
     listening: () => ({ host: loopbackOf(config.server.host), port }),
     onFatal: (error) => {
       log.error(error.message, { error });
@@ -149,26 +185,25 @@ export const startServer = async ({
       },
     },
   });
-
-  let listener: Listener;
-  try {
-    const tls = service.readTls();
-    listener = createListener({
-      tls,
-      maxConnections: config.limits.connections,
-      trustedProxies: config.server.trustedProxies,
-      handle: service.handle,
-    });
-    service.tlsTaken(tls);
-    port = await listener.listen(config.server.host, config.server.port);
-  } catch (error) {
-    await service.stop();
-    endLog();
-    if (error instanceof StartError) throw error;
-    throw new StartError('config', 'the certificate and its key cannot be used: check [tls]', { cause: error });
-  }
+  const first = await Promise.race([opening, sealed]);
+  let service: Service | undefined;
+  const serve = async (opened: Service): Promise<void> => {
+    try {
+      const tls = opened.readTls();
+      await listen(opened);
+      opened.tlsTaken(tls);
+      service = opened;
+    } catch (error) {
+      await opened.stop();
+      endLog();
+      if (error instanceof StartError) throw error;
+      throw new StartError('config', 'the certificate and its key cannot be used: check [tls]', { cause: error });
+    }
+    opened.onClientAuthorities(reloadTls);
+  };
 
   const reloadTls = (): void => {
+    if (service === undefined || listener === undefined) return;
     try {
       const tls = service.readTls();
       listener.setTls(tls);
@@ -178,40 +213,47 @@ export const startServer = async ({
       log.error('the certificate could not be read again; the old one stays', { error });
     }
   };
-  service.onClientAuthorities(reloadTls);
-
   let stopping: Promise<void> | undefined;
   const hurried = new AbortController();
   const stop = async (): Promise<void> => {
-    service.announceStop();
+    leaving.abort();
     const noticeMs = config.server.drainNoticeSeconds * 1000;
-    if (noticeMs > 0) await setTimeout(noticeMs, undefined, { signal: hurried.signal }).catch(() => undefined);
-    await listener.close(config.server.drainSeconds * 1000);
-    await service.stop();
+    service?.announceStop();
+    if (service !== undefined && noticeMs > 0)
+      await setTimeout(noticeMs, undefined, { signal: hurried.signal }).catch(() => undefined);
+    await listener?.close(config.server.drainSeconds * 1000);
+    await service?.stop();
     log.info('stopped');
     endLog();
     finish(undefined);
   };
 
-  const url = `https://${hostInUrl(loopbackOf(config.server.host))}:${port}`;
-  log.info('listening', {
-    url,
-    publicUrl: publicUrl(),
-    version,
-    config: config.source ?? 'defaults',
-  });
-  if (service.adminToken !== undefined) {
-    if (tokenFile === undefined) say(`administrator token (shown once): ${service.adminToken}`);
-    else writeFirstToken(tokenFile, service.adminToken, say);
+  if (typeof first === 'string') {
+    sayListening(first);
+    opening.then(serve).then(
+      () => {
+        log.info('unsealed');
+        say('unsealed');
+      },
+      (error: unknown) => {
+        if (leaving.signal.aborted) return;
+        finish(error instanceof StartError ? error : new StartError('internal', 'the start failed', { cause: error }));
+      },
+    );
+  } else {
+    await serve(first);
+    if (first.adminToken !== undefined) {
+      if (tokenFile === undefined) say(`administrator token (shown once): ${first.adminToken}`);
+      else writeFirstToken(tokenFile, first.adminToken, say);
+    }
+    sayListening(first.certificatePath);
   }
-  say(`certificate: ${service.certificatePath}`);
-  say(`listening on ${url}`);
 
   return {
-    url,
+    url: url(),
     port,
-    certificatePath: service.certificatePath,
-    adminToken: service.adminToken,
+    certificatePath: typeof first === 'string' ? first : first.certificatePath,
+    adminToken: typeof first === 'string' ? undefined : first.adminToken,
     ended,
     stop: () => {
       if (stopping === undefined) stopping = stop();
@@ -230,6 +272,7 @@ export const runServer = async (options: {
   readonly configPath: string | undefined;
   readonly acceptDatabase?: boolean | undefined;
   readonly tokenFile?: string | undefined;
+  readonly ask?: StartOptions['ask'];
   readonly say: (line: string) => void;
   readonly complain: (line: string) => void;
 }): Promise<number> => {
@@ -245,10 +288,11 @@ export const runServer = async (options: {
     });
   process.on('SIGHUP', () => server?.reloadTls());
   try {
-    const { acceptDatabase, say, tokenFile } = options;
+    const { acceptDatabase, say, tokenFile, ask } = options;
     server = await startServer({
       config: loadConfig(options.configPath, process.cwd()),
       acceptDatabase,
+      ask,
       say,
       tokenFile,
     });

@@ -8,6 +8,7 @@
 #include "../core/random.h"
 #include "../core/secure_buffer.h"
 #include "../core/used_ivs.h"
+#include "../core/token_login.h"
 #include "arguments.h"
 #include "parameters.h"
 
@@ -169,6 +170,22 @@ napi_value Hkdf(const Arguments& arguments) {
   return ReturnKey(arguments, HkdfKey(key, digest, salt.data, salt.size, info.data, info.size, kind, bytes, steps));
 }
 
+napi_value Login(const Arguments& arguments) {
+  const Bytes session = arguments.ReadBytes(1);
+  const Bytes pin = arguments.ReadBytes(2);
+  unsigned long handle = 0;
+  if (session.size != sizeof handle) arguments.Refuse("a session is a number of the machine's width");
+  memcpy(&handle, session.data, sizeof handle);
+  return arguments.ReturnNumber(static_cast<double>(arguments.Unwrap(LoginToken(arguments.Text(0), handle, pin.data, pin.size))));
+}
+
+napi_value Scrypt(const Arguments& arguments) {
+  const Bytes passphrase = arguments.ReadBytes(0);
+  const Bytes salt = arguments.ReadBytes(1);
+  const auto number = [&](size_t index, double most) { return static_cast<uint32_t>(arguments.Integer(index, 1, most)); };
+  return ReturnKey(arguments, ScryptKey(passphrase.data, passphrase.size, salt.data, salt.size, number(2, 24), number(3, 64), number(4, 16)));
+}
+
 napi_value EncryptedKey(const Arguments& arguments) {
   const CipherParameters parameters = ReadCipher(arguments, 1);
   const Bytes data = arguments.ReadBytes(2);
@@ -290,6 +307,8 @@ void RegisterKeys(Napi::Env env, Napi::Object exports) {
   Define<Check>(env, exports, "checkValue");
   Define<Release>(env, exports, "release");
   Define<Hkdf>(env, exports, "hkdf");
+  Define<Scrypt>(env, exports, "scryptKek");
+  Define<Login>(env, exports, "loginToken");
   Define<EncryptedKey>(env, exports, "deriveByEncryption");
   Define<Agree>(env, exports, "ecdh");
   Define<Wrap>(env, exports, "wrapKey");

@@ -1,6 +1,7 @@
 #include "kdf.h"
 
 #include <openssl/core_names.h>
+#include <openssl/evp.h>
 #include <openssl/kdf.h>
 
 namespace dke {
@@ -50,6 +51,29 @@ Result<KeyRef> HkdfKey(KeyRef ref, Digest digest, const uint8_t* salt, size_t sa
                                  derived.value().data(), bytes, steps));
   }
   return AddSecretKey(kind, derived.Take());
+}
+
+Status ScryptInto(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost, uint32_t r,
+                  uint32_t p, uint8_t* output, size_t output_length) {
+  // libcrypto's own limit is 32 MiB, below what a passphrase needs today; and what a file asks for must not take the machine down.
+  constexpr uint64_t kMostMemory = uint64_t{1} << 30;
+  if (cost < 1 || cost > 24 || r < 1 || r > 64 || p < 1 || p > 16) return BadArgument("scrypt's N, r or p is out of range");
+  const uint64_t n = uint64_t{1} << cost;
+  if (128 * r * (n + p + 2) > kMostMemory) return BadArgument("scrypt would take more than 1 GiB");
+  if (EVP_PBE_scrypt(reinterpret_cast<const char*>(passphrase), passphrase_length, salt, salt_length, n, r, p, kMostMemory, output,
+                     output_length) != 1) {
+    return CryptoFailure("scrypt");
+  }
+  return {};
+}
+
+Result<KeyRef> ScryptKey(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost,
+                         uint32_t r, uint32_t p) {
+  Result<SecureBuffer> derived = SecureBuffer::Make(32);
+  if (!derived.ok()) return derived.status();
+  DKE_RETURN_IF_ERROR(
+      ScryptInto(passphrase, passphrase_length, salt, salt_length, cost, r, p, derived.value().data(), derived.value().size()));
+  return AddSecretKey(KeyKind::kKek, derived.Take());
 }
 
 }  // namespace dke

@@ -23,6 +23,7 @@ export interface Caller {
   readonly call: ApiClient['call'];
   readonly bytes: ApiClient['bytes'];
   readonly stream: ApiClient['stream'];
+  readonly send: ApiClient['send'];
   /** The identifier of what is named; an identifier goes through as it is. */
   resolve(kind: Nameable, text: string): Promise<string>;
 }
@@ -121,6 +122,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
     call: client.call,
     bytes: client.bytes,
     stream: client.stream,
+    send: client.send,
     resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
   };
 };

@@ -20,6 +20,8 @@ export interface ApiClient {
   call<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<AnswerOf<R>>;
   /** The answer's bytes, for one that holds what may not become a string. The caller wipes them. */
   bytes<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer>;
+  /** Posts bytes to an address that wants no token. The caller wipes them. */
+  send(path: string, body: Buffer): Promise<void>;
   /** Writes the answer as it comes; `into` stays open. */
   stream<R extends RouteRow>(row: R, input: ApiCall<R>, into: NodeJS.WritableStream): Promise<void>;
 }
@@ -154,9 +156,34 @@ export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): Api
     const answer = await ask(row, input);
     return readAll(answer).catch((error) => Promise.reject(connectionError(url, error)));
   };
+  const send = (path: string, body: Buffer): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const sent = request(
+        new URL(path, url),
+        {
+          method: 'POST',
+          ...(ca === undefined ? {} : { ca }),
+          agent: false,
+          timeout: timeoutMs,
+          headers: { 'content-type': 'application/octet-stream', 'content-length': body.length },
+        },
+        (answer) => {
+          const status = answer.statusCode ?? 0;
+          readAll(answer).then(
+            (whole) =>
+              status >= 200 && status <= 299 ? resolve() : reject(problemError(status, whole.toString('utf8'))),
+            (error) => reject(connectionError(url, error)),
+          );
+        },
+      );
+      sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
+      sent.on('error', (error) => reject(connectionError(url, error)));
+      sent.end(body);
+    });
   return {
     url,
     bytes,
+    send,
     stream: async (row, input, into) => {
       const answer = await ask(row, input);
       await pipeline(answer, into, { end: false }).catch((error: NodeJS.ErrnoException) => {

@@ -10,12 +10,14 @@ import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
 import { addKeyStore } from './key-store.ts';
 import { addProvider } from './provider.ts';
+import { addQuarantine, addRoot } from './root.ts';
 import { addRunbook } from './runbook.ts';
 import { addServer } from './server.ts';
 import { addTde } from './tde.ts';
 import { addTenant } from './tenant.ts';
 import { addToken } from './token.ts';
 import { addVault } from './vault.ts';
+import { addVerify } from './verify.ts';
 
 const seconds = (text: string): number => {
   const value = Number(text);
@@ -56,6 +58,9 @@ export const makeProgram = (version: string): Command => {
   addApproval(program);
   addAudit(program);
   addStatus(program);
+  addRoot(program);
+  addQuarantine(program);
+  addVerify(program);
   addDoctor(program);
   addCloud(program);
   return program;

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { runServer } from '../main.ts';
+import { askSecret } from './terminal.ts';
 
 interface ServerOptions {
   readonly config?: string;
@@ -28,6 +29,11 @@ export const addServer = (program: Command): void => {
         configPath: config,
         acceptDatabase,
         tokenFile: tokenOut,
+        // Somebody who has started it by hand is there to be asked.
+        ask: process.stdin.isTTY
+          ? ({ name, fresh, declared }) =>
+              declared ? Promise.resolve(undefined) : askSecret(`root provider ${name}`, fresh)
+          : undefined,
         say: (line) => {
           process.stdout.write(`${line}\n`);
         },

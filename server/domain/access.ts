@@ -31,6 +31,9 @@ export const permissions = {
   'audit:export': 'Export the audit log',
   'approvals:read': 'See what waits for approval',
   'approvals:decide': 'Agree to what waits for approval, or refuse it',
+  'root:read': "See the root key's epoch and providers",
+  'root:rotate': 'Rotate the root key and the keys of tenants',
+  'quarantine:confirm': 'Take a database as it is that is not the one of its last checkpoint',
   'tokens:read': 'See API tokens',
   'tokens:manage': 'Make and revoke API tokens, and so give roles',
 } as const;
@@ -38,7 +41,12 @@ export type Permission = keyof typeof permissions;
 export const permissionNames = Object.keys(permissions) as Permission[];
 
 /** What no role within one tenant gives, whatever its row says: it concerns the platform, or the tenant as a whole. */
-const platformOnly: ReadonlySet<Permission> = new Set(['status:read']);
+const platformOnly: ReadonlySet<Permission> = new Set([
+  'status:read',
+  'root:read',
+  'root:rotate',
+  'quarantine:confirm',
+]);
 
 const reads = permissionNames.filter((name) => name.endsWith(':read'));
 const resources = [
@@ -68,8 +76,18 @@ export const roles = {
     supreme: true,
   },
   'platform-operator': {
-    description: 'Keeps the service running: state, health, diagnostics. No keys, no credentials.',
-    permissions: ['status:read', 'tenants:read', 'endpoints:read', 'diagnostics:run', 'requests:read'],
+    description:
+      'Keeps the service running: state, health, diagnostics, rotation of the root key. No keys, no credentials.',
+    permissions: [
+      'status:read',
+      'tenants:read',
+      'root:read',
+      'root:rotate',
+      'quarantine:confirm',
+      'endpoints:read',
+      'diagnostics:run',
+      'requests:read',
+    ],
     reach: 'platform',
   },
   'tenant-administrator': {

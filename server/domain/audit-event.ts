@@ -28,7 +28,11 @@ interface AuditRow {
 const approvalFields = ['operation', 'subjectKind', 'subjectId', 'name', 'requestedBy'] as const;
 
 export const auditKinds = {
-  'service.started': { severity: 'info', activity: 'start', fields: ['version', 'rootEpoch', 'fileSystem', 'erasure'] },
+  'service.started': {
+    severity: 'info',
+    activity: 'start',
+    fields: ['version', 'rootEpoch', 'rootProvider', 'failedUnseals', 'fileSystem', 'erasure'],
+  },
   'service.stopped': { severity: 'info', activity: 'stop', fields: [] },
   'tenant.created': { severity: 'info', activity: 'create', fields: ['name'] },
   'vault.created': { severity: 'info', activity: 'create', fields: ['name', 'kind'] },
@@ -104,6 +108,15 @@ export const auditKinds = {
     fields: ['name', 'label', 'applicationId', 'appId', 'host', 'process', 'operation', 'reason', 'count'],
   },
   'row.tampered': { severity: 'critical', activity: 'other', fields: ['table'] },
+  /** Somebody asked for new keys under which everything is sealed; the turn that makes them follows. */
+  'root.rotation-requested': { severity: 'medium', activity: 'other', fields: ['rootEpoch'] },
+  'root.rotated': { severity: 'medium', activity: 'update', fields: ['rootEpoch', 'records'] },
+  'tenant.key-rotation-requested': { severity: 'low', activity: 'other', fields: ['epoch'] },
+  'tenant.key-rotated': { severity: 'low', activity: 'update', fields: ['epoch', 'records'] },
+  /** What opens the root key was changed, by somebody on the service's host. */
+  'root.provider-added': { severity: 'high', activity: 'create', fields: ['name', 'type'] },
+  'root.provider-removed': { severity: 'high', activity: 'delete', fields: ['name', 'type'] },
+  'root.provider-rewrapped': { severity: 'high', activity: 'update', fields: ['name', 'type'] },
   'erasure.started': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys'] },
   /** The turn waits: `records` do not open, and would never again after it. */
   'erasure.held': { severity: 'critical', activity: 'other', fields: ['rootEpoch', 'records', 'subjects'] },

@@ -221,8 +221,8 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       const newest = new Map((await repositories.keks.list()).map((kek) => [kek.tenantId, kek.rootEpoch]));
       return [...newest.values()].every((epoch) => epoch === openRoot().current.epoch);
     },
-    addKekEpoch: async (tx) => {
-      const tenants = [...keks.keys()];
+    addKekEpoch: async (tx, only) => {
+      const tenants = only === undefined ? [...keks.keys()] : [only];
       for (const tenantId of tenants) await addKek(tx, tenantId, currentKek(tenantId).epoch + 1);
       return tenants.length;
     },

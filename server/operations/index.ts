@@ -36,6 +36,7 @@ import type { Vault } from '../domain/vault.ts';
 import type { AuditSinkState } from '../ports/audit-sink.ts';
 import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
+import type { RootWay } from '../ports/root-provider.ts';
 import type { StoredCheckpoint } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 import type { DryRun } from './approvals.ts';
@@ -610,6 +611,42 @@ export interface TdeOperations {
   derive(caller: TdeCaller, handle: number, mechanism: DeriveMechanism, into: KeyDestination): Promise<MadeKey>;
 }
 
+export interface RootView {
+  readonly epoch: number;
+  /** Set while a turn is under way: both open. */
+  readonly previousEpoch: number | null;
+  /** A rotation was asked for or is under way. */
+  readonly rotating: boolean;
+  readonly providers: readonly RootWay[];
+  readonly fileSystem: string;
+  readonly overwritesInPlace: boolean;
+}
+
+export interface RootOperations {
+  get(actor: Actor): Promise<RootView>;
+  /**
+   * Asks for a new root key and new keys of every tenant, or for a new key of one tenant; live records are sealed anew behind it,
+   * while everything is served. Acknowledged is that it will be done, also after a restart.
+   */
+  rotate(actor: Actor, tenantId?: string): Promise<RootView>;
+}
+
+export interface QuarantineState {
+  readonly quarantined: boolean;
+  readonly reason: string | null;
+  /** `older`: records are missing. `changed`: they are not those that were signed. */
+  readonly finding: 'older' | 'changed' | null;
+  /** Records of the audit log that the database has, and had at the checkpoint. */
+  readonly size: number | null;
+  readonly expected: number | null;
+}
+
+export interface QuarantineOperations {
+  get(actor: Actor): Promise<QuarantineState>;
+  /** Takes the database as it is; the service serves when this resolves. 'forbidden' for a wrong code. */
+  confirm(actor: Actor, code: string): Promise<QuarantineState>;
+}
+
 export interface Operations {
   readonly tenants: TenantOperations;
   readonly vaults: VaultOperations;
@@ -627,6 +664,8 @@ export interface Operations {
   readonly dualControl: DualControlOperations;
   readonly access: AccessOperations;
   readonly tokens: TokenOperations;
+  readonly root: RootOperations;
+  readonly quarantine: QuarantineOperations;
   readonly tde: TdeOperations;
   /** The actor behind an administrator token; 'unauthenticated' when it does not hold (one message for every reason). */
   authenticateAdmin(

@@ -21,6 +21,8 @@ const mostNamed = 20;
 /** Records sealed anew in one unit of work: small enough that other writers wait for milliseconds only. */
 const batch = 200;
 const startedSetting = 'erasure-started';
+/** What somebody asked to be rotated: `root`, or `tenant`, its id and the epoch of its key then. */
+export const askedSetting = 'rotation-asked';
 /** The records that held the last turn back, so that it is told once. */
 const heldSetting = 'erasure-held';
 
@@ -66,9 +68,12 @@ export const runErasureTurn = (ports: TurnPorts) => async (): Promise<ErasureHol
   const actor = serviceActor(newId(clock.now()));
   const service = { kind: 'service', id: 'service' } as const;
 
+  const asked = await store.read.settings.get(askedSetting);
+  const [, tenantId, epochBefore] = /^tenant (\S+) (\d+)$/.exec(asked ?? '') ?? [];
   if (root.previous === undefined) {
-    if ((await store.read.keys.listErasable(clock.now() + 1)).length === 0) return null;
-    root.addEpoch();
+    const due = (await store.read.keys.listErasable(clock.now() + 1)).length > 0 || asked === 'root';
+    if (!due && asked === undefined) return null;
+    if (due) root.addEpoch();
   }
   if (!(await ring.upToDate(store.read))) {
     await writeKeks(ports, async (tx) => {
@@ -85,6 +90,10 @@ export const runErasureTurn = (ports: TurnPorts) => async (): Promise<ErasureHol
       });
     });
   }
+  // Not when the turn has done it for every tenant, nor when a rotation that was cut off had come as far.
+  if (tenantId !== undefined && ring.epochs().get(tenantId) === Number(epochBefore))
+    await writeKeks(ports, (tx) => ring.addKekEpoch(tx, tenantId));
+  const turning = root.previous !== undefined;
   let records = 0;
   const met = new Map<string, number>();
   for (;;) {
@@ -139,6 +148,28 @@ export const runErasureTurn = (ports: TurnPorts) => async (): Promise<ErasureHol
         },
       });
     }
+    if (asked !== undefined) {
+      // Not one that was asked for meanwhile.
+      if ((await tx.settings.get(askedSetting)) === asked) await tx.settings.set(askedSetting, null);
+      await tx.audit.append(
+        tenantId === undefined
+          ? {
+              kind: 'root.rotated',
+              actor,
+              tenantId: serviceTenantId,
+              subject: service,
+              details: { rootEpoch: root.current.epoch, records },
+            }
+          : {
+              kind: 'tenant.key-rotated',
+              actor,
+              tenantId,
+              subject: { kind: 'tenant', id: tenantId },
+              details: { epoch: ring.epochs().get(tenantId) ?? 0, records },
+            },
+      );
+    }
+    if (!turning) return [];
     await tx.audit.append({
       kind: 'erasure.finished',
       actor,
@@ -174,6 +205,9 @@ export const createErasureScheduler = (
   let held: ErasureHold | null = null;
   let failure: string | null = null;
 
+  const isDue = async (): Promise<boolean> =>
+    (await store.read.keys.listErasable(clock.now() + 1)).length > 0 ||
+    (await store.read.settings.get(askedSetting)) !== undefined;
   const later = (ms: number): void => {
     if (stopped || timer !== undefined) return;
     timer = setTimeout(() => {
@@ -192,7 +226,7 @@ export const createErasureScheduler = (
           // Whatever the operator does about the damaged records is noticed by looking again, which costs next to nothing.
           if (holding !== null) later(delays.heldMs);
           // Destructions that came during the turn need one of their own.
-          else if ((await store.read.keys.listErasable(clock.now() + 1)).length > 0) later(delays.gatherMs);
+          else if (await isDue()) later(delays.gatherMs);
         },
         (error: unknown) => {
           failure = error instanceof Error ? error.message : 'failed';
@@ -222,7 +256,7 @@ export const createErasureScheduler = (
     resume: async () => {
       if (root.previous !== undefined) held = await run();
       if (held !== null) later(delays.heldMs);
-      else if ((await store.read.keys.listErasable(clock.now() + 1)).length > 0) later(delays.gatherMs);
+      else if (await isDue()) later(delays.gatherMs);
     },
     stop: async () => {
       stopped = true;

@@ -12,7 +12,7 @@ import {
 } from '../base/checkpoint.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { rootHash } from '../base/merkle-tree.ts';
-import { serviceActor } from '../domain/actor.ts';
+import { type Actor, serviceActor } from '../domain/actor.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, StoredCheckpoint } from '../ports/store.ts';
 
@@ -46,7 +46,7 @@ export interface AuditSealer {
   /** Before anything is served. Names the log at the first start. */
   inspect(): Promise<AuditFinding>;
   /** An operator takes the database as it is: the log goes on under a new name, and says so. */
-  accept(finding: AuditFinding): Promise<void>;
+  accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
 
 export const createAuditSealer = ({ store, ring, root, clock, log }: SealPorts): AuditSealer => {
@@ -119,7 +119,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log }: SealPorts):
       return found.equals(anchored.root) ? { state: 'sound' } : { state: 'changed', size };
     },
 
-    accept: async (finding) => {
+    accept: async (finding, actor) => {
       if (finding.state === 'sound') return;
       log.warn('the database was taken although it is not what the checkpoint beside the root key says', {
         ...finding,
@@ -129,7 +129,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log }: SealPorts):
         await tx.audit.dropCheckpoints();
         await tx.audit.append({
           kind: 'audit-log.accepted',
-          actor: serviceActor(newId(clock.now())),
+          actor: actor ?? serviceActor(newId(clock.now())),
           tenantId: serviceTenantId,
           subject: { kind: 'service', id: 'audit-log' },
           details: { ...finding, expected: finding.state === 'older' ? finding.expected : null },

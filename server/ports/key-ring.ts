@@ -58,8 +58,8 @@ export interface KeyRing {
   // --- the erasure turn -----------------------------------------------------------------------------------------------
   /** Whether every tenant's newest KEK is sealed under the current root epoch. */
   upToDate(repositories: Repositories): Promise<boolean>;
-  /** Fresh KEKs for every tenant, sealed under the current root epoch. Returns how many. */
-  addKekEpoch(tx: Repositories): Promise<number>;
+  /** Fresh KEKs for every tenant, or for one, sealed under the current root epoch. Returns how many. */
+  addKekEpoch(tx: Repositories, only?: string): Promise<number>;
   /** The epoch of each tenant's KEK that seals now. */
   epochs(): ReadonlyMap<string, number>;
   /** Opens a record and seals it under the current KEK; the service's own keys are sealed from memory. 'key-tampered' as `open`. */

@@ -8,8 +8,19 @@ export interface RootKey {
   readonly key: KeyRef;
 }
 
+/** One of the ways to open the root: each does it alone. */
+export interface RootWay {
+  readonly name: string;
+  readonly type: 'file' | 'passphrase' | 'pkcs11';
+  /** Milliseconds since the epoch; null: unknown. */
+  readonly createdAt: number | null;
+  /** It opened the root at this start. */
+  readonly opened: boolean;
+}
+
 export interface RootProvider {
   readonly name: string;
+  readonly ways: readonly RootWay[];
   readonly current: RootKey;
   readonly previous: RootKey | undefined;
   /** What an erasure is worth here: the file system's name and whether overwriting in place leaves nothing behind. */
@@ -25,4 +36,6 @@ export interface RootProvider {
   readonly anchor: { read(): string | undefined; write(note: string): void };
   /** Looks at the root's home again: throws when it cannot be read any more. Cheap: used by the health check. */
   check(): void;
+  /** Gives its keys back. */
+  release(): void;
 }

@@ -85,7 +85,33 @@ export interface Window {
   readonly limit: number;
 }
 
+/** A key record as it lies there; null after it was wiped. */
+export interface WholeRecord extends Omit<StoredRecord, 'record'> {
+  readonly record: Buffer | null;
+}
+
 export interface Repositories {
+  /** Everything, table by table: for the offline check. */
+  readonly whole: {
+    /** Tables whose rows are authenticated. */
+    policyTables(): readonly string[];
+    checkRows(table: string): Promise<{ readonly rows: number; readonly tampered: readonly string[] }>;
+    /** In one order, without the first `after`. */
+    records(after: number, limit: number): Promise<readonly WholeRecord[]>;
+    /** By handle, greater than `after`. */
+    objects(
+      after: number,
+      limit: number,
+    ): Promise<
+      readonly {
+        readonly handle: number;
+        readonly id: string;
+        readonly class: string;
+        readonly destroyed: boolean;
+        readonly hasContent: boolean;
+      }[]
+    >;
+  };
   readonly settings: {
     get(name: string): Promise<string | undefined>;
     /** Null removes it. */

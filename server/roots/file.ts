@@ -1,34 +1,16 @@
 // Root provider `file`: one file with two slots, kept by the addon (FORMAT.md). It is made at first start, mode 0400, and
 // belongs beside no backup of the database: whoever has both has the keys.
 
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
 import type { RootKey, RootProvider } from '../ports/root-provider.ts';
+import { anchorBeside } from './files.ts';
 
 type RootCore = Pick<
   Core,
   'createRootFile' | 'openRootFile' | 'addRootEpoch' | 'eraseRootEpoch' | 'fileSystem' | 'release'
 >;
-
-/** Replaces a file as a whole: after a crash it is the old one or the new one. */
-const replaceFile = (path: string, text: string): void => {
-  const draft = `${path}.new`;
-  const fd = openSync(draft, 'w', 0o600);
-  try {
-    writeFileSync(fd, text);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-  renameSync(draft, path);
-  const directory = openSync(dirname(path), 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
-};
 
 /** Opens the file, or makes it when `create` says that nothing is sealed under it yet. Throws CoreError ('io', 'permission', 'format'). */
 export const openFileRoot = (core: RootCore, path: string, create: boolean): RootProvider => {
@@ -40,7 +22,6 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
       );
     core.release(core.createRootFile(path).key);
   }
-  const anchorPath = `${path}.checkpoint`;
   const opened = core.openRootFile(path);
   let current: RootKey = opened.current;
   let previous: RootKey | undefined = opened.previous;
@@ -48,6 +29,7 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
 
   return {
     name: 'file',
+    ways: [{ name: 'file', type: 'file', createdAt: null, opened: true }],
     get current() {
       return current;
     },
@@ -66,16 +48,17 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
       core.release(previous.key);
       previous = undefined;
     },
-    anchor: {
-      read: () => (existsSync(anchorPath) ? readFileSync(anchorPath, 'utf8') : undefined),
-      write: (note) => replaceFile(anchorPath, note),
-    },
+    anchor: anchorBeside(path),
     check: () => {
       const seen = core.openRootFile(path);
       core.release(seen.current.key);
       if (seen.previous !== undefined) core.release(seen.previous.key);
       if (seen.current.epoch !== current.epoch)
         throw new CoreError('format', `the root key file ${path} was replaced while the service was running`);
+    },
+    release: () => {
+      core.release(current.key);
+      if (previous !== undefined) core.release(previous.key);
     },
   };
 };

@@ -18,6 +18,7 @@ import * as rows from './rows.ts';
 import { createRunbookRuns } from './runbook-runs.ts';
 import type { Schema } from './schema.ts';
 import { createTenants, inScope } from './tenants.ts';
+import { createWhole } from './whole.ts';
 
 /** Of a page of objects, what they hold would be megabytes. */
 const columnsWithoutContent = (
@@ -167,6 +168,7 @@ export const createRepositories = (
       },
     },
 
+    whole: createWhole(db, authenticate),
     records: {
       get: async (objectId, version, recordClass) => {
         const row = await db

@@ -24,6 +24,8 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   audit: 'Audit',
   tokens: 'Tokens',
   session: 'Session',
+  root: 'Root key',
+  quarantine: 'Quarantine',
   status: 'Status',
 };
 

@@ -164,7 +164,7 @@ describe('a database that is not what the checkpoint beside the root key says', 
     for (const name of names) await operations.vaults.create(administrator, { name });
   };
 
-  test('an older one does not start, unless an operator says so: then the log goes on under a new name', async () => {
+  test('an older one is neither used nor changed, unless an operator says so: then the log goes on under a new name', async () => {
     const first = await openTestService();
     await vaults(first, 'one');
     await first.stop();
@@ -178,7 +178,12 @@ describe('a database that is not what the checkpoint beside the root key says', 
     for (const name of ['dke.db', 'dke.db-wal', 'dke.db-shm']) rmSync(join(dataDirectory, name), { force: true });
     cpSync(join(older, 'dke.db'), join(dataDirectory, 'dke.db'));
     const before = readFileSync(join(dataDirectory, 'dke.db'));
-    await expect(openTestService({ folder: first.folder })).rejects.toThrow(/is older than its last checkpoint/);
+    const closed = await openTestService({ folder: first.folder });
+    const { reason, ...found } = await closed.operations.quarantine.get(administrator);
+    expect(found).toMatchObject({ quarantined: true, finding: 'older' });
+    expect(reason).toMatch(/is older than its last checkpoint/);
+    await expect(vaults(closed, 'four')).rejects.toMatchObject({ code: 'unavailable' });
+    await closed.stop();
     expect(readFileSync(join(dataDirectory, 'dke.db')).equals(before)).toBe(true);
 
     const accepted = await openTestService({ folder: first.folder, acceptDatabase: true });
@@ -193,7 +198,7 @@ describe('a database that is not what the checkpoint beside the root key says', 
     rmSync(older, { recursive: true });
   });
 
-  test('one whose records and hashes were rewritten does not start', async () => {
+  test('one whose records and hashes were rewritten is in quarantine', async () => {
     const service = await openTestService();
     await vaults(service, 'one', 'two');
     await service.stop();
@@ -203,8 +208,9 @@ describe('a database that is not what the checkpoint beside the root key says', 
       .run();
     db.close();
     expect(changes).toBe(1);
-    await expect(openTestService({ folder: service.folder })).rejects.toThrow(/its audit log was changed/);
-    await service.remove();
+    const closed = await openTestService({ folder: service.folder });
+    expect((await closed.operations.quarantine.get(administrator)).reason).toMatch(/its audit log was changed/);
+    await closed.remove();
   });
 
   test('one whose record was rewritten, its hash left as it was, is found by its export', async () => {

@@ -12,6 +12,7 @@ import type { Handlers } from './handler.ts';
 import { keysHandlers } from './keys.ts';
 import { masterKeysHandlers } from './master-keys.ts';
 import { requestsHandlers } from './requests.ts';
+import { quarantineHandlers, rootHandlers } from './root.ts';
 import { runbooksHandlers } from './runbooks.ts';
 import { statusHandlers } from './status.ts';
 import { tdeGroupsHandlers } from './tde-groups.ts';
@@ -35,6 +36,8 @@ export const createHandlers = (operations: Operations): Handlers => ({
   audit: auditHandlers(operations),
   tokens: tokensHandlers(operations),
   status: statusHandlers(operations),
+  root: rootHandlers(operations),
+  quarantine: quarantineHandlers(operations),
 });
 
 /** For routes that the table promises and the handlers lack: cannot happen while both come from the same types. */

@@ -7,7 +7,9 @@ import { endpointRoutes } from './endpoints.ts';
 import { externalKeyStoreRoutes } from './external-key-stores.ts';
 import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
+import { quarantineRoutes } from './quarantine.ts';
 import { requestRoutes } from './requests.ts';
+import { rootRoutes } from './root.ts';
 import type { RouteGroup } from './row.ts';
 import { runbookRoutes } from './runbooks.ts';
 import { sessionRoutes } from './session.ts';
@@ -35,6 +37,8 @@ export const apiRoutes = {
   tokens: tokenRoutes,
   session: sessionRoutes,
   status: statusRoutes,
+  root: rootRoutes,
+  quarantine: quarantineRoutes,
 } as const satisfies { readonly [resource: string]: RouteGroup };
 
 export type ApiRoutes = typeof apiRoutes;

@@ -1,0 +1,140 @@
+// `dke root`: the root key, what opens it, and its rotation; `dke quarantine`. What changes the root key's file works on the
+// service's host while the service is stopped.
+
+import type { Command } from 'commander';
+import { loadConfig } from '../config.ts';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
+import type { Root } from '../fronts/contract/api/root.ts';
+import { changeProvider, type ProviderChange } from '../offline.ts';
+import { action, type Caller, type GlobalOptions, openCaller } from './caller.ts';
+import { CommandError } from './exit-codes.ts';
+import { readSecretFile } from './files.ts';
+import { openOutput } from './output.ts';
+import { askFor, askSecret } from './terminal.ts';
+
+const routes = apiRoutes.root;
+
+interface OfflineOptions {
+  readonly config?: string;
+  readonly passphraseFile?: string;
+  readonly newPassphraseFile?: string;
+}
+
+const changes: readonly (readonly [ProviderChange, string, string])[] = [
+  [
+    'add',
+    'add-provider <name>',
+    'Lets a provider of dke.toml open the root key too. Wraps a root key that is in clear.',
+  ],
+  ['remove', 'remove-provider <name>', 'Ends what a provider can do. The last one stays.'],
+  [
+    'rewrap',
+    'rewrap <name>',
+    'Gives a provider a new key: a new passphrase, or the secret under a new key of the module.',
+  ],
+];
+
+const show = (output: Caller['output'], root: Root): void => {
+  if (output.format === 'json') {
+    output.record(root);
+    return;
+  }
+  const { providers, ...rest } = root;
+  output.record(rest);
+  output.list({ items: providers }, [
+    ['PROVIDER', (row) => row.name],
+    ['TYPE', (row) => row.type],
+    ['SINCE', (row) => row.createdAt],
+    ['OPENED', (row) => (row.opened ? 'at this start' : null)],
+  ]);
+};
+
+const pollMs = 200;
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export const addRoot = (program: Command): void => {
+  const noun = program.command('root').summary('the root key: what opens it, rotation, unsealing');
+
+  noun
+    .command('show')
+    .description('Shows the epoch of the root key and what opens it.')
+    .action(action(async ({ call, output }) => show(output, await call(routes.get))));
+
+  noun
+    .command('rotate')
+    .description('Makes a new root key, or a new key of one tenant, and seals everything under it while it is served.')
+    .option('--tenant <tenant-id>', 'the key of this tenant alone')
+    .option('--wait', 'until it is done, at most as long as --timeout says')
+    .action(async (options: { readonly tenant?: string; readonly wait?: boolean }, command: Command) => {
+      const globals = command.optsWithGlobals<GlobalOptions>();
+      const { call, output } = openCaller(globals);
+      let root = await call(routes.rotate, {
+        body: options.tenant === undefined ? {} : { tenantId: options.tenant },
+      });
+      const end = performance.now() + globals.timeout * 1000;
+      while (options.wait === true && root.rotating) {
+        if (performance.now() > end)
+          throw new CommandError('unreachable', 'the rotation has not ended yet', {
+            hint: 'it goes on: dke root show; dke status tells what holds it back',
+          });
+        await pause(pollMs);
+        root = await call(routes.get);
+      }
+      show(output, root);
+    });
+
+  noun
+    .command('unseal')
+    .description('Gives a sealed service the passphrase of one of its root providers.')
+    .option('--passphrase-file <file>', 'mode 600, or - for standard input; the terminal is asked when absent')
+    .action(async ({ passphraseFile }: OfflineOptions, command: Command) => {
+      const { send } = openCaller(command.optsWithGlobals<GlobalOptions>());
+      const passphrase =
+        passphraseFile === undefined ? await askSecret('the root key', false) : readSecretFile(passphraseFile);
+      if (passphrase === undefined)
+        throw new CommandError('config', 'there is no terminal to ask for the passphrase', {
+          hint: 'give --passphrase-file, - for standard input',
+        });
+      try {
+        await send('/api/root/unseal', passphrase);
+      } finally {
+        passphrase.fill(0);
+      }
+      process.stdout.write('unsealed\n');
+    });
+
+  for (const [change, usage, description] of changes)
+    noun
+      .command(usage)
+      .description(`${description} The service is stopped meanwhile.`)
+      .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
+      .option('--passphrase-file <file>', 'with the passphrase that opens the root key now (mode 600)')
+      .option('--new-passphrase-file <file>', 'with the passphrase that is to open it (mode 600)')
+      .action(async (name: string, options: OfflineOptions, command: Command) => {
+        const ask = askFor(options.passphraseFile, options.newPassphraseFile);
+        const { providers } = await changeProvider(loadConfig(options.config, process.cwd()), change, name, ask);
+        openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
+          process.stdout.write(text);
+        }).list({ items: providers }, [
+          ['PROVIDER', (row) => row.name],
+          ['TYPE', (row) => row.type],
+        ]);
+      });
+};
+
+export const addQuarantine = (program: Command): void => {
+  const noun = program.command('quarantine').summary('a database that is not the one of its last checkpoint');
+  noun
+    .command('show')
+    .description('Shows whether the service is in quarantine, why, and what differs.')
+    .action(action(async ({ call, output }) => output.record(await call(apiRoutes.quarantine.get))));
+  noun
+    .command('confirm')
+    .description('Takes the database as it is. Audited; what was disabled or revoked since is not so any more.')
+    .requiredOption('--code <code>', 'what the service said on its standard output when it started')
+    .action(
+      action<{ readonly code: string }>(async ({ call, output }, { code }) =>
+        output.record(await call(apiRoutes.quarantine.confirm, { body: { code } })),
+      ),
+    );
+};

@@ -1,0 +1,89 @@
+// What the service answers while it is closed: sealed, when its root key is not open, or in quarantine, when an operator has to look
+// at its database first. Health says which, the data paths refuse in their own words, and a sealed service takes a passphrase.
+// Leaves out the console's API in quarantine: that is the API itself, over a store that takes no changes.
+
+import { Hono } from 'hono';
+import { ServiceError } from '../base/errors.ts';
+import { answerProblem } from './shared/problem.ts';
+import { readBody } from './shared/read-body.ts';
+import { requestIdHeader } from './shared/request-id.ts';
+
+export interface ClosedFrontOptions {
+  readonly state: 'sealed' | 'quarantine';
+  readonly requestId: () => string;
+  /** Takes a passphrase; the front wipes it. Throws ServiceError. Absent: nothing is sealed. */
+  readonly unseal?: (passphrase: Buffer) => Promise<void>;
+}
+
+const words = {
+  sealed: { detail: 'the service is sealed', hint: 'dke root unseal, or bring a root provider back' },
+  quarantine: {
+    detail: 'the service is in quarantine: its database is not the one of its last checkpoint',
+    hint: 'dke quarantine show tells what differs; dke quarantine confirm takes the database as it is',
+  },
+} as const;
+
+const longestPassphrase = 1024;
+
+/** The answers of the data paths: every address under `/xks` and `/tde`. */
+export const addClosedDataPaths = (app: Hono, { state, requestId }: ClosedFrontOptions): void => {
+  const { detail, hint } = words[state];
+  app.all('/xks/*', (c) =>
+    c.json({ errorName: 'DependencyTimeoutException', errorMessage: detail }, 503, {
+      'cache-control': 'no-store',
+      [requestIdHeader]: requestId(),
+    }),
+  );
+  app.all('/tde/*', () =>
+    answerProblem({ code: 'unavailable', status: 503, title: detail, detail: hint, requestId: requestId() }),
+  );
+};
+
+export const addClosedHealth = (app: Hono, { state }: ClosedFrontOptions): void => {
+  app.get('/health', (c) => c.json({ status: state }, 503, { 'cache-control': 'no-store' }));
+};
+
+/** Everything that a sealed service answers. */
+export const createSealedApp = (options: ClosedFrontOptions): Hono => {
+  const { requestId, unseal } = options;
+  const { detail, hint } = words.sealed;
+  const app = new Hono();
+  const refuse = (error: unknown): Response => {
+    const known = error instanceof ServiceError ? error : new ServiceError('internal', 'unsealing failed');
+    const status = { 'rate-limited': 429, forbidden: 403, 'payload-too-large': 413 } as const;
+    return answerProblem({
+      code: known.code,
+      status: status[known.code as keyof typeof status] ?? 500,
+      title: 'The root key was not opened',
+      detail: known.message,
+      requestId: requestId(),
+      hint: known.hint,
+    });
+  };
+  addClosedHealth(app, options);
+  addClosedDataPaths(app, options);
+  app.post('/api/root/unseal', async (c) => {
+    try {
+      const passphrase = await readBody(c.req.raw, longestPassphrase);
+      try {
+        await unseal?.(passphrase);
+      } finally {
+        passphrase.fill(0);
+      }
+      return c.body(null, 204);
+    } catch (error) {
+      return refuse(error);
+    }
+  });
+  app.all('*', () =>
+    answerProblem({
+      code: 'unavailable',
+      status: 503,
+      title: 'The service is not ready',
+      detail,
+      requestId: requestId(),
+      hint,
+    }),
+  );
+  return app;
+};

@@ -1,0 +1,47 @@
+// The root key: its epoch, what opens it, and its rotation. Providers are changed on the service's host alone (dke root add-provider).
+
+import { z } from '@hono/zod-openapi';
+import { identifier, moment, type RouteGroup } from './row.ts';
+
+export const rootSchema = z
+  .strictObject({
+    epoch: z.int(),
+    previousEpoch: z.int().nullable().openapi({ description: 'Set while a turn is under way: both are open.' }),
+    rotating: z.boolean().openapi({ description: 'A rotation was asked for, or is under way.' }),
+    providers: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          type: z.enum(['file', 'passphrase', 'pkcs11']),
+          createdAt: moment.nullable(),
+          opened: z.boolean().openapi({ description: 'It opened the root key at this start.' }),
+        }),
+      )
+      .readonly(),
+    fileSystem: z.string(),
+    overwritesInPlace: z.boolean(),
+  })
+  .openapi('Root');
+export type Root = z.output<typeof rootSchema>;
+
+export const rootRoutes = {
+  get: {
+    method: 'get',
+    path: '/api/root',
+    needs: 'root:read',
+    summary: 'The root key: epoch and providers',
+    answer: rootSchema,
+  },
+  rotate: {
+    method: 'post',
+    path: '/api/root/rotate',
+    needs: 'root:rotate',
+    summary: 'Rotate the root key, or the key of one tenant',
+    description:
+      'Everything is sealed anew behind the answer, while it is served. Once this is acknowledged it will be done, also after a restart.',
+    body: z.strictObject({
+      tenantId: identifier.optional().openapi({ description: 'The key of this tenant alone; the root key stays.' }),
+    }),
+    answer: rootSchema,
+  },
+} as const satisfies RouteGroup;

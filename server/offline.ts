@@ -1,0 +1,183 @@
+// The data of a service that is stopped, opened for the command's work on its host: the same lock, store, root and keys as the
+// service opens, and nothing beside them. Adapters meet here as they do in compose.ts.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Core } from '../addon/core.ts';
+import { systemClock } from './base/clock.ts';
+import { newId, serviceTenantId } from './base/ids.ts';
+import { StartError } from './base/start-error.ts';
+import { readPostgresql, toStartError } from './compose.ts';
+import type { Config } from './config.ts';
+import type { Actor } from './domain/actor.ts';
+import { openCore } from './native/core.ts';
+import { createKeyRing } from './native/key-ring.ts';
+import { type VerificationReport, verifyStore } from './operations/verify-store.ts';
+import type { KeyRing } from './ports/key-ring.ts';
+import type { RootProvider } from './ports/root-provider.ts';
+import type { Store } from './ports/store.ts';
+import { openFileRoot } from './roots/file.ts';
+import { openWrappedFile } from './roots/open.ts';
+import { type AskPassphrase, createWays, type DeclaredWay, WayClosed } from './roots/ways.ts';
+import {
+  changeWays,
+  createWrapped,
+  formatOf,
+  type NewWay,
+  type OpenWrapped,
+  wrappedRoot,
+} from './roots/wrapped-file.ts';
+import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
+import { openPostgresStore, openStore } from './store/store.ts';
+
+interface Offline {
+  readonly core: Core;
+  readonly store: Store;
+  readonly ring: KeyRing;
+  readonly root: RootProvider;
+  close(): Promise<void>;
+}
+
+interface Opened extends Offline {
+  /** Undefined: the file holds the root key itself. */
+  readonly wrapped: OpenWrapped | undefined;
+}
+
+/** Throws StartError: as a service that does not start. */
+const open = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
+  const undo: (() => void | Promise<void>)[] = [];
+  try {
+    const databasePath = join(config.dataDirectory, 'dke.db');
+    if (config.postgresql === undefined && !existsSync(databasePath))
+      throw new StartError('store', `there is no database ${databasePath}: name the service's dke.toml with --config`);
+    const lock: DirectoryLock = lockDirectory(join(config.dataDirectory, 'lock'));
+    undo.push(() => lock.release());
+    const { lockedBytes, allowUnlocked } = config.memory;
+    const { core, raw } = openCore({
+      allowUnlocked,
+      ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }),
+    });
+    const ring = createKeyRing(core);
+    const surroundings = {
+      clock: systemClock,
+      authenticateRow: (text: string) => ring.authenticateRow(text),
+      onFatal: () => undefined,
+    };
+    const store =
+      config.postgresql === undefined
+        ? await openStore({ path: databasePath, ...surroundings })
+        : await openPostgresStore({ postgres: readPostgresql(config.postgresql), ...surroundings });
+    undo.push(() => store.close());
+    const { path, providers } = config.root;
+    if (!existsSync(path)) throw new StartError('root-key', `the root key file ${path} is missing: put it back`);
+    let wrapped: OpenWrapped | undefined;
+    if (formatOf(path) !== 1) {
+      const opened = await openWrappedFile({
+        core: raw,
+        root: { path, providers },
+        ask,
+        readDescriptor: (descriptor) => readFileSync(descriptor),
+      });
+      if (!('head' in opened)) {
+        const why = opened.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
+        throw new StartError('root-key', `the root key ${path} is not opened: ${why || 'no provider is declared'}`);
+      }
+      wrapped = opened;
+    }
+    const root = wrapped === undefined ? openFileRoot(raw, path, false) : wrappedRoot(raw, wrapped);
+    undo.push(() => root.release());
+    await ring.unlock(store, root);
+    const close = async (): Promise<void> => {
+      for (const step of undo.reverse()) await step();
+    };
+    return { core: raw, store, ring, root, wrapped, close };
+  } catch (error) {
+    for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined);
+    throw error instanceof WayClosed
+      ? new StartError('root-key', error.message, { cause: error })
+      : toStartError(error);
+  }
+};
+
+/** Checks everything that is stored. Throws StartError when it cannot be opened at all. */
+export const verifyOffline = async (config: Config, ask: AskPassphrase): Promise<VerificationReport> => {
+  const opened = await open(config, ask);
+  try {
+    return await verifyStore(opened);
+  } finally {
+    await opened.close();
+  }
+};
+
+const declaredWay = (config: Config, name: string): DeclaredWay => {
+  const found = config.root.providers.find((way) => way.name === name);
+  if (found === undefined)
+    throw new StartError('config', `no root provider ${name} is declared: add it under [[root.providers]] first`);
+  return found;
+};
+
+const operator = (): Actor => ({
+  kind: 'service',
+  id: 'host',
+  name: `user ${process.getuid?.() ?? 0} of the service's host`,
+  requestId: newId(systemClock.now()),
+  peer: null,
+});
+
+export type ProviderChange = 'add' | 'remove' | 'rewrap';
+
+/** Changes what opens the root key, with its audit record. The root key itself stays. Throws StartError. */
+export const changeProvider = async (
+  config: Config,
+  change: ProviderChange,
+  name: string,
+  ask: AskPassphrase,
+): Promise<{ readonly providers: readonly { readonly name: string; readonly type: string }[] }> => {
+  const way = change === 'remove' ? undefined : declaredWay(config, name);
+  const opened = await open(config, ask);
+  const { core, store, root, wrapped } = opened;
+  const made: NewWay[] = [];
+  try {
+    const present = wrapped?.head.providers.find((each) => each.name === name);
+    if (change === 'add' && present !== undefined)
+      throw new StartError('config', `root provider ${name} opens the root key already: dke root rewrap ${name}`);
+    if (change !== 'add' && present === undefined)
+      throw new StartError('config', `root provider ${name} does not open this root key: nothing was changed`);
+    if (change === 'remove' && wrapped?.head.providers.length === 1)
+      throw new StartError('config', `${name} is the only provider: add another one first`);
+    if (way !== undefined) {
+      const ways = createWays(core, (descriptor) => readFileSync(descriptor));
+      made.push({ name, type: way.type, createdAt: systemClock.now(), ...(await ways.make(way, ask)) });
+    }
+    const kinds = {
+      add: 'root.provider-added',
+      remove: 'root.provider-removed',
+      rewrap: 'root.provider-rewrapped',
+    } as const;
+    // The file is changed last within the transaction: what fails leaves neither the change nor its record.
+    await store.write(async (tx) => {
+      await tx.audit.append({
+        kind: kinds[change],
+        actor: operator(),
+        tenantId: serviceTenantId,
+        subject: { kind: 'service', id: 'service' },
+        details: { name, type: way?.type ?? present?.type ?? null },
+      });
+      if (wrapped === undefined)
+        createWrapped(core, config.root.path, made, [
+          root.current,
+          ...(root.previous === undefined ? [] : [root.previous]),
+        ]);
+      else changeWays(core, wrapped, { without: change === 'add' ? [] : [name], add: made });
+    });
+    const kept = (wrapped?.head.providers ?? []).filter((each) => each.name !== name);
+    return { providers: [...kept, ...made].map((each) => ({ name: each.name, type: each.type })) };
+  } catch (error) {
+    throw error instanceof WayClosed
+      ? new StartError('root-key', error.message, { cause: error })
+      : toStartError(error);
+  } finally {
+    for (const { key } of made) core.release(key);
+    await opened.close();
+  }
+};

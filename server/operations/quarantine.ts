@@ -1,0 +1,117 @@
+// Quarantine: a database that is not the one of the checkpoint beside the root key is shown, and neither used nor changed, until an
+// operator takes it as it is. An older database may have tokens that were revoked since: so the confirmation needs a code that only
+// those know who have the service's host, beside the permission.
+
+import { ServiceError } from '../base/errors.ts';
+import type { CryptoCore } from '../ports/crypto-core.ts';
+import type { Log } from '../ports/log.ts';
+import type { Store } from '../ports/store.ts';
+import type { QuarantineOperations, QuarantineState } from './index.ts';
+import type { AuditFinding, AuditSealer } from './seal-audit-log.ts';
+
+const mostGuesses = 10;
+
+export type Quarantine = QuarantineOperations;
+
+export interface QuarantineGate {
+  /** The store, which takes no changes while the quarantine lasts. */
+  readonly store: Store;
+  readonly operations: QuarantineOperations;
+  /** Undefined: there is none. */
+  closed(): { readonly reason: string; readonly code: string } | undefined;
+  /** What is done once an operator has confirmed, before he is answered. */
+  onConfirmed(begin: () => Promise<void>): void;
+}
+
+const describe = (place: string, finding: Exclude<AuditFinding, { readonly state: 'sound' }>): string =>
+  finding.state === 'older'
+    ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
+      'service and put the newer database back, or confirm that this one was restored on purpose'
+    : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
+      'service; stop the service and put the right database back, or confirm that this one is to be used';
+
+export const createQuarantine = (
+  whole: Store,
+  sealer: Pick<AuditSealer, 'accept'>,
+  {
+    finding,
+    place,
+    core,
+    log,
+  }: {
+    readonly finding: AuditFinding;
+    readonly place: string;
+    readonly core: Pick<CryptoCore, 'random' | 'timingSafeEqual'>;
+    readonly log: Log;
+  },
+): QuarantineGate => {
+  let open = finding.state === 'sound';
+  let guesses = 0;
+  let confirming = false;
+  let begin: () => Promise<void> = () => Promise.resolve();
+  const bytes = Buffer.alloc(8);
+  core.random(bytes);
+  const code = bytes.toString('hex');
+
+  const shut = (): Promise<never> =>
+    Promise.reject(
+      new ServiceError('unavailable', 'the service is in quarantine: nothing is changed', {
+        hint: 'dke quarantine show tells what differs; dke quarantine confirm takes the database as it is',
+      }),
+    );
+  const store: Store = {
+    ...whole,
+    read: whole.read,
+    write: (work, options) => (open ? whole.write(work, options) : shut()),
+    probe: () => (open ? whole.probe() : shut()),
+  };
+  const state = (): QuarantineState =>
+    open || finding.state === 'sound'
+      ? { quarantined: false, reason: null, finding: null, size: null, expected: null }
+      : {
+          quarantined: true,
+          reason: describe(place, finding),
+          finding: finding.state,
+          size: finding.size,
+          expected: finding.state === 'older' ? finding.expected : null,
+        };
+  return {
+    store,
+    closed: () => {
+      const { reason } = state();
+      return reason === null ? undefined : { reason, code };
+    },
+    onConfirmed: (work) => {
+      begin = work;
+    },
+    operations: {
+      get: () => Promise.resolve(state()),
+      confirm: async (actor, given) => {
+        if (open || finding.state === 'sound') throw new ServiceError('conflict', 'the service is not in quarantine');
+        if (confirming) throw new ServiceError('conflict', 'it is being confirmed');
+        if (guesses >= mostGuesses)
+          throw new ServiceError('rate-limited', 'too many wrong codes were given', {
+            hint: 'start the service again: it says a new code',
+          });
+        const text = Buffer.alloc(code.length);
+        text.write(given, 'latin1');
+        if (given.length !== code.length || !core.timingSafeEqual(text, Buffer.from(code, 'latin1'))) {
+          guesses += 1;
+          log.warn('a wrong quarantine confirmation code was given', { guesses, actor: actor.name });
+          throw new ServiceError('forbidden', 'this is not the confirmation code', {
+            hint: 'the service says it on its standard output at start, for those who have its host',
+          });
+        }
+        confirming = true;
+        try {
+          await sealer.accept(finding, actor);
+          open = true;
+          await begin();
+        } finally {
+          confirming = false;
+        }
+        return state();
+      },
+    },
+  };
+};

@@ -1,0 +1,109 @@
+// Files beside the root key: replaced as a whole, and overwritten in place where the old must not stay.
+
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { type Core, CoreError } from '../../addon/core.ts';
+import type { RootProvider } from '../ports/root-provider.ts';
+
+export const syncFolderOf = (path: string): void => {
+  const folder = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+};
+
+/** Writes a new file, mode 600, through to the disk. */
+export const writeDurably = (path: string, content: string | Uint8Array): void => {
+  const fd = openSync(path, 'w', 0o600);
+  try {
+    writeFileSync(fd, content);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/** Replaces a file as a whole: after a crash it is the old one or the new one. */
+export const replaceFile = (path: string, content: string | Uint8Array): void => {
+  const draft = `${path}.new`;
+  writeDurably(draft, content);
+  renameSync(draft, path);
+  syncFolderOf(path);
+};
+
+const said = (work: string, path: string, error: unknown): CoreError =>
+  error instanceof CoreError
+    ? error
+    : new CoreError('io', `${path} could not be ${work} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+
+/** A file of this user that nobody else can read. Throws CoreError 'io', 'permission'. */
+export const readOwnFile = (path: string): Buffer => {
+  try {
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    try {
+      const { mode, uid } = fstatSync(fd);
+      const own = process.getuid?.() ?? 0;
+      if (uid !== own)
+        throw new CoreError('permission', `${path} belongs to user ${uid}: it must belong to user ${own}`);
+      if ((mode & 0o077) !== 0)
+        throw new CoreError('permission', `${path} has mode ${(mode & 0o777).toString(8)}: it must have mode 600`);
+      return readFileSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    throw said('read', path, error);
+  }
+};
+
+/** Writes bytes into a file that is there, durably, and reads them back. */
+export const overwrite = (path: string, position: number, bytes: readonly Uint8Array[]): void => {
+  try {
+    const fd = openSync(path, constants.O_RDWR | constants.O_NOFOLLOW);
+    try {
+      for (const each of bytes) {
+        if (writeSync(fd, each, 0, each.length, position) !== each.length)
+          throw new CoreError('io', `${path} could not be written to its end`);
+        fsyncSync(fd);
+      }
+      const last = bytes.at(-1) ?? Buffer.alloc(0);
+      const back = Buffer.alloc(last.length);
+      readSync(fd, back, 0, back.length, position);
+      if (!back.equals(last)) throw new CoreError('io', `${path} did not keep what was written`);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    throw said('written', path, error);
+  }
+};
+
+/** Overwrites with random bytes, then with zeros. */
+export const erase = (core: Pick<Core, 'random'>, path: string, position: number, length: number): void => {
+  const noise = Buffer.alloc(length);
+  core.random(noise);
+  overwrite(path, position, [noise, Buffer.alloc(length)]);
+};
+
+/** The checkpoint of the audit log that is kept beside the root key. */
+export const anchorBeside = (path: string): RootProvider['anchor'] => {
+  const anchorPath = `${path}.checkpoint`;
+  return {
+    read: () => (existsSync(anchorPath) ? readFileSync(anchorPath, 'utf8') : undefined),
+    write: (note) => replaceFile(anchorPath, note),
+  };
+};

@@ -1,0 +1,176 @@
+// Opens the root key as the configuration declares it: the file alone (`file.ts`), or a wrapped file by the first of its providers
+// that opens. When none does, the root stays sealed until somebody gives a passphrase, or a provider comes back.
+
+import { existsSync } from 'node:fs';
+import { type Core, CoreError } from '../../addon/core.ts';
+import type { RootProvider } from '../ports/root-provider.ts';
+import { openFileRoot } from './file.ts';
+import { type AskPassphrase, createWays, type DeclaredWay, WayClosed, type Ways } from './ways.ts';
+import {
+  createWrapped,
+  formatOf,
+  type OpenWrapped,
+  readWrapped,
+  unlockWrapped,
+  type WrappedFile,
+  wrappedRoot,
+} from './wrapped-file.ts';
+
+export interface DeclaredRoot {
+  readonly path: string;
+  /** Empty: the file holds the key itself. */
+  readonly providers: readonly DeclaredWay[];
+}
+
+export interface SealedRoot {
+  readonly state: 'sealed';
+  /** Why each provider did not open. */
+  readonly reasons: readonly { readonly name: string; readonly type: DeclaredWay['type']; readonly reason: string }[];
+  /** A passphrase for whichever provider it fits. Undefined: for none. Wipes nothing. */
+  unseal(passphrase: Buffer): RootProvider | undefined;
+  /** Asks those providers again that may have come back. */
+  retry(): Promise<RootProvider | undefined>;
+}
+export interface OpenRoot {
+  readonly state: 'open';
+  readonly root: RootProvider;
+  /** What an operator should know, one line each. */
+  readonly remarks: readonly string[];
+}
+
+export interface RootOptions {
+  readonly core: Core;
+  readonly root: DeclaredRoot;
+  readonly ask: AskPassphrase;
+  /** Reads a declared descriptor to its end; it can be read once. */
+  readonly readDescriptor: (descriptor: number) => Buffer;
+}
+
+const wrong = (error: unknown): boolean => error instanceof CoreError && error.code === 'authentication-failed';
+
+/** Opens the file by the first declared provider that does. */
+const openByWays = async (
+  { core, root, ask }: RootOptions,
+  ways: Ways,
+  file: WrappedFile,
+  declared: readonly DeclaredWay[],
+): Promise<OpenWrapped | SealedRoot['reasons']> => {
+  const reasons: SealedRoot['reasons'][number][] = [];
+  for (const way of declared) {
+    const { name, type } = way;
+    const entry = file.head.providers.find((each) => each.name === name);
+    if (entry === undefined) {
+      reasons.push({ name, type, reason: `is not in ${root.path} yet: dke root add-provider ${name}` });
+      continue;
+    }
+    try {
+      const key = await ways.open(way, entry.parameters, ask);
+      try {
+        return unlockWrapped(core, file, entry, key);
+      } finally {
+        core.release(key);
+      }
+    } catch (error) {
+      if (!(error instanceof WayClosed) && !wrong(error)) throw error;
+      const what = type === 'passphrase' ? 'the passphrase is wrong' : 'its key is not the one that sealed';
+      reasons.push({ name, type, reason: error instanceof WayClosed ? error.message : what });
+    }
+  }
+  return reasons;
+};
+
+const remarksOn = ({ root }: RootOptions, { head }: WrappedFile): readonly string[] => [
+  ...root.providers
+    .filter(({ name }) => !head.providers.some((each) => each.name === name))
+    .map(
+      ({ name }) => `root provider ${name} is declared and does not open the root yet: dke root add-provider ${name}`,
+    ),
+  ...head.providers
+    .filter(({ name }) => !root.providers.some((each) => each.name === name))
+    .map(
+      ({ name }) =>
+        `root provider ${name} opens the root and is not declared: declare it, or dke root remove-provider ${name}`,
+    ),
+];
+
+/** Opens a wrapped file that is there, for changes to it. */
+export const openWrappedFile = async (options: RootOptions): Promise<OpenWrapped | SealedRoot['reasons']> => {
+  const file = readWrapped(options.core, options.root.path);
+  return openByWays(options, createWays(options.core, options.readDescriptor), file, options.root.providers);
+};
+
+/**
+ * `create`: nothing is sealed under a root yet, so that a missing file is made. Throws CoreError 'io', 'permission', 'format',
+ * 'bad-argument' with what to do.
+ */
+export const openRoot = async (options: RootOptions, create: boolean): Promise<OpenRoot | SealedRoot> => {
+  const { core, root, ask } = options;
+  const { path, providers } = root;
+  if (providers.length === 0) {
+    if (existsSync(path) && formatOf(path) !== 1)
+      throw new CoreError('format', `the root key file ${path} is wrapped: declare its providers ([[root.providers]])`);
+    return { state: 'open', root: openFileRoot(core, path, create), remarks: [] };
+  }
+  const ways = createWays(core, options.readDescriptor);
+  if (!existsSync(path)) {
+    if (!create)
+      throw new CoreError(
+        'io',
+        `the root key file ${path} is missing: put it back; without it the store cannot be opened`,
+      );
+    const made = [];
+    try {
+      for (const way of providers) {
+        const { name, type } = way;
+        made.push({ name, type, createdAt: Date.now(), ...(await ways.make(way, ask)) });
+      }
+      createWrapped(core, path, made);
+    } catch (error) {
+      if (!(error instanceof WayClosed)) throw error;
+      throw new CoreError(
+        'permission',
+        `the root key cannot be made: ${error.message}; the first start needs every declared provider`,
+      );
+    } finally {
+      for (const { key } of made) core.release(key);
+    }
+  }
+  if (formatOf(path) === 1)
+    throw new CoreError(
+      'format',
+      `the root key file ${path} is not wrapped yet, and providers are declared: dke root add-provider ${providers[0]?.name} wraps it`,
+    );
+  const file = readWrapped(core, path);
+  const opened = await openByWays(options, ways, file, providers);
+  const finish = (open: OpenWrapped): RootProvider => wrappedRoot(core, open);
+  if (!Array.isArray(opened)) {
+    return { state: 'open', root: finish(opened as OpenWrapped), remarks: remarksOn(options, file) };
+  }
+  return {
+    state: 'sealed',
+    reasons: opened as SealedRoot['reasons'],
+    unseal: (passphrase) => {
+      for (const entry of readWrapped(core, path).head.providers) {
+        if (entry.type !== 'passphrase') continue;
+        const key = ways.fromPassphrase(passphrase, entry.parameters);
+        try {
+          return finish(unlockWrapped(core, readWrapped(core, path), entry, key));
+        } catch (error) {
+          if (!wrong(error)) throw error;
+        } finally {
+          core.release(key);
+        }
+      }
+      return undefined;
+    },
+    retry: async () => {
+      const again = await openByWays(
+        { ...options, ask: () => Promise.resolve(undefined) },
+        ways,
+        readWrapped(core, path),
+        providers.filter(({ type }) => type !== 'passphrase'),
+      );
+      return Array.isArray(again) ? undefined : finish(again as OpenWrapped);
+    },
+  };
+};
