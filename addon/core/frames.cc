@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -40,11 +41,21 @@ constexpr int64_t kFlowWindows = 10;
 // others.
 constexpr uint64_t kLoneRounds = 16;
 // More lanes than this are not looked at: the other peers have their sockets.
-constexpr size_t kMostLanes = 64;
+constexpr size_t kMostLanes = 1024;
 // A lane that had nothing so often in a row gives its place to others.
 constexpr uint32_t kIdleLooks = 1000;
-// With more callers than this the loop does not yield: it would wait behind all of them.
-constexpr size_t kCrowd = 16;
+// With more lanes than this the loop does not yield: it would wait behind all of them.
+constexpr size_t kMostYieldedTo = 16;
+// Callers are counted over so long, in nanoseconds: longer than a round among many hundreds takes.
+constexpr int64_t kCensus = 8'000'000;
+// With more callers than this requests gather: one wake-up serves many, and who is answered does not take the CPU from who has not asked yet.
+constexpr size_t kCrowd = 32;
+// A nap, in nanoseconds: for each caller that has not asked yet, and at most. Answers that come over HTTPS end it.
+constexpr int64_t kNapPerCaller = 1'000;
+constexpr int64_t kShortestNap = 50'000;
+constexpr int64_t kLongestNap = 300'000;
+// After so many naps in which nobody asked the loop sleeps.
+constexpr int kMostNaps = 4;
 // When the sockets had nothing this often in a row, they are asked only every so many looks at the lanes.
 constexpr uint64_t kQuietRounds = 16;
 constexpr int64_t kMuteNanoseconds = 100'000'000;
@@ -259,12 +270,18 @@ struct FrameLoop::Connection {
   bool ready = false;     // listed in ready_
   bool watched = false;   // listed in lanes_
   uint32_t idle_looks = 0;
+  uint32_t census = 0;    // the last one in which it was counted
   std::unique_ptr<FrameLane> lane;
   std::unique_ptr<Routines> routines;  // null until something was learned
   uint32_t interest = EPOLLIN;
   int64_t deadline = INT64_MAX;
   Bytes in;
   Bytes out;
+
+  // The peer may be asleep at the lane while something comes to it through the socket.
+  void Notify() {
+    if (lane != nullptr && lane->joined()) lane->Notify();
+  }
 
   ~Connection() {
     if (fd >= 0) close(fd);
@@ -499,16 +516,55 @@ int FrameLoop::Wait(epoll_event* events, int capacity) {
     const int64_t window = static_cast<int64_t>(options_.spin_microseconds) * 1000;
     const int64_t now = Now();
     const bool flowing = now - last_busy_ <= kFlowWindows * window && spin_wanted_;
+    TakeCensus(now);
     frames_seen_ = frames_;
     last_busy_ = now;
     spin_wanted_ = false;
-    if (flowing) {
-      const int count = Spin(events, capacity, now + window);
+    if (crowded_ || flowing) {
+      const int count = crowded_ ? Gather(events, capacity) : Spin(events, capacity, now + window);
       if (count != kNothingCame) return count;
     }
   }
   if (LeaveLanes()) return 0;
   return epoll_wait(epoll_, events, capacity, SleepTimeout());
+}
+
+// Looks how many have called lately.
+void FrameLoop::TakeCensus(int64_t now) {
+  if (now - census_began_ > kCensus) {
+    callers_before_ = now - census_began_ > 2 * kCensus ? 0 : callers_;
+    callers_ = 0;
+    ++census_;
+    census_began_ = now;
+  }
+  crowded_ = std::max(callers_, callers_before_) > kCrowd;
+}
+
+void FrameLoop::Count(Connection* connection) {
+  if (connection->lane != nullptr) connection->lane->TellCrowded(crowded_);
+  if (connection->census == census_) return;
+  connection->census = census_;
+  ++callers_;
+}
+
+// Among many callers the lanes stay open, and nobody has to wake the loop: it naps until a good part of them has asked, then serves each
+// once, in turn. What comes through sockets, or from the host, ends a nap. Answers as Spin does.
+int FrameLoop::Gather(epoll_event* events, int capacity) {
+  const auto callers = static_cast<int64_t>(std::max(callers_, callers_before_));
+  for (int naps = 0; naps < kMostNaps && !signal_->raised(); ++naps) {
+    const int64_t asking = std::count_if(lanes_.begin(), lanes_.end(), [](const Connection* each) {
+      return each != nullptr && each->lane->waiting();
+    });
+    if (asking * 2 < callers) {
+      const timespec nap{0, std::clamp((callers - asking) * kNapPerCaller, kShortestNap, kLongestNap)};
+      pollfd poller{epoll_, POLLIN, 0};
+      ppoll(&poller, 1, &nap, nullptr);
+    }
+    const bool served = ServeLanes();
+    const int count = failed_ ? 0 : epoll_wait(epoll_, events, capacity, 0);
+    if (served || failed_ || pending_ || count != 0) return count;
+  }
+  return kNothingCame;
 }
 
 // Yielding, not pausing: when the peer shares this CPU, it can only send its next call if it gets to run. A peer that is alone is
@@ -535,7 +591,7 @@ int FrameLoop::Spin(epoll_event* events, int capacity, int64_t until) {
       count = epoll_wait(epoll_, events, capacity, 0);
       if (count != 0) return count;
     }
-    if (Now() >= until || lanes_.size() > kCrowd) break;
+    if (Now() >= until || lanes_.size() > kMostYieldedTo) break;
     if (!yielded) sched_yield();
   }
   return kNothingCame;
@@ -628,6 +684,7 @@ void FrameLoop::DropStalled() {
 
 void FrameLoop::Serve(Connection* connection, uint32_t events) {
   if (connection->closed) return;
+  Count(connection);
   if ((events & EPOLLOUT) != 0) Flush(connection);
   if (connection->closed) return;
   if (connection->paused) {
@@ -705,6 +762,7 @@ bool FrameLoop::ServeLane(Connection* connection) {
     Drop(connection, true);
     return true;
   }
+  Count(connection);
   ++lane_messages_;
   const auto length = static_cast<size_t>(taken);
   const size_t used = HandOn(connection, message, length, true);
@@ -914,7 +972,7 @@ bool FrameLoop::Send(uint64_t connection, uint32_t call_code, const uint8_t* bod
 void FrameLoop::Transmit(Connection* connection, const uint8_t* head, size_t head_length, const uint8_t* body,
                          size_t body_length) {
   size_t sent = 0;
-  if (connection->watched && connection->lane->Fits(head_length + body_length)) {
+  if (connection->lane != nullptr && connection->lane->Fits(head_length + body_length)) {
     if (connection->lane->Put(head, head_length, body, body_length)) return;
     // The peer sleeps: an empty frame wakes it. When the socket takes none, there is something in it that does.
     const uint8_t ring[kHeader] = {};
@@ -933,6 +991,7 @@ void FrameLoop::Transmit(Connection* connection, const uint8_t* head, size_t hea
       return;
     }
     sent = wrote < 0 ? 0 : static_cast<size_t>(wrote);
+    if (sent > 0) connection->Notify();
     if (sent == head_length + body_length) return;
     StartStallClock(connection);
   }
@@ -957,6 +1016,7 @@ void FrameLoop::Flush(Connection* connection) {
       return;
     }
     out.Discard(static_cast<size_t>(wrote));
+    connection->Notify();
     StartStallClock(connection);
   }
   if (out.empty()) connection->deadline = INT64_MAX;
@@ -994,6 +1054,7 @@ void FrameLoop::Drop(Connection* connection, bool rejected) {
   connection->watched = false;
   close(connection->fd);
   connection->fd = -1;
+  connection->Notify();
   connection->out.Clear();
   if (rejected) ++rejected_;
   if (connection->greeted) closed_.push_back(connection->id);

@@ -189,6 +189,9 @@ class FrameLoop {
 
   static constexpr int kNothingCame = -2;
   int Wait(epoll_event* events, int capacity);
+  void TakeCensus(int64_t now);
+  void Count(Connection* connection);
+  int Gather(epoll_event* events, int capacity);
   int Spin(epoll_event* events, int capacity, int64_t until);
   int SleepTimeout() const;
   void ServeReady();
@@ -254,6 +257,11 @@ class FrameLoop {
   uint64_t lane_rounds_ = 0;
   uint64_t quiet_rounds_ = 0;   // how often in a row the sockets had nothing while lanes were looked at
 
+  uint32_t census_ = 1;         // of callers: who has sent something
+  int64_t census_began_ = 0;
+  size_t callers_ = 0;          // in this one so far
+  size_t callers_before_ = 0;   // in the one before
+  bool crowded_ = false;
   bool spin_wanted_ = false;    // by one of the callers since the loop last waited
 
   uint64_t frames_ = 0;

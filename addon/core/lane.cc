@@ -1,7 +1,9 @@
 #include "lane.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -9,6 +11,9 @@
 namespace dke {
 
 using Word = std::atomic<uint32_t>;
+
+// What the peer writes into `listening`.
+constexpr uint32_t kAsleep = 2;
 static_assert(sizeof(Word) == 4 && Word::is_always_lock_free, "the words are the other side's plain ones");
 
 // Each line is written by one side only.
@@ -26,6 +31,8 @@ struct FrameLane::Shared {
     Word answered_length;
     Word taken;
     Word watching;
+    Word crowded;
+    Word bell;
   } own;
   alignas(4096) uint8_t request[kLargestRequest];
   uint8_t answer[kLargestAnswer];
@@ -67,6 +74,12 @@ bool FrameLane::spinning() const { return joined() && shared_->peer.spinning.loa
 
 void FrameLane::Watch(bool watching) { shared_->own.watching.store(watching ? 1 : 0, std::memory_order_seq_cst); }
 
+void FrameLane::TellCrowded(bool crowded) {
+  if (crowded == crowded_) return;
+  crowded_ = crowded;
+  shared_->own.crowded.store(crowded ? 1 : 0, std::memory_order_relaxed);
+}
+
 bool FrameLane::waiting() const { return shared_->peer.asked.load(std::memory_order_seq_cst) != taken_; }
 
 int FrameLane::Take(uint8_t* into) {
@@ -91,7 +104,15 @@ bool FrameLane::Put(const uint8_t* head, size_t head_length, const uint8_t* body
   if (body_length > 0) memcpy(shared_->answer + head_length, body, body_length);
   shared_->own.answered_length.store(static_cast<uint32_t>(head_length + body_length), std::memory_order_relaxed);
   shared_->own.answered.store(++answered_, std::memory_order_seq_cst);
+  Notify();
   return shared_->peer.listening.load(std::memory_order_seq_cst) != 0;
+}
+
+void FrameLane::Notify() {
+  shared_->own.bell.store(++bell_, std::memory_order_seq_cst);
+  if (shared_->peer.listening.load(std::memory_order_seq_cst) == kAsleep) {
+    syscall(SYS_futex, &shared_->own.bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
 }
 
 }  // namespace dke

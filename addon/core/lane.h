@@ -33,6 +33,8 @@ class FrameLane {
   bool spinning() const;
   // Tells the peer whether this side is looking. After false, Take must be called once more.
   void Watch(bool watching);
+  // Tells the peer whether so many call at once that spinning for an answer only takes the CPU from those who are served before.
+  void TellCrowded(bool crowded);
   // Whether a request waits.
   bool waiting() const;
   // Copies the waiting request to `into` (kLargestRequest) and wipes it. Its length; 0 for none, -1 when the peer breaks the rules.
@@ -41,6 +43,8 @@ class FrameLane {
   bool Fits(size_t length) const;
   // Puts it there. False when the peer has stopped looking: ring.
   bool Put(const uint8_t* head, size_t head_length, const uint8_t* body, size_t body_length);
+  // Tells the peer that something has happened, here or at the socket, and wakes it when it sleeps here.
+  void Notify();
 
  private:
   struct Shared;
@@ -49,6 +53,8 @@ class FrameLane {
   int fd_ = -1;
   uint32_t taken_ = 0;
   uint32_t answered_ = 0;
+  uint32_t bell_ = 0;
+  bool crowded_ = false;
 };
 
 }  // namespace dke

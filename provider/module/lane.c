@@ -2,12 +2,15 @@
 #include "lane.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -35,6 +38,8 @@ struct shared {
     _Atomic uint32_t answered_length;
     _Atomic uint32_t taken;
     _Atomic uint32_t watching;
+    _Atomic uint32_t crowded;
+    _Atomic uint32_t bell;
   } agent;
   alignas(4096) unsigned char request[LANE_LARGEST_REQUEST];
   unsigned char answer[LANE_LARGEST_ANSWER];
@@ -102,11 +107,26 @@ bool lane_ask(struct lane *lane, const struct buffer *ahead, const struct buffer
   return atomic_load(&lane->shared->agent.watching) != 0;
 }
 
-void lane_listen(struct lane *lane, bool listening) { atomic_store(&lane->shared->own.listening, listening); }
+bool lane_crowded(const struct lane *lane) {
+  return atomic_load_explicit(&lane->shared->agent.crowded, memory_order_relaxed) != 0;
+}
+
+void lane_listen(struct lane *lane, enum lane_listening listening) { atomic_store(&lane->shared->own.listening, listening); }
+
+uint32_t lane_bell(const struct lane *lane) { return atomic_load(&lane->shared->agent.bell); }
+
+void lane_sleep(struct lane *lane, uint32_t bell, int64_t microseconds) {
+  const struct timespec time = {.tv_sec = microseconds / 1000000, .tv_nsec = microseconds % 1000000 * 1000};
+  syscall(SYS_futex, &lane->shared->agent.bell, FUTEX_WAIT, bell, &time, NULL, 0);
+}
+
+void lane_rouse(struct lane *lane) { syscall(SYS_futex, &lane->shared->agent.bell, FUTEX_WAKE, 1, NULL, NULL, 0); }
 
 void lane_spin(struct lane *lane, bool spinning) {
   atomic_store_explicit(&lane->shared->own.spinning, spinning, memory_order_relaxed);
 }
+
+bool lane_answered(const struct lane *lane) { return atomic_load(&lane->shared->agent.answered) != lane->fetched; }
 
 const unsigned char *lane_fetch(struct lane *lane, size_t *length, bool *broken) {
   const uint32_t answered = atomic_load(&lane->shared->agent.answered);

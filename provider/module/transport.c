@@ -2,6 +2,7 @@
 #include "transport.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -18,6 +20,8 @@
 enum {
   INPUT_SMALL = 16 * 1024,
   INPUT_MAX = TRANSPORT_HEADER + BUFFER_MAX,
+  NAP = 50, /* milliseconds, after which who sleeps at the lane looks whether the agent is still there */
+  LONG_WAIT = 1000, /* milliseconds, after which a blocking read of the socket returns without anything */
   SOCKET_EVERY = 8 /* looks at the lane for one at the socket */
 };
 
@@ -32,6 +36,7 @@ struct pending {
   struct buffer *reply;
   bool keep_late;
   bool in_lane; /* went through the lane, and alone */
+  uint32_t bell; /* of the lane, before */
 };
 
 /** A call that has given up, and whose reply is wanted all the same. */
@@ -142,7 +147,10 @@ static bool withdraw(struct pending *call, bool sent) {
 /** Makes every reader and writer of the connection see its end, without closing the number under their hands. */
 static void cut(uint32_t epoch) {
   pthread_mutex_lock(&wire.lock);
-  if (wire.epoch == epoch && wire.fd >= 0) shutdown(wire.fd, SHUT_RDWR);
+  if (wire.epoch == epoch && wire.fd >= 0) {
+    shutdown(wire.fd, SHUT_RDWR);
+    if (wire.lane != NULL) lane_rouse(wire.lane);
+  }
   pthread_mutex_unlock(&wire.lock);
 }
 
@@ -171,7 +179,10 @@ static void lose(uint32_t epoch, bool reading) {
 
 void transport_adopt(int fd, struct lane *lane, int spin_us) {
   struct stat status;
+  const struct timeval wait = {.tv_sec = LONG_WAIT / 1000};
+  const int flags = fcntl(fd, F_GETFL);
 
+  if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) == 0 && flags >= 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
   pthread_mutex_lock(&wire.write_lock);
   pthread_mutex_lock(&wire.lock);
   if (process_fstat(fd, &status) == 0) {
@@ -323,8 +334,9 @@ static enum sent send_request(struct pending *call, struct buffer *request, stru
     if (frames != NULL && frames->failed) {
       sent = NOT_SENT;
     } else if (may_take_lane(request->length + (frames == NULL ? 0 : frames->length))) {
-      lane_listen(wire.lane, true); /* we shall be the one who reads, and the answer may come at once */
+      lane_listen(wire.lane, LANE_LISTENING); /* we shall be the one who reads, and the answer may come at once */
       call->in_lane = true;
+      call->bell = lane_bell(wire.lane);
       if (!lane_ask(wire.lane, frames, request)) ring();
       sent = SENT;
     } else {
@@ -459,15 +471,27 @@ static bool fetch(struct lane *lane, struct pending *leader, bool *own, bool *br
   return true;
 }
 
-/** After the leader's own reply: the office goes to the next, and the agent hears when there is none. */
+/** After the leader's own reply: the office goes to the next, and the agent hears when there is none. `started` is 0 when what the call
+ * took says nothing about spinning. */
 static enum outcome retire(struct lane *lane, int64_t started) {
-  if (wire.spin_us > 0 && spinning_note(&wire.spinning, spinning_counts(&wire.spinning) ? process_now() - started : 0) && lane != NULL)
+  if (wire.spin_us > 0 && started > 0 &&
+      spinning_note(&wire.spinning, spinning_counts(&wire.spinning) ? process_now() - started : 0) && lane != NULL)
     lane_spin(lane, !wire.spinning.sleeps);
   pthread_mutex_lock(&wire.lock);
   pass_on();
-  if (lane != NULL && !wire.led) lane_listen(lane, false);
+  if (lane != NULL && !wire.led) lane_listen(lane, LANE_DEAF);
   pthread_mutex_unlock(&wire.lock);
   return EXCHANGED;
+}
+
+/** Waits for the agent at the lane. False when the socket has to be looked at. */
+static bool sleep_at_lane(struct lane *lane, struct pending *leader, int64_t deadline) {
+  const int64_t left = deadline - process_now();
+  const uint32_t bell = leader->bell;
+
+  if (left > 0 && lane_bell(lane) == bell) lane_sleep(lane, bell, left < NAP * 1000 ? left : NAP * 1000);
+  leader->bell = lane_bell(lane);
+  return leader->bell != bell && lane_answered(lane);
 }
 
 /** Reads for all until the leader's own reply has come. */
@@ -476,28 +500,40 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
   const int64_t spin = started + wire.spin_us;
   struct lane *const lane = wire.lane;
   const int fd = wire.fd;
-  bool spinning = wire.spin_us > 0 && !wire.spinning.sleeps;
-  bool listening = lane != NULL;
+  /* Among many callers spinning only takes the CPU from those who are served before. */
+  const bool crowded = lane != NULL && lane_crowded(lane);
+  bool spinning = wire.spin_us > 0 && !wire.spinning.sleeps && !crowded;
+  /* Who sleeps at the socket has no use for an answer in the lane. */
+  enum lane_listening listening = lane != NULL && (spinning || leader->in_lane) ? LANE_LISTENING : LANE_DEAF;
   bool broken = false;
   bool own = false;
 
-  if (listening) lane_listen(lane, true);
+  if (lane != NULL) lane_listen(lane, listening);
   /* No answer comes in less time than this takes; and an agent on this CPU gets to run. */
   if (spinning) sched_yield();
   for (unsigned looks = 0;; looks++) {
+    bool blocking;
     ssize_t got;
 
     if (!hand_out(leader, &own)) break;
     if (!own && lane != NULL) fetch(lane, leader, &own, &broken);
     if (broken) break;
-    if (own) return retire(lane, started);
+    if (own) return retire(lane, crowded ? 0 : started);
     if (spinning && process_now() >= spin) spinning = false;
     /* While the lane is in use the socket says little, and asking it costs more than all the rest. */
-    if (spinning && listening && leader->in_lane && looks % SOCKET_EVERY != SOCKET_EVERY - 1) {
+    if (spinning && leader->in_lane && looks % SOCKET_EVERY != SOCKET_EVERY - 1) {
       sched_yield();
       continue;
     }
-    got = recv(fd, wire.input + wire.input_to, wire.input_capacity - wire.input_to, MSG_DONTWAIT);
+    if (!spinning && listening == LANE_LISTENING) {
+      /* One more look after this. */
+      listening = leader->in_lane ? LANE_ASLEEP : LANE_DEAF;
+      lane_listen(lane, listening);
+      continue;
+    }
+    if (listening == LANE_ASLEEP && sleep_at_lane(lane, leader, deadline)) continue;
+    blocking = !spinning && listening == LANE_DEAF && process_until(deadline) > LONG_WAIT;
+    got = recv(fd, wire.input + wire.input_to, wire.input_capacity - wire.input_to, blocking ? 0 : MSG_DONTWAIT);
     if (got > 0) {
       wire.input_to += (size_t)got;
       continue;
@@ -505,15 +541,11 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
     if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) break;
     if (spinning) {
       sched_yield();
-    } else if (listening) {
-      /* One more look after this, at both. */
-      lane_listen(lane, false);
-      listening = false;
-    } else {
+    } else if (!blocking) {
       struct pollfd poller = {.fd = fd, .events = POLLIN};
       int left = process_until(deadline);
       if (left == 0) return withdraw(leader, true) ? UNANSWERED : EXCHANGED;
-      poll(&poller, 1, left);
+      if (listening == LANE_DEAF) poll(&poller, 1, left);
     }
   }
   lose(epoch, false);

@@ -3,11 +3,13 @@
 #include "lane.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -106,6 +108,8 @@ struct Peer {
   Word& AnsweredLength() const { return At(68); }
   Word& Taken() const { return At(72); }
   Word& Watching() const { return At(76); }
+  Word& Crowded() const { return At(80); }
+  Word& Bell() const { return At(84); }
   uint8_t* Request() const { return memory + 4096; }
   uint8_t* Answer() const { return memory + 8192; }
 
@@ -351,7 +355,92 @@ void ARingFromWhoHasNoLaneIsABrokenFrame(void**) {
   assert_int_equal(foreign.Receive(1).size(), 0);
 }
 
-void MorePeersThanAreLookedAtAreAllServed(void**) {
+// Sleeps until the bell is another one than `heard`. False when nobody rang.
+bool SleepAtLane(const Peer& peer, uint32_t heard) {
+  const timespec most{30, 0};
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (peer.Bell() == heard && std::chrono::steady_clock::now() < end) {
+    syscall(SYS_futex, &peer.Bell(), FUTEX_WAIT, heard, &most, nullptr, 0);
+  }
+  return peer.Bell() != heard;
+}
+
+void WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket(void**) {
+  Server server;
+  Peer peer(server);
+  peer.WarmUp();
+  for (int i = 0; i < 100; ++i) {
+    uint32_t heard = peer.Bell();
+    peer.Listening() = 2;
+    peer.Put(Peer::Frame(7, "x"));
+    assert_true(SleepAtLane(peer, heard));
+    assert_int_equal(peer.Answered(), peer.fetched + 1);
+    // The next one finds its place taken.
+    heard = peer.Bell();
+    peer.Put(Peer::Frame(8, "y"));
+    assert_true(SleepAtLane(peer, heard));
+    const std::string header = peer.Receive(12);
+    assert_int_equal(peer.Receive(static_cast<uint8_t>(header[11])).front(), 'y');
+    peer.Fetch();
+  }
+}
+
+void WhoSleepsAtTheLaneIsWokenWhenItIsDropped(void**) {
+  Server server;
+  Peer peer(server);
+  peer.WarmUp();
+  const uint32_t heard = peer.Bell();
+  peer.Listening() = 2;
+  peer.Put("no frame");
+  assert_true(SleepAtLane(peer, heard));
+  assert_int_equal(peer.Receive(1).size(), 0);
+}
+
+void ManyCallersAreToldThatTheyAreManyAndALoneOneThatItIsAlone(void**) {
+  Server server(20);
+  Peer lone(server);
+  lone.WarmUp();
+  assert_int_equal(lone.Crowded(), 0);
+  std::vector<std::thread> threads;
+  std::atomic<int> told{0};
+  std::atomic<bool> stop{false};
+  for (int i = 0; i < 60; ++i) {
+    threads.emplace_back([&] {
+      Peer peer(server);
+      bool knows = false;
+      while (!stop) {
+        const uint32_t heard = peer.Bell();
+        peer.Listening() = 2;
+        const std::string frame = Peer::Frame(7, "x");
+        if (peer.Watching() != 0 && peer.Taken() == peer.asked) {
+          peer.Put(frame);
+          if (peer.Watching() == 0) peer.Send(std::string(12, '\0'));
+        } else {
+          peer.Send(frame);
+        }
+        assert_true(SleepAtLane(peer, heard));
+        if (peer.Answered() != peer.fetched) {
+          peer.Fetch();
+        } else {
+          peer.Receive(static_cast<uint8_t>(peer.Receive(12)[11]));
+        }
+        if (!knows && peer.Crowded() != 0) {
+          knows = true;
+          ++told;
+        }
+      }
+    });
+  }
+  Peer::Await("most of them know", [&] { return told > 50; });
+  stop = true;
+  for (auto& thread : threads) thread.join();
+  Peer::Await("the lone one is told", [&] {
+    lone.WarmUp();
+    return lone.Crowded() == 0;
+  });
+}
+
+void ManyPeersAreAllServedWhicheverWayTheyAsk(void**) {
   Server server(20);
   std::vector<std::thread> threads;
   std::atomic<int> answered{0};
@@ -388,7 +477,10 @@ int main() {
       cmocka_unit_test(APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed),
       cmocka_unit_test(ForAPeerThatSleepsTheLoopDoesNotSpin),
       cmocka_unit_test(ARingFromWhoHasNoLaneIsABrokenFrame),
-      cmocka_unit_test(MorePeersThanAreLookedAtAreAllServed),
+      cmocka_unit_test(WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket),
+      cmocka_unit_test(WhoSleepsAtTheLaneIsWokenWhenItIsDropped),
+      cmocka_unit_test(ManyCallersAreToldThatTheyAreManyAndALoneOneThatItIsAlone),
+      cmocka_unit_test(ManyPeersAreAllServedWhicheverWayTheyAsk),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +39,8 @@ static _Atomic uint32_t *word(size_t offset) { return (_Atomic uint32_t *)(memor
 #define ANSWERED_LENGTH word(68)
 #define TAKEN word(72)
 #define WATCHING word(76)
+#define CROWDED word(80)
+#define BELL word(84)
 
 static int make(void **state) {
   (void)state;
@@ -64,6 +68,11 @@ static void answer(const char *text, uint32_t length, uint32_t number) {
   if (length <= LANE_LARGEST_ANSWER) memcpy(memory + 8192, text, length);
   *ANSWERED_LENGTH = length;
   *ANSWERED = number;
+}
+
+static void chime(void) {
+  ++*BELL;
+  if (*LISTENING == LANE_ASLEEP) syscall(SYS_futex, BELL, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 static void memory_that_may_shrink_is_refused(void **state) {
@@ -168,6 +177,9 @@ struct agent {
   int through_lane;
   int through_socket;
   bool break_rules;
+  bool when_asleep; /* answers only once the caller sleeps at the lane */
+  bool by_socket;   /* whatever the caller listens to */
+  bool hang_up;     /* instead of answering */
 };
 
 /** Answers with what was asked, the way it came, until the other side hangs up. */
@@ -186,9 +198,15 @@ static void *serve(void *data) {
       memcpy(frame, memory + 4096, *ASKED_LENGTH);
       got = (ssize_t)*ASKED_LENGTH;
       *TAKEN = *ASKED;
+      while (agent->when_asleep && *LISTENING != LANE_ASLEEP) sched_yield();
+      if (agent->hang_up) {
+        shutdown(agent->socket, SHUT_RDWR);
+        return NULL;
+      }
       if (agent->break_rules) answer("", 0, *ANSWERED + 7);
-      else if (*LISTENING) answer((const char *)frame, (uint32_t)got, *ANSWERED + 1);
+      else if (*LISTENING && !agent->by_socket) answer((const char *)frame, (uint32_t)got, *ANSWERED + 1);
       else if (send(agent->socket, frame, (size_t)got, MSG_NOSIGNAL) != got) return NULL;
+      chime();
     } else {
       sched_yield();
     }
@@ -268,6 +286,49 @@ static void spinning_and_sleeping_are_tried_in_turn(void **state) {
   run(&agent, call_until_sleeping_was_tried);
 }
 
+static void call_among_many(struct agent *agent) {
+  struct buffer reply;
+
+  buffer_open(&reply);
+  *WATCHING = *CROWDED = 1;
+  for (int i = 0; i < 100; i++) {
+    assert_int_equal(exchange("text", &reply), EXCHANGED);
+    assert_int_equal(reply.length, 4);
+    assert_int_equal(*LISTENING, LANE_DEAF);
+  }
+  assert_int_equal(agent->through_lane, 100);
+  buffer_close(&reply);
+}
+
+static void among_many_callers_one_sleeps_at_the_lane_and_is_woken_there(void **state) {
+  struct agent agent = {.when_asleep = true};
+  (void)state;
+  run(&agent, call_among_many);
+}
+
+static void who_sleeps_at_the_lane_is_woken_by_what_comes_through_the_socket(void **state) {
+  struct agent agent = {.when_asleep = true, .by_socket = true};
+  (void)state;
+  run(&agent, call_among_many);
+}
+
+static void call_and_be_left(struct agent *agent) {
+  struct buffer reply;
+
+  (void)agent;
+  buffer_open(&reply);
+  *WATCHING = *CROWDED = 1;
+  assert_int_equal(exchange("text", &reply), LOST);
+  assert_false(transport_is_open());
+  buffer_close(&reply);
+}
+
+static void who_sleeps_at_the_lane_notices_an_agent_that_goes_without_a_word(void **state) {
+  struct agent agent = {.when_asleep = true, .hang_up = true};
+  (void)state;
+  run(&agent, call_and_be_left);
+}
+
 static void call_and_be_cheated(struct agent *agent) {
   struct buffer reply;
 
@@ -295,6 +356,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_forked_child_does_not_have_it, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise, make_sealed, drop),
       cmocka_unit_test_setup_teardown(spinning_and_sleeping_are_tried_in_turn, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(among_many_callers_one_sleeps_at_the_lane_and_is_woken_there, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(who_sleeps_at_the_lane_is_woken_by_what_comes_through_the_socket, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(who_sleeps_at_the_lane_notices_an_agent_that_goes_without_a_word, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_broken_lane_is_a_lost_connection, make_sealed, drop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
