@@ -4,10 +4,12 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { rootCertificates } from 'node:tls';
+import { Cron } from 'croner';
 import { Hono } from 'hono';
 import { CoreError } from '../addon/core.ts';
 import { systemClock } from './base/clock.ts';
 import { ServiceError } from './base/errors.ts';
+import { createExclusion } from './base/exclusion.ts';
 import { newId, serviceTenantId } from './base/ids.ts';
 import { StartError } from './base/start-error.ts';
 import { openAwsReader } from './clouds/aws.ts';
@@ -45,6 +47,7 @@ import { createDirectory } from './operations/directory.ts';
 import { dualControl } from './operations/dual-control.ts';
 import { changeEndpointSettings } from './operations/endpoint-settings.ts';
 import { createKeyStoreWatch, externalKeyStores } from './operations/external-key-stores.ts';
+import { findDefaultTenant } from './operations/find.ts';
 import { followRunbook } from './operations/follow-runbook.ts';
 import { type AuditForwarding, createAuditForwarding } from './operations/forward-audit.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
@@ -80,6 +83,13 @@ import { rotateKey } from './operations/rotate-key.ts';
 import { createErasureScheduler } from './operations/run-erasure-turn.ts';
 import { type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
 import { setUp } from './operations/set-up.ts';
+import { makeSnapshot } from './operations/snapshots/make-snapshot.ts';
+import { manageSnapshots } from './operations/snapshots/manage-snapshots.ts';
+import { createOpenings, type Openings } from './operations/snapshots/openings.ts';
+import { recoveryKeys } from './operations/snapshots/recovery-keys.ts';
+import { restoreSnapshot } from './operations/snapshots/restore-snapshot.ts';
+import { type SnapshotSchedule, scheduleSnapshots } from './operations/snapshots/schedule-snapshots.ts';
+import { verifySnapshot } from './operations/snapshots/verify-snapshot.ts';
 import { softDeleteKey } from './operations/soft-delete-key.ts';
 import { switchApplication } from './operations/switch-application.ts';
 import { switchKey } from './operations/switch-key.ts';
@@ -103,6 +113,7 @@ import type { AskPassphrase } from './roots/ways.ts';
 import { openFileSink } from './sinks/file.ts';
 import { openHttpsSink } from './sinks/https.ts';
 import { openSyslogSink } from './sinks/syslog.ts';
+import { openArchive } from './snapshots/archive.ts';
 import { StoreError } from './store/errors.ts';
 import type { PostgresOptions } from './store/postgres/engine.ts';
 import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
@@ -168,6 +179,7 @@ export const createOperations = (
   forwarding: AuditForwarding,
   approvals: Approvals,
   quarantine: Quarantine,
+  snapshots: Operations['snapshots'],
 ): Operations => ({
   tenants: { ...readTenants(ports), create: createTenant(ports) },
   vaults: {
@@ -210,6 +222,8 @@ export const createOperations = (
   diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
   requests: readRequests(ports),
   externalKeyStores: externalKeyStores(ports),
+  snapshots,
+  recoveryKeys: recoveryKeys(ports),
   audit: readAudit(ports, sealer, forwarding),
   approvals: approvals.operations,
   dualControl: dualControl(ports, approvals),
@@ -235,6 +249,58 @@ export const createOperations = (
   health: checkHealth(ports),
   status: readStatus(ports),
 });
+
+interface Snapshots {
+  readonly operations: Operations['snapshots'];
+  readonly schedule: SnapshotSchedule;
+  readonly openings: Openings;
+  /** Before anything is made. */
+  settle(): Promise<void>;
+}
+
+const openSnapshots = (ports: Ports, settings: Config['snapshots']): Snapshots => {
+  const { store, log } = ports;
+  const make = makeSnapshot(ports);
+  const manage = manageSnapshots(ports, settings);
+  const openings = createOpenings(ports);
+  const verify = verifySnapshot(ports);
+  const restore = restoreSnapshot(ports);
+  const schedule = scheduleSnapshots(ports, make, manage, (expression, due) => {
+    const job = new Cron(
+      expression,
+      {
+        timezone: 'UTC',
+        protect: true,
+        unref: true,
+        catch: (error: unknown) => log.error('scheduled snapshots failed', { error }),
+      },
+      due,
+    );
+    return { next: () => job.nextRun()?.getTime() ?? null, stop: () => job.stop() };
+  });
+  return {
+    schedule,
+    openings,
+    settle: () => manage.settle(store.path !== null),
+    operations: {
+      create: async (actor, tenantId) => make(actor, tenantId ?? (await findDefaultTenant(store.read)).id, 'asked'),
+      list: manage.list,
+      get: manage.get,
+      exports: manage.exports,
+      delete: manage.delete,
+      undelete: manage.undelete,
+      export: manage.export,
+      import: manage.import,
+      beginOpening: openings.begin,
+      verify: async (actor, id, answer) =>
+        verify(actor, id, answer === null ? null : openings.take(actor, id, answer.openingId, answer.sealedKey)),
+      restore: async (actor, id, answer, request) =>
+        restore(actor, id, openings.take(actor, id, answer.openingId, answer.sealedKey), request),
+      schedule: () => Promise.resolve({ settings, next: schedule.next() }),
+      ofKey: manage.ofKey,
+    },
+  };
+};
 
 export const toStartError = (error: unknown): unknown => {
   if (error instanceof StoreError) return new StartError('store', error.message, { cause: error });
@@ -451,8 +517,11 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     );
     const usage = createUsageLog({ store, clock, log });
     const meter = createMeter(clock);
+    const archive = openArchive(raw, config.snapshots.directory);
+    archive.prepare();
+    const exclusion = createExclusion();
     const erasure = createErasureScheduler(
-      { store, core, ring, root, clock, log },
+      { store, core, ring, root, clock, log, archive, exclusion },
       { gatherMs: config.erasure.gatherMs, retryMs: 30_000, heldMs: 2_000 },
     );
     let stopping = false;
@@ -483,6 +552,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const ports: Ports = {
       store,
       core,
+      archive,
+      exclusion,
       root,
       ring,
       directory,
@@ -502,8 +573,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       { store, clock, log },
       config.auditSinks.map((sink) => openSink(sink, version)),
     );
+    const snapshots = openSnapshots(ports, config.snapshots);
     const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
-    const operations = createOperations(ports, sealer, forwarding, approvals, quarantine.operations);
+    const operations = createOperations(ports, sealer, forwarding, approvals, quarantine.operations, snapshots.operations);
     let certificates: readonly ServedCertificate[] = [];
     const metrics = readMetrics(ports, {
       health: operations.health,
@@ -562,6 +634,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const serving = handle;
     const begin = async (): Promise<void> => {
       ({ adminToken } = await setUp(ports)());
+      await snapshots.settle();
       await erasure.resume();
       await directory.load();
       await store.write((tx) =>
@@ -583,6 +656,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       housekeeping.start();
       watch.start();
       minutes.start();
+      snapshots.schedule.start();
       forwarding.start();
       meter.start();
       begun = true;
@@ -621,6 +695,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         directory.setHealthy(false);
       },
       stop: async () => {
+        snapshots.openings.close();
         if (!begun) {
           directory.close();
           await whole.close();
@@ -628,6 +703,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
           lock.release();
           return;
         }
+        await snapshots.schedule.stop();
         await watch.stop();
         await minutes.stop();
         await erasure.stop();

@@ -4,6 +4,7 @@
 
 import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { Cron } from 'croner';
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
 import { StartError } from './base/start-error.ts';
@@ -69,6 +70,14 @@ const rootWay = z.discriminatedUnion('type', [
     timeout_seconds: seconds(600).default(20),
   }),
 ]);
+/** Five fields, in UTC; seconds are no use for snapshots. */
+const isCron = (text: string): boolean => {
+  try {
+    return text.trim().split(/\s+/).length === 5 && new Cron(text, { paused: true }).nextRun() !== null;
+  } catch {
+    return false;
+  }
+};
 
 const schema = z.strictObject({
   server: z
@@ -122,6 +131,20 @@ const schema = z.strictObject({
     })
     .prefault({}),
   erasure: z.strictObject({ gather_ms: z.int().min(0).max(3_600_000).default(1000) }).prefault({}),
+  snapshots: z
+    .strictObject({
+      directory: filePath.optional(),
+      schedule: z
+        .string()
+        .min(1)
+        .max(200)
+        .refine(isCron, 'is no cron expression: five fields, for example 0 3 * * *')
+        .optional(),
+      keep_count: z.int().min(1).max(10_000).optional(),
+      keep_days: z.int().min(1).max(36_500).optional(),
+      undelete_days: z.int().min(0).max(3650).default(30),
+    })
+    .prefault({}),
   limits: z
     .strictObject({
       cached_objects: z.int().min(16).max(1_000_000).default(10_000),
@@ -290,6 +313,13 @@ export interface Config {
   /** No providers: the file at `path` holds the root key itself. */
   readonly root: { readonly path: string; readonly providers: readonly RootWayConfig[] };
   readonly erasure: { readonly gatherMs: number };
+  readonly snapshots: {
+    readonly directory: string;
+    readonly schedule: string | null;
+    readonly keepCount: number | null;
+    readonly keepDays: number | null;
+    readonly undeleteDays: number;
+  };
   readonly limits: {
     readonly cachedObjects: number;
     readonly queuedRequests: number;
@@ -361,6 +391,16 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
       providers: parsed.root.providers.map((way) => toRootWay(way, folder)),
     },
     erasure: { gatherMs: parsed.erasure.gather_ms },
+    snapshots: {
+      directory:
+        parsed.snapshots.directory === undefined
+          ? resolve(dataDirectory, 'snapshots')
+          : resolve(folder, parsed.snapshots.directory),
+      schedule: parsed.snapshots.schedule ?? null,
+      keepCount: parsed.snapshots.keep_count ?? null,
+      keepDays: parsed.snapshots.keep_days ?? null,
+      undeleteDays: parsed.snapshots.undelete_days,
+    },
     limits: {
       cachedObjects: parsed.limits.cached_objects,
       queuedRequests: parsed.limits.queued_requests,

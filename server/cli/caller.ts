@@ -24,6 +24,7 @@ export interface Caller {
   readonly bytes: ApiClient['bytes'];
   readonly stream: ApiClient['stream'];
   readonly send: ApiClient['send'];
+  readonly upload: ApiClient['upload'];
   /** The identifier of what is named; an identifier goes through as it is. */
   resolve(kind: Nameable, text: string): Promise<string>;
 }
@@ -123,6 +124,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
     bytes: client.bytes,
     stream: client.stream,
     send: client.send,
+    upload: client.upload,
     resolve: async (kind, text) => (isIdentifier(text) ? text : findByName(client, kind, text)),
   };
 };

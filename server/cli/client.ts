@@ -3,6 +3,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { approvalRoutes } from '../fronts/contract/api/approvals.ts';
 import type { AnswerOf, PathParameters, Problem, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
@@ -22,6 +23,8 @@ export interface ApiClient {
   bytes<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer>;
   /** Posts bytes to an address that wants no token. The caller wipes them. */
   send(path: string, body: Buffer): Promise<void>;
+  /** Sends a file of `size` bytes as the body, as it is read. */
+  upload<R extends RouteRow>(row: R, input: ApiCall<R>, from: Readable, size: number): Promise<AnswerOf<R>>;
   /** Writes the answer as it comes; `into` stays open. */
   stream<R extends RouteRow>(row: R, input: ApiCall<R>, into: NodeJS.WritableStream): Promise<void>;
 }
@@ -115,7 +118,11 @@ const readAll = async (answer: IncomingMessage): Promise<Buffer> => {
 
 export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): ApiClient => {
   /** Resolves with an answer that says that it went well, its body still to come. */
-  const ask = <R extends RouteRow>(row: R, input: ApiCall<R> = {}): Promise<IncomingMessage> =>
+  const ask = <R extends RouteRow>(
+    row: R,
+    input: ApiCall<R> = {},
+    file?: { readonly from: Readable; readonly size: number },
+  ): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const body = input.body === undefined ? undefined : JSON.stringify(input.body);
       const sent = request(
@@ -128,6 +135,9 @@ export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): Api
           headers: {
             accept: row.streams === undefined ? 'application/json' : '*/*',
             authorization: `Bearer ${token()}`,
+            ...(file === undefined || row.takes === undefined
+              ? {}
+              : { 'content-type': row.takes, 'content-length': file.size }),
             ...(body === undefined
               ? {}
               : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
@@ -150,7 +160,8 @@ export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): Api
       );
       sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
       sent.on('error', (error) => reject(connectionError(url, error)));
-      sent.end(body);
+      if (file === undefined) sent.end(body);
+      else pipeline(file.from, sent).catch((error) => reject(connectionError(url, error)));
     });
   const bytes = async <R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer> => {
     const answer = await ask(row, input);
@@ -184,6 +195,10 @@ export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): Api
     url,
     bytes,
     send,
+    upload: async <R extends RouteRow>(row: R, input: ApiCall<R>, from: Readable, size: number) => {
+      const answer = await ask(row, input, { from, size });
+      return parse<R>(await readAll(answer).catch((error) => Promise.reject(connectionError(url, error))));
+    },
     stream: async (row, input, into) => {
       const answer = await ask(row, input);
       await pipeline(answer, into, { end: false }).catch((error: NodeJS.ErrnoException) => {

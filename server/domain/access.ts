@@ -34,6 +34,11 @@ export const permissions = {
   'root:read': "See the root key's epoch and providers",
   'root:rotate': 'Rotate the root key and the keys of tenants',
   'quarantine:confirm': 'Take a database as it is that is not the one of its last checkpoint',
+  'snapshots:read': 'See snapshots, recovery keys and the schedule',
+  'snapshots:manage': 'Make, verify, delete and undelete snapshots',
+  'snapshots:export': 'Take snapshots out of the service',
+  'snapshots:restore': 'Import and restore snapshots; the recovery key is needed too',
+  'recovery-keys:manage': 'Register and remove recovery keys, to which snapshots are sealed',
   'tokens:read': 'See API tokens',
   'tokens:manage': 'Make and revoke API tokens, and so give roles',
 } as const;
@@ -77,7 +82,7 @@ export const roles = {
   },
   'platform-operator': {
     description:
-      'Keeps the service running: state, health, diagnostics, rotation of the root key. No keys, no credentials.',
+      'Keeps the service running: state, health, diagnostics, snapshots, rotation of the root key. No keys, no credentials.',
     permissions: [
       'status:read',
       'tenants:read',
@@ -87,6 +92,9 @@ export const roles = {
       'endpoints:read',
       'diagnostics:run',
       'requests:read',
+      'snapshots:read',
+      'snapshots:manage',
+      'snapshots:export',
     ],
     reach: 'platform',
   },
@@ -115,6 +123,11 @@ export const roles = {
     description:
       'Agrees to what dual control holds back, or refuses it; never to what they asked for. Does nothing by themselves.',
     permissions: [...resources, 'approvals:read', 'approvals:decide'],
+  },
+  'recovery-officer': {
+    description: 'Says which recovery keys open snapshots, and restores them. Makes and exports none.',
+    permissions: [...resources, 'endpoints:read', 'snapshots:read', 'snapshots:restore', 'recovery-keys:manage'],
+    reach: 'platform',
   },
   'connection-manager': {
     description: 'Connects databases and clouds: applications, endpoints, their credentials. Changes no key.',

@@ -121,6 +121,30 @@ export const auditKinds = {
   /** The turn waits: `records` do not open, and would never again after it. */
   'erasure.held': { severity: 'critical', activity: 'other', fields: ['rootEpoch', 'records', 'subjects'] },
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
+  'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
+  'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },
+  'snapshot.made': {
+    severity: 'info',
+    activity: 'create',
+    fields: ['origin', 'keys', 'units', 'leftOut', 'size', 'recoveryKeys'],
+  },
+  'snapshot.failed': { severity: 'high', activity: 'create', fields: ['origin', 'reason'] },
+  'snapshot.imported': { severity: 'high', activity: 'create', fields: ['signer', 'units', 'erased'] },
+  'snapshot.verified': { severity: 'low', activity: 'read', fields: ['depth', 'sound', 'finding'] },
+  'snapshot.deleted': { severity: 'medium', activity: 'delete', fields: ['origin', 'purgeAt'] },
+  'snapshot.undeleted': { severity: 'medium', activity: 'update', fields: ['origin'] },
+  'snapshot.purged': { severity: 'medium', activity: 'delete', fields: ['origin'] },
+  /** A copy left the service: from here on a destroyed key may be in it. */
+  'snapshot.exported': { severity: 'high', activity: 'read', fields: ['size'] },
+  /** Destroyed keys were taken out of a snapshot that the service holds. */
+  'snapshot.keys-erased': { severity: 'info', activity: 'delete', fields: ['keys'] },
+  /** The service was given the key of one snapshot, for one use of it. */
+  'snapshot.opening-begun': { severity: 'high', activity: 'read', fields: ['recoveryKeyId'] },
+  'snapshot.restored': {
+    severity: 'critical',
+    activity: 'update',
+    fields: ['tenantId', 'newTenant', 'newIds', 'made', 'changed', 'unchanged', 'stayDestroyed', 'revived'],
+  },
   'group.created': { severity: 'info', activity: 'create', fields: ['name', 'vaultId'] },
   'application.registered': { severity: 'info', activity: 'create', fields: ['name', 'groupId', 'appId'] },
   'application.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
@@ -254,6 +278,8 @@ export type SubjectKind =
   | 'object'
   | 'endpoint'
   | 'external-key-store'
+  | 'snapshot'
+  | 'recovery-key'
   | 'token'
   | 'approval';
 

@@ -56,6 +56,21 @@ export const metrics = {
     help: 'Records of the request log that were dropped because too many waited.',
     labels: [],
   },
+  dke_snapshot_made_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When the newest snapshot that is held of a tenant was made; absent: there is none.',
+    labels: ['tenant'],
+  },
+  dke_snapshot_verified_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When a snapshot of a tenant was last found sound. depth opened: with a recovery key, every key compared; sealed: without.',
+    labels: ['tenant', 'depth'],
+  },
+  dke_snapshots_held: {
+    type: 'gauge',
+    help: 'Snapshots that are held of a tenant.',
+    labels: ['tenant'],
+  },
   dke_audit_sink_lag_records: {
     type: 'gauge',
     help: 'Audit records that a sink does not have yet.',

@@ -43,6 +43,9 @@ const names = [
   'hkdf',
   'deriveByEncryption',
   'hpkeSealKey',
+  'generateHpkeKey',
+  'hpkePublicKey',
+  'hpkeOpenKey',
   'generateSecretAccessKey',
 ] as const satisfies readonly (keyof CryptoCore)[];
 

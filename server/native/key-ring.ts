@@ -56,6 +56,8 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   /** By tenant, oldest epoch first; the last one seals. */
   const keks = new Map<string, OpenKek[]>();
   const own = new Map<OwnKey, KeyRef>();
+  /** By object id. */
+  const adopted = new Map<string, KeyRef>();
   let root: RootProvider | undefined;
 
   const openRoot = (): RootProvider => {
@@ -138,6 +140,13 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     keep(tenantId, kek);
   };
 
+  const adoptedPlace = (objectId: string): RecordPlace => ({
+    tenantId: serviceTenantId,
+    objectId,
+    version: 1,
+    class: 'adopted-token-hash',
+    attributes: secretAttributes,
+  });
   const ownPlace = (name: OwnKey): RecordPlace => ({
     tenantId: serviceTenantId,
     objectId: ownKeys[name],
@@ -185,6 +194,8 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
         if (record === undefined) throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
         own.set(name, open({ ...record, ...ownPlace(name) }));
       }
+      for (const record of await store.read.records.listClass('adopted-token-hash'))
+        adopted.set(record.objectId, open({ ...record, ...adoptedPlace(record.objectId) }));
     },
     addTenant: (tx, tenantId) => addKek(tx, tenantId, 1),
     retainStored: async (repositories) => {
@@ -195,11 +206,29 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
         if (rest.length === 0) keks.delete(tenantId);
         else keks.set(tenantId, rest);
       }
+      const known = new Set((await repositories.records.listClass('adopted-token-hash')).map((each) => each.objectId));
+      for (const [objectId, key] of adopted)
+        if (!known.has(objectId)) {
+          adopted.delete(objectId);
+          core.release(key);
+        }
     },
     seal,
     open,
     authenticateRow: (text) => mac(ownKey('row-authentication'), text),
     hashToken: (purpose: TokenPurpose, token) => mac(ownKey('token-hash'), `${purpose}\0${token}`),
+    adoptedHashes: (purpose, token) => [...adopted.values()].map((key) => mac(key, `${purpose}\0${token}`)),
+    tokenHashKeys: () => [ownKey('token-hash'), ...adopted.values()],
+    adoptTokenHashKey: async (tx, key) => {
+      const probe = 'which key is this';
+      if ([ownKey('token-hash'), ...adopted.values()].some((each) => mac(each, probe) === mac(key, probe))) return;
+      // One place for one key, wherever it came from.
+      const digits = mac(key, 'object id').slice(0, 32);
+      const objectId = [8, 12, 16, 20].reduceRight((text, at) => `${text.slice(0, at)}-${text.slice(at)}`, digits);
+      const record = seal(adoptedPlace(objectId), key);
+      await tx.records.put(record);
+      adopted.set(objectId, open({ ...record, ...adoptedPlace(objectId) }));
+    },
     signAudit: (text) => core.sign(ownKey('audit-signature'), { algorithm: 'ed25519' }, Buffer.from(text, 'utf8')),
     // The last 32 bytes of a SubjectPublicKeyInfo of RFC 8410 are the key.
     auditPublicKey: () => core.exportPublicKey(ownKey('audit-signature')).subarray(-32),

@@ -173,7 +173,7 @@ export const createDirectory = (
         usages: key.usages,
         currentVersion: key.currentVersion,
         versions,
-        binding: Buffer.concat([idBytes(key.tenantId), idBytes(key.id)]),
+        binding: (await store.read.keyBindings.get(id)) ?? Buffer.concat([idBytes(key.tenantId), idBytes(key.id)]),
       },
     });
   };

@@ -40,6 +40,7 @@ import type { RootWay } from '../ports/root-provider.ts';
 import type { StoredCheckpoint } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 import type { DryRun } from './approvals.ts';
+import type { RecoveryKeyOperations, SnapshotOperations } from './snapshots/index.ts';
 
 export interface TenantOperations {
   /** By id, purged ones too; within one tenant that one alone. */
@@ -659,6 +660,8 @@ export interface Operations {
   readonly diagnostics: DiagnosticsOperations;
   readonly requests: RequestOperations;
   readonly externalKeyStores: ExternalKeyStoreOperations;
+  readonly snapshots: SnapshotOperations;
+  readonly recoveryKeys: RecoveryKeyOperations;
   readonly audit: AuditOperations;
   readonly approvals: ApprovalOperations;
   readonly dualControl: DualControlOperations;

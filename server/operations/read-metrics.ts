@@ -17,6 +17,7 @@ import type { AuditSinkState } from '../ports/audit-sink.ts';
 import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Health } from './index.ts';
+import { listSnapshots } from './snapshots/erase-destroyed.ts';
 
 export interface MetricsSources {
   readonly health: () => Promise<Health>;
@@ -120,6 +121,19 @@ export const readMetrics =
     for (const { name, lag, failure } of await sources.auditSinks()) {
       add('dke_audit_sink_lag_records', { sink: name }, lag);
       add('dke_audit_sink_failing', { sink: name }, flag(failure !== null));
+    }
+
+    const held = await listSnapshots(store.read, ['held']);
+    for (const [tenant, own] of Map.groupBy(held, ({ tenantId }) => tenantId)) {
+      add('dke_snapshots_held', { tenant }, own.length);
+      add('dke_snapshot_made_timestamp_seconds', { tenant }, seconds(Math.max(...own.map((each) => each.createdAt))));
+      for (const depth of ['sealed', 'opened'] as const) {
+        const times = own.flatMap(({ verification }) =>
+          verification?.sound === true && verification.depth === depth ? [verification.at] : [],
+        );
+        if (times.length > 0)
+          add('dke_snapshot_verified_timestamp_seconds', { tenant, depth }, seconds(Math.max(...times)));
+      }
     }
 
     const memory = core.memoryStatus();

@@ -13,8 +13,9 @@ import type { ErasureHold, ErasureState, ErasureTurns } from '../ports/erasure.t
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import { type DamagedRecord, describeDamage, resealBatch } from './reseal-records.ts';
+import { eraseFromSnapshots } from './snapshots/erase-destroyed.ts';
 
-type TurnPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log'>;
+type TurnPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'>;
 
 /** Damaged records that the audit log names. */
 const mostNamed = 20;
@@ -63,7 +64,11 @@ const writeKeks = async ({ store, ring }: TurnPorts, work: (tx: Repositories) =>
 };
 
 /** Runs one turn as far as it goes. Answers what holds it back; null when it came to its end, or there was nothing to do. */
-export const runErasureTurn = (ports: TurnPorts) => async (): Promise<ErasureHold | null> => {
+export const runErasureTurn = (ports: TurnPorts) => (): Promise<ErasureHold | null> =>
+  // Not beside a snapshot that is being made: it would read records whose key is taken away here, and hold what was destroyed.
+  ports.exclusion.run(() => runTurn(ports));
+
+const runTurn = async (ports: TurnPorts): Promise<ErasureHold | null> => {
   const { store, ring, root, clock, log } = ports;
   const actor = serviceActor(newId(clock.now()));
   const service = { kind: 'service', id: 'service' } as const;
@@ -125,6 +130,7 @@ export const runErasureTurn = (ports: TurnPorts) => async (): Promise<ErasureHol
   if (left.length > 0) return hold(ports, actor, left);
   await ring.prove(store.read);
   await store.checkpoint();
+  await eraseFromSnapshots(ports, actor);
   root.erasePrevious();
 
   const started = await store.read.settings.get(startedSetting);

@@ -56,5 +56,8 @@ export type CryptoCore = Pick<
   | 'hkdf'
   | 'deriveByEncryption'
   | 'hpkeSealKey'
+  | 'generateHpkeKey'
+  | 'hpkePublicKey'
+  | 'hpkeOpenKey'
   | 'generateSecretAccessKey'
 >;

@@ -22,6 +22,7 @@ export const recordClasses = [
   'endpoint-secret', // a SigV4 secret access key
   'row-authentication', // the key that authenticates stored rows
   'token-hash', // the key that hashes bearer tokens
+  'adopted-token-hash', // one of another service, whose access_guids came here with a snapshot
   'audit-signature', // the key that signs the audit log's checkpoints
   'self-test', // the service's own key for the health check's round trip
 ] as const;
@@ -46,6 +47,12 @@ export interface KeyRing {
   authenticateRow(text: string): string;
   /** 64 hexadecimal digits; look-ups go by this value, so that no comparison sees the token. */
   hashToken(purpose: TokenPurpose, token: string): string;
+  /** The same under the adopted keys: what an access_guid that came with a snapshot is kept as. */
+  adoptedHashes(purpose: TokenPurpose, token: string): readonly string[];
+  /** The keys of both, its own first. References of the ring's: not to be released. */
+  tokenHashKeys(): readonly KeyRef[];
+  /** Takes over a key that hashes tokens, unless it is known. The caller keeps the reference. `retainStored` undoes what was not committed. */
+  adoptTokenHashKey(tx: Repositories, key: KeyRef): Promise<void>;
   /** Ed25519 (RFC 8032) under the audit log's own key: 64 bytes. */
   signAudit(text: string): Buffer;
   /** That key's public half, 32 bytes. */

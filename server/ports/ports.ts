@@ -1,6 +1,7 @@
 // All ports in one record; an operation takes only those it uses: `Pick<Ports, 'store' | 'clock'>`.
 
 import type { Clock } from '../base/clock.ts';
+import type { Exclusion } from '../base/exclusion.ts';
 import type { CryptoCore } from './crypto-core.ts';
 import type { Directory } from './directory.ts';
 import type { EndpointDiagnosis } from './endpoint-diagnosis.ts';
@@ -11,12 +12,16 @@ import type { Log } from './log.ts';
 import type { Meter } from './meter.ts';
 import type { RootProvider } from './root-provider.ts';
 import type { ServiceIdentity } from './service-identity.ts';
+import type { SnapshotArchive } from './snapshot-archive.ts';
 import type { Store } from './store.ts';
 import type { UsageLog } from './usage-log.ts';
 
 export interface Ports {
   readonly store: Store;
   readonly core: CryptoCore;
+  readonly archive: SnapshotArchive;
+  /** What must not run beside each other: making and restoring snapshots, erasure turns. */
+  readonly exclusion: Exclusion;
   readonly root: RootProvider;
   readonly ring: KeyRing;
   readonly directory: Directory;

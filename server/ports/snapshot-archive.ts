@@ -51,7 +51,8 @@ export interface SnapshotMaterial {
 }
 
 export interface SnapshotWriter {
-  row(table: string, row: SnapshotRow): Promise<void>;
+  /** `tampered`: it was changed from outside; that stays so when it is restored. */
+  row(table: string, row: SnapshotRow, tampered?: boolean): Promise<void>;
   /** What hangs on one key of its own: its erasure takes all of it. */
   unit(id: string, materials: readonly SnapshotMaterial[]): Promise<void>;
   /** Signs and makes the file durable under its name. */
@@ -78,7 +79,7 @@ export interface SnapshotInspection {
 
 /** What a snapshot holds, in the order in which it was written. */
 export type SnapshotItem =
-  | { readonly kind: 'row'; readonly table: string; readonly row: SnapshotRow }
+  | { readonly kind: 'row'; readonly table: string; readonly row: SnapshotRow; readonly tampered: boolean }
   | {
       readonly kind: 'material';
       readonly unitId: string;
@@ -118,6 +119,7 @@ export interface SnapshotArchive {
     signer: { readonly publicKey: Uint8Array; readonly sign: (text: string) => Uint8Array },
   ): Promise<readonly string[]>;
   has(id: string): boolean;
+  rename(from: string, to: string): void;
   remove(id: string): void;
   /** Keeps a file that comes from elsewhere; 'validation' when it is too large. */
   receive(id: string, body: AsyncIterable<Uint8Array>): Promise<void>;

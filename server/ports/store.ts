@@ -22,6 +22,8 @@ import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, Token
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
 import type { RecordPlace } from './key-ring.ts';
+import type { KeyBindingRepository, RecoveryKeyRepository, SnapshotRepository } from './snapshots.ts';
+import type { TenantRows } from './tenant-rows.ts';
 import type { XksRequestRecord } from './xks-directory.ts';
 
 export interface StoredRecord extends RecordPlace {
@@ -351,6 +353,10 @@ export interface Repositories {
     tick(runId: string, tick: Tick): Promise<void>;
     untick(runId: string, step: string): Promise<void>;
   };
+  readonly snapshots: SnapshotRepository;
+  readonly recoveryKeys: RecoveryKeyRepository;
+  readonly keyBindings: KeyBindingRepository;
+  readonly tenantRows: TenantRows;
   readonly requests: {
     append(entries: readonly XksRequestRecord[]): Promise<void>;
     /** Newest first. A page may be short before the end, even empty: `next` tells, which is null at the end. */
@@ -379,6 +385,10 @@ export interface Store {
     /** `durable: false`: all or nothing still, but a power failure may undo it. For what nobody was promised. */
     options?: { readonly durable?: boolean },
   ): Promise<T>;
+  /** Reads one state from beginning to end, while others write. Nothing may be written through it. */
+  snapshot<T>(work: (from: Repositories) => Promise<T>): Promise<T>;
+  /** Name of the newest change of the tables. */
+  readonly schema: string;
   /** Units of work that wait for their turn. */
   waiting(): number;
   /** Writes and reads a row. */

@@ -1,7 +1,7 @@
 // The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that nobody else can read. What is being written
 // bears `.part` until it is whole and durable.
 
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, renameSync, unlinkSync } from 'node:fs';
 import { open, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '../base/errors.ts';
@@ -96,6 +96,7 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
       return found;
     },
     has: (id) => existsSync(pathOf(id)),
+    rename: (from, to) => renameSync(pathOf(from), pathOf(to)),
     remove: (id) => {
       if (existsSync(pathOf(id))) unlinkSync(pathOf(id));
     },

@@ -215,6 +215,7 @@ const parseRow = (row: { readonly [column: string]: unknown }): SnapshotRow =>
 interface Line {
   readonly table?: string;
   readonly row?: { readonly [column: string]: unknown };
+  readonly tampered?: boolean;
   readonly unit?: string;
   readonly version?: number;
   readonly copies?: readonly string[];
@@ -255,7 +256,7 @@ export async function* readItems(core: ReadCore, path: string, key: KeyRef): Asy
           if (text === '') continue;
           const line = JSON.parse(text) as Line;
           if (line.table !== undefined && line.row !== undefined) {
-            yield { kind: 'row', table: line.table, row: parseRow(line.row) };
+            yield { kind: 'row', table: line.table, row: parseRow(line.row), tampered: line.tampered === true };
             continue;
           }
           const { unit = '', version = 0, copies = [], attributes = '', check = '', record = '' } = line;

@@ -82,9 +82,10 @@ export const checkOf = (core: Pick<Core, 'describe' | 'checkValue' | 'exportPubl
     : sha256(core.exportPublicKey(key)).toString('hex');
 };
 
-const rowText = (table: string, row: SnapshotRow): string =>
+const rowText = (table: string, row: SnapshotRow, tampered: boolean): string =>
   JSON.stringify({
     table,
+    ...(tampered ? { tampered } : {}),
     row: Object.fromEntries(
       Object.entries(row).map(([column, value]) => [
         column,
@@ -174,8 +175,8 @@ export const beginSnapshot = async (
   const opened = file;
 
   return {
-    row: async (table, row) => {
-      add(rowText(table, row));
+    row: async (table, row, tampered = false) => {
+      add(rowText(table, row, tampered));
       rows[table] = (rows[table] ?? 0) + 1;
       await flushWhenFull();
     },

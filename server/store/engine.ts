@@ -24,6 +24,8 @@ export interface Engine {
   readonly writer: Dialect;
   /** Sees only what is committed. */
   readonly reader: Dialect;
+  /** A connection of its own for one long read of one state; the caller ends it. Null: `reader` has enough of them. */
+  lasting(): Dialect | null;
   readonly columns: ColumnKinds;
   kindOf(error: unknown): ErrorKind;
   /** No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. */

@@ -3,6 +3,7 @@
 import { type ColumnDataType, type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 import type { Migration, MigrationProvider } from 'kysely/migration';
 import { runbookMigration } from './migrations/2025-03-runbooks.ts';
+import { snapshotMigration } from './migrations/2025-03-snapshots.ts';
 
 /** Where dialects differ. */
 export interface ColumnKinds {
@@ -417,6 +418,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-03-tenants': listsOfTenants(),
     '2025-03-runbooks': runbookMigration(kinds),
     '2025-03-approvals': approvals(kinds),
+    '2025-03-snapshots': snapshotMigration(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -17,6 +17,8 @@ import { createRequestLog } from './request-log.ts';
 import * as rows from './rows.ts';
 import { createRunbookRuns } from './runbook-runs.ts';
 import type { Schema } from './schema.ts';
+import { createKeyBindings, createRecoveryKeys, createSnapshots } from './snapshots.ts';
+import { createTenantRows } from './tenant-rows.ts';
 import { createTenants, inScope } from './tenants.ts';
 import { createWhole } from './whole.ts';
 
@@ -825,6 +827,10 @@ export const createRepositories = (
     approvals: createApprovalRepository(db, authenticate),
 
     requests: createRequestLog(db),
+    snapshots: createSnapshots(db, authenticate),
+    recoveryKeys: createRecoveryKeys(db, authenticate),
+    keyBindings: createKeyBindings(db),
+    tenantRows: createTenantRows(db, authenticate),
   };
 };
 

@@ -100,6 +100,8 @@ export const policyColumns = {
   endpoints: ['id', 'tenant_id', 'name', 'prefix', 'vault_id', 'key_id', 'state', 'settings', 'created_at'],
   endpoint_credentials: ['id', 'endpoint_id', 'access_key_id', 'created_at'],
   external_key_stores: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
+  recovery_keys: ['id', 'name', 'public_key', 'created_at', 'removed_at'],
+  snapshots: ['id', 'tenant_id', 'origin', 'created_at', 'audit_size', 'recovery_key_ids', 'signer'],
   api_tokens: ['id', 'tenant_id', 'kind', 'name', 'grants', 'hash', 'created_at', 'expires_at', 'revoked_at'],
   approvals: [
     'id',
@@ -121,6 +123,13 @@ type Row<T extends keyof Schema> = Selectable<Schema[T]>;
 
 const rowText = (table: PolicyTable, row: { readonly [column: string]: unknown }): string =>
   canonicalJson([table, ...policyColumns[table].map((column) => row[column])]);
+
+/** The authentication code of a row: 64 hexadecimal digits. */
+export const authenticationCode = (
+  authenticate: RowAuthenticator,
+  table: PolicyTable,
+  row: { readonly [column: string]: unknown },
+): string => authenticate(rowText(table, row));
 
 /** The row with its authentication code. */
 export const sealRow = <T extends PolicyTable, R extends Omit<Row<T>, 'row_mac'>>(

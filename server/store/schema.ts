@@ -178,6 +178,35 @@ export interface Schema {
   /** Of the log's Merkle tree, above the leaves: every eighth level, which is a tile of 256 hashes of the one below. */
   audit_nodes: { level: number; position: number; hash: Uint8Array };
   audit_checkpoints: { size: number; at: number; note: string };
+  recovery_keys: {
+    id: string;
+    name: string;
+    public_key: string;
+    created_at: number;
+    removed_at: number | null;
+    row_mac: string;
+  };
+  snapshots: {
+    id: string;
+    tenant_id: string;
+    origin: string;
+    state: string;
+    created_at: number;
+    audit_size: number;
+    size: number | null;
+    counts: string | null;
+    recovery_key_ids: string;
+    signer: string | null;
+    verification: string | null;
+    verified_at: number | null;
+    deleted_at: number | null;
+    purged_at: number | null;
+    failure: string | null;
+    row_mac: string;
+  };
+  snapshot_exports: { id: string; snapshot_id: string; at: number; actor_id: string; actor_name: string };
+  /** Of keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to. */
+  key_bindings: { key_id: string; binding: Uint8Array };
   external_key_stores: {
     id: string;
     tenant_id: string;

@@ -136,6 +136,21 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal }: Sur
     path: engine.path,
     read: engine.path === null ? guarded(read, translateRead) : read,
     write: (work, { durable = true } = {}) => writer.submit(() => work(tx), durable),
+    schema: Object.keys(await createMigrations(engine.columns).getMigrations()).at(-1) ?? '',
+    snapshot: async (work) => {
+      const dialect = engine.lasting();
+      if (dialect === null)
+        return readerDb
+          .transaction()
+          .setIsolationLevel('repeatable read')
+          .execute((db) => work(createRepositories(db, authenticateRow, clock)));
+      const db = new Kysely<Schema>({ dialect });
+      try {
+        return await db.transaction().execute((own) => work(createRepositories(own, authenticateRow, clock)));
+      } finally {
+        await db.destroy();
+      }
+    },
     waiting: () => writer.waiting(),
     probe: async () => {
       await writer.submit(async () => {

@@ -100,7 +100,8 @@ const layers: readonly Layer[] = [
   {
     name: 'cli',
     path: /^server\/cli\//,
-    may: ['base', 'compose', 'config', 'contract', 'main', 'diagnostics', 'cloud'],
+    // Recovery keys are opened here, in the addon, and copies of snapshots are verified without a service.
+    may: ['base', 'compose', 'config', 'contract', 'main', 'diagnostics', 'cloud', 'snapshots', 'addon'],
   },
   // The pages are another program: they know the answers' types and nothing that runs in the server.
   { name: 'web', path: /^server\/web\//, may: [], types: ['contract', 'base'] },

@@ -1,5 +1,5 @@
 // Which rows of the API's contract the `dke` command calls, read from its sources: every call of the typed client (`call`, `bytes`,
-// `stream`) names its row as `apiRoutes.<group>.<name>`, directly or by constants. What a constant may be is worked out, not run:
+// `stream`, `upload`) names its row as `apiRoutes.<group>.<name>`, directly or by constants. What a constant may be is worked out, not run:
 // an index by a variable of a loop over literals is each of them, an index that is not known is every member.
 
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ export interface ApiUse {
   readonly rows: readonly string[];
 }
 
-const clientMethods = new Set(['call', 'bytes', 'stream']);
+const clientMethods = new Set(['call', 'bytes', 'stream', 'upload']);
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value;
 const asNode = (value: unknown): Node => {
   if (isNode(value)) return value;

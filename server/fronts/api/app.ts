@@ -55,6 +55,7 @@ type AnyHandler = (call: {
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: Readonly<Record<string, unknown>>;
+  readonly file: AsyncIterable<Uint8Array> | undefined;
 }) => Promise<unknown>;
 
 /** Largest body, in bytes: the longest request has a few names. */
@@ -66,6 +67,13 @@ const json = (value: unknown, status: 200 | 201 | 202, headers: Readonly<Record<
     status,
     headers: { 'content-type': 'application/json', ...headers },
   });
+
+/** The body as it comes. */
+const readFile = (request: Request, type: string): AsyncIterable<Uint8Array> => {
+  if (request.headers.get('content-type') !== type || request.body === null)
+    throw new HttpRefusal('validation', 415, `this path takes a file: ${type}`);
+  return request.body;
+};
 
 const sendFile = ({ contentType, name, body }: StreamedFile): Response =>
   new Response(body, {
@@ -202,9 +210,11 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       const path = context.req.param() as Record<string, string>;
       const actor = admit(row, context, path);
       const query = readQuery(row.query, context.req.url);
-      const bytes = row.method === 'get' ? Buffer.alloc(0) : await readBody(context.req.raw, maxBody);
+      const file = row.takes === undefined ? undefined : readFile(context.req.raw, row.takes);
+      const bytes =
+        row.method === 'get' || file !== undefined ? Buffer.alloc(0) : await readBody(context.req.raw, maxBody);
       const body = readJson(row.body, context.req.header('content-type'), bytes);
-      const call = { actor, grants, path, query, body };
+      const call = { actor, grants, path, query, body, file };
 
       const ifMatch = context.req.header('if-match');
       if (ifMatch !== undefined && current !== undefined) {

@@ -21,6 +21,8 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   requests: 'Key store endpoints',
   externalKeyStores: 'External key stores',
   approvals: 'Approvals',
+  snapshots: 'Snapshots',
+  recoveryKeys: 'Snapshots',
   audit: 'Audit',
   tokens: 'Tokens',
   session: 'Session',
@@ -120,6 +122,7 @@ export const describeApi = (version: string): object => {
           headers: requestHeaders(row),
           ...queryOf(row),
           ...(row.body === undefined ? {} : { body: { content: { 'application/json': { schema: row.body } } } }),
+          ...(row.takes === undefined ? {} : { body: { content: { [row.takes]: { schema: z.string() } } } }),
         },
         responses: { ...success(row), ...failures(row) },
       });

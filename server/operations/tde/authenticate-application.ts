@@ -11,13 +11,21 @@ import type { TdeOperations } from '../index.ts';
 export const authenticateApplication =
   ({ ring, directory, usage }: Pick<Ports, 'ring' | 'directory' | 'usage'>): TdeOperations['authenticate'] =>
   async ({ accessGuid, appId, instance, requestId, peer }) => {
-    const hash =
+    // One that came here with a snapshot is kept under the key of the service that issued it.
+    const hashes =
       looksLikeBearer('access-guid', accessGuid) && appIdPattern.test(appId)
-        ? ring.hashToken('access-guid', accessGuid)
-        : null;
-    const found = hash === null ? undefined : directory.application(hash);
+        ? [ring.hashToken('access-guid', accessGuid), ...ring.adoptedHashes('access-guid', accessGuid)]
+        : [];
+    const first = <T>(look: (hash: string) => T | undefined): T | undefined => {
+      for (const hash of hashes) {
+        const answer = look(hash);
+        if (answer !== undefined) return answer;
+      }
+      return undefined;
+    };
+    const found = first((hash) => directory.application(hash));
     if (found === undefined) {
-      const former = hash === null ? undefined : directory.formerApplication(hash);
+      const former = first((hash) => directory.formerApplication(hash));
       if (former !== undefined) {
         usage.refused('tde', 'removed', { application: former, requestId });
         throw new ServiceError('unauthenticated', 'the access token was removed', {

@@ -183,6 +183,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     whenFull: "free space on the database's host",
     writer: new PostgresDialect({ pool: writer }),
     reader: new PostgresDialect({ pool: reader }),
+    lasting: () => null,
     columns,
     kindOf,
     begin: (_run, durable) =>

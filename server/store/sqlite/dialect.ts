@@ -127,6 +127,8 @@ const dialectOver = (database: DatabaseSync): Dialect =>
 export interface SqliteConnections {
   readonly writer: Dialect;
   readonly reader: Dialect;
+  /** One more connection that only sees what is committed. */
+  another(): Dialect;
   readonly fresh: boolean;
   checkpoint(): void;
   /** From now on a statement that meets another process's lock fails at once: to wait in SQLite is to stand still. */
@@ -161,6 +163,7 @@ export const openSqlite = (path: string): SqliteConnections => {
     return {
       writer: dialectOver(writer),
       reader: dialectOver(reader),
+      another: () => dialectOver(openConnection(path, true)),
       fresh: !present,
       checkpoint: () => {
         opened.exec(`pragma busy_timeout = ${lockWaitMs}`);

@@ -33,6 +33,7 @@ export const openSqliteEngine = (path: string): Engine => {
     whenFull: 'free space in the data directory',
     writer: connections.writer,
     reader: connections.reader,
+    lasting: () => connections.another(),
     columns: sqliteColumns,
     kindOf: (error) => {
       if (isFatal(error)) return 'fatal';

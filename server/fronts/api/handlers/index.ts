@@ -11,9 +11,11 @@ import { externalKeyStoresHandlers } from './external-key-stores.ts';
 import type { Handlers } from './handler.ts';
 import { keysHandlers } from './keys.ts';
 import { masterKeysHandlers } from './master-keys.ts';
+import { recoveryKeysHandlers } from './recovery-keys.ts';
 import { requestsHandlers } from './requests.ts';
 import { quarantineHandlers, rootHandlers } from './root.ts';
 import { runbooksHandlers } from './runbooks.ts';
+import { snapshotsHandlers } from './snapshots.ts';
 import { statusHandlers } from './status.ts';
 import { tdeGroupsHandlers } from './tde-groups.ts';
 import { tenantsHandlers } from './tenants.ts';
@@ -33,6 +35,8 @@ export const createHandlers = (operations: Operations): Handlers => ({
   externalKeyStores: externalKeyStoresHandlers(operations),
   runbooks: runbooksHandlers(operations),
   approvals: approvalsHandlers(operations),
+  snapshots: snapshotsHandlers(operations),
+  recoveryKeys: recoveryKeysHandlers(operations),
   audit: auditHandlers(operations),
   tokens: tokensHandlers(operations),
   status: statusHandlers(operations),

@@ -8,11 +8,13 @@ import { externalKeyStoreRoutes } from './external-key-stores.ts';
 import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
 import { quarantineRoutes } from './quarantine.ts';
+import { recoveryKeyRoutes } from './recovery-keys.ts';
 import { requestRoutes } from './requests.ts';
 import { rootRoutes } from './root.ts';
 import type { RouteGroup } from './row.ts';
 import { runbookRoutes } from './runbooks.ts';
 import { sessionRoutes } from './session.ts';
+import { snapshotRoutes } from './snapshots.ts';
 import { statusRoutes } from './status.ts';
 import { applicationRoutes } from './tde-applications.ts';
 import { tdeGroupRoutes } from './tde-groups.ts';
@@ -33,6 +35,8 @@ export const apiRoutes = {
   runbooks: runbookRoutes,
   externalKeyStores: externalKeyStoreRoutes,
   approvals: approvalRoutes,
+  snapshots: snapshotRoutes,
+  recoveryKeys: recoveryKeyRoutes,
   audit: auditRoutes,
   tokens: tokenRoutes,
   session: sessionRoutes,

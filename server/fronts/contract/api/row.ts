@@ -23,6 +23,8 @@ export interface RouteRow {
   readonly tenancy?: 'platform' | 'both' | 'itself';
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
+  /** The body is a file of this media type, of any length, read while it comes. */
+  readonly takes?: 'application/octet-stream';
   /** Null: no content, or what `streams` says. */
   readonly answer: z.ZodType | null;
   /** The answer is a file of one of these media types, sent while it is read. */
@@ -54,6 +56,8 @@ export interface RouteInput<R extends RouteRow> {
   readonly path: PathParameters<R['path']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
+  /** Of a row that takes a file. */
+  readonly file: R['takes'] extends string ? AsyncIterable<Uint8Array> : undefined;
 }
 
 /** What a client sends as body, and what it gets. */

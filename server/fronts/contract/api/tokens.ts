@@ -13,6 +13,7 @@ const roleTable = {
   'key-manager': 0,
   'key-destroyer': 0,
   'key-approver': 0,
+  'recovery-officer': 0,
   'connection-manager': 0,
   'application-owner': 0,
   auditor: 0,

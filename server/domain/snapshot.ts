@@ -1,0 +1,76 @@
+// Snapshots of tenants and the recovery keys that they are sealed to. The service makes and keeps them, and cannot open them.
+
+import type { Integrity } from './vault.ts';
+
+/**
+ * making -> held -> deleted -> purged; making -> failed; deleted -> held. 'deleted' is restorable until its time is over; 'missing': the
+ * file is gone though the service did not remove it.
+ */
+export type SnapshotState = 'making' | 'held' | 'deleted' | 'purged' | 'failed' | 'missing';
+export type SnapshotOrigin = 'asked' | 'scheduled' | 'imported';
+
+/** What was checked: without a recovery key everything but what the keys are; 'opened': each key, by its check value. */
+export type VerificationDepth = 'sealed' | 'opened';
+
+export interface Verification {
+  readonly at: number;
+  readonly depth: VerificationDepth;
+  readonly sound: boolean;
+  /** What is wrong, for people. */
+  readonly finding: string | null;
+}
+
+export interface SnapshotCounts {
+  readonly rows: { readonly [table: string]: number };
+  readonly units: number;
+  readonly materials: number;
+  /** Rows or keys that were found damaged when it was made. */
+  readonly leftOut: number;
+  readonly erased: number;
+}
+
+export interface Snapshot {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly origin: SnapshotOrigin;
+  readonly state: SnapshotState;
+  /** The moment of the state that it holds. */
+  readonly createdAt: number;
+  /** Records of the audit log at that moment; of an imported one, 0: the log is another's. */
+  readonly auditSize: number;
+  /** Bytes; null while it is being made. */
+  readonly size: number | null;
+  readonly counts: SnapshotCounts | null;
+  readonly recoveryKeyIds: readonly string[];
+  /** The verifier key that signed it; null while it is being made. */
+  readonly signer: string | null;
+  /** The last look, and the last that found it sound. */
+  readonly verification: Verification | null;
+  readonly verifiedAt: number | null;
+  readonly deletedAt: number | null;
+  readonly purgedAt: number | null;
+  /** Why it failed. */
+  readonly failure: string | null;
+  readonly integrity: Integrity;
+}
+
+/** A copy that left the service: whoever has it and a recovery key has every key that it holds. */
+export interface SnapshotExport {
+  readonly id: string;
+  readonly snapshotId: string;
+  readonly at: number;
+  readonly actorId: string;
+  readonly actorName: string;
+  readonly createdAt: number;
+}
+
+export interface RecoveryKey {
+  /** 16 hexadecimal digits. */
+  readonly id: string;
+  readonly name: string;
+  /** Base64 of 32 bytes. */
+  readonly publicKey: string;
+  readonly createdAt: number;
+  readonly removedAt: number | null;
+  readonly integrity: Integrity;
+}

@@ -1,0 +1,27 @@
+// Handlers of recovery keys.
+
+import { parseBase64 } from '../../../base/bytes.ts';
+import { toRfc3339 } from '../../../base/clock.ts';
+import { formatRecoveryKey } from '../../../base/recovery-key.ts';
+import type { RecoveryKey as Held } from '../../../domain/snapshot.ts';
+import type { Operations } from '../../../operations/index.ts';
+import type { RecoveryKey } from '../../contract/api/recovery-keys.ts';
+import type { Handlers } from './handler.ts';
+
+const represent = (key: Held): RecoveryKey => ({
+  id: key.id,
+  name: key.name,
+  publicKey: formatRecoveryKey(parseBase64(key.publicKey) ?? Buffer.alloc(0)),
+  createdAt: toRfc3339(key.createdAt),
+  removedAt: key.removedAt === null ? null : toRfc3339(key.removedAt),
+  tampered: key.integrity !== 'ok',
+});
+
+export const recoveryKeysHandlers = ({ recoveryKeys }: Operations): Handlers['recoveryKeys'] => ({
+  register: async ({ actor, body }) => {
+    const key = await recoveryKeys.register(actor, body);
+    return { id: key.id, answer: represent(key) };
+  },
+  list: async ({ actor }) => ({ items: (await recoveryKeys.list(actor)).map(represent) }),
+  remove: async ({ actor, path }) => represent(await recoveryKeys.remove(actor, path.id)),
+});

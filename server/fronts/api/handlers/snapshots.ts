@@ -1,0 +1,121 @@
+// Handlers of snapshots.
+
+import { toRfc3339 } from '../../../base/clock.ts';
+import type { SnapshotExport as Exported, Snapshot as Held } from '../../../domain/snapshot.ts';
+import type { Operations } from '../../../operations/index.ts';
+import type { RestoreOutcome } from '../../../operations/snapshots/index.ts';
+import type { Snapshot, SnapshotExport, SnapshotRestore } from '../../contract/api/snapshots.ts';
+import { StreamedFile } from '../export.ts';
+import { representPage } from '../represent.ts';
+import type { Handlers } from './handler.ts';
+
+const moment = (at: number | null): string | null => (at === null ? null : toRfc3339(at));
+const day = 86_400_000;
+
+const represent =
+  (undeleteDays: number) =>
+  (snapshot: Held): Snapshot => ({
+    id: snapshot.id,
+    tenantId: snapshot.tenantId,
+    origin: snapshot.origin,
+    state: snapshot.state,
+    at: toRfc3339(snapshot.createdAt),
+    size: snapshot.size,
+    rows: snapshot.counts?.rows ?? {},
+    keys: snapshot.counts?.rows.keys ?? 0,
+    leftOut: snapshot.counts?.leftOut ?? 0,
+    erased: snapshot.counts?.erased ?? 0,
+    recoveryKeyIds: snapshot.recoveryKeyIds,
+    signer: snapshot.signer,
+    verification:
+      snapshot.verification === null ? null : { ...snapshot.verification, at: toRfc3339(snapshot.verification.at) },
+    verifiedAt: moment(snapshot.verifiedAt),
+    deletedAt: moment(snapshot.deletedAt),
+    purgeAt:
+      snapshot.state === 'deleted' && snapshot.deletedAt !== null
+        ? toRfc3339(snapshot.deletedAt + undeleteDays * day)
+        : null,
+    purgedAt: moment(snapshot.purgedAt),
+    failure: snapshot.failure,
+    tampered: snapshot.integrity !== 'ok',
+  });
+
+const representExport = ({ id, snapshotId, createdAt, at, actorId, actorName }: Exported): SnapshotExport => ({
+  id,
+  snapshotId,
+  snapshotAt: toRfc3339(createdAt),
+  at: toRfc3339(at),
+  actorId,
+  actorName,
+});
+
+const representRestore = (dryRun: boolean, outcome: RestoreOutcome): SnapshotRestore => ({
+  dryRun,
+  ...outcome,
+  stayDestroyed: outcome.stayDestroyed.map((each) => ({ ...each, destroyedAt: toRfc3339(each.destroyedAt) })),
+});
+
+const streamOf = (pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> => {
+  const iterator = pieces[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { value, done } = await iterator.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await iterator.return?.();
+      },
+    },
+    // Nothing is read ahead of what the connection takes.
+    { highWaterMark: 0 },
+  );
+};
+
+export const snapshotsHandlers = ({ snapshots }: Operations): Handlers['snapshots'] => {
+  const shower = async (): Promise<(snapshot: Held) => Snapshot> =>
+    represent((await snapshots.schedule()).settings.undeleteDays);
+  const show = async (snapshot: Held): Promise<Snapshot> => (await shower())(snapshot);
+  return {
+    create: async ({ actor, body }) => {
+      const made = await snapshots.create(actor, body.tenantId ?? null);
+      return { id: made.id, answer: await show(made) };
+    },
+    list: async ({ actor, query }) => representPage(await snapshots.list(actor, query), await shower()),
+    schedule: async () => {
+      const { settings, next } = await snapshots.schedule();
+      return { ...settings, next: moment(next) };
+    },
+    get: async ({ actor, path }) => show(await snapshots.get(actor, path.id)),
+    exports: async ({ actor, path }) => ({ items: (await snapshots.exports(actor, path.id)).map(representExport) }),
+    delete: async ({ actor, path }) => show(await snapshots.delete(actor, path.id)),
+    undelete: async ({ actor, path }) => show(await snapshots.undelete(actor, path.id)),
+    export: async ({ actor, path }) =>
+      new StreamedFile(
+        'application/octet-stream',
+        `${path.id}.dkesnap`,
+        streamOf(await snapshots.export(actor, path.id)),
+      ),
+    import: async ({ actor, query, file }) => {
+      const held = await snapshots.import(actor, file, query.signer);
+      return { id: held.id, answer: await show(held) };
+    },
+    open: async ({ actor, path, body }) => {
+      const opening = await snapshots.beginOpening(actor, path.id, body.recoveryKeyId);
+      return { id: opening.id, answer: { ...opening, expiresAt: toRfc3339(opening.expiresAt) } };
+    },
+    verify: async ({ actor, path }) => show(await snapshots.verify(actor, path.id, null)),
+    verifyOpened: async ({ actor, path, body }) => show(await snapshots.verify(actor, path.id, body)),
+    restore: async ({ actor, path, query, body }) => {
+      const run = query.dryRun === true;
+      const { openingId, sealedKey, tenantId = null, newTenant = null } = body;
+      const request = { tenantId, newTenant, dryRun: run };
+      return representRestore(run, await snapshots.restore(actor, path.id, { openingId, sealedKey }, request));
+    },
+    ofKey: async ({ actor, path }) => {
+      const { keyId, exported } = await snapshots.ofKey(actor, path.id);
+      return { keyId, exported: exported.map(representExport) };
+    },
+  };
+};

@@ -1,0 +1,47 @@
+// Recovery keys: what snapshots are sealed to. Only public halves; the private one is made and kept elsewhere (dke recovery-key create).
+
+import { z } from '@hono/zod-openapi';
+import { displayName, listOf, moment, type RouteGroup } from './row.ts';
+
+export const recoveryKeySchema = z
+  .strictObject({
+    id: z.string().openapi({ example: '3f0c9a51d2b7e864' }),
+    name: z.string(),
+    publicKey: z.string().openapi({ description: 'dke-recovery-key+ID+BASE64' }),
+    createdAt: moment,
+    removedAt: moment.nullable().openapi({ description: 'New snapshots are not sealed to it; older ones still open.' }),
+    tampered: z.boolean().openapi({ description: 'The stored row was changed from outside: no snapshot is made.' }),
+  })
+  .openapi('RecoveryKey');
+export type RecoveryKey = z.output<typeof recoveryKeySchema>;
+
+export const recoveryKeyRoutes = {
+  register: {
+    method: 'post',
+    path: '/api/recovery-keys',
+    needs: 'recovery-keys:manage',
+    tenancy: 'platform',
+    summary: 'Register a recovery key',
+    description: 'Snapshots are sealed to every registered key from now on: each of them opens them.',
+    body: z.strictObject({ name: displayName, publicKey: z.string().max(200) }).openapi('NewRecoveryKey'),
+    answer: recoveryKeySchema,
+    creates: true,
+  },
+  list: {
+    method: 'get',
+    path: '/api/recovery-keys',
+    needs: 'snapshots:read',
+    tenancy: 'platform',
+    summary: 'List recovery keys',
+    answer: listOf(recoveryKeySchema),
+  },
+  remove: {
+    method: 'delete',
+    path: '/api/recovery-keys/{id}',
+    needs: 'recovery-keys:manage',
+    tenancy: 'platform',
+    summary: 'Remove a recovery key',
+    description: 'Snapshots that were sealed to it still open with it: keep its file as long as they are kept.',
+    answer: recoveryKeySchema,
+  },
+} as const satisfies RouteGroup;

@@ -1,0 +1,86 @@
+// Takes what was destroyed out of the snapshots that the service holds, deleted ones too: the service cannot open them, but each key lies
+// there under a key of its own, which is overwritten in place. Part of the erasure turn: before it is done no key is unrecoverable.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Actor } from '../../domain/actor.ts';
+import { largestPageSize } from '../../domain/page.ts';
+import type { Snapshot } from '../../domain/snapshot.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+
+type ErasePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'clock' | 'log'>;
+
+const erasedSetting = 'snapshots-erased-until';
+/** The clock may be set back between a destruction and the turn. */
+const marginMs = 86_400_000;
+
+export const listSnapshots = async (
+  from: Repositories,
+  states: readonly Snapshot['state'][],
+  tenantId?: string,
+): Promise<readonly Snapshot[]> => {
+  const all: Snapshot[] = [];
+  for (const state of states)
+    for (let after: string | undefined; ; ) {
+      const page = await from.snapshots.list({ state, tenantId }, { after, limit: largestPageSize });
+      all.push(...page);
+      after = page.at(-1)?.id;
+      if (page.length < largestPageSize) break;
+    }
+  return all;
+};
+
+/** Overwrites these units in one snapshot and says so. */
+export const eraseUnits = async (
+  { store, ring, archive, clock, log }: ErasePorts,
+  actor: Actor,
+  snapshot: Snapshot,
+  units: ReadonlySet<string>,
+): Promise<number> => {
+  let found: readonly string[];
+  try {
+    found = await archive.erase(snapshot.id, units, clock.now(), {
+      publicKey: ring.auditPublicKey(),
+      sign: (text) => ring.signAudit(text),
+    });
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'not-found') throw error;
+    // Somebody removed the file by hand: what is not there holds nothing. Where it went, nobody knows.
+    log.error('the file of a snapshot is missing', { snapshotId: snapshot.id, directory: archive.directory });
+    await store.write((tx) => tx.snapshots.update({ ...snapshot, state: 'missing', integrity: 'ok' }));
+    return 0;
+  }
+  if (found.length === 0) return 0;
+  await store.write(async (tx) => {
+    const now = await tx.snapshots.get(snapshot.id);
+    if (now === undefined) return;
+    const erased = (now.counts?.erased ?? 0) + found.length;
+    const counts = now.counts === null ? null : { ...now.counts, erased: Math.min(erased, now.counts.units) };
+    if (now.integrity === 'ok') await tx.snapshots.update({ ...now, counts });
+    await tx.audit.append({
+      kind: 'snapshot.keys-erased',
+      actor,
+      tenantId: snapshot.tenantId,
+      subject: { kind: 'snapshot', id: snapshot.id },
+      details: { keys: found.length },
+    });
+  });
+  return found.length;
+};
+
+export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promise<void> => {
+  const { store, clock } = ports;
+  const held = await listSnapshots(store.read, ['held', 'deleted']);
+  if (held.length > 0) {
+    const until = clock.now();
+    const since = Number((await store.read.settings.get(erasedSetting)) ?? 0) - marginMs;
+    const erasable = await store.read.keys.listErasable(until + 1);
+    const units = new Set([...erasable.map(({ id }) => id), ...(await store.read.tenantRows.destroyedSince(since))]);
+    for (const snapshot of held) await eraseUnits(ports, actor, snapshot, units);
+    await store.write((tx) => tx.settings.set(erasedSetting, String(until)));
+  }
+  // A snapshot that another node is making may have read what was destroyed meanwhile.
+  const making = await listSnapshots(store.read, ['making']);
+  if (making.length > 0)
+    throw new ServiceError('unavailable', 'a snapshot is being made: what was destroyed is taken out of it afterwards');
+};

@@ -1,0 +1,29 @@
+// One snapshot, in one of the states in which something can be done with it.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { Snapshot, SnapshotState } from '../../domain/snapshot.ts';
+import type { Repositories } from '../../ports/store.ts';
+
+const hints: { readonly [S in SnapshotState]?: string } = {
+  deleted: 'dke snapshot undelete brings it back while its time is not over',
+  missing: 'its file was removed by somebody else: put it back from another copy with dke snapshot import',
+  making: 'wait until it is made',
+};
+
+export const findSnapshot = async (
+  from: Pick<Repositories, 'snapshots'>,
+  id: string,
+  states?: readonly SnapshotState[],
+): Promise<Snapshot> => {
+  const found = await from.snapshots.get(id);
+  if (found === undefined) throw new ServiceError('not-found', 'no such snapshot');
+  if (states !== undefined && !states.includes(found.state)) {
+    const hint = hints[found.state];
+    throw new ServiceError('conflict', `the snapshot is ${found.state}`, hint === undefined ? {} : { hint });
+  }
+  if (found.integrity !== 'ok')
+    throw new ServiceError('key-tampered', "the snapshot's record was changed from outside", {
+      hint: 'import its file again, with the verifier key of who signed it',
+    });
+  return found;
+};

@@ -1,0 +1,47 @@
+// What can be done with snapshots and recovery keys, for fronts and the command.
+
+import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { RecoveryKey, Snapshot, SnapshotExport } from '../../domain/snapshot.ts';
+import type { SnapshotFilter } from '../../ports/snapshots.ts';
+import type { KeySnapshots, SnapshotSettings } from './manage-snapshots.ts';
+import type { Opening } from './openings.ts';
+import type { RestoreOutcome } from './restore-rows.ts';
+import type { RestoreRequest } from './restore-snapshot.ts';
+
+export type { KeySnapshots, Opening, RestoreOutcome, RestoreRequest, SnapshotSettings };
+
+/** A snapshot's key on its way: what the holder of a recovery key answers an opening with. */
+export interface OpeningAnswer {
+  readonly openingId: string;
+  /** Base64. */
+  readonly sealedKey: string;
+}
+
+export interface SnapshotOperations {
+  /** Of one tenant; null: the default one. 'conflict' when no recovery key is registered. */
+  create(actor: Actor, tenantId: string | null): Promise<Snapshot>;
+  list(actor: Actor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>>;
+  get(actor: Actor, id: string): Promise<Snapshot>;
+  exports(actor: Actor, id: string): Promise<readonly SnapshotExport[]>;
+  /** Undone by `undelete` within the configured days. */
+  delete(actor: Actor, id: string): Promise<Snapshot>;
+  undelete(actor: Actor, id: string): Promise<Snapshot>;
+  /** Recorded before the first byte. */
+  export(actor: Actor, id: string): Promise<AsyncIterable<Uint8Array>>;
+  import(actor: Actor, body: AsyncIterable<Uint8Array>, signer: string | undefined): Promise<Snapshot>;
+  beginOpening(actor: Actor, id: string, recoveryKeyId: string | undefined): Promise<Opening>;
+  /** Without an answer to an opening: all that can be seen without the key. */
+  verify(actor: Actor, id: string, answer: OpeningAnswer | null): Promise<Snapshot>;
+  restore(actor: Actor, id: string, answer: OpeningAnswer, request: RestoreRequest): Promise<RestoreOutcome>;
+  schedule(): Promise<{ readonly settings: SnapshotSettings; readonly next: number | null }>;
+  /** Which copies that left the service may hold a key. */
+  ofKey(actor: TenantActor, keyId: string): Promise<KeySnapshots>;
+}
+
+export interface RecoveryKeyOperations {
+  list(actor: Actor): Promise<readonly RecoveryKey[]>;
+  /** `publicKey`: as dke recovery-key create prints it. */
+  register(actor: Actor, input: { readonly name: string; readonly publicKey: string }): Promise<RecoveryKey>;
+  remove(actor: Actor, id: string): Promise<RecoveryKey>;
+}

@@ -1,0 +1,255 @@
+// Makes a snapshot of a tenant: one state, read from beginning to end while others write. Every key is opened in the addon and sealed to
+// the recovery keys; the service keeps nothing with which it could open the file again.
+
+import { canonicalJson, parseBase64 } from '../../base/bytes.ts';
+import { verifierKey } from '../../base/checkpoint.ts';
+import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import type { RecoveryPublicKey } from '../../base/recovery-key.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { Snapshot, SnapshotOrigin } from '../../domain/snapshot.ts';
+import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { SnapshotMaterial, SnapshotWriter } from '../../ports/snapshot-archive.ts';
+import type { Repositories, StoredRecord } from '../../ports/store.ts';
+import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import { findTenant } from '../find.ts';
+import { auditOrigin } from '../seal-audit-log.ts';
+
+export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log'>;
+
+/** Rows read at once: little enough that a request that comes in meanwhile does not notice. */
+const pageSize = 50;
+/** The unit that holds the keys by which access_guids are hashed. */
+export const tokenHashUnit = '00000000-0000-0000-0000-000000000002';
+
+const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Public halves of the live recovery keys. */
+const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Promise<readonly RecoveryPublicKey[]> => {
+  const live = (await from.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
+  const tampered = live.find(({ integrity }) => integrity !== 'ok');
+  if (tampered !== undefined)
+    throw new ServiceError('key-tampered', `the recovery key ${tampered.name} was changed from outside`, {
+      hint: 'remove it and register it anew from its file: a snapshot for it could be opened by somebody else',
+    });
+  if (live.length === 0)
+    throw new ServiceError('conflict', 'no recovery key is registered', {
+      hint: 'dke recovery-key create --out FILE, on a machine apart; then dke recovery-key register',
+    });
+  return live.map(({ id, publicKey }) => ({ id, publicKey: parseBase64(publicKey) ?? Buffer.alloc(0) }));
+};
+
+export const signerOf = async (ring: Ports['ring'], from: Repositories): Promise<string> =>
+  verifierKey(await auditOrigin(from), ring.auditPublicKey());
+
+/** Opens what there is of each version of a unit's key, and hands it on. Answers how many versions did not open. */
+const carryUnit = async (
+  { ring, core, archive, log }: Pick<Ports, 'ring' | 'core' | 'archive' | 'log'>,
+  writer: SnapshotWriter,
+  id: string,
+  records: readonly StoredRecord[],
+): Promise<number> => {
+  const byVersion = Map.groupBy(records, ({ version }) => version);
+  const materials: SnapshotMaterial[] = [];
+  const opened: KeyRef[] = [];
+  let lost = 0;
+  try {
+    for (const [version, copies] of byVersion) {
+      let carried: { readonly key: KeyRef; readonly copies: string[] } | undefined;
+      for (const record of copies) {
+        let key: KeyRef;
+        try {
+          key = ring.open(record);
+        } catch (error) {
+          if (!(error instanceof ServiceError) || error.code !== 'key-tampered') throw error;
+          continue;
+        }
+        opened.push(key);
+        // Two copies of one version are of one key; of two that are not, neither can be said to be right.
+        if (carried !== undefined && archive.checkOf(carried.key) !== archive.checkOf(key)) {
+          carried = undefined;
+          break;
+        }
+        carried ??= { key, copies: [] };
+        carried.copies.push(record.class);
+      }
+      const attributes = copies[0]?.attributes ?? '';
+      if (carried === undefined) {
+        lost += 1;
+        log.error('a key does not open: the snapshot is without it', { id, version });
+      } else {
+        // A copy that is damaged comes back with the other: what stood there is what is restored.
+        materials.push({ version, copies: copies.map((each) => each.class), attributes, key: carried.key });
+      }
+    }
+    if (materials.length > 0) await writer.unit(id, materials);
+    return lost;
+  } finally {
+    for (const key of opened) core.release(key);
+  }
+};
+
+/** Tables whose rows have keys of their own. */
+const withKeys: ReadonlySet<TenantTable> = new Set(['keys', 'tde_objects', 'endpoint_credentials']);
+
+/** Writes every row and key of a tenant. Answers what was damaged. */
+const carryTenant = async (
+  ports: MakePorts,
+  from: Repositories,
+  writer: SnapshotWriter,
+  tenantId: string,
+): Promise<number> => {
+  let leftOut = 0;
+  const carryRow = async (table: TenantTable, { row, integrity }: TenantRow): Promise<void> => {
+    if (integrity !== 'ok') leftOut += 1;
+    await writer.row(table, row, integrity !== 'ok');
+  };
+  const versions: readonly string[] = keyTables;
+  for (const table of tenantTables) {
+    if (versions.includes(table)) continue;
+    for (let after: string | undefined; ; ) {
+      const page = await from.tenantRows.page(table, tenantId, after, pageSize);
+      const ids = page.map(({ row }) => String(row.id));
+      const records = withKeys.has(table)
+        ? Map.groupBy(await from.tenantRows.records(ids), ({ objectId }) => objectId)
+        : new Map<string, readonly StoredRecord[]>();
+      const beside = await Promise.all(
+        (table === 'keys' ? keyTables : []).map(async (each) => ({
+          table: each,
+          rows: Map.groupBy(await from.tenantRows.find(each, ids), ({ row }) => String(row.key_id)),
+        })),
+      );
+      for (const [at, each] of page.entries()) {
+        const id = ids[at] ?? '';
+        await carryRow(table, each);
+        for (const other of beside) for (const row of other.rows.get(id) ?? []) await carryRow(other.table, row);
+        // A key object's own keys are its key's: they went with that.
+        const own = (records.get(id) ?? []).filter(
+          ({ class: own }) => table !== 'tde_objects' || own === 'object-content',
+        );
+        if (own.length > 0) leftOut += await carryUnit(ports, writer, id, own);
+      }
+      await otherWork();
+      after = ids.at(-1);
+      if (page.length < pageSize) break;
+    }
+  }
+  const { ring } = ports;
+  await writer.unit(
+    tokenHashUnit,
+    ring.tokenHashKeys().map((key, at) => ({
+      version: at + 1,
+      copies: ['token-hash'],
+      attributes: canonicalJson({ algorithm: 'generic', bits: 256 }),
+      key,
+    })),
+  );
+  return leftOut;
+};
+
+export const makeSnapshot =
+  (ports: MakePorts) =>
+  async (actor: Actor, tenantId: string, origin: SnapshotOrigin): Promise<Snapshot> => {
+    const { store, ring, archive, exclusion, clock, log } = ports;
+    const tenant = await findTenant(store.read, tenantId);
+    const subject = (id: string) => ({ kind: 'snapshot', id }) as const;
+    return exclusion.run(async () => {
+      const createdAt = clock.now();
+      const id = newId(createdAt);
+      const begun: Snapshot = {
+        id,
+        tenantId: tenant.id,
+        origin,
+        state: 'making',
+        createdAt,
+        auditSize: 0,
+        size: null,
+        counts: null,
+        recoveryKeyIds: [],
+        signer: null,
+        verification: null,
+        verifiedAt: null,
+        deletedAt: null,
+        purgedAt: null,
+        failure: null,
+        integrity: 'ok',
+      };
+      await recipientsOf(store.read);
+      await store.write((tx) => tx.snapshots.insert(begun));
+      try {
+        const made = await store.snapshot(async (from): Promise<Snapshot> => {
+          const recipients = await recipientsOf(from);
+          const preface = { snapshotId: id, tenantId: tenant.id, at: toRfc3339(createdAt), schema: store.schema };
+          const writer = await archive.begin(preface, recipients);
+          try {
+            const auditSize = await from.audit.size();
+            const checkpoint = (await from.audit.latestCheckpoint())?.note ?? null;
+            const leftOut = await carryTenant(ports, from, writer, tenant.id);
+            const signer = await signerOf(ring, from);
+            const { closing, size } = await writer.finish(
+              { leftOut, audit: { size: auditSize, checkpoint }, signer },
+              (text) => ring.signAudit(text),
+            );
+            const { rows, units, materials } = closing;
+            return {
+              ...begun,
+              state: 'held',
+              auditSize,
+              size,
+              counts: { rows, units, materials, leftOut, erased: 0 },
+              recoveryKeyIds: recipients.map((each) => each.id),
+              signer,
+            };
+          } catch (error) {
+            await writer.abandon();
+            throw error;
+          }
+        });
+        // What was made is read before it counts.
+        const { closing } = await archive.inspect(id, [ring.auditPublicKey()]);
+        const at = clock.now();
+        const held: Snapshot = {
+          ...made,
+          verification: { at, depth: 'sealed', sound: true, finding: null },
+          verifiedAt: at,
+        };
+        await store.write(async (tx) => {
+          await tx.snapshots.update(held);
+          await tx.audit.append({
+            kind: 'snapshot.made',
+            actor,
+            tenantId: tenant.id,
+            subject: subject(id),
+            details: {
+              origin,
+              keys: closing.rows.keys ?? 0,
+              units: closing.units,
+              leftOut: closing.leftOut,
+              size: made.size,
+              recoveryKeys: made.recoveryKeyIds,
+            },
+          });
+        });
+        return held;
+      } catch (error) {
+        const failure = error instanceof ServiceError ? error.message : 'an internal error';
+        log.error('a snapshot could not be made', { snapshotId: id, error });
+        archive.remove(id);
+        await store
+          .write(async (tx) => {
+            await tx.snapshots.update({ ...begun, state: 'failed', failure });
+            await tx.audit.append({
+              kind: 'snapshot.failed',
+              actor,
+              tenantId: tenant.id,
+              subject: subject(id),
+              details: { origin, reason: failure },
+            });
+          })
+          .catch((again: unknown) => log.error('the failure could not be recorded', { snapshotId: id, error: again }));
+        throw error;
+      }
+    });
+  };

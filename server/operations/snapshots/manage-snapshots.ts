@@ -1,0 +1,225 @@
+// Snapshots as they are kept: listed, exported, imported, deleted with a time in which that can be undone, purged by the clock; and which
+// of them may still hold a key.
+
+import { parseVerifierKey } from '../../base/checkpoint.ts';
+import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
+import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { Snapshot, SnapshotExport } from '../../domain/snapshot.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { SnapshotFilter } from '../../ports/snapshots.ts';
+import { findKey } from '../find.ts';
+import { byId, pageOf } from '../paging.ts';
+import { eraseUnits, listSnapshots } from './erase-destroyed.ts';
+import { findSnapshot } from './find-snapshot.ts';
+
+export interface SnapshotSettings {
+  readonly directory: string;
+  /** Cron expression, UTC; null: none is made by the clock. */
+  readonly schedule: string | null;
+  /** Scheduled ones that are kept of each tenant, and for how long; null: no limit. */
+  readonly keepCount: number | null;
+  readonly keepDays: number | null;
+  /** How long a deletion can be undone. */
+  readonly undeleteDays: number;
+}
+
+type ManagePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'log'>;
+
+/** What is known of the whereabouts of a key in snapshots. */
+export interface KeySnapshots {
+  readonly keyId: string;
+  /** Copies that left the service, and may hold the key: those who have one and a recovery key have the key. */
+  readonly exported: readonly SnapshotExport[];
+}
+
+const day = 86_400_000;
+const subjectOf = (id: string) => ({ kind: 'snapshot', id }) as const;
+
+export const manageSnapshots = (ports: ManagePorts, settings: SnapshotSettings) => {
+  const { store, ring, archive, exclusion, clock } = ports;
+
+  const remove = async (actor: Actor, id: string): Promise<Snapshot> =>
+    store.write(async (tx) => {
+      const before = await findSnapshot(tx, id, ['held', 'missing']);
+      const deletedAt = clock.now();
+      const after: Snapshot = { ...before, state: 'deleted', deletedAt };
+      await tx.snapshots.update(after);
+      await tx.audit.append({
+        kind: 'snapshot.deleted',
+        actor,
+        tenantId: before.tenantId,
+        subject: subjectOf(id),
+        details: { origin: before.origin, purgeAt: toRfc3339(deletedAt + settings.undeleteDays * day) },
+      });
+      return after;
+    });
+
+  return {
+    list: (_actor: Actor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>> =>
+      pageOf(query, (window) => store.read.snapshots.list(query, window), byId),
+    get: (_actor: Actor, id: string) => findSnapshot(store.read, id),
+    exports: (_actor: Actor, id: string) => store.read.snapshots.exports(id),
+    settings: () => settings,
+    delete: remove,
+    undelete: (actor: Actor, id: string): Promise<Snapshot> =>
+      store.write(async (tx) => {
+        const before = await findSnapshot(tx, id, ['deleted']);
+        if (!archive.has(id)) throw new ServiceError('conflict', "the snapshot's file is gone");
+        const after: Snapshot = { ...before, state: 'held', deletedAt: null };
+        await tx.snapshots.update(after);
+        await tx.audit.append({
+          kind: 'snapshot.undeleted',
+          actor,
+          tenantId: before.tenantId,
+          subject: subjectOf(id),
+          details: { origin: before.origin },
+        });
+        return after;
+      }),
+    /** Told before the first byte leaves. */
+    export: async (actor: Actor, id: string): Promise<AsyncIterable<Uint8Array>> => {
+      const snapshot = await findSnapshot(store.read, id, ['held']);
+      if (!archive.has(id)) throw new ServiceError('conflict', "the snapshot's file is gone");
+      const at = clock.now();
+      await store.write(async (tx) => {
+        await tx.snapshots.insertExport({
+          id: newId(at),
+          snapshotId: id,
+          at,
+          actorId: actor.id,
+          actorName: actor.name,
+          createdAt: snapshot.createdAt,
+        });
+        await tx.audit.append({
+          kind: 'snapshot.exported',
+          actor,
+          tenantId: snapshot.tenantId,
+          subject: subjectOf(id),
+          details: { size: snapshot.size },
+        });
+      });
+      return archive.content(id);
+    },
+    /** `signer`: the verifier key of the service that made it, when that is not this one. What is destroyed here is taken out at once. */
+    import: async (actor: Actor, body: AsyncIterable<Uint8Array>, signer: string | undefined): Promise<Snapshot> => {
+      const given = signer === undefined ? null : parseVerifierKey(signer);
+      if (signer !== undefined && given === null)
+        throw new ServiceError('validation', 'signer is no verifier key', {
+          hint: 'it is what dke audit log shows as verifierKey on the service that made the snapshot: NAME+ID+KEY',
+        });
+      const own = ring.auditPublicKey();
+      const other = given === null ? null : Buffer.from(given.key.export({ format: 'jwk' }).x ?? '', 'base64url');
+      const arrived = newId(clock.now());
+      return exclusion.run(async () => {
+        await archive.receive(arrived, body);
+        let id = arrived;
+        try {
+          const { preface, closing, size, erased } = await archive.inspect(
+            arrived,
+            other === null ? [own] : [own, other],
+          );
+          const before = await store.read.snapshots.get(preface.snapshotId);
+          if (before !== undefined && (before.state === 'held' || before.state === 'deleted') && archive.has(before.id))
+            throw new ServiceError('conflict', `this snapshot is here already, and ${before.state}`);
+          id = preface.snapshotId;
+          archive.rename(arrived, id);
+          const at = clock.now();
+          const { rows, units, materials, leftOut } = closing;
+          const held: Snapshot = {
+            id,
+            tenantId: preface.tenantId,
+            origin: 'imported',
+            state: 'held',
+            createdAt: Date.parse(preface.at),
+            auditSize: before?.auditSize ?? 0,
+            size,
+            counts: { rows, units, materials, leftOut, erased: erased.length },
+            recoveryKeyIds: preface.recipients.map((each) => each.recoveryKeyId),
+            signer: closing.signer,
+            verification: { at, depth: 'sealed', sound: true, finding: null },
+            verifiedAt: at,
+            deletedAt: null,
+            purgedAt: null,
+            failure: null,
+            integrity: 'ok',
+          };
+          await store.write(async (tx) => {
+            if (before === undefined) await tx.snapshots.insert(held);
+            else await tx.snapshots.update(held);
+            await tx.audit.append({
+              kind: 'snapshot.imported',
+              actor,
+              tenantId: preface.tenantId,
+              subject: subjectOf(id),
+              details: { signer: closing.signer, units, erased: erased.length },
+            });
+          });
+          await eraseUnits(ports, actor, held, new Set(await store.read.tenantRows.destroyedSince(-1)));
+          return findSnapshot(store.read, id);
+        } catch (error) {
+          archive.remove(arrived);
+          throw error;
+        }
+      });
+    },
+    ofKey: async ({ tenantId }: TenantActor, keyId: string): Promise<KeySnapshots> => {
+      const key = await findKey(store.read, tenantId, keyId);
+      const sizeAt = async (kind: 'key.created' | 'key.destroyed', otherwise: number): Promise<number> =>
+        (await store.read.audit.list(everyTenant, { kind, subjectId: keyId, order: 'oldest' }, { limit: 1 }))[0]
+          ?.sequence ?? otherwise;
+      const from = await sizeAt('key.created', 0);
+      const to = await sizeAt('key.destroyed', Number.MAX_SAFE_INTEGER);
+      const exported = await store.read.snapshots.exportsBetween(key.tenantId, from, to);
+      // A copy that left after the key had been taken out of it is without the key.
+      const { unrecoverableAt } = key;
+      return { keyId, exported: exported.filter(({ at }) => unrecoverableAt === null || at < unrecoverableAt) };
+    },
+
+    /** Scheduled ones that are too many or too old are deleted, and what was deleted long enough ago is purged. */
+    tidy: async (actor: Actor): Promise<void> => {
+      const now = clock.now();
+      const held = await listSnapshots(store.read, ['held']);
+      const scheduled = Map.groupBy(
+        held.filter(({ origin }) => origin === 'scheduled'),
+        ({ tenantId }) => tenantId,
+      );
+      for (const own of scheduled.values()) {
+        const newestFirst = own.toSorted((one, other) => other.createdAt - one.createdAt);
+        for (const [at, snapshot] of newestFirst.entries()) {
+          const tooMany = settings.keepCount !== null && at >= settings.keepCount;
+          const tooOld = settings.keepDays !== null && now - snapshot.createdAt > settings.keepDays * day;
+          // The newest one is never too old: it may be the last there is.
+          if (tooMany || (tooOld && at > 0)) await remove(actor, snapshot.id);
+        }
+      }
+      for (const snapshot of await listSnapshots(store.read, ['deleted'])) {
+        if (snapshot.deletedAt === null || now - snapshot.deletedAt < settings.undeleteDays * day) continue;
+        archive.remove(snapshot.id);
+        await store.write(async (tx) => {
+          await tx.snapshots.update({ ...snapshot, state: 'purged', purgedAt: now, integrity: 'ok' });
+          await tx.audit.append({
+            kind: 'snapshot.purged',
+            actor,
+            tenantId: snapshot.tenantId,
+            subject: subjectOf(snapshot.id),
+            details: { origin: snapshot.origin },
+          });
+        });
+      }
+    },
+
+    /** At start: what was being made when the process ended. `alone`: no other node can be making one. */
+    settle: async (alone: boolean): Promise<void> => {
+      for (const snapshot of await listSnapshots(store.read, ['making'])) {
+        if (!alone && clock.now() - snapshot.createdAt < day) continue;
+        archive.remove(snapshot.id);
+        const failure = 'the service ended while it was made';
+        await store.write((tx) => tx.snapshots.update({ ...snapshot, state: 'failed', failure, integrity: 'ok' }));
+      }
+    },
+  };
+};

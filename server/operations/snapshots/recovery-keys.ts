@@ -1,0 +1,65 @@
+// Recovery keys: those to which snapshots are sealed from now on. The service knows their public halves only.
+
+import { toBase64 } from '../../base/bytes.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import { parseRecoveryKey } from '../../base/recovery-key.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { RecoveryKey } from '../../domain/snapshot.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { checkName } from '../names.ts';
+
+export const recoveryKeys = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) => ({
+  list: (_actor: Actor): Promise<readonly RecoveryKey[]> => store.read.recoveryKeys.list(),
+  register: async (
+    actor: Actor,
+    input: { readonly name: string; readonly publicKey: string },
+  ): Promise<RecoveryKey> => {
+    checkName(input.name);
+    const parsed = parseRecoveryKey(input.publicKey);
+    if (parsed === null)
+      throw new ServiceError('validation', 'publicKey is no recovery key', {
+        hint: 'it begins with dke-recovery-key+; dke recovery-key create prints it',
+      });
+    return store.write(async (tx) => {
+      const before = await tx.recoveryKeys.get(parsed.id);
+      if (before !== undefined && before.removedAt === null && before.integrity === 'ok')
+        throw new ServiceError('conflict', `this recovery key is registered as ${before.name}`);
+      const key: RecoveryKey = {
+        id: parsed.id,
+        name: input.name,
+        publicKey: toBase64(parsed.publicKey),
+        createdAt: clock.now(),
+        removedAt: null,
+        integrity: 'ok',
+      };
+      if (before === undefined) await tx.recoveryKeys.insert(key);
+      else await tx.recoveryKeys.update(key);
+      await tx.audit.append({
+        kind: 'recovery-key.registered',
+        actor,
+        tenantId: serviceTenantId,
+        subject: { kind: 'recovery-key', id: key.id },
+        details: { name: key.name, recoveryKeyId: key.id },
+      });
+      return key;
+    });
+  },
+  /** Snapshots that were sealed to it still open with it. */
+  remove: (actor: Actor, id: string): Promise<RecoveryKey> =>
+    store.write(async (tx) => {
+      const before = await tx.recoveryKeys.get(id);
+      if (before === undefined) throw new ServiceError('not-found', 'no such recovery key');
+      if (before.removedAt !== null) throw new ServiceError('conflict', 'the recovery key is removed');
+      const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };
+      await tx.recoveryKeys.update(after);
+      await tx.audit.append({
+        kind: 'recovery-key.removed',
+        actor,
+        tenantId: serviceTenantId,
+        subject: { kind: 'recovery-key', id },
+        details: { name: before.name, recoveryKeyId: id },
+      });
+      return after;
+    }),
+});

@@ -1,0 +1,421 @@
+// Brings what a snapshot holds back into a tenant, within one unit of work. Nothing that was made since is taken away. What was destroyed
+// stays destroyed, whatever the snapshot says: a key that is a tombstone here, and one that was erased from the file.
+
+import { hash } from 'node:crypto';
+import { ServiceError } from '../../base/errors.ts';
+import { idBytes, isId } from '../../base/ids.ts';
+import type { RecordClass, RecordPlace } from '../../ports/key-ring.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
+import type { Repositories, StoredRecord } from '../../ports/store.ts';
+import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import { tokenHashUnit } from './make-snapshot.ts';
+
+export interface StaysDestroyed {
+  readonly id: string;
+  readonly name: string;
+  /** Base64 of a master key's label; null for general keys. */
+  readonly label: string | null;
+  readonly destroyedAt: number;
+}
+
+export interface RestoreCounts {
+  readonly made: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  /** In the tenant and not in the snapshot: they stay. */
+  readonly kept: number;
+  /** In the snapshot and not brought: credentials that are another tenant's. */
+  readonly leftOut: number;
+}
+
+export interface RestoreOutcome {
+  readonly tenantId: string;
+  readonly newTenant: boolean;
+  /** The ids of the snapshot are another tenant's: everything got fresh ones. */
+  readonly newIds: boolean;
+  readonly counts: { readonly [T in TenantTable]?: RestoreCounts };
+  readonly stayDestroyed: readonly StaysDestroyed[];
+  /** Credentials and endpoints that had been removed and hold again. */
+  readonly revived: readonly { readonly kind: string; readonly id: string; readonly name: string }[];
+  /** Handles that were taken: old and new. */
+  readonly newHandles: number;
+}
+
+export interface RestoreTarget {
+  readonly tenantId: string;
+  readonly newTenant: boolean;
+  /** Of the snapshot. */
+  readonly fromTenantId: string;
+}
+
+type RestorePorts = Pick<Ports, 'ring' | 'core' | 'archive'>;
+type Material = Extract<SnapshotItem, { readonly kind: 'material' }>;
+
+/** Lines that are worked on together: little enough that others are served between. */
+const batchLines = 400;
+
+const references: { readonly [T in TenantTable]: readonly string[] } = {
+  vaults: ['id'],
+  tde_groups: ['id', 'vault_id'],
+  tde_applications: ['id', 'group_id'],
+  access_guids: ['id', 'application_id'],
+  instances: ['id', 'application_id', 'access_guid_id'],
+  keys: ['id', 'vault_id', 'application_id'],
+  key_versions: ['key_id'],
+  key_bindings: ['key_id'],
+  tde_objects: ['id', 'group_id', 'application_id'],
+  endpoints: ['id', 'vault_id', 'key_id'],
+  endpoint_credentials: ['id', 'endpoint_id'],
+  external_key_stores: ['id', 'endpoint_id'],
+};
+/** What names one place in the world: a copy of a tenant beside it cannot have it too. */
+const notCopied: ReadonlySet<TenantTable> = new Set([
+  'access_guids',
+  'instances',
+  'endpoint_credentials',
+  'external_key_stores',
+]);
+/** Rows that are only ever added. */
+const onlyAdded: ReadonlySet<TenantTable> = new Set(['instances', 'key_versions', 'key_bindings']);
+
+const isTable = (text: string): text is TenantTable => (tenantTables as readonly string[]).includes(text);
+const isKeyTable = (table: TenantTable): boolean => (keyTables as readonly string[]).includes(table);
+const keyColumn = (table: TenantTable): string => (isKeyTable(table) ? 'key_id' : 'id');
+const identityText = (table: TenantTable, row: SnapshotRow): string =>
+  table === 'key_versions' ? `${String(row.key_id)} ${String(row.version)}` : String(row[keyColumn(table)]);
+
+const same = (one: SnapshotRow[string] | undefined, other: SnapshotRow[string] | undefined): boolean =>
+  one instanceof Uint8Array && other instanceof Uint8Array
+    ? Buffer.from(one).equals(Buffer.from(other))
+    : (one ?? null) === (other ?? null);
+
+/** A fresh id that follows from the old one and the tenant, and sorts like it. */
+const idIn = (tenantId: string, id: string): string => {
+  const digits = hash('sha256', Buffer.concat([Buffer.from('dke restored id'), idBytes(tenantId), idBytes(id)]), 'hex');
+  return `${id.slice(0, 14)}7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
+};
+
+const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+class Counter {
+  made = 0;
+  changed = 0;
+  unchanged = 0;
+  leftOut = 0;
+}
+
+const takenIds = (table: TenantTable): ServiceError =>
+  new ServiceError('conflict', `ids of the snapshot are taken by another tenant (${table}): nothing was changed`);
+
+export const restoreRows = async (
+  { ring, core, archive }: RestorePorts,
+  tx: Repositories,
+  items: AsyncIterable<SnapshotItem>,
+  target: RestoreTarget,
+): Promise<RestoreOutcome> => {
+  const { tenantId, fromTenantId } = target;
+  const { tenantRows } = tx;
+  const counters = new Map<TenantTable, Counter>();
+  const stayDestroyed: StaysDestroyed[] = [];
+  const revived: RestoreOutcome['revived'][number][] = [];
+  /** Units of which nothing comes back, and when they were destroyed. By the snapshot's own ids. */
+  const gone = new Map<string, number>();
+  let newIds = false;
+  let newHandles = 0;
+  let lastHandle = 0;
+  let rows = new Map<TenantTable, { readonly row: SnapshotRow; readonly tampered: boolean }[]>();
+  let materials: Material[] = [];
+  let lines = 0;
+
+  const counterOf = (table: TenantTable): Counter => {
+    const found = counters.get(table) ?? new Counter();
+    counters.set(table, found);
+    return found;
+  };
+  const idHere = (id: string): string => (newIds ? idIn(tenantId, id) : id);
+  const toTarget = (table: TenantTable, row: SnapshotRow): SnapshotRow => {
+    const changed: Record<string, SnapshotRow[string]> = { ...row };
+    if (newIds)
+      for (const column of references[table]) {
+        const id = changed[column];
+        if (typeof id === 'string') changed[column] = idHere(id);
+      }
+    if (Object.hasOwn(row, 'tenant_id')) changed.tenant_id = tenantId;
+    return changed;
+  };
+  const releaseMaterials = (): void => {
+    for (const { key } of materials) if (key !== null) core.release(key);
+    materials = [];
+  };
+
+  /** What the tombstones here, and the file, say about the keys and objects of this batch. */
+  const findGone = async (): Promise<void> => {
+    for (const { unitId, key, erasedAt } of materials) if (key === null) gone.set(unitId, erasedAt ?? 0);
+    for (const table of ['keys', 'tde_objects'] as const) {
+      const ids = (rows.get(table) ?? []).map(({ row }) => String(row.id));
+      if (ids.length === 0) continue;
+      for (const { row } of await tenantRows.find(table, newIds ? [...ids, ...ids.map(idHere)] : ids))
+        if (typeof row.destroyed_at === 'number')
+          for (const id of ids) if (row.id === id || row.id === idHere(id)) gone.set(id, row.destroyed_at);
+    }
+  };
+
+  const labels = new Map<string, string>();
+  const putTable = async (table: TenantTable): Promise<void> => {
+    const given = rows.get(table) ?? [];
+    if (given.length === 0) return;
+    const counter = counterOf(table);
+    if (newIds && notCopied.has(table)) {
+      counter.leftOut += given.length;
+      return;
+    }
+    const here = given.map(({ row, tampered }) => ({ from: row, row: toTarget(table, row), tampered }));
+    const found = await tenantRows.find(table, [...new Set(here.map(({ row }) => String(row[keyColumn(table)])))]);
+    const before = new Map(found.map((each) => [identityText(table, each.row), each]));
+    const policy = tenantRows.policy(table);
+    const taken =
+      table === 'tde_objects'
+        ? new Set(
+            await tenantRows.takenHandles(
+              here.filter(({ row }) => !before.has(String(row.id))).map(({ row }) => Number(row.handle)),
+            ),
+          )
+        : new Set<number>();
+    const put: TenantRow[] = [];
+    for (const { from, row, tampered } of here) {
+      const existing = before.get(identityText(table, row));
+      if (existing !== undefined && Object.hasOwn(row, 'tenant_id') && existing.row.tenant_id !== tenantId)
+        throw takenIds(table);
+      let wanted = row;
+      const destroyedAt = gone.get(String(from.id));
+      if ((table === 'keys' || table === 'tde_objects') && destroyedAt !== undefined) {
+        if (table === 'tde_objects') labels.set(String(row.id), String(row.label));
+        if (table === 'keys' && from.state !== 'destroyed')
+          stayDestroyed.push({ id: String(row.id), name: String(row.name), label: null, destroyedAt });
+        if (typeof existing?.row.destroyed_at === 'number') {
+          counter.unchanged += 1;
+          continue;
+        }
+        wanted =
+          table === 'keys'
+            ? {
+                ...row,
+                state: 'destroyed',
+                destroyed_at: row.destroyed_at ?? destroyedAt,
+                reimported_at: null,
+                unrecoverable_at: row.unrecoverable_at ?? destroyedAt,
+              }
+            : { ...row, destroyed_at: row.destroyed_at ?? destroyedAt, content: null };
+      }
+      if (table === 'tde_objects') {
+        if (existing === undefined && taken.has(Number(row.handle))) {
+          wanted = { ...wanted, handle: await tx.objects.nextHandle() };
+          newHandles += 1;
+        }
+        lastHandle = Math.max(lastHandle, Number(wanted.handle));
+      }
+      if (table === 'endpoints' && newIds) {
+        const random = Buffer.alloc(10);
+        core.random(random);
+        wanted = { ...wanted, prefix: random.toString('hex') };
+      }
+      // Versions that were made since stay, and the newest goes on being the one that seals.
+      if (table === 'keys' && existing !== undefined)
+        wanted = {
+          ...wanted,
+          current_version: Math.max(Number(wanted.current_version), Number(existing.row.current_version)),
+        };
+      if (existing === undefined) {
+        counter.made += 1;
+        put.push({ row: wanted, integrity: tampered ? 'tampered' : 'ok' });
+        if (table === 'endpoint_credentials' && !target.newTenant && !newIds && tenantId === fromTenantId)
+          revived.push({ kind: 'credential', id: String(row.id), name: String(row.access_key_id) });
+        continue;
+      }
+      const differs = policy.some((column) => !same(wanted[column], existing.row[column]));
+      // A row that was changed from outside, here, is set right by one that was sound.
+      if (onlyAdded.has(table) || (!differs && existing.integrity === 'ok') || tampered) {
+        counter.unchanged += 1;
+        continue;
+      }
+      counter.changed += 1;
+      put.push({ row: wanted, integrity: 'ok' });
+      if (table === 'access_guids' && existing.row.removed_at !== null && row.removed_at === null)
+        revived.push({ kind: 'access-guid', id: String(row.id), name: String(row.application_id) });
+      if (table === 'endpoints' && existing.row.state === 'deleted')
+        revived.push({ kind: 'endpoint', id: String(row.id), name: String(row.name) });
+    }
+    await tenantRows.put(table, put);
+    if (table !== 'keys' || (tenantId === fromTenantId && !newIds)) return;
+    // XKS ciphertexts bear the tenant and the key that they were made with.
+    const bound = here.filter(({ from }) => from.kind === 'general');
+    await tenantRows.put(
+      'key_bindings',
+      bound.map(({ from, row }) => ({
+        row: {
+          key_id: String(row.id),
+          binding: Buffer.concat([idBytes(fromTenantId), idBytes(String(from.id))]),
+        },
+        integrity: 'ok',
+      })),
+    );
+  };
+
+  const placeOf = ({ unitId, version, attributes }: Material, recordClass: string): RecordPlace => ({
+    tenantId,
+    objectId: idHere(unitId),
+    version,
+    class: recordClass as RecordClass,
+    attributes,
+  });
+  /** Whether a record is there and opens to the same key. */
+  const holds = (record: StoredRecord | undefined, place: RecordPlace, check: string): boolean => {
+    if (record === undefined) return false;
+    try {
+      const key = ring.open({ ...record, ...place });
+      try {
+        return archive.checkOf(key) === check;
+      } finally {
+        core.release(key);
+      }
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'key-tampered') return false;
+      throw error;
+    }
+  };
+  const putMaterials = async (): Promise<void> => {
+    const ids = [...new Set(materials.map(({ unitId }) => idHere(unitId)))];
+    const stored = new Map(
+      (await tenantRows.records(ids)).map((record) => [`${record.objectId} ${record.version} ${record.class}`, record]),
+    );
+    const put: StoredRecord[] = [];
+    for (const material of materials) {
+      const { unitId, version, copies, check, key } = material;
+      if (key === null || gone.has(unitId)) continue;
+      if (archive.checkOf(key) !== check)
+        throw new ServiceError(
+          'key-tampered',
+          'a key of the snapshot is not the one that went in: nothing was changed',
+        );
+      if (unitId === tokenHashUnit) {
+        // The copy of a tenant has no access_guids of the original.
+        if (!newIds) await ring.adoptTokenHashKey(tx, key);
+        continue;
+      }
+      if (newIds && copies.includes('endpoint-secret')) continue;
+      for (const recordClass of copies) {
+        const place = placeOf(material, recordClass);
+        if (!holds(stored.get(`${place.objectId} ${version} ${recordClass}`), place, check))
+          put.push(ring.seal(place, key));
+      }
+      // A copy that was not there then, and is now, goes: the vault's, of a key that was soft-deleted.
+      for (const recordClass of ['vault-copy', 'sealed-copy'] as const)
+        if (!copies.includes(recordClass) && stored.has(`${idHere(unitId)} ${version} ${recordClass}`))
+          await tx.records.wipe(idHere(unitId), version, recordClass);
+    }
+    await tenantRows.putRecords(put);
+  };
+  /** Keys whose material the snapshot does not have had none: a general key that was soft-deleted. */
+  const wipeLeftovers = async (): Promise<void> => {
+    const carried = new Set(materials.map(({ unitId }) => unitId));
+    const without = (rows.get('keys') ?? []).filter(
+      ({ row }) => row.state === 'soft-deleted' && !carried.has(String(row.id)) && !gone.has(String(row.id)),
+    );
+    for (const record of await tenantRows.records(without.map(({ row }) => idHere(String(row.id)))))
+      await tx.records.wipe(record.objectId, record.version, record.class);
+  };
+
+  const flush = async (): Promise<void> => {
+    if (lines === 0) return;
+    try {
+      await findGone();
+      for (const table of tenantTables) await putTable(table);
+      await putMaterials();
+      await wipeLeftovers();
+    } finally {
+      releaseMaterials();
+      rows = new Map();
+      lines = 0;
+    }
+    await otherWork();
+  };
+
+  let vaultsSeen = false;
+  try {
+    for await (const item of items) {
+      lines += 1;
+      if (item.kind === 'material') {
+        materials.push(item);
+        continue;
+      }
+      const { table, row, tampered } = item;
+      if (!isTable(table) || !Object.keys(row).every((column) => tenantRows.columns(table).includes(column)))
+        throw new ServiceError('unsupported', `the snapshot has rows that this version does not know (${table})`, {
+          hint: 'restore it with the version that made it, or a newer one',
+        });
+      if (!isId(String(row[keyColumn(table)])))
+        throw new ServiceError('key-tampered', 'the snapshot has a row without an id');
+      if (!vaultsSeen && table !== 'vaults') {
+        // Vaults come first and are few. One that is another tenant's here: what follows is a copy beside the original.
+        vaultsSeen = true;
+        const ids = (rows.get('vaults') ?? []).map((each) => String(each.row.id));
+        newIds = (await tenantRows.find('vaults', ids)).some((each) => each.row.tenant_id !== tenantId);
+      }
+      // What hangs on a row follows it: a batch ends before the next one.
+      if (lines > batchLines && vaultsSeen && !isKeyTable(table)) {
+        await flush();
+        lines = 1;
+      }
+      const own = rows.get(table) ?? [];
+      own.push({ row, tampered });
+      rows.set(table, own);
+    }
+    await flush();
+  } finally {
+    releaseMaterials();
+  }
+
+  // Applications that had been moved are in their group again, and what they made meanwhile goes with them.
+  const strays = await tenantRows.strays(tenantId);
+  const places = new Map(strays.map((each) => [each.id, each]));
+  for (const table of ['tde_objects', 'keys'] as const) {
+    const found = await tenantRows.find(table, [...places.keys()]);
+    await tenantRows.put(
+      table,
+      found.map(({ row, integrity }) => {
+        const place = places.get(String(row.id));
+        const moved = table === 'keys' ? { vault_id: place?.vaultId ?? null } : { group_id: place?.groupId ?? null };
+        return { row: { ...row, ...moved }, integrity };
+      }),
+    );
+  }
+  if (lastHandle > 0) await tenantRows.reserveHandles(lastHandle);
+
+  const doubles = await tenantRows.doubles(tenantId);
+  if (doubles.length > 0)
+    throw new ServiceError(
+      'conflict',
+      `names were given anew since the snapshot was made: ${doubles
+        .slice(0, 10)
+        .map(({ what, name }) => `${what} ${name}`)
+        .join(', ')}; nothing was changed`,
+      { hint: 'rename or remove what bears them now, or restore into a new tenant' },
+    );
+
+  const counts: { [T in TenantTable]?: RestoreCounts } = {};
+  for (const table of tenantTables) {
+    const { made, changed, unchanged, leftOut } = counterOf(table);
+    const kept = Math.max(0, (await tenantRows.count(table, tenantId)) - made - changed - unchanged);
+    counts[table] = { made, changed, unchanged, kept, leftOut };
+  }
+  return {
+    tenantId,
+    newTenant: target.newTenant,
+    newIds,
+    counts,
+    stayDestroyed: stayDestroyed.map((each) => ({ ...each, label: labels.get(each.id) ?? null })),
+    revived,
+    newHandles,
+  };
+};

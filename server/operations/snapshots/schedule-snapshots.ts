@@ -1,0 +1,75 @@
+// Snapshots by the clock: one of each tenant at the times of the configuration file, and once an hour what is too old goes.
+
+import { newId } from '../../base/ids.ts';
+import { serviceActor } from '../../domain/actor.ts';
+import type { Snapshot } from '../../domain/snapshot.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { makeSnapshot } from './make-snapshot.ts';
+import type { manageSnapshots } from './manage-snapshots.ts';
+
+/** Calls back at the times of a cron expression; the adapter is in compose. */
+export type Timetable = (
+  expression: string,
+  due: () => Promise<void>,
+) => { readonly next: () => number | null; stop(): void };
+
+export interface SnapshotSchedule {
+  start(): void;
+  /** Milliseconds since the epoch; null: none is made by the clock. */
+  next(): number | null;
+  /** One of each tenant now. */
+  run(): Promise<readonly Snapshot[]>;
+  stop(): Promise<void>;
+}
+
+const tidyEveryMs = 3_600_000;
+
+export const scheduleSnapshots = (
+  { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
+  make: ReturnType<typeof makeSnapshot>,
+  manage: Pick<ReturnType<typeof manageSnapshots>, 'tidy' | 'settings'>,
+  timetable: Timetable,
+): SnapshotSchedule => {
+  let job: ReturnType<Timetable> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<unknown> = Promise.resolve();
+  const actor = () => serviceActor(newId(clock.now()));
+  const run = async (): Promise<readonly Snapshot[]> => {
+    const made: Snapshot[] = [];
+    for (const { id, state } of await store.read.tenants.list()) {
+      if (state !== 'active' && state !== 'suspended') continue;
+      try {
+        made.push(await make(actor(), id, 'scheduled'));
+      } catch (error) {
+        log.error('a scheduled snapshot was not made', { tenantId: id, error });
+      }
+    }
+    await manage.tidy(actor());
+    return made;
+  };
+  const tidy = (): void => {
+    running = running
+      .then(() => manage.tidy(actor()))
+      .catch((error: unknown) => log.error('old snapshots could not be removed', { error }));
+  };
+  return {
+    start: () => {
+      const { schedule } = manage.settings();
+      if (schedule !== null)
+        job = timetable(schedule, async () => {
+          running = running.then(run, run);
+          await running;
+        });
+      timer = setInterval(tidy, tidyEveryMs);
+      timer.unref();
+      tidy();
+    },
+    next: () => job?.next() ?? null,
+    run,
+    stop: async () => {
+      job?.stop();
+      clearInterval(timer);
+      await running.catch(() => undefined);
+    },
+  };
+};

@@ -1,0 +1,103 @@
+// Looks whether a snapshot is what was signed; with its key, whether every key in it is the one that went in. What was found stays with it.
+
+import { parseVerifierKey } from '../../base/checkpoint.ts';
+import { ServiceError } from '../../base/errors.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { Snapshot, Verification } from '../../domain/snapshot.ts';
+import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { SnapshotClosing, TrustedSigners } from '../../ports/snapshot-archive.ts';
+import { findSnapshot } from './find-snapshot.ts';
+
+type VerifyPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock'>;
+
+/** The service's own key, and that of the service from which the snapshot was imported. */
+export const trustedFor = (
+  ring: Ports['ring'],
+  { signer, origin }: Pick<Snapshot, 'signer' | 'origin'>,
+): TrustedSigners => {
+  const other = origin === 'imported' && signer !== null ? parseVerifierKey(signer) : null;
+  const own = ring.auditPublicKey();
+  return other === null ? [own] : [own, Buffer.from(other.key.export({ format: 'jwk' }).x ?? '', 'base64url')];
+};
+
+const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Opens everything. Answers what does not fit, or null. */
+export const openAll = async (
+  { core, archive }: Pick<VerifyPorts, 'core' | 'archive'>,
+  id: string,
+  key: KeyRef,
+  trusted: TrustedSigners,
+  closing: SnapshotClosing,
+): Promise<string | null> => {
+  let lines = 0;
+  let materials = 0;
+  const rows: Record<string, number> = {};
+  for await (const item of archive.items(id, key, trusted)) {
+    lines += 1;
+    if (lines % 500 === 0) await otherWork();
+    if (item.kind === 'row') {
+      rows[item.table] = (rows[item.table] ?? 0) + 1;
+      continue;
+    }
+    materials += 1;
+    if (item.key === null) continue;
+    const check = archive.checkOf(item.key);
+    core.release(item.key);
+    if (check !== item.check) return `the key ${item.unitId}, version ${item.version}, is not the one that went in`;
+  }
+  if (lines !== closing.lines || materials !== closing.materials) return 'the counts are not those that were signed';
+  const wrong = Object.keys({ ...rows, ...closing.rows }).find((table) => rows[table] !== closing.rows[table]);
+  return wrong === undefined ? null : `the rows of ${wrong} are not as many as were signed`;
+};
+
+export const verifySnapshot =
+  (ports: VerifyPorts) =>
+  /** `key`: opened too; it is released here. */
+  async (actor: Actor, id: string, key: KeyRef | null): Promise<Snapshot> => {
+    const { store, core, ring, archive, clock } = ports;
+    try {
+      const snapshot = await findSnapshot(store.read, id, ['held', 'missing']);
+      let finding: string | null = null;
+      let erased = snapshot.counts?.erased ?? 0;
+      try {
+        const trusted = trustedFor(ring, snapshot);
+        const inspection = await archive.inspect(id, trusted);
+        erased = inspection.erased.length;
+        if (inspection.closing.snapshotId !== id) finding = 'it is the file of another snapshot';
+        else if (key !== null) finding = await openAll(ports, id, key, trusted, inspection.closing);
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        finding = error.message;
+      }
+      const at = clock.now();
+      const verification: Verification = {
+        at,
+        depth: key === null ? 'sealed' : 'opened',
+        sound: finding === null,
+        finding,
+      };
+      return await store.write(async (tx) => {
+        const before = await findSnapshot(tx, id);
+        const after: Snapshot = {
+          ...before,
+          state: finding === null ? 'held' : before.state,
+          counts: before.counts === null ? null : { ...before.counts, erased },
+          verification,
+          verifiedAt: finding === null ? at : before.verifiedAt,
+        };
+        await tx.snapshots.update(after);
+        await tx.audit.append({
+          kind: 'snapshot.verified',
+          actor,
+          tenantId: before.tenantId,
+          subject: { kind: 'snapshot', id },
+          details: { depth: verification.depth, sound: verification.sound, finding },
+        });
+        return after;
+      });
+    } finally {
+      if (key !== null) core.release(key);
+    }
+  };

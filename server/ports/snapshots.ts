@@ -1,0 +1,35 @@
+// What the store keeps of snapshots and recovery keys; the snapshots themselves are files (snapshot-archive.ts).
+
+import type { RecoveryKey, Snapshot, SnapshotExport } from '../domain/snapshot.ts';
+import type { Window } from './store.ts';
+
+export interface SnapshotFilter {
+  readonly tenantId?: string | undefined;
+  readonly state?: Snapshot['state'] | undefined;
+}
+
+export interface SnapshotRepository {
+  get(id: string): Promise<Snapshot | undefined>;
+  /** Newest first. */
+  list(filter: SnapshotFilter, window: Window): Promise<readonly Snapshot[]>;
+  insert(snapshot: Snapshot): Promise<void>;
+  update(snapshot: Snapshot): Promise<void>;
+  /** Newest first. */
+  exports(snapshotId: string): Promise<readonly SnapshotExport[]>;
+  insertExport(made: SnapshotExport): Promise<void>;
+  /** Exports of snapshots of a tenant whose state is between two records of the audit log. */
+  exportsBetween(tenantId: string, fromSize: number, toSize: number): Promise<readonly SnapshotExport[]>;
+}
+
+export interface RecoveryKeyRepository {
+  get(id: string): Promise<RecoveryKey | undefined>;
+  /** By time. */
+  list(): Promise<readonly RecoveryKey[]>;
+  insert(key: RecoveryKey): Promise<void>;
+  update(key: RecoveryKey): Promise<void>;
+}
+
+/** What a key was bound to before it came here from a snapshot of another tenant: 32 bytes; XKS ciphertexts bear it. */
+export interface KeyBindingRepository {
+  get(keyId: string): Promise<Buffer | undefined>;
+}

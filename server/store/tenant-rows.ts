@@ -1,0 +1,244 @@
+// A tenant's rows for snapshots (ports/tenant-rows.ts). Statements are put together from the tables' names, because all that matters of a
+// table here is whose its rows are and which columns it has.
+
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Integrity } from '../domain/vault.ts';
+import type { RecordClass } from '../ports/key-ring.ts';
+import type { SnapshotRow } from '../ports/snapshot-archive.ts';
+import type { TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
+import * as rows from './rows.ts';
+import type { Schema } from './schema.ts';
+
+/** Columns that say when and how often, and nothing else. */
+const marks: { readonly [T in TenantTable]?: readonly string[] } = {
+  access_guids: ['last_used_at'],
+  tde_objects: ['first_used_at', 'last_used_at'],
+  endpoint_credentials: ['last_used_at'],
+  external_key_stores: ['connection'],
+  instances: ['library_version', 'agent_version', 'pid', 'last_used_at', 'uses'],
+};
+/** Columns that are no policy and still part of what a row is. */
+const values: { readonly [T in TenantTable]?: readonly string[] } = {
+  tde_objects: ['content'],
+  instances: ['id', 'application_id', 'access_guid_id', 'app_id', 'host', 'process', 'os_user', 'first_used_at'],
+  key_versions: ['key_id', 'version', 'created_at'],
+  key_bindings: ['key_id', 'binding'],
+};
+
+const isAuthenticated = (table: TenantTable): table is TenantTable & rows.PolicyTable =>
+  Object.hasOwn(rows.policyColumns, table);
+
+const policy = (table: TenantTable): readonly string[] => [
+  ...(isAuthenticated(table) ? rows.policyColumns[table] : []),
+  ...(values[table] ?? []),
+];
+const columns = (table: TenantTable): readonly string[] => [...policy(table), ...(marks[table] ?? [])];
+
+/** What a row is found by, and what makes it unique. */
+const identity: { readonly [T in TenantTable]?: readonly [string, ...string[]] } = {
+  key_versions: ['key_id', 'version'],
+  key_bindings: ['key_id'],
+};
+const identityOf = (table: TenantTable): readonly [string, ...string[]] => identity[table] ?? ['id'];
+
+const ownedBy = (table: TenantTable, tenantId: string): RawBuilder<unknown> => {
+  if (table === 'access_guids' || table === 'instances')
+    return sql`application_id in (select id from tde_applications where tenant_id = ${tenantId})`;
+  if (table === 'endpoint_credentials')
+    return sql`endpoint_id in (select id from endpoints where tenant_id = ${tenantId})`;
+  if (table === 'key_versions' || table === 'key_bindings')
+    return sql`key_id in (select id from keys where tenant_id = ${tenantId})`;
+  return sql`tenant_id = ${tenantId}`;
+};
+
+type Loose = { readonly [column: string]: SnapshotRow[string] };
+const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/** Rows of one statement: databases take so many parameters at most. */
+const atOnce = 200;
+const inParts = async <T>(all: readonly T[], each: (part: readonly T[]) => Promise<void>): Promise<void> => {
+  for (let at = 0; at < all.length; at += atOnce) await each(all.slice(at, at + atOnce));
+};
+
+export const createTenantRows = (db: Kysely<Schema>, authenticate: rows.RowAuthenticator): TenantRows => {
+  const selection = (table: TenantTable): RawBuilder<unknown> =>
+    sql.join([...columns(table), ...(isAuthenticated(table) ? ['row_mac'] : [])].map((column) => sql.ref(column)));
+  const load = (table: TenantTable, { row_mac, ...row }: Loose): TenantRow => {
+    const integrity: Integrity = isAuthenticated(table)
+      ? rows.rowIntegrity(authenticate, table, { ...row, row_mac: String(row_mac) })
+      : 'ok';
+    return { row, integrity };
+  };
+  const tenantRows: TenantRows = {
+    columns,
+    policy,
+    page: async (table, tenantId, after, limit) => {
+      const [id] = identityOf(table);
+      const { rows: found } = await sql<Loose>`
+        select ${selection(table)} from ${sql.table(table)}
+        where ${ownedBy(table, tenantId)} and ${sql.ref(id)} > ${after ?? ''}
+        order by ${sql.ref(id)} limit ${limit}`.execute(db);
+      return found.map((row) => load(table, row));
+    },
+    find: async (table, ids) => {
+      const [id] = identityOf(table);
+      const all: TenantRow[] = [];
+      await inParts(ids, async (part) => {
+        const { rows: found } = await sql<Loose>`
+          select ${selection(table)} from ${sql.table(table)}
+          where ${sql.ref(id)} in (${sql.join(part)})
+          order by ${sql.join(identityOf(table).map((column) => sql.ref(column)))}`.execute(db);
+        all.push(...found.map((row) => load(table, row)));
+      });
+      return all;
+    },
+    destroyedSince: async (at) => {
+      const keys = await db.selectFrom('keys').select('id').where('destroyed_at', '>', at).execute();
+      const objects = await db.selectFrom('tde_objects').select('id').where('destroyed_at', '>', at).execute();
+      return [...new Set([...keys, ...objects].map(({ id }) => id))];
+    },
+    count: async (table, tenantId) => {
+      const { rows: found } = await sql<{ readonly count: number | string }>`
+        select count(*) as count from ${sql.table(table)} where ${ownedBy(table, tenantId)}`.execute(db);
+      return Number(found[0]?.count ?? 0);
+    },
+    put: async (table, given) => {
+      const names = [...columns(table), ...(isAuthenticated(table) ? ['row_mac'] : [])];
+      const own = identityOf(table);
+      const replaced = [...policy(table), ...(isAuthenticated(table) ? ['row_mac'] : [])].filter(
+        (name) => !own.includes(name),
+      );
+      await inParts(given, async (part) => {
+        const tuples = part.map(({ row, integrity }) => {
+          // The row itself says nothing that its columns do not.
+          const whole: Loose = Object.fromEntries(columns(table).map((column) => [column, row[column] ?? null]));
+          const sealed: Loose = isAuthenticated(table)
+            ? {
+                ...whole,
+                row_mac: integrity === 'ok' ? rows.authenticationCode(authenticate, table, whole) : integrity,
+              }
+            : whole;
+          return sql`(${sql.join(names.map((name) => sql.val(sealed[name])))})`;
+        });
+        const change =
+          replaced.length === 0
+            ? sql`do nothing`
+            : sql`do update set ${sql.join(replaced.map((name) => sql`${sql.ref(name)} = ${sql.ref(`excluded.${name}`)}`))}`;
+        await sql`
+          insert into ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
+          values ${sql.join(tuples)}
+          on conflict (${sql.join(own.map((name) => sql.ref(name)))}) ${change}`.execute(db);
+      });
+    },
+    records: async (objectIds) => {
+      const all: Awaited<ReturnType<TenantRows['records']>>[number][] = [];
+      await inParts(objectIds, async (part) => {
+        const found = await db
+          .selectFrom('key_records')
+          .selectAll()
+          .where('object_id', 'in', part)
+          .where('record', 'is not', null)
+          .orderBy('object_id')
+          .orderBy('version')
+          .orderBy('class')
+          .execute();
+        for (const row of found)
+          if (row.record !== null)
+            all.push({
+              tenantId: row.tenant_id,
+              objectId: row.object_id,
+              version: row.version,
+              class: row.class as RecordClass,
+              attributes: row.attributes,
+              epoch: row.epoch,
+              record: toBuffer(row.record),
+            });
+      });
+      return all;
+    },
+    putRecords: (records) =>
+      inParts(records, async (part) => {
+        await db
+          .insertInto('key_records')
+          .values(
+            part.map((each) => ({
+              object_id: each.objectId,
+              version: each.version,
+              class: each.class,
+              tenant_id: each.tenantId,
+              epoch: each.epoch,
+              attributes: each.attributes,
+              record: each.record,
+            })),
+          )
+          .onConflict((conflict) =>
+            conflict.columns(['object_id', 'version', 'class']).doUpdateSet((e) => ({
+              epoch: e.ref('excluded.epoch'),
+              attributes: e.ref('excluded.attributes'),
+              record: e.ref('excluded.record'),
+            })),
+          )
+          .execute();
+      }),
+    strays: async (tenantId) =>
+      (
+        await db
+          .selectFrom('tde_objects')
+          .innerJoin('tde_applications', 'tde_applications.id', 'tde_objects.application_id')
+          .innerJoin('tde_groups', 'tde_groups.id', 'tde_applications.group_id')
+          .select(['tde_objects.id', 'tde_applications.group_id as groupId', 'tde_groups.vault_id as vaultId'])
+          .where('tde_objects.tenant_id', '=', tenantId)
+          .whereRef('tde_objects.group_id', '!=', 'tde_applications.group_id')
+          .execute()
+      ).map(({ id, groupId, vaultId }) => ({ id, groupId, vaultId })),
+    doubles: async (tenantId) => {
+      const vaults = await db
+        .selectFrom('vaults')
+        .select('name')
+        .where('tenant_id', '=', tenantId)
+        .where('state', '!=', 'deleted')
+        .groupBy('name')
+        .having((e) => e.fn.countAll(), '>', 1)
+        .execute();
+      // Any two key objects of a label are rivals, except the two halves of a pair.
+      const labels = await db
+        .selectFrom('tde_objects')
+        .select('label')
+        .where('tenant_id', '=', tenantId)
+        .where('destroyed_at', 'is', null)
+        .where('label', '!=', '')
+        .where('class', 'in', ['secret-key', 'private-key', 'public-key'])
+        .groupBy(['group_id', 'label'])
+        .having(
+          sql<boolean>`sum(case when class = 'private-key' then 1 else 0 end) > 1
+            or sum(case when class = 'public-key' then 1 else 0 end) > 1
+            or (sum(case when class = 'secret-key' then 1 else 0 end) > 0 and count(*) > 1)`,
+        )
+        .execute();
+      return [
+        ...vaults.map(({ name }) => ({ what: 'vault', name })),
+        ...labels.map(({ label }) => ({ what: 'label', name: Buffer.from(label, 'base64').toString('latin1') })),
+      ];
+    },
+    reserveHandles: async (last) => {
+      const name = 'next-object-handle';
+      const row = await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst();
+      if (Number(row?.value ?? 1) > last) return;
+      const value = String(last + 1);
+      await db
+        .insertInto('settings')
+        .values({ name, value })
+        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+        .execute();
+    },
+    takenHandles: async (handles) => {
+      const all: number[] = [];
+      await inParts(handles, async (part) => {
+        const found = await db.selectFrom('tde_objects').select('handle').where('handle', 'in', part).execute();
+        all.push(...found.map(({ handle }) => handle));
+      });
+      return all;
+    },
+  };
+  return tenantRows;
+};

@@ -1,0 +1,310 @@
+// Making, verifying and restoring snapshots through the service's operations, over the real store, addon and files.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ServiceError } from '../../../server/base/errors.ts';
+import {
+  administrator,
+  auditKindsOf,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+  toLabel,
+  untilAudited,
+} from '../../support/open-service.ts';
+import { makeRecoveryKey } from '../../support/snapshot-files.ts';
+import { checksOf, dumpTenant, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+
+let opened: OpenedService;
+let hand: SnapshotHand;
+let tenantId: string;
+beforeAll(async () => {
+  opened = await openTestService();
+  tenantId = administrator.tenantId;
+});
+afterAll(() => opened?.remove());
+
+const codeOf = async (work: () => Promise<unknown>): Promise<string> => {
+  try {
+    await work();
+    return 'done';
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code;
+    throw error;
+  }
+};
+const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7) } as const;
+
+describe('making', () => {
+  test('without a recovery key none is made, and the refusal says what to do', async () => {
+    await expect(opened.operations.snapshots.create(administrator, tenantId)).rejects.toMatchObject({
+      code: 'conflict',
+      hint: expect.stringContaining('dke recovery-key create'),
+    });
+    hand = await handOf(opened);
+  });
+
+  test('one is held, verified and audited', async () => {
+    const made = await opened.operations.snapshots.create(administrator, null);
+    expect(made).toMatchObject({ tenantId, state: 'held', origin: 'asked', recoveryKeyIds: [hand.recovery.id] });
+    expect(made.verification).toMatchObject({ depth: 'sealed', sound: true });
+    expect(made.counts).toMatchObject({ leftOut: 0, erased: 0 });
+    expect(await auditKindsOf(opened, made.id)).toEqual(['snapshot.made']);
+    const verified = await opened.operations.snapshots.verify(administrator, made.id, await hand.answer(made.id));
+    expect(verified.verification).toMatchObject({ depth: 'opened', sound: true, finding: null });
+  });
+
+  test('a recovery key is registered once, removed, and counts for new snapshots only', async () => {
+    const other = makeRecoveryKey();
+    const second = await handOf(opened, other);
+    expect(await codeOf(() => handOf(opened, other))).toBe('conflict');
+    const id = await second.make(tenantId);
+    await opened.operations.recoveryKeys.remove(administrator, other.id);
+    const later = await hand.make(tenantId);
+    expect((await opened.operations.snapshots.get(administrator, id)).recoveryKeyIds).toContain(other.id);
+    expect((await opened.operations.snapshots.get(administrator, later)).recoveryKeyIds).not.toContain(other.id);
+    // It still opens what was sealed to it.
+    expect(
+      (await opened.operations.snapshots.verify(administrator, id, await second.answer(id))).verification?.sound,
+    ).toBe(true);
+    expect(await codeOf(() => opened.operations.snapshots.beginOpening(administrator, later, other.id))).toBe(
+      'conflict',
+    );
+  });
+
+  test('an opening holds once, for its snapshot and its caller', async () => {
+    const { snapshots } = opened.operations;
+    const id = await hand.make(tenantId);
+    const answer = await hand.answer(id);
+    expect(await codeOf(() => snapshots.verify({ ...administrator, id: 'other' }, id, answer))).toBe('conflict');
+    expect((await snapshots.verify(administrator, id, answer)).verification?.depth).toBe('opened');
+    expect(await codeOf(() => snapshots.verify(administrator, id, answer))).toBe('conflict');
+    const another = await hand.answer(id);
+    expect(
+      await codeOf(() =>
+        snapshots.verify(administrator, id, { ...another, sealedKey: Buffer.alloc(80).toString('base64') }),
+      ),
+    ).toBe('validation');
+  });
+});
+
+describe('restoring into the same tenant', () => {
+  test('brings back what was deleted, disabled and removed; what was made since stays', async () => {
+    const { operations } = opened;
+    const { caller, accessGuid } = await registerCaller(opened, 'accounts');
+    const { handle, id: keyId } = await operations.tde.generateKey(caller, masterKey('A'));
+    const secret = await operations.tde.encrypt(caller, handle, cbc, Buffer.alloc(16, 1));
+    const vault = await operations.vaults.create(administrator, { name: 'general' });
+    const general = await operations.keys.create(administrator, { name: 'cloud', vaultId: vault.id });
+    const before = dumpTenant(opened, tenantId);
+    const id = await hand.make(tenantId);
+
+    const since = await operations.keys.create(administrator, { name: 'since', vaultId: vault.id });
+    await operations.keys.softDelete(administrator, general.id);
+    await operations.keys.disable(administrator, keyId);
+    await operations.vaults.disable(administrator, vault.id);
+    await operations.applications.disable(administrator, caller.application.id);
+
+    const planned = await hand.restore(id, { dryRun: true });
+    expect(planned.counts.keys).toMatchObject({ made: 0, changed: 2 });
+    expect((await operations.keys.get(administrator, general.id)).state).toBe('soft-deleted');
+    const outcome = await hand.restore(id);
+    expect(outcome).toEqual(planned);
+    expect(outcome.stayDestroyed).toEqual([]);
+
+    const after = dumpTenant(opened, tenantId);
+    for (const [table, rows] of before)
+      for (const [name, row] of rows) expect([table, name, after.get(table)?.get(name)]).toEqual([table, name, row]);
+    expect((await operations.keys.get(administrator, since.id)).state).toBe('active');
+    const again = await operations.tde.authenticate({
+      accessGuid,
+      appId: caller.appId,
+      instance: caller.instance,
+      requestId: 'r',
+      peer: null,
+    });
+    expect(await operations.tde.decrypt(again, handle, cbc, secret)).toEqual(Buffer.alloc(16, 1));
+    expect(await auditKindsOf(opened, id)).toContain('snapshot.restored');
+  });
+
+  test('a destroyed key stays destroyed and is named, and the held snapshot has it no more', async () => {
+    const { operations } = opened;
+    const { caller } = await registerCaller(opened, 'doomed');
+    const { id: keyId } = await operations.tde.generateKey(caller, masterKey('gone'));
+    const { id: keptId } = await operations.tde.generateKey(caller, masterKey('kept'));
+    const id = await hand.make(tenantId);
+    expect((await checksOf(opened, id, hand.recovery)).get(`${keyId} 1`)).not.toBe('erased');
+
+    await operations.masterKeys.destroy(administrator, caller.application.id, keyId);
+    await untilAudited(opened, 'key.unrecoverable', keyId);
+    const checks = await checksOf(opened, id, hand.recovery);
+    expect(checks.get(`${keyId} 1`)).toBe('erased');
+    expect(checks.get(`${keptId} 1`)).not.toBe('erased');
+    expect(await auditKindsOf(opened, id)).toContain('snapshot.keys-erased');
+    expect((await operations.snapshots.get(administrator, id)).counts?.erased).toBe(1);
+    expect((await operations.snapshots.verify(administrator, id, await hand.answer(id))).verification?.sound).toBe(
+      true,
+    );
+
+    const outcome = await hand.restore(id);
+    expect(outcome.stayDestroyed.map(({ id: each, name, label }) => [each, name, label])).toEqual([
+      [keyId, 'gone', toLabel('gone')],
+    ]);
+    expect(await operations.masterKeys.get(administrator, caller.application.id, keyId)).toMatchObject({
+      state: 'destroyed',
+      vaultCopy: false,
+      sealedCopy: false,
+    });
+  });
+
+  test('of copies that left, a destroyed key names those that may hold it', async () => {
+    const { operations } = opened;
+    const { caller } = await registerCaller(opened, 'exported');
+    const early = await hand.make(tenantId);
+    const { id: keyId } = await operations.tde.generateKey(caller, masterKey('out'));
+    const id = await hand.make(tenantId);
+    const take = async (snapshotId: string): Promise<Buffer> => {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of await operations.snapshots.export(administrator, snapshotId)) pieces.push(piece);
+      return Buffer.concat(pieces);
+    };
+    await take(early);
+    const copy = await take(id);
+    expect(copy.equals(readFileSync(join(opened.config.snapshots.directory, `${id}.dkesnap`)))).toBe(true);
+    const exportsOfKey = async (): Promise<readonly string[]> =>
+      (await operations.snapshots.ofKey(administrator, keyId)).exported.map(({ snapshotId }) => snapshotId);
+    expect(await exportsOfKey()).toEqual([id]);
+    await operations.masterKeys.destroy(administrator, caller.application.id, keyId);
+    await untilAudited(opened, 'key.unrecoverable', keyId);
+    // What leaves from now on is without it.
+    await take(id);
+    expect(await exportsOfKey()).toEqual([id]);
+    expect((await operations.snapshots.exports(administrator, id)).length).toBe(2);
+
+    // The old copy comes back: what is destroyed here goes out of it before anybody can restore it.
+    await operations.snapshots.delete(administrator, id);
+    expect(await codeOf(() => operations.snapshots.import(administrator, pieces(copy), undefined))).toBe('conflict');
+  });
+
+  test('a vault of the same name made since is a conflict that changes nothing', async () => {
+    const { operations } = opened;
+    const vault = await operations.vaults.create(administrator, { name: 'twice' });
+    const id = await hand.make(tenantId);
+    await operations.vaults.delete(administrator, vault.id);
+    const other = await operations.vaults.create(administrator, { name: 'twice' });
+    await expect(hand.restore(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('twice'),
+    });
+    expect((await operations.vaults.get(administrator, vault.id)).state).toBe('deleted');
+    await operations.vaults.delete(administrator, other.id);
+    expect((await hand.restore(id)).counts.vaults?.changed).toBe(1);
+    await operations.vaults.delete(administrator, vault.id);
+  });
+});
+
+async function* pieces(file: Buffer): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < file.length; at += 1000) yield file.subarray(at, at + 1000);
+}
+
+describe('keeping', () => {
+  test('a deletion is undone until its time is over', async () => {
+    const { snapshots } = opened.operations;
+    const id = await hand.make(tenantId);
+    expect((await snapshots.delete(administrator, id)).state).toBe('deleted');
+    expect(await codeOf(() => hand.restore(id))).toBe('conflict');
+    expect((await snapshots.undelete(administrator, id)).state).toBe('held');
+    expect(await codeOf(() => snapshots.undelete(administrator, id))).toBe('conflict');
+  });
+
+  test('a damaged file is found, and stays found until it is put right', async () => {
+    const { snapshots } = opened.operations;
+    const id = await hand.make(tenantId);
+    const path = join(opened.config.snapshots.directory, `${id}.dkesnap`);
+    const sound = readFileSync(path);
+    const changed = Buffer.from(sound);
+    changed[sound.length >> 1] = (changed[sound.length >> 1] ?? 0) ^ 1;
+    writeFileSync(path, changed);
+    const verified = await snapshots.verify(administrator, id, null);
+    expect(verified.verification).toMatchObject({ sound: false, finding: expect.stringContaining('damaged') });
+    expect(await codeOf(() => hand.restore(id))).toBe('key-tampered');
+    writeFileSync(path, sound);
+    expect((await snapshots.verify(administrator, id, null)).verification?.sound).toBe(true);
+  });
+});
+
+describe('restoring elsewhere', () => {
+  test('a new tenant beside the original gets everything under fresh ids, and no credentials', async () => {
+    const { operations } = opened;
+    const { caller } = await registerCaller(opened, 'beside');
+    const { handle, id: keyId } = await operations.tde.generateKey(caller, masterKey('beside'));
+    const id = await hand.make(tenantId);
+    const outcome = await hand.restore(id, { newTenant: 'copy' });
+    expect(outcome).toMatchObject({ newTenant: true, newIds: true });
+    expect(outcome.tenantId).not.toBe(tenantId);
+    expect(outcome.counts.access_guids).toMatchObject({ made: 0 });
+    const original = dumpTenant(opened, tenantId);
+    const copy = dumpTenant(opened, outcome.tenantId);
+    for (const table of ['vaults', 'tde_groups', 'tde_applications', 'keys', 'key_versions', 'tde_objects'])
+      expect([table, copy.get(table)?.size]).toEqual([table, original.get(table)?.size]);
+    expect(copy.get('keys')?.has(keyId)).toBe(false);
+    expect(outcome.newHandles).toBeGreaterThan(0);
+    // The copy's keys are the same keys.
+    const again = await hand.make(outcome.tenantId);
+    const values = async (snapshotId: string): Promise<readonly string[]> =>
+      [...(await checksOf(opened, snapshotId, hand.recovery)).values()]
+        .filter((check) => check !== 'erased')
+        .toSorted();
+    expect(await values(again)).toEqual(await values(id));
+    expect((await operations.tde.getObject(caller, handle)).id).toBe(keyId);
+  });
+
+  test('another service takes a copy when it is told who signed it, and databases go on', async () => {
+    const { operations } = opened;
+    const { caller, accessGuid } = await registerCaller(opened, 'moved');
+    const { handle } = await operations.tde.generateKey(caller, masterKey('moved'));
+    const secret = await operations.tde.encrypt(caller, handle, cbc, Buffer.alloc(16, 9));
+    const id = await hand.make(tenantId);
+    const file = readFileSync(join(opened.config.snapshots.directory, `${id}.dkesnap`));
+    const { verifierKey } = await operations.audit.log();
+    const from = dumpTenant(opened, tenantId);
+
+    const other = await openTestService();
+    try {
+      const there = await handOf(other, hand.recovery);
+      const fresh = (await other.operations.tenants.default()).id;
+      expect(await codeOf(() => other.operations.snapshots.import(administrator, pieces(file), undefined))).toBe(
+        'conflict',
+      );
+      expect(await codeOf(() => other.operations.snapshots.import(administrator, pieces(file), 'nonsense'))).toBe(
+        'validation',
+      );
+      const imported = await other.operations.snapshots.import(administrator, pieces(file), verifierKey);
+      expect(imported).toMatchObject({ id, origin: 'imported', state: 'held', tenantId });
+      const outcome = await there.restore(id, { tenantId: fresh });
+      expect(outcome).toMatchObject({ tenantId: fresh, newTenant: false, newIds: false });
+      const copy = dumpTenant(other, fresh);
+      for (const [table, rows] of from)
+        for (const [name, row] of rows) {
+          const wanted = Object.hasOwn(row, 'tenant_id') ? { ...row, tenant_id: fresh } : row;
+          expect([table, name, copy.get(table)?.get(name)]).toEqual([table, name, wanted]);
+        }
+      const login = { accessGuid, appId: caller.appId, instance: caller.instance, requestId: 'r', peer: null };
+      const agent = await other.operations.tde.authenticate(login);
+      expect(await other.operations.tde.decrypt(agent, handle, cbc, secret)).toEqual(Buffer.alloc(16, 9));
+      // The next handle is none of those that came.
+      const made = await other.operations.tde.generateKey(agent, masterKey('after'));
+      expect(made.handle).toBeGreaterThan(handle);
+
+      // After a restart too.
+      await other.stop();
+      const again = await openTestService({ folder: other.folder });
+      const later = await again.operations.tde.authenticate(login);
+      expect(await again.operations.tde.decrypt(later, handle, cbc, secret)).toEqual(Buffer.alloc(16, 9));
+      await again.stop();
+    } finally {
+      await other.remove();
+    }
+  });
+});
