@@ -575,7 +575,14 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     );
     const snapshots = openSnapshots(ports, config.snapshots);
     const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
-    const operations = createOperations(ports, sealer, forwarding, approvals, quarantine.operations, snapshots.operations);
+    const operations = createOperations(
+      ports,
+      sealer,
+      forwarding,
+      approvals,
+      quarantine.operations,
+      snapshots.operations,
+    );
     let certificates: readonly ServedCertificate[] = [];
     const metrics = readMetrics(ports, {
       health: operations.health,
