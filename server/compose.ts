@@ -28,6 +28,7 @@ import { createXksFront, type XksFront } from './fronts/xks/app.ts';
 import type { TlsMaterial } from './listener/listener.ts';
 import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
+import { type Argon2Parameters, createPasswordHashes } from './native/password-hashes.ts';
 import { readProcessFacts } from './native/process-facts.ts';
 import { readServedCertificate } from './native/served-certificates.ts';
 import { createAccess } from './operations/access.ts';
@@ -63,6 +64,7 @@ import {
 import { createMeter } from './operations/meter.ts';
 import { createMinuteJobs } from './operations/minute-jobs.ts';
 import { moveApplication } from './operations/move-application.ts';
+import { createPeople } from './operations/people/index.ts';
 import { createQuarantine, type Quarantine } from './operations/quarantine.ts';
 import { readApplications } from './operations/read-applications.ts';
 import { readAudit } from './operations/read-audit.ts';
@@ -145,6 +147,8 @@ export interface ServiceOptions {
   readonly say?: ((line: string) => void) | undefined;
   /** The store failed under the service: what was confirmed is safe, nothing more can be. */
   readonly onFatal: (error: StartError) => void;
+  /** Of Argon2id; the usual ones when absent. */
+  readonly passwordParameters?: Argon2Parameters;
   /** How the console's front learns of the peer and of the end of an answer: the listener's business. */
   readonly connection: Pick<ApiFrontOptions, 'peerOf' | 'afterSent'>;
 }
@@ -244,6 +248,7 @@ export const createOperations = (
     updateObject: updateTokenObject(ports),
     destroyObject: destroyTokenObject(ports),
   },
+  ...createPeople(ports, authenticateAdmin(ports)),
   authenticateAdmin: authenticateAdmin(ports),
   authenticateMetrics: authenticateMetrics(ports),
   health: checkHealth(ports),
@@ -563,6 +568,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       usage,
       meter,
       identity,
+      passwords: createPasswordHashes(options.passwordParameters),
+      people: config.people,
       diagnosis,
       keyStoreProbe,
       cloud,

@@ -154,6 +154,14 @@ const schema = z.strictObject({
       connections: z.int().min(10).max(1_000_000).default(10_000),
     })
     .prefault({}),
+  people: z
+    .strictObject({
+      second_factor: z.enum(['required', 'optional']).default('required'),
+      session_idle_minutes: z.int().min(1).max(1440).default(60),
+      session_hours: z.int().min(1).max(168).default(12),
+      invitation_hours: z.int().min(1).max(720).default(72),
+    })
+    .prefault({}),
   metrics: z.strictObject({ loopback: z.boolean().default(true) }).prefault({}),
   memory: z
     .strictObject({
@@ -327,6 +335,13 @@ export interface Config {
     readonly requestLogRows: number;
     readonly connections: number;
   };
+  readonly people: {
+    /** Of users who can change anything. */
+    readonly secondFactor: 'required' | 'optional';
+    readonly sessionIdleMs: number;
+    readonly sessionMs: number;
+    readonly invitationMs: number;
+  };
   /** `loopback`: the service's own host reads them without a token. */
   readonly metrics: { readonly loopback: boolean };
   readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
@@ -407,6 +422,12 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
       requestLogDays: parsed.limits.request_log_days,
       requestLogRows: parsed.limits.request_log_rows,
       connections: parsed.limits.connections,
+    },
+    people: {
+      secondFactor: parsed.people.second_factor,
+      sessionIdleMs: parsed.people.session_idle_minutes * 60_000,
+      sessionMs: parsed.people.session_hours * 3_600_000,
+      invitationMs: parsed.people.invitation_hours * 3_600_000,
     },
     metrics: { loopback: parsed.metrics.loopback },
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },

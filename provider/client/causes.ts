@@ -70,6 +70,7 @@ export const tellRefused = ({ origin, code, reason, message, handle }: Refused):
       if (reason === 'disabled') return tell('application-disabled', {});
       return tell('token-unknown', { origin });
     case 'forbidden':
+    case 'sign-in-incomplete':
     case 'conflict':
     case 'precondition-failed':
       return tell('not-allowed', { error });

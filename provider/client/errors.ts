@@ -98,6 +98,8 @@ const serviceRows = {
   // The credential in pkcs11.toml is refused: no PIN was looked at, so none of the PIN codes tells the truth.
   unauthenticated: CKR.ACTION_PROHIBITED,
   forbidden: { wrapping: CKR.KEY_NOT_WRAPPABLE, otherwise: CKR.ACTION_PROHIBITED },
+  // Of people at the console; a database has no session there.
+  'sign-in-incomplete': CKR.ACTION_PROHIBITED,
   'not-found': gone,
   'key-not-found': gone,
   'key-disabled': CKR.KEY_FUNCTION_NOT_PERMITTED,

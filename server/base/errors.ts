@@ -5,6 +5,7 @@ export const serviceErrorCodes = [
   'validation', // the request is malformed or a field is out of range
   'unauthenticated', // no credential, or one that does not hold
   'forbidden', // known caller, not allowed
+  'sign-in-incomplete', // a session that lacks a second factor or a new password
   'not-found', // no such resource for this caller
   'key-not-found', // no such key: wrong id or case, soft-deleted general key, destroyed key, vault deleted or disabled
   'key-disabled', // the key, or its vault, is disabled
@@ -34,15 +35,23 @@ export class ServiceError extends Error {
   readonly hint: string | undefined;
   /** Which of several situations of one code it is, for programs that tell them apart. */
   readonly reason: string | undefined;
+  /** When asking again makes sense, in seconds from now. */
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(
     code: ServiceErrorCode,
     message: string,
-    options: { readonly hint?: string; readonly reason?: string; readonly cause?: unknown } = {},
+    options: {
+      readonly hint?: string;
+      readonly reason?: string;
+      readonly retryAfterSeconds?: number;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.hint = options.hint;
     this.reason = options.reason;
+    this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }

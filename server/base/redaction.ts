@@ -5,6 +5,8 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [/\bdkeg_[A-Za-z0-9_-]+/g, 'dkeg_***'],
   [/\bdket_[A-Za-z0-9_-]+/g, 'dket_***'],
   [/\bdkem_[A-Za-z0-9_-]+/g, 'dkem_***'],
+  [/\bdkei_[A-Za-z0-9_-]+/g, 'dkei_***'],
+  [/(__Host-dke-[a-z-]+=)[^;\s"]+/g, '$1***'],
   [/\b(Bearer)\s+[^\s",]+/gi, '$1 ***'],
   [/\b(Signature=)[0-9a-f]+/gi, '$1***'],
   [/(\/tde\/v1\/)[^/\s"?]+/g, '$1***'],

@@ -1,5 +1,5 @@
 // The one secret member of a JSON body, read and written as bytes: `RawSecretAccessKey` of a proxy configuration file and
-// `Plaintext` of the KMS protocol never become JavaScript strings, which nothing can wipe. What is left of a body is read by
+// `Plaintext` of the KMS protocol, and passwords of people, never become JavaScript strings, which nothing can wipe. What is left of a body is read by
 // JSON.parse, where the member then stands as blanks. Base64 is the standard alphabet, padded and canonical (RFC 4648 section 4).
 
 const quote = 0x22;
@@ -20,11 +20,8 @@ const skipBlanks = (body: Buffer, at: number): number => {
   return index;
 };
 
-/**
- * Copies the characters of the first string member `name` at this depth (1 = the outermost object) and blanks them in the
- * body; null when there is none. Of escapes `\/` alone is resolved: the backslash of another is no character of a secret.
- */
-export const takeMember = (body: Buffer, name: string, depth: number): Buffer | null => {
+/** Where the characters of the first string member `name` at this depth stand: from, and behind the last one. */
+const findMember = (body: Buffer, name: string, depth: number): readonly [from: number, to: number] | null => {
   const wanted = Buffer.from(`"${name}"`);
   let level = 0;
   for (let index = 0; index < body.length; index += 1) {
@@ -39,21 +36,42 @@ export const takeMember = (body: Buffer, name: string, depth: number): Buffer | 
       const found = level === depth && body[colon] === 0x3a && body.subarray(index, end).equals(wanted);
       if (found && body[from] === quote) {
         const to = endOfString(body, from);
-        if (to < 0) return null;
-        const taken = Buffer.alloc(to - from - 2);
-        let length = 0;
-        for (let at = from + 1; at < to - 1; at += 1) {
-          if (body[at] === backslash && body[at + 1] === 0x2f) continue;
-          taken[length] = body[at] ?? 0;
-          length += 1;
-        }
-        body.fill(0x20, from + 1, to - 1);
-        return taken.subarray(0, length);
+        return to < 0 ? null : [from + 1, to - 1];
       }
       index = end - 1;
     }
   }
   return null;
+};
+
+/**
+ * Copies the characters of the first string member `name` at this depth (1 = the outermost object) and blanks them in the
+ * body; null when there is none. Of escapes `\/` alone is resolved: the backslash of another is no character of a secret.
+ */
+export const takeMember = (body: Buffer, name: string, depth: number): Buffer | null => {
+  const place = findMember(body, name, depth);
+  if (place === null) return null;
+  const [from, to] = place;
+  const taken = Buffer.alloc(to - from);
+  let length = 0;
+  for (let at = from; at < to; at += 1) {
+    if (body[at] === backslash && body[at + 1] === 0x2f) continue;
+    taken[length] = body[at] ?? 0;
+    length += 1;
+  }
+  body.fill(0x20, from, to);
+  return taken.subarray(0, length);
+};
+
+/** The characters as they stand there, escapes and all. */
+const takeRaw = (body: Buffer, name: string): Buffer | null => {
+  const place = findMember(body, name, 1);
+  if (place === null) return null;
+  const [from, to] = place;
+  const taken = Buffer.alloc(to - from);
+  body.copy(taken, 0, from, to);
+  body.fill(0x20, from, to);
+  return taken;
 };
 
 const alphabet = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
@@ -99,4 +117,85 @@ export const writeWithSecret = (members: object, name: string, secret: Uint8Arra
   }
   answer.write('"}', to);
   return answer;
+};
+
+const escapes: ReadonlyMap<number, number> = new Map(
+  Object.entries({ '"': 0x22, '\\': 0x5c, '/': 0x2f, b: 0x08, f: 0x0c, n: 0x0a, r: 0x0d, t: 0x09 }).map(
+    ([letter, byte]) => [letter.charCodeAt(0), byte],
+  ),
+);
+const hexadecimal = (byte: number): number =>
+  byte >= 0x30 && byte <= 0x39
+    ? byte - 0x30
+    : (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66
+      ? (byte | 0x20) - 0x57
+      : -1;
+
+/** The UTF-16 code unit of four hexadecimal digits, or -1. */
+const codeUnit = (text: Uint8Array, at: number): number => {
+  let unit = 0;
+  for (let index = at; index < at + 4; index += 1) {
+    const digit = hexadecimal(text[index] ?? 0);
+    if (digit < 0) return -1;
+    unit = unit * 16 + digit;
+  }
+  return unit;
+};
+
+/** Writes a code point as UTF-8; answers where the next one goes. */
+const writeCodePoint = (out: Buffer, to: number, point: number): number => {
+  if (point < 0x80) {
+    out[to] = point;
+    return to + 1;
+  }
+  const more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+  out[to] = ((0xf00 >> more) & 0xff) | (point >> (6 * more));
+  for (let index = 1; index <= more; index += 1) out[to + index] = 0x80 | ((point >> (6 * (more - index))) & 0x3f);
+  return to + more + 1;
+};
+
+/**
+ * Takes the string member `name` of the outermost object as UTF-8 bytes, every escape of RFC 8259 resolved, and blanks it in the body.
+ * 'malformed': it is there and is no JSON text (a lone surrogate counts as such). Null: there is none. The caller wipes the bytes.
+ */
+export const takeText = (body: Buffer, name: string): Buffer | 'malformed' | null => {
+  const raw = takeRaw(body, name);
+  if (raw === null) return null;
+  const text = Buffer.alloc(raw.length);
+  let to = 0;
+  let sound = true;
+  for (let at = 0; at < raw.length && sound; ) {
+    const byte = raw[at] ?? 0;
+    if (byte !== backslash) {
+      sound = byte >= 0x20;
+      text[to] = byte;
+      to += 1;
+      at += 1;
+      continue;
+    }
+    const letter = raw[at + 1] ?? 0;
+    if (letter !== 0x75) {
+      const meant = escapes.get(letter);
+      sound = meant !== undefined;
+      text[to] = meant ?? 0;
+      to += 1;
+      at += 2;
+      continue;
+    }
+    let point = codeUnit(raw, at + 2);
+    at += 6;
+    if (point >= 0xd800 && point <= 0xdbff && raw[at] === backslash && raw[at + 1] === 0x75) {
+      const low = codeUnit(raw, at + 2);
+      if (low >= 0xdc00 && low <= 0xdfff) {
+        point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
+        at += 6;
+      }
+    }
+    sound = point >= 0 && (point < 0xd800 || point > 0xdfff);
+    if (sound) to = writeCodePoint(text, to, point);
+  }
+  raw.fill(0);
+  if (sound) return text.subarray(0, to);
+  text.fill(0);
+  return 'malformed';
 };

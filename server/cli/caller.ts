@@ -38,6 +38,7 @@ const nameable = {
   endpoint: { row: apiRoutes.endpoints.list, noun: 'endpoint' },
   'external key store': { row: apiRoutes.externalKeyStores.list, noun: 'key-store' },
   token: { row: apiRoutes.tokens.list, noun: 'token' },
+  user: { row: apiRoutes.users.list, noun: 'user' },
 } as const satisfies Record<string, { readonly row: RouteRow; readonly noun: string }>;
 export type Nameable = keyof typeof nameable;
 

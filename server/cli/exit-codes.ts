@@ -22,6 +22,7 @@ export const classOfProblem = {
   validation: 'config',
   unauthenticated: 'denied',
   forbidden: 'denied',
+  'sign-in-incomplete': 'denied',
   'not-found': 'not-found',
   'key-not-found': 'not-found',
   'key-disabled': 'refused',

@@ -14,10 +14,12 @@ import { addRecoveryKey } from './recovery-key.ts';
 import { addQuarantine, addRoot } from './root.ts';
 import { addRunbook } from './runbook.ts';
 import { addServer } from './server.ts';
+import { addSession } from './session.ts';
 import { addSnapshot } from './snapshot.ts';
 import { addTde } from './tde.ts';
 import { addTenant } from './tenant.ts';
 import { addToken } from './token.ts';
+import { addUser } from './user.ts';
 import { addVault } from './vault.ts';
 import { addVerify } from './verify.ts';
 
@@ -50,6 +52,8 @@ export const makeProgram = (version: string): Command => {
   addAgent(program);
   addProvider(program);
   addToken(program);
+  addUser(program);
+  addSession(program);
   addTenant(program);
   addVault(program);
   addKey(program);

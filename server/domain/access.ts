@@ -41,6 +41,8 @@ export const permissions = {
   'recovery-keys:manage': 'Register and remove recovery keys, to which snapshots are sealed',
   'tokens:read': 'See API tokens',
   'tokens:manage': 'Make and revoke API tokens, and so give roles',
+  'users:read': 'See users, what they may do, and sessions',
+  'users:manage': 'Make, change, disable, unlock and delete users, and so give roles; end sessions',
 } as const;
 export type Permission = keyof typeof permissions;
 export const permissionNames = Object.keys(permissions) as Permission[];
@@ -108,6 +110,8 @@ export const roles = {
       'tokens:manage',
       'dual-control:manage',
       'approvals:read',
+      'users:read',
+      'users:manage',
     ],
     reach: 'tenant',
   },
@@ -244,6 +248,14 @@ export const effectivePermissions = (grants: readonly Grant[]): readonly Right[]
         told.push({ permission, ...place });
   return told;
 };
+
+/** Of the first grants those that the second ones have too: what somebody passed on, as long as they have it. */
+export const effectiveGrants = (passedOn: readonly Grant[], own: readonly Grant[]): readonly Grant[] =>
+  passedOn.filter((grant) =>
+    own.some(
+      (each) => each.role === grant.role && countsIn(each, grant.tenantId) && coversScope(each.scope, grant.scope),
+    ),
+  );
 
 /** What somebody must be allowed within a tenant (or everywhere) to give roles there. */
 export type GivingPermission = Extract<Permission, `${string}:manage`>;

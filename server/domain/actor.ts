@@ -3,8 +3,8 @@
 import { everyTenant, type TenantScope } from './tenant.ts';
 
 export interface Actor {
-  readonly kind: 'administrator' | 'application' | 'service';
-  /** Token id, application id, or 'service'. Never a credential. */
+  readonly kind: 'user' | 'administrator' | 'application' | 'service';
+  /** User id, token id, application id, or 'service'. Never a credential. */
   readonly id: string;
   readonly name: string;
   /** The id of the request, echoed to the caller and borne by the audit record. */

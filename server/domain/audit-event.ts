@@ -244,6 +244,22 @@ export const auditKinds = {
     fields: ['name', 'from', 'to', 'errorCode', 'source'],
   },
   'external-key-store.removed': { severity: 'info', activity: 'delete', fields: ['name', 'customKeyStoreId'] },
+  'user.created': { severity: 'medium', activity: 'create', fields: ['name', 'roles', 'subject'] },
+  'user.changed': { severity: 'medium', activity: 'update', fields: ['name', 'changed', 'roles', 'sessionsEnded'] },
+  'user.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
+  'user.disabled': { severity: 'medium', activity: 'disable', fields: ['name', 'sessionsEnded'] },
+  'user.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'sessionsEnded'] },
+  'user.locked': { severity: 'medium', activity: 'refuse', fields: ['name', 'failures', 'until'] },
+  'user.unlocked': { severity: 'low', activity: 'update', fields: ['name'] },
+  'invitation.issued': { severity: 'medium', activity: 'create', fields: ['name', 'expiresAt', 'sessionsEnded'] },
+  'password.changed': { severity: 'low', activity: 'update', fields: ['name', 'by', 'sessionsEnded'] },
+  'second-factor.added': { severity: 'low', activity: 'create', fields: ['name', 'kind', 'factor'] },
+  'second-factor.removed': { severity: 'medium', activity: 'delete', fields: ['name', 'kind', 'factor', 'by'] },
+  'recovery-codes.made': { severity: 'low', activity: 'create', fields: ['name', 'count'] },
+  'recovery-code.used': { severity: 'medium', activity: 'other', fields: ['name', 'left'] },
+  'session.started': { severity: 'info', activity: 'sign-in', fields: ['name', 'method', 'proved'] },
+  'session.ended': { severity: 'info', activity: 'stop', fields: ['name', 'sessionId', 'by'] },
+  'sign-in.refused': { severity: 'low', activity: 'refuse', fields: ['method', 'reason', 'name'] },
   'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'roles', 'expiresAt'] },
   /** Somebody may do everything for a while. */
   'break-glass.given': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },
@@ -281,14 +297,16 @@ export type SubjectKind =
   | 'snapshot'
   | 'recovery-key'
   | 'token'
-  | 'approval';
+  | 'approval'
+  | 'user'
+  | 'session';
 
 /** A stored record. `sequence` gives the order; `at` is for people. */
 export interface AuditEvent {
   readonly sequence: number;
   readonly at: number;
   readonly kind: AuditKind;
-  readonly actorKind: 'administrator' | 'application' | 'service';
+  readonly actorKind: 'user' | 'administrator' | 'application' | 'service';
   readonly actorId: string;
   readonly actorName: string;
   readonly peer: string | null;

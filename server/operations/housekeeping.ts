@@ -12,6 +12,8 @@ const requestBatch = 50;
 const mostInCommit = 2_000;
 /** How long the results of diagnostics are kept. */
 const diagnosisDays = 90;
+/** Sign-ins that failed count for a day, and lock for a day at most. */
+const failureDays = 2;
 const pruneBatch = 500;
 const pruneEveryMs = 60_000;
 
@@ -25,7 +27,14 @@ export interface Housekeeping {
 }
 
 export const createHousekeeping = (
-  { store, directory, usage, clock, log }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'log'>,
+  {
+    store,
+    directory,
+    usage,
+    clock,
+    log,
+    people,
+  }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'log' | 'people'>,
   limits: { readonly requestLogDays: number; readonly requestLogRows: number },
   checkHealth: () => Promise<unknown>,
   sealAudit: () => Promise<unknown>,
@@ -82,7 +91,15 @@ export const createHousekeeping = (
   const prune = async (): Promise<void> => {
     if (clock.monotonic() - prunedAt < pruneEveryMs) return;
     prunedAt = clock.monotonic();
-    await store.write((tx) => tx.diagnoses.prune(clock.now() - diagnosisDays * 86_400_000), { durable: false });
+    await store.write(
+      async (tx) => {
+        await tx.diagnoses.prune(clock.now() - diagnosisDays * 86_400_000);
+        await tx.attempts.prune(clock.now());
+        await tx.failures.prune(clock.now() - failureDays * 86_400_000);
+        await tx.sessions.prune(clock.now(), clock.now() - people.sessionIdleMs);
+      },
+      { durable: false },
+    );
     const due = { before: clock.now() - limits.requestLogDays * 86_400_000, keep: limits.requestLogRows };
     // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in meanwhile is
     // written between the steps.

@@ -39,7 +39,9 @@ import type { ErasureState } from '../ports/erasure.ts';
 import type { RootWay } from '../ports/root-provider.ts';
 import type { StoredCheckpoint } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
+
 import type { DryRun } from './approvals.ts';
+import type { PeopleOperations } from './people/face.ts';
 import type { RecoveryKeyOperations, SnapshotOperations } from './snapshots/index.ts';
 
 export interface TenantOperations {
@@ -392,6 +394,8 @@ export interface TokenOperations {
       readonly kind?: TokenKind | undefined;
       /** For a token of the API: at least one. Supreme roles are given only by `own` that has one. */
       readonly grants?: readonly NewGrant[] | undefined;
+      /** The user whose token it is to be: it does no more than they may, and ends with them. */
+      readonly ownerId?: string | null | undefined;
     },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
   list(actor: TenantActor, query: PageRequest): Promise<Page<ApiToken>>;
@@ -648,7 +652,7 @@ export interface QuarantineOperations {
   confirm(actor: Actor, code: string): Promise<QuarantineState>;
 }
 
-export interface Operations {
+export interface Operations extends PeopleOperations {
   readonly tenants: TenantOperations;
   readonly vaults: VaultOperations;
   readonly keys: KeyOperations;

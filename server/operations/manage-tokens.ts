@@ -4,60 +4,36 @@
 import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
-import { faultOfGrants, type Grant, longestBreakGlassMs, rowOf, type Scope } from '../domain/access.ts';
-import type { TenantActor } from '../domain/actor.ts';
+import { effectiveGrants, faultOfGrants, type Grant, longestBreakGlassMs } from '../domain/access.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
-import { everyTenant, type TenantScope } from '../domain/tenant.ts';
-import type { TokenPurpose } from '../ports/key-ring.ts';
+import { everyTenant } from '../domain/tenant.ts';
+import type { BearerPurpose } from '../ports/key-ring.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, StoredToken } from '../ports/store.ts';
 import { looksLikeBearer, makeBearer } from './bearer.ts';
-import { findApplication, findEndpoint, findTenant, findToken } from './find.ts';
-import type { NewGrant, Operations, TokenOperations } from './index.ts';
+import { findToken } from './find.ts';
+import { completeGrants, nameGrant, requireGrantable } from './grants.ts';
+import type { Operations, TokenOperations } from './index.ts';
 import { checkName } from './names.ts';
 import { byId, pageOf } from './paging.ts';
 
-const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, TokenPurpose>;
-
-/** 'not-found' when a role is given for something that is not there. */
-const findScope = async (tx: Repositories, tenant: TenantScope, scope: Scope | null): Promise<void> => {
-  if (scope?.kind === 'application') await findApplication(tx, tenant, scope.id);
-  if (scope?.kind === 'endpoint') await findEndpoint(tx, tenant, scope.id);
-};
-
-/** Those who name no tenant and may act in any give a role for the whole platform, unless it is one within a tenant. */
-export const completeGrants = (actor: TenantActor, grants: readonly NewGrant[]): readonly Grant[] =>
-  grants.map(({ role, scope, tenantId }) => {
-    const within = actor.reach !== everyTenant || rowOf(role).reach === 'tenant';
-    return { role, scope, tenantId: tenantId === undefined ? (within ? actor.tenantId : null) : tenantId };
-  });
-
-/** 'not-found' when a role is given within a tenant, or for a resource, that is not there. */
-export const requireGrantable = async (tx: Repositories, grants: readonly Grant[]): Promise<void> => {
-  for (const { scope, tenantId } of grants) {
-    if (tenantId !== null) await findTenant(tx, tenantId);
-    await findScope(tx, tenantId ?? everyTenant, scope);
-  }
-};
-
-export const nameGrant = ({ role, scope, tenantId }: Grant): string =>
-  [
-    role,
-    ...(scope === null ? [] : [`of ${scope.kind} ${scope.id}`]),
-    ...(tenantId === null ? [] : [`in ${tenantId}`]),
-  ].join(' ');
+const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, BearerPurpose>;
 
 const show = ({ hash: _hash, integrity: _integrity, ...token }: StoredToken): ApiToken => token;
 
 export const createToken =
   ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): TokenOperations['create'] =>
-  async (actor, own, { name, expiresAt, kind = 'api', grants: given = [] }) => {
+  async (actor, own, { name, expiresAt, kind = 'api', grants: given = [], ownerId = null }) => {
     checkName(name);
     const now = clock.now();
     const grants = completeGrants(actor, given);
     if (kind === 'metrics' && grants.length > 0)
       throw new ServiceError('validation', 'a token for metrics has no roles');
-    const fault = kind === 'metrics' ? undefined : faultOfGrants(grants, own);
+    const fault =
+      kind === 'metrics'
+        ? undefined
+        : // Somebody's own token does what they may do, so that nothing is given.
+          faultOfGrants(grants, ownerId === null ? own : 'the service');
     if (fault !== undefined)
       throw new ServiceError('validation', fault, { hint: 'GET /api/roles lists the roles (dke token roles)' });
     const breaksGlass = grants.some(({ role }) => role === 'break-glass');
@@ -81,6 +57,7 @@ export const createToken =
       expiresAt: expiresAt ?? null,
       revokedAt: null,
       lastUsedAt: null,
+      ownerId,
       integrity: 'ok',
     };
     await store.write(async (tx) => {
@@ -126,11 +103,17 @@ export const revokeToken =
       if (before.revokedAt !== null) return show(before);
       const now = clock.now();
       const live = before.expiresAt === null || before.expiresAt > now;
-      const isAdministrator = before.grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
-      if (isAdministrator && live && (await tx.tokens.countLive(now)) < 2)
-        throw new ServiceError('conflict', 'this is the last live administrator token', {
-          hint: 'create another one first',
-        });
+      const isAdministrator =
+        before.ownerId === null &&
+        before.grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
+      if (isAdministrator && live && (await tx.tokens.countLive(now)) + (await tx.users.countAdministrators()) < 2)
+        throw new ServiceError(
+          'conflict',
+          'this is the last live administrator token, and no user is an administrator',
+          {
+            hint: 'create another one first',
+          },
+        );
       const after: StoredToken = { ...before, revokedAt: now };
       await tx.tokens.update(after);
       await tx.audit.append({
@@ -143,6 +126,33 @@ export const revokeToken =
       return show(after);
     });
 
+/** Who acts by a token, and what they may do now. */
+export interface TokenHolder {
+  readonly kind: 'administrator' | 'user';
+  readonly id: string;
+  readonly name: string;
+  readonly grants: readonly Grant[];
+}
+
+/**
+ * Somebody's own token does no more than they may, and what it does is theirs: who asks for something and who approves it are told apart
+ * by this. Undefined: it does not hold, because its owner is there no more.
+ */
+export const holderOfToken = async (
+  from: Pick<Repositories, 'users'>,
+  { id, name, grants, ownerId }: Pick<ApiToken, 'id' | 'name' | 'grants' | 'ownerId'>,
+): Promise<TokenHolder | undefined> => {
+  if (ownerId === null) return { kind: 'administrator', id, name, grants };
+  const owner = await from.users.get(everyTenant, ownerId);
+  if (owner === undefined || owner.state !== 'active' || owner.integrity !== 'ok') return undefined;
+  return {
+    kind: 'user',
+    id: owner.id,
+    name: `${owner.name} (token ${name})`,
+    grants: effectiveGrants(grants, owner.grants),
+  };
+};
+
 /** Finds a token of this kind that holds now; 'unauthenticated', in one message, for every other. */
 const authenticate =
   (
@@ -150,12 +160,13 @@ const authenticate =
     kind: TokenKind,
     channel: 'api' | 'metrics',
   ) =>
-  async (token: string): Promise<ApiToken> => {
+  async (token: string): Promise<TokenHolder> => {
     const purpose = purposeOf[kind];
     const found = looksLikeBearer(purpose, token)
       ? await store.read.tokens.findByHash(ring.hashToken(purpose, token))
       : undefined;
     const now = clock.now();
+    const holder = found === undefined ? undefined : await holderOfToken(store.read, found);
     const reason =
       found === undefined || found.kind !== kind
         ? 'unknown'
@@ -165,13 +176,15 @@ const authenticate =
             ? 'revoked'
             : found.expiresAt !== null && found.expiresAt <= now
               ? 'expired'
-              : undefined;
-    if (found === undefined || reason !== undefined) {
+              : holder === undefined
+                ? 'owner'
+                : undefined;
+    if (found === undefined || holder === undefined || reason !== undefined) {
       usage.refused(channel, reason ?? 'unknown');
       throw new ServiceError('unauthenticated', 'the token does not hold');
     }
     usage.tokenUsed(found.id);
-    return show(found);
+    return holder;
   };
 
 export const authenticateAdmin = (
@@ -179,8 +192,8 @@ export const authenticateAdmin = (
 ): Operations['authenticateAdmin'] => {
   const find = authenticate(ports, 'api', 'api');
   return async (token, requestId, peer) => {
-    const { id, name, grants } = await find(token);
-    return { actor: { kind: 'administrator', id, name, requestId, peer }, grants };
+    const { kind, id, name, grants } = await find(token);
+    return { actor: { kind, id, name, requestId, peer }, grants };
   };
 };
 

@@ -24,11 +24,14 @@ export const recordClasses = [
   'token-hash', // the key that hashes bearer tokens
   'adopted-token-hash', // one of another service, whose access_guids came here with a snapshot
   'audit-signature', // the key that signs the audit log's checkpoints
+  'second-factor', // the secret of somebody's one-time passwords
   'self-test', // the service's own key for the health check's round trip
 ] as const;
 export type RecordClass = (typeof recordClasses)[number];
 
-export type TokenPurpose = 'access-guid' | 'api-token' | 'metrics-token';
+export type BearerPurpose = 'access-guid' | 'api-token' | 'metrics-token' | 'invitation';
+/** What hashes are told apart by: the same text for two purposes has two hashes. */
+export type TokenPurpose = BearerPurpose | 'session' | 'recovery-code' | 'sign-in-attempt' | 'sign-in-failures';
 
 export interface KeyRing {
   /**

@@ -10,6 +10,7 @@ import type { KeyRing } from './key-ring.ts';
 import type { CloudReader, KeyStoreConnection } from './key-store-connection.ts';
 import type { Log } from './log.ts';
 import type { Meter } from './meter.ts';
+import type { PasswordHashes, PeoplePolicy } from './people.ts';
 import type { RootProvider } from './root-provider.ts';
 import type { ServiceIdentity } from './service-identity.ts';
 import type { SnapshotArchive } from './snapshot-archive.ts';
@@ -31,6 +32,8 @@ export interface Ports {
   readonly usage: UsageLog;
   readonly meter: Meter;
   readonly identity: ServiceIdentity;
+  readonly passwords: PasswordHashes;
+  readonly people: PeoplePolicy;
   readonly diagnosis: EndpointDiagnosis;
   readonly keyStoreProbe: KeyStoreConnection;
   /** Undefined where the cloud is not asked. */

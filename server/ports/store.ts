@@ -22,6 +22,7 @@ import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, Token
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
 import type { RecordPlace } from './key-ring.ts';
+import type { PeopleRepositories } from './people.ts';
 import type { KeyBindingRepository, RecoveryKeyRepository, SnapshotRepository } from './snapshots.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { XksRequestRecord } from './xks-directory.ts';
@@ -92,7 +93,7 @@ export interface WholeRecord extends Omit<StoredRecord, 'record'> {
   readonly record: Buffer | null;
 }
 
-export interface Repositories {
+export interface Repositories extends PeopleRepositories {
   /** Everything, table by table: for the offline check. */
   readonly whole: {
     /** Tables whose rows are authenticated. */

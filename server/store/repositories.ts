@@ -13,6 +13,7 @@ import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts';
 import { createApprovalRepository } from './approvals.ts';
 import { createAuditLog } from './audit-log.ts';
+import { createPeople } from './people.ts';
 import { createRequestLog } from './request-log.ts';
 import * as rows from './rows.ts';
 import { createRunbookRuns } from './runbook-runs.ts';
@@ -831,6 +832,7 @@ export const createRepositories = (
     recoveryKeys: createRecoveryKeys(db, authenticate),
     keyBindings: createKeyBindings(db),
     tenantRows: createTenantRows(db, authenticate),
+    ...createPeople(db, authenticate),
   };
 };
 

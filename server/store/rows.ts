@@ -102,7 +102,6 @@ export const policyColumns = {
   external_key_stores: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
   recovery_keys: ['id', 'name', 'public_key', 'created_at', 'removed_at'],
   snapshots: ['id', 'tenant_id', 'origin', 'created_at', 'audit_size', 'recovery_key_ids', 'signer'],
-  api_tokens: ['id', 'tenant_id', 'kind', 'name', 'grants', 'hash', 'created_at', 'expires_at', 'revoked_at'],
   approvals: [
     'id',
     'tenant_id',
@@ -115,6 +114,49 @@ export const policyColumns = {
     'expires_at',
     'ended_at',
     'document',
+  ],
+  api_tokens: [
+    'id',
+    'tenant_id',
+    'kind',
+    'name',
+    'grants',
+    'hash',
+    'created_at',
+    'expires_at',
+    'revoked_at',
+    'owner_id',
+  ],
+  users: [
+    'id',
+    'tenant_id',
+    'name',
+    'folded_name',
+    'display_name',
+    'email',
+    'grants',
+    'state',
+    'password',
+    'password_changed_at',
+    'must_change_password',
+    'subject',
+    'invitation_hash',
+    'invited_until',
+    'created_at',
+  ],
+  user_factors: ['id', 'user_id', 'kind', 'name', 'data', 'confirmed_at', 'created_at'],
+  sessions: [
+    'id',
+    'tenant_id',
+    'hash',
+    'holder_kind',
+    'holder_id',
+    'method',
+    'proved',
+    'created_at',
+    'expires_at',
+    'peer',
+    'agent',
   ],
 } as const satisfies { readonly [T in keyof Schema]?: readonly (keyof Schema[T])[] };
 
@@ -487,6 +529,7 @@ export const tokenRow = (token: StoredToken) => ({
   expires_at: token.expiresAt,
   revoked_at: token.revokedAt,
   last_used_at: token.lastUsedAt,
+  owner_id: token.ownerId,
 });
 export const toToken = (row: Row<'api_tokens'>, integrity: Integrity): StoredToken => ({
   id: row.id,
@@ -499,6 +542,7 @@ export const toToken = (row: Row<'api_tokens'>, integrity: Integrity): StoredTok
   expiresAt: row.expires_at,
   revokedAt: row.revoked_at,
   lastUsedAt: row.last_used_at,
+  ownerId: row.owner_id,
   integrity,
 });
 

@@ -156,8 +156,59 @@ export interface Schema {
     expires_at: number | null;
     revoked_at: number | null;
     last_used_at: number | null;
+    /** The user whose token it is; null: the service's. */
+    owner_id: string | null;
     row_mac: string;
   };
+  users: {
+    id: string;
+    tenant_id: string | null;
+    name: string;
+    /** Null when deleted. */
+    folded_name: string | null;
+    display_name: string;
+    email: string | null;
+    grants: string;
+    state: string;
+    password: string | null;
+    password_changed_at: number | null;
+    must_change_password: number;
+    subject: string | null;
+    invitation_hash: string | null;
+    invited_until: number | null;
+    created_at: number;
+    last_sign_in_at: number | null;
+    row_mac: string;
+  };
+  user_factors: {
+    id: string;
+    user_id: string;
+    kind: string;
+    name: string;
+    data: string;
+    counter: number;
+    confirmed_at: number | null;
+    created_at: number;
+    last_used_at: number | null;
+    row_mac: string;
+  };
+  sessions: {
+    id: string;
+    tenant_id: string | null;
+    hash: string;
+    holder_kind: string;
+    holder_id: string;
+    method: string;
+    proved: number;
+    created_at: number;
+    used_at: number;
+    expires_at: number;
+    peer: string | null;
+    agent: string | null;
+    row_mac: string;
+  };
+  sign_in_attempts: { hash: string; kind: string; user_id: string | null; data: string; expires_at: number };
+  sign_in_failures: { id: string; failures: number; failed_at: number; locked_until: number | null };
   audit_events: {
     sequence: number;
     at: number;

@@ -9,6 +9,11 @@ import { apiUses, commandUses } from '../support/api-calls.ts';
 const exceptions: Readonly<Record<string, string>> = {
   'session.start': 'makes the cookie of the pages; the command sends its token with each call',
   'session.end': 'ends the cookie of the pages',
+  'session.redeem': 'the person who is invited does it at the console',
+  'profile.get': 'of a person at the console; a token has no profile',
+  'profile.changePassword': 'of a person at the console; a token has no profile',
+  'profile.sessions': 'of a person at the console; dke session list shows them to administrators',
+  'profile.endSession': 'of a person at the console; dke session end does it for administrators',
 };
 
 const rows = Object.entries(apiRoutes).flatMap(([group, members]: [string, RouteGroup]) =>

@@ -83,6 +83,8 @@ export const openTestService = async (
     onFatal: (error) => {
       fatal.push(error);
     },
+    // What Argon2id does with more is the same, and takes a second on a busy machine.
+    passwordParameters: { memory: 1024, passes: 1 },
     connection: { peerOf: () => null, afterSent: () => undefined },
   });
   const tenantBefore = defaultTenantId;

@@ -3,29 +3,37 @@
 // request before its caller is known, but for signing in.
 
 import { type Context, Hono } from 'hono';
-import { type Clock, toRfc3339 } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+
+import { serviceTenantId } from '../../base/ids.ts';
+import { takeText } from '../../base/secret-member.ts';
+
 import { Waiting } from '../../base/waiting.ts';
+
+import type { Grant } from '../../domain/access.ts';
+
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Approval } from '../../domain/approval.ts';
 import type { Operations } from '../../operations/index.ts';
+import type { SignInOrigin } from '../../operations/people/face.ts';
 import type { Log } from '../../ports/log.ts';
 import { apiRoutes } from '../contract/api/index.ts';
 import { type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
-import type { Session } from '../contract/api/session.ts';
 import { readBody } from '../shared/read-body.ts';
 import { pickRequestId, requestIdHeader } from '../shared/request-id.ts';
 import { apiHeaders } from '../shared/security-headers.ts';
-import { type Caller, createAuthenticator } from './authenticate.ts';
+import { type Caller, createAuthenticator, isOwnSite } from './authenticate.ts';
 import { entityTag, matches } from './entity-tag.ts';
-import { answerError, HttpRefusal } from './errors.ts';
+import { answerError, HttpRefusal, ValidationError } from './errors.ts';
 import { StreamedFile } from './export.ts';
+
 import { representApproval } from './handlers/approvals.ts';
-import { type Created, SecretJson } from './handlers/handler.ts';
+import { type Created, SecretJson, SessionChange } from './handlers/handler.ts';
+
 import { createHandlers, missingHandler } from './handlers/index.ts';
 import { createIdempotency, idempotencyHeader, type KeptAnswer } from './idempotency.ts';
 import { describeApi } from './openapi.ts';
-import { createSessions } from './sessions.ts';
 import { readJson, readQuery } from './validate.ts';
 
 export interface ApiFrontOptions {
@@ -52,6 +60,10 @@ type ApiContext = Context<{ Variables: Variables }>;
 /** A handler as the binder calls it; the rows and `Handlers` have checked the types. */
 type AnyHandler = (call: {
   readonly actor: TenantActor;
+  readonly grants: readonly Grant[];
+  readonly session: Caller['session'];
+  readonly from: SignInOrigin;
+  readonly secrets: Readonly<Record<string, Buffer>>;
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: Readonly<Record<string, unknown>>;
@@ -75,16 +87,48 @@ const readFile = (request: Request, type: string): AsyncIterable<Uint8Array> => 
   return request.body;
 };
 
+/** Takes the passwords out of a body before it is read as text. */
+const takeSecrets = (row: RouteRow, body: Buffer): Record<string, Buffer> => {
+  const secrets: Record<string, Buffer> = {};
+  for (const name of row.secrets ?? []) {
+    const value = takeText(body, name);
+    if (value === 'malformed') throw new ValidationError([{ path: name, message: 'is no JSON text' }]);
+    if (value !== null) secrets[name] = value;
+  }
+  return secrets;
+};
+
+/** What a session may not do yet, because its sign-in is not finished. */
+const incomplete = {
+  'second-factor': ['a second factor is needed', 'give a one-time code, a passkey or a recovery code'],
+  'new-password': ['a new password is needed', 'choose one: POST /api/profile/password'],
+  enrolment: ['a second factor has to be made', 'make a one-time password or a passkey: POST /api/profile/totp'],
+} as const;
+
 const sendFile = ({ contentType, name, body }: StreamedFile): Response =>
   new Response(body, {
     status: 200,
     headers: { 'content-type': contentType, 'content-disposition': `attachment; filename="${name}"` },
   });
 
+/** Who has shown no credential: may sign in, and nothing else. */
+const strangerOf = ({ requestId, peer }: SignInOrigin): TenantCaller => ({
+  actor: {
+    kind: 'service',
+    id: 'sign-in',
+    name: 'sign-in',
+    requestId,
+    peer,
+    tenantId: serviceTenantId,
+    reach: serviceTenantId,
+  },
+  grants: [],
+  session: null,
+});
+
 export const createApiFront = (options: ApiFrontOptions): Hono => {
   const { operations, clock, log, version } = options;
-  const sessions = createSessions(clock);
-  const authenticator = createAuthenticator(operations, sessions, options.peerOf);
+  const authenticator = createAuthenticator(operations, options.peerOf);
   const idempotency = createIdempotency(clock);
   const handlers = createHandlers(operations);
   const app = new Hono<{ Variables: Variables }>();
@@ -97,34 +141,10 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     for (const [name, value] of Object.entries(apiHeaders)) context.res.headers.set(name, value);
   });
 
-  const representSession = ({ actor, grants, sessionExpiresAt }: TenantCaller): Session => ({
-    id: actor.id,
-    name: actor.name,
-    tenantId: actor.tenantId,
-    grants,
-    permissions: operations.access.effective(grants),
-    expiresAt: sessionExpiresAt === null ? null : toRfc3339(sessionExpiresAt),
-  });
-
   const actIn = (context: Context, caller: Caller): TenantCaller => {
     const named = new URL(context.req.url).searchParams.get(tenantParameter) ?? undefined;
     return { ...caller, actor: operations.access.actIn(caller.actor, caller.grants, named) };
   };
-
-  // Before `authenticate`: it is the one route whose body bears the credential.
-  app.post('/session', async (context) => {
-    const bytes = await readBody(context.req.raw, maxBody);
-    const { token } = readJson(apiRoutes.session.start.body, context.req.header('content-type'), bytes);
-    bytes.fill(0);
-    return context.json(
-      representSession(actIn(context, await authenticator.signIn(context, String(token), context.get('requestId')))),
-    );
-  });
-
-  app.use('*', async function authenticate(context, next) {
-    context.set('caller', actIn(context, await authenticator.authenticate(context, context.get('requestId'))));
-    await next();
-  });
 
   app.onError((error, context) => {
     const requestId = context.get('requestId');
@@ -192,8 +212,12 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     };
 
     /** Whether the caller may; answers who acts, and how far they see. */
-    const admit = (row: RouteRow, context: ApiContext, path: Readonly<Record<string, string>>): TenantActor => {
-      const { actor, grants } = context.get('caller');
+    const admit = (
+      row: RouteRow,
+      context: ApiContext,
+      { actor, grants }: TenantCaller,
+      path: Readonly<Record<string, string>>,
+    ): TenantActor => {
       const { access } = operations;
       if (row.needs === 'signed-in' || row.needs === 'sign-in') return actor;
       const itself = row.tenancy === 'itself' ? (path.id ?? '') : null;
@@ -206,16 +230,33 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     };
 
     app.on(row.method.toUpperCase(), pathInFront(row), async (context) => {
-      const { grants } = context.get('caller');
+      const requestId = context.get('requestId');
+      const from = authenticator.originOf(context, requestId);
+      const isOpen = row.needs === 'sign-in';
+      if (isOpen && row.method !== 'get') isOwnSite(context);
+      const caller = isOpen ? strangerOf(from) : context.get('caller');
+      const { grants, session } = caller;
       const path = context.req.param() as Record<string, string>;
-      const actor = admit(row, context, path);
+      if (session?.missing != null && !row.unfinished?.includes(session.missing)) {
+        const [detail, hint] = incomplete[session.missing];
+        throw new ServiceError('sign-in-incomplete', detail, { hint });
+      }
+      const actor = admit(row, context, caller, path);
       const query = readQuery(row.query, context.req.url);
       const file = row.takes === undefined ? undefined : readFile(context.req.raw, row.takes);
       const bytes =
         row.method === 'get' || file !== undefined ? Buffer.alloc(0) : await readBody(context.req.raw, maxBody);
-      const body = readJson(row.body, context.req.header('content-type'), bytes);
-      const call = { actor, grants, path, query, body, file };
+      const secrets = takeSecrets(row, bytes);
+      try {
+        const body = readJson(row.body, context.req.header('content-type'), bytes);
+        return await answer(context, { actor, grants, session, from, secrets, path, query, body, file }, bytes);
+      } finally {
+        for (const secret of Object.values(secrets)) secret.fill(0);
+        if (isOpen) bytes.fill(0);
+      }
+    });
 
+    const answer = async (context: ApiContext, call: Parameters<AnyHandler>[0], bytes: Buffer): Promise<Response> => {
       const ifMatch = context.req.header('if-match');
       if (ifMatch !== undefined && current !== undefined) {
         const before = await current({ ...call, query: {}, body: {} });
@@ -226,27 +267,30 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
         }
       }
       if (row.creates) return create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
-      const answer = await handler(call);
-      if (answer instanceof StreamedFile) return sendFile(answer);
-      return json(answer, 200, isVersioned.has(row) ? { etag: entityTag(answer) } : {});
-    });
+      const given = await handler(call);
+      if (given instanceof StreamedFile) return sendFile(given);
+      if (given instanceof SessionChange) authenticator.setSession(context, given.session);
+      const value = given instanceof SessionChange ? given.answer : given;
+      if (row.answer === null) return context.body(null, 204);
+      return context.body(JSON.stringify(value), 200, {
+        'content-type': 'application/json',
+        ...(isVersioned.has(row) ? { etag: entityTag(value) } : {}),
+      });
+    };
   };
 
-  const resources = Object.entries(apiRoutes).filter(([group]) => group !== 'session') as [
-    keyof typeof handlers,
-    RouteGroup,
-  ][];
-  for (const [group, rows] of resources) {
-    for (const [name, row] of Object.entries(rows)) {
-      bind(group, name, row, handlers[group] as unknown as Readonly<Record<string, AnyHandler>>);
-    }
-  }
-
-  app.get('/session', (context) => context.json(representSession(context.get('caller'))));
-  app.delete('/session', (context) => {
-    authenticator.signOut(context);
-    return context.body(null, 204);
+  const bindAll = (wanted: (row: RouteRow) => boolean): void => {
+    for (const [group, rows] of Object.entries(apiRoutes) as [keyof typeof handlers, RouteGroup][])
+      for (const [name, row] of Object.entries(rows))
+        if (wanted(row)) bind(group, name, row, handlers[group] as unknown as Readonly<Record<string, AnyHandler>>);
+  };
+  // Before `authenticate`: these are all that somebody without a credential reaches.
+  bindAll(({ needs }) => needs === 'sign-in');
+  app.use('*', async function authenticate(context, next) {
+    context.set('caller', actIn(context, await authenticator.authenticate(context, context.get('requestId'))));
+    await next();
   });
+  bindAll(({ needs }) => needs !== 'sign-in');
 
   let description: string | undefined;
   app.get('/openapi.json', () => {

@@ -7,14 +7,16 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
-import { type Sessions, sessionCookie } from './sessions.ts';
+import type { SessionCaller, SignInOrigin } from '../../operations/people/face.ts';
+
+export const sessionCookie = '__Host-dke-session';
 
 export interface Caller {
   readonly actor: Actor;
   /** What the caller may do. */
   readonly grants: readonly Grant[];
-  /** End of the session; null when a token was presented. */
-  readonly sessionExpiresAt: number | null;
+  /** Null when a token was presented. */
+  readonly session: SessionCaller | null;
 }
 
 const missing = (): ServiceError =>
@@ -25,7 +27,7 @@ const missing = (): ServiceError =>
 const changes = (method: string): boolean => method !== 'GET' && method !== 'HEAD';
 
 /** Throws 'forbidden' when a browser says that another site made this request. True when it says that ours did. */
-const isOwnSite = (context: Context): boolean => {
+export const isOwnSite = (context: Context): boolean => {
   const site = context.req.header('sec-fetch-site');
   const origin = context.req.header('origin');
   const foreign =
@@ -39,9 +41,10 @@ const isOwnSite = (context: Context): boolean => {
   return site !== undefined || origin !== undefined;
 };
 
+const attributes = { path: '/', secure: true, httpOnly: true, sameSite: 'Strict' } as const;
+
 export const createAuthenticator = (
-  operations: Pick<Operations, 'authenticateAdmin'>,
-  sessions: Sessions,
+  operations: Pick<Operations, 'authenticateAdmin' | 'sessions'>,
   peerOf: (context: Context) => string | null,
 ) => ({
   /** Throws 'unauthenticated' or 'forbidden'. */
@@ -50,40 +53,29 @@ export const createAuthenticator = (
     if (authorization !== undefined) {
       const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(authorization)?.[1];
       if (token === undefined) throw missing();
-      return {
-        ...(await operations.authenticateAdmin(token, requestId, peerOf(context))),
-        sessionExpiresAt: null,
-      };
+      return { ...(await operations.authenticateAdmin(token, requestId, peerOf(context))), session: null };
     }
     const value = getCookie(context, sessionCookie);
-    const session = value === undefined ? null : sessions.open(value);
-    if (session === null) throw missing();
+    if (value === undefined) throw missing();
+    const session = await operations.sessions.authenticate(value, requestId, peerOf(context));
     if (changes(context.req.method) && !isOwnSite(context)) {
       throw new ServiceError('forbidden', 'a change with a session cookie must say where it comes from', {
         hint: 'browsers send Origin by themselves; other clients use Authorization: Bearer <API token>',
       });
     }
-    return {
-      ...(await operations.authenticateAdmin(session.token, requestId, peerOf(context))),
-      sessionExpiresAt: session.expiresAt,
-    };
+    return { actor: session.actor, grants: session.grants, session };
   },
 
-  /** Checks the token and sets the cookie. A session that the browser had before ends. */
-  async signIn(context: Context, token: string, requestId: string): Promise<Caller> {
-    isOwnSite(context);
-    const { actor, grants } = await operations.authenticateAdmin(token, requestId, peerOf(context));
-    const before = getCookie(context, sessionCookie);
-    if (before !== undefined) sessions.end(before);
-    const { value, expiresAt } = sessions.start(token);
-    setCookie(context, sessionCookie, value, { path: '/', secure: true, httpOnly: true, sameSite: 'Strict' });
-    return { actor, grants, sessionExpiresAt: expiresAt };
-  },
+  originOf: (context: Context, requestId: string): SignInOrigin => ({
+    requestId,
+    peer: peerOf(context),
+    agent: context.req.header('user-agent') ?? null,
+    before: getCookie(context, sessionCookie),
+  }),
 
-  signOut(context: Context): void {
-    const value = getCookie(context, sessionCookie);
-    if (value !== undefined) sessions.end(value);
-    deleteCookie(context, sessionCookie, { path: '/', secure: true, httpOnly: true, sameSite: 'Strict' });
+  setSession(context: Context, value: string | null): void {
+    if (value === null) deleteCookie(context, sessionCookie, attributes);
+    else setCookie(context, sessionCookie, value, attributes);
   },
 });
 

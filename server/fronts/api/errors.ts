@@ -12,6 +12,7 @@ export const problemRows = {
   validation: { status: 400, title: 'The request is not valid' },
   unauthenticated: { status: 401, title: 'Authentication is needed' },
   forbidden: { status: 403, title: 'Not allowed' },
+  'sign-in-incomplete': { status: 403, title: 'The sign-in is not finished' },
   'not-found': { status: 404, title: 'Not found' },
   'key-not-found': { status: 404, title: 'No such key' },
   'key-disabled': { status: 409, title: 'The key is disabled' },
@@ -73,6 +74,7 @@ export const answerError = (error: unknown, requestId: string, report: (error: u
   if (error.code === 'internal') report(error);
   const row = problemRows[error.code];
   const headers: Record<string, string> = error instanceof HttpRefusal ? { ...error.headers } : {};
+  if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds);
   if (error.code === 'unauthenticated') headers['www-authenticate'] = 'Bearer realm="dke"';
   return answerProblem(
     {

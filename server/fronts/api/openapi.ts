@@ -5,8 +5,8 @@ import { approvalSchema } from '../contract/api/approvals.ts';
 import { type ApiRoutes, apiRoutes } from '../contract/api/index.ts';
 import { problemSchema, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
 import { problemType } from '../shared/problem.ts';
+import { sessionCookie } from './authenticate.ts';
 import { problemRows } from './errors.ts';
-import { sessionCookie } from './sessions.ts';
 
 const tags: { readonly [G in keyof ApiRoutes]: string } = {
   tenants: 'Tenants',
@@ -25,6 +25,9 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   recoveryKeys: 'Snapshots',
   audit: 'Audit',
   tokens: 'Tokens',
+  users: 'Users',
+  sessions: 'Sessions',
+  profile: 'Profile',
   session: 'Session',
   root: 'Root key',
   quarantine: 'Quarantine',

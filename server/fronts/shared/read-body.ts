@@ -17,5 +17,8 @@ export const readBody = async (request: Request, limit: number): Promise<Buffer>
     if (length > limit) throw tooLarge();
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks, length);
+  const body = Buffer.concat(chunks, length);
+  // It may hold a password: one copy is enough, and its reader wipes that one.
+  for (const chunk of chunks) chunk.fill(0);
+  return body;
 };

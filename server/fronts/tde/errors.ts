@@ -6,6 +6,7 @@ const statuses = {
   validation: 400,
   unauthenticated: 401,
   forbidden: 403,
+  'sign-in-incomplete': 403,
   'not-found': 404,
   'key-not-found': 404,
   'key-disabled': 409,

@@ -23,6 +23,7 @@ export const xksErrorOf = {
   validation: 'ValidationException',
   unauthenticated: 'AuthenticationFailedException',
   forbidden: 'AccessDeniedException',
+  'sign-in-incomplete': 'AccessDeniedException',
   'not-found': 'InvalidUriPathException',
   'key-not-found': 'KeyNotFoundException',
   'key-disabled': 'InvalidStateException',

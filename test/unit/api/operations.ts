@@ -2,12 +2,14 @@
 // the service really does is tested through a real server (test/scenario).
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { Grant } from '../../../server/domain/access.ts';
+import type { SignInStep } from '../../../server/domain/sign-in.ts';
 import { isStopped, type Tenant } from '../../../server/domain/tenant.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
 import { createApiFront } from '../../../server/fronts/api/app.ts';
 import { createAccess } from '../../../server/operations/access.ts';
 import { newTenant } from '../../../server/operations/create-tenant.ts';
 import type { Operations } from '../../../server/operations/index.ts';
+import type { SessionOperations } from '../../../server/operations/people/face.ts';
 
 export const adminToken = 'dket_only-this-one-holds';
 export const otherToken = 'dket_another-administrator';
@@ -48,6 +50,43 @@ export interface FrontUnderTest {
   advance(milliseconds: number): void;
   revoke(): void;
 }
+
+/** Sessions without a store: what they promise by themselves is tested in test/unit/operations/people.test.ts. */
+const createSessionsOfTest = (grants: readonly Grant[], isRevoked: () => boolean): SessionOperations => {
+  const open = new Set<string>();
+  let made = 0;
+  const expiresAt = Date.UTC(2026, 0, 1, 12);
+  const refuse = (): never => {
+    throw new ServiceError('unauthenticated', 'the session does not hold');
+  };
+  const callerOf = (value: string, requestId: string, peer: string | null) => ({
+    actor: { kind: 'administrator', id: 'token-1', name: 'the tester', requestId, peer } as const,
+    grants: value.startsWith('unfinished') ? [] : grants,
+    sessionId: value,
+    expiresAt,
+    missing: value.startsWith('unfinished-') ? (value.slice('unfinished-'.length) as SignInStep) : null,
+  });
+  const unexpected = (): never => {
+    throw new Error('the test expects no such call of sessions');
+  };
+  return {
+    authenticate: async (value, requestId, peer) =>
+      (open.has(value) && !isRevoked()) || value.startsWith('unfinished-')
+        ? callerOf(value, requestId, peer)
+        : refuse(),
+    startByToken: async (token, { requestId, peer, before }) => {
+      if (token !== adminToken || isRevoked()) refuse();
+      if (before !== undefined) open.delete(before);
+      made += 1;
+      const value = String(made).padStart(43, 'v');
+      open.add(value);
+      return { ...callerOf(value, requestId, peer), value };
+    },
+    signOut: async (value) => void open.delete(value),
+    list: unexpected,
+    end: unexpected,
+  };
+};
 
 /** The front, reached as through the listener: absolute https URLs. */
 export const openFront = (
@@ -97,6 +136,7 @@ export const openFront = (
         if (id === null) throw new ServiceError('unauthenticated', 'the token does not hold');
         return { actor: { kind: 'administrator', id, name: 'the tester', requestId, peer }, grants };
       },
+      sessions: createSessionsOfTest(grants, () => revoked),
     } as Record<string, unknown>,
     {
       get: (target, group: string) =>

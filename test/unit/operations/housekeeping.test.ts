@@ -24,6 +24,13 @@ const log = {
   error: (message: string) => void complaints.push(message),
 };
 
+const people = {
+  secondFactor: 'required',
+  sessionIdleMs: 3_600_000,
+  sessionMs: 43_200_000,
+  invitationMs: 3_600_000,
+} as const;
+
 let folder: string;
 let store: Store;
 let directory: Directory;
@@ -71,7 +78,7 @@ const record = (at: number): XksRequestRecord => ({
 const nothing = (): Promise<void> => Promise.resolve();
 const open = (limits: { requestLogDays: number; requestLogRows: number }) =>
   createHousekeeping(
-    { store, directory, usage: createUsageLog({ store, clock, log }), clock, log },
+    { store, directory, usage: createUsageLog({ store, clock, log }), clock, log, people },
     limits,
     nothing,
     nothing,
@@ -132,7 +139,12 @@ test('records whose commit fails are counted as dropped', async () => {
   };
   const usage = createUsageLog({ store, clock, log });
   const limits = { requestLogDays: 30, requestLogRows: 1000 };
-  const housekeeping = createHousekeeping({ store: failing, directory, usage, clock, log }, limits, nothing, nothing);
+  const housekeeping = createHousekeeping(
+    { store: failing, directory, usage, clock, log, people },
+    limits,
+    nothing,
+    nothing,
+  );
   await housekeeping.stop();
   expect(complaints).toEqual(['housekeeping failed; request records may be missing']);
   expect(directory.requestLog()).toEqual({ queued: 0, dropped: 300 });

@@ -2,6 +2,7 @@
 
 import type { Grant } from '../../../domain/access.ts';
 import type { TenantActor } from '../../../domain/actor.ts';
+import type { SessionCaller, SignInOrigin } from '../../../operations/people/face.ts';
 import type { ApiRoutes } from '../../contract/api/index.ts';
 import type { AnswerOf, RouteInput, RouteRow } from '../../contract/api/row.ts';
 import type { StreamedFile } from '../export.ts';
@@ -20,9 +21,24 @@ export interface Created<A> {
   readonly answer: A | SecretJson;
 }
 
+/** The answer, and the session that the browser has from now on; null: none. */
+export class SessionChange<A> {
+  readonly answer: A;
+  readonly session: string | null;
+  constructor(answer: A, session: string | null) {
+    this.answer = answer;
+    this.session = session;
+  }
+}
+
 export type ApiCall<R extends RouteRow> = RouteInput<R> & {
   readonly actor: TenantActor;
   readonly grants: readonly Grant[];
+  /** Set when a browser's session acts. */
+  readonly session: SessionCaller | null;
+  readonly from: SignInOrigin;
+  /** Those of the row's `secrets` that are there. The operation that takes one wipes it; the front wipes the rest. */
+  readonly secrets: Readonly<Record<string, Buffer>>;
 };
 export type Handler<R extends RouteRow> = (
   call: ApiCall<R>,
@@ -31,12 +47,12 @@ export type Handler<R extends RouteRow> = (
     ? Created<AnswerOf<R>>
     : R extends { readonly streams: readonly string[] }
       ? StreamedFile
-      : AnswerOf<R>
+      : R extends { readonly setsSession: true }
+        ? SessionChange<AnswerOf<R>>
+        : AnswerOf<R>
 >;
 
-/** Sessions are the front's own: see app.ts. */
-export type ResourceRoutes = Omit<ApiRoutes, 'session'>;
 export type Handlers = {
-  readonly [G in keyof ResourceRoutes]: { readonly [N in keyof ResourceRoutes[G]]: HandlerOf<ResourceRoutes[G][N]> };
+  readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes[G]]: HandlerOf<ApiRoutes[G][N]> };
 };
 type HandlerOf<R> = R extends RouteRow ? Handler<R> : never;

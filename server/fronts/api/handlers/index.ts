@@ -11,15 +11,19 @@ import { externalKeyStoresHandlers } from './external-key-stores.ts';
 import type { Handlers } from './handler.ts';
 import { keysHandlers } from './keys.ts';
 import { masterKeysHandlers } from './master-keys.ts';
+import { profileHandlers } from './profile.ts';
 import { recoveryKeysHandlers } from './recovery-keys.ts';
 import { requestsHandlers } from './requests.ts';
 import { quarantineHandlers, rootHandlers } from './root.ts';
 import { runbooksHandlers } from './runbooks.ts';
+import { sessionHandlers } from './session.ts';
+import { sessionsHandlers } from './sessions.ts';
 import { snapshotsHandlers } from './snapshots.ts';
 import { statusHandlers } from './status.ts';
 import { tdeGroupsHandlers } from './tde-groups.ts';
 import { tenantsHandlers } from './tenants.ts';
 import { tokensHandlers } from './tokens.ts';
+import { usersHandlers } from './users.ts';
 import { vaultsHandlers } from './vaults.ts';
 
 export const createHandlers = (operations: Operations): Handlers => ({
@@ -39,6 +43,10 @@ export const createHandlers = (operations: Operations): Handlers => ({
   recoveryKeys: recoveryKeysHandlers(operations),
   audit: auditHandlers(operations),
   tokens: tokensHandlers(operations),
+  users: usersHandlers(operations),
+  sessions: sessionsHandlers(operations),
+  profile: profileHandlers(operations),
+  session: sessionHandlers(operations),
   status: statusHandlers(operations),
   root: rootHandlers(operations),
   quarantine: quarantineHandlers(operations),

@@ -7,6 +7,7 @@ import { endpointRoutes } from './endpoints.ts';
 import { externalKeyStoreRoutes } from './external-key-stores.ts';
 import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
+import { profileRoutes } from './profile.ts';
 import { quarantineRoutes } from './quarantine.ts';
 import { recoveryKeyRoutes } from './recovery-keys.ts';
 import { requestRoutes } from './requests.ts';
@@ -14,12 +15,14 @@ import { rootRoutes } from './root.ts';
 import type { RouteGroup } from './row.ts';
 import { runbookRoutes } from './runbooks.ts';
 import { sessionRoutes } from './session.ts';
+import { sessionsRoutes } from './sessions.ts';
 import { snapshotRoutes } from './snapshots.ts';
 import { statusRoutes } from './status.ts';
 import { applicationRoutes } from './tde-applications.ts';
 import { tdeGroupRoutes } from './tde-groups.ts';
 import { tenantRoutes } from './tenants.ts';
 import { tokenRoutes } from './tokens.ts';
+import { userRoutes } from './users.ts';
 import { vaultRoutes } from './vaults.ts';
 
 export const apiRoutes = {
@@ -39,6 +42,9 @@ export const apiRoutes = {
   recoveryKeys: recoveryKeyRoutes,
   audit: auditRoutes,
   tokens: tokenRoutes,
+  users: userRoutes,
+  sessions: sessionsRoutes,
+  profile: profileRoutes,
   session: sessionRoutes,
   status: statusRoutes,
   root: rootRoutes,

@@ -4,6 +4,7 @@
 import { z } from '@hono/zod-openapi';
 
 import type { Permission, Scope } from '../../../domain/access.ts';
+import type { SignInStep } from '../../../domain/sign-in.ts';
 
 export interface RouteRow {
   readonly method: 'get' | 'post' | 'put' | 'delete';
@@ -11,8 +12,14 @@ export interface RouteRow {
   readonly path: `/api/${string}`;
   readonly summary: string;
   readonly description?: string;
-  /** 'sign-in': the body bears the credential. Every other route wants a token or a session; 'signed-in': any will do. */
+  /** 'sign-in': open to everybody; the request bears a credential of its own. Every other route wants a token or a session; 'signed-in': any will do. */
   readonly needs: Permission | 'signed-in' | 'sign-in';
+  /** Taken also by sessions that lack these: what finishes a sign-in, and what tells that it is not finished. */
+  readonly unfinished?: readonly SignInStep[];
+  /** String members of the body that are passwords: they reach the handler as bytes, and nothing as text. */
+  readonly secrets?: readonly string[];
+  /** Starts, replaces or ends the session of the browser. */
+  readonly setsSession?: true;
   /** The parameter that names a resource for which roles are given. */
   readonly scope?: { readonly kind: Scope['kind']; readonly parameter: string };
   /**

@@ -1,13 +1,18 @@
-// The session of the console's pages: an administrator token exchanged for a cookie that no script can read.
+// The session of the console's pages: a user's sign-in, or an administrator token, exchanged for a cookie that no script can read.
 
 import { z } from '@hono/zod-openapi';
+import type { SignInStep } from '../../../domain/sign-in.ts';
 import { identifier, moment, type RouteGroup } from './row.ts';
 import { grantSchema } from './tokens.ts';
 
+/** Read as bytes before the body becomes text, which then has blanks here. */
+export const passwordText = z.string().max(4096).openapi({ format: 'password' });
+
 export const sessionSchema = z
   .strictObject({
-    id: identifier.openapi({ description: 'Id of the token that acts.' }),
-    name: z.string().openapi({ description: 'Name of the token that acts; the audit log shows it.' }),
+    id: identifier.openapi({ description: 'Id of the user or the token that acts.' }),
+    kind: z.enum(['user', 'token']),
+    name: z.string().openapi({ description: 'Name of who acts; the audit log shows it.' }),
     tenantId: identifier.openapi({ description: 'The tenant acted in: the one that `tenant` names, or the own one.' }),
     grants: z.array(grantSchema).readonly(),
     permissions: z
@@ -15,13 +20,21 @@ export const sessionSchema = z
         z.strictObject({
           permission: z.string(),
           scope: grantSchema.shape.scope,
-          tenantId: grantSchema.shape.tenantId,
+          tenantId: identifier.nullable(),
         }),
       )
       .readonly()
       .openapi({
         description:
-          'What the caller may do: everywhere (scope and tenantId null), within one tenant, or with one resource.',
+          'What the caller may do: everywhere (scope and tenantId null), in one tenant, or with one resource.',
+      }),
+    missing: z
+      .enum(['second-factor', 'new-password', 'enrolment'] satisfies SignInStep[])
+      .nullable()
+      .openapi({
+        description:
+          'What the session needs before it may do anything: a second factor to be given (second-factor), a new password to be ' +
+          'chosen (new-password), a second factor to be made (enrolment).',
       }),
     expiresAt: moment.nullable().openapi({ description: 'null: the caller uses a token, not a session' }),
   })
@@ -34,10 +47,53 @@ export const sessionRoutes = {
     path: '/api/session',
     needs: 'sign-in',
     summary: 'Sign in',
-    description: 'Sets the session cookie (__Host-, HttpOnly, Secure, SameSite=Strict).',
-    body: z.strictObject({ token: z.string().min(1).max(512) }).openapi('SignIn'),
+    description:
+      'With a user name and a password, or with a token. Sets the session cookie (__Host-, HttpOnly, Secure, SameSite=Strict). ' +
+      '`missing` tells what comes next.',
+    body: z
+      .strictObject({
+        user: z.string().min(1).max(64).optional(),
+        password: passwordText.optional(),
+        token: z.string().min(1).max(512).optional(),
+      })
+      .refine(
+        ({ user, password, token }) =>
+          token === undefined
+            ? user !== undefined && password !== undefined
+            : user === undefined && password === undefined,
+        'give a user with a password, or a token',
+      )
+      .openapi('SignIn'),
+    secrets: ['password'],
+    answer: sessionSchema,
+    setsSession: true,
+  },
+  redeem: {
+    method: 'post',
+    path: '/api/session/invitation',
+    needs: 'sign-in',
+    summary: 'Use an invitation',
+    description: 'Sets the password, and signs the person in.',
+    body: z.strictObject({ invitation: z.string().min(1).max(128), password: passwordText }).openapi('InvitationUse'),
+    secrets: ['password'],
+    answer: sessionSchema,
+    setsSession: true,
+  },
+  get: {
+    method: 'get',
+    path: '/api/session',
+    needs: 'signed-in',
+    unfinished: ['second-factor', 'new-password', 'enrolment'],
+    summary: 'Who acts',
     answer: sessionSchema,
   },
-  get: { method: 'get', path: '/api/session', needs: 'signed-in', summary: 'Who acts', answer: sessionSchema },
-  end: { method: 'delete', path: '/api/session', needs: 'signed-in', summary: 'Sign out', answer: null },
+  end: {
+    method: 'delete',
+    path: '/api/session',
+    needs: 'signed-in',
+    unfinished: ['second-factor', 'new-password', 'enrolment'],
+    summary: 'Sign out',
+    answer: null,
+    setsSession: true,
+  },
 } as const satisfies RouteGroup;

@@ -1,0 +1,63 @@
+// People who sign in: who they are and what they may do. How they prove it lies in sign-in.ts and in their factors.
+
+import type { Grant } from './access.ts';
+import type { Integrity } from './vault.ts';
+
+/** 'deleted': the row stays, because the audit log names it; the name is free again. */
+export const userStates = ['active', 'disabled', 'deleted'] as const;
+export type UserState = (typeof userStates)[number];
+
+export interface User {
+  readonly id: string;
+  /** The tenant that they belong to; null: the platform. */
+  readonly tenantId: string | null;
+  /** What they type: unique without regard to case. */
+  readonly name: string;
+  readonly displayName: string;
+  readonly email: string | null;
+  readonly grants: readonly Grant[];
+  readonly state: UserState;
+  readonly hasPassword: boolean;
+  readonly mustChangePassword: boolean;
+  readonly passwordChangedAt: number | null;
+  /** Who they are at the OpenID provider; null: they do not sign in through it. */
+  readonly subject: string | null;
+  readonly createdAt: number;
+  readonly lastSignInAt: number | null;
+}
+
+/** A user as administrators see one. */
+export interface UserView extends User {
+  readonly integrity: Integrity;
+  readonly factors: readonly Factor[];
+  readonly lockedUntil: number | null;
+  /** End of the invitation that waits to be redeemed. */
+  readonly invitedUntil: number | null;
+}
+
+export const factorKinds = ['totp', 'passkey', 'recovery-code'] as const;
+export type FactorKind = (typeof factorKinds)[number];
+
+/** What a person has to prove who they are, beside a password. */
+export interface Factor {
+  readonly id: string;
+  readonly userId: string;
+  readonly kind: FactorKind;
+  readonly name: string;
+  /** Null: begun, and not confirmed by a first use. Counts for nothing. */
+  readonly confirmedAt: number | null;
+  readonly createdAt: number;
+  readonly lastUsedAt: number | null;
+}
+
+/** Names that look alike to people are one name (Unicode's compatibility form, no case). */
+export const foldUserName = (name: string): string => name.normalize('NFKC').toLowerCase();
+
+/** 1 to 64 letters, digits and `. _ @ + -`, a letter or a digit first. */
+export const isUserName = (name: string): boolean => /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+-]{0,63}$/u.test(name);
+
+export const isEmail = (text: string): boolean => text.length <= 254 && /^[^\s@]{1,64}@[^\s@]+$/u.test(text);
+
+/** Whether a second factor is there: what the owner can use now, recovery codes apart. */
+export const hasSecondFactor = (factors: readonly Pick<Factor, 'kind' | 'confirmedAt'>[]): boolean =>
+  factors.some(({ kind, confirmedAt }) => kind !== 'recovery-code' && confirmedAt !== null);

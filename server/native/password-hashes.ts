@@ -1,0 +1,73 @@
+// Passwords as Argon2id (RFC 9106), by Node's own binding to OpenSSL, on its threads and few at a time: sign-ins do not take the
+// processor from the data path. What is kept is a PHC string, so that parameters can be raised and old hashes still hold.
+
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { ServiceError } from '../base/errors.ts';
+import { createTurnstile, TurnstileFull } from '../base/turnstile.ts';
+import type { PasswordHashes } from '../ports/people.ts';
+
+export interface Argon2Parameters {
+  /** KiB. */
+  readonly memory: number;
+  readonly passes: number;
+}
+
+/** The second recommendation of RFC 9106 section 4, in one lane: a lane more would be a processor more. */
+export const usualParameters: Argon2Parameters = { memory: 65_536, passes: 3 };
+
+const saltBytes = 16;
+const hashBytes = 32;
+/** Version 1.3 of the algorithm, the only one. */
+const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
+
+const derive = (password: Uint8Array, salt: Buffer, { memory, passes }: Argon2Parameters): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const parameters = { message: password, nonce: salt, parallelism: 1, tagLength: hashBytes, memory, passes };
+    argon2('argon2id', parameters, (error, hash) => (error === null ? resolve(hash) : reject(error)));
+  });
+
+const unpadded = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '');
+
+export const createPasswordHashes = (parameters: Argon2Parameters = usualParameters): PasswordHashes => {
+  const turnstile = createTurnstile({ running: 1, waiting: 16 });
+  const pass = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await turnstile.pass(work);
+    } catch (error) {
+      if (!(error instanceof TurnstileFull)) throw error;
+      throw new ServiceError('rate-limited', 'too many people sign in at this moment', {
+        hint: 'try again in a few seconds',
+        retryAfterSeconds: 5,
+        cause: error,
+      });
+    }
+  };
+  // For users that are not there: the same work, and no password that gives this hash.
+  const dummySalt = randomBytes(saltBytes);
+
+  return {
+    hash: (password) =>
+      pass(async () => {
+        const salt = randomBytes(saltBytes);
+        const hash = await derive(password, salt, parameters);
+        const text = `$argon2id$v=19$m=${parameters.memory},t=${parameters.passes},p=1$${unpadded(salt)}$${unpadded(hash)}`;
+        hash.fill(0);
+        return text;
+      }),
+
+    verify: (password, stored) =>
+      pass(async () => {
+        const [, memory, passes, salt, hash] = phc.exec(stored ?? '') ?? [];
+        if (salt === undefined || hash === undefined) {
+          (await derive(password, dummySalt, parameters)).fill(0);
+          return 'wrong';
+        }
+        const used = { memory: Number(memory), passes: Number(passes) };
+        const found = await derive(password, Buffer.from(salt, 'base64'), used);
+        const holds = timingSafeEqual(found, Buffer.from(hash, 'base64'));
+        found.fill(0);
+        if (!holds) return 'wrong';
+        return used.memory < parameters.memory || used.passes < parameters.passes ? 'outdated' : 'holds';
+      }),
+  };
+};

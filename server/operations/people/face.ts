@@ -1,0 +1,141 @@
+// What the service can do with people, as fronts call it. Rules as in operations/index.ts.
+
+import type { Grant, Right } from '../../domain/access.ts';
+import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { SignInMethod, SignInStep } from '../../domain/sign-in.ts';
+import type { UserView } from '../../domain/user.ts';
+import type { NewGrant } from '../index.ts';
+
+/** An invitation: whoever has it chooses the user's password. Shown this once. */
+export interface Invitation {
+  readonly token: string;
+  readonly expiresAt: number;
+  /** Where the person opens it. The token is behind the `#`, which browsers do not send. */
+  readonly url: string;
+}
+
+export interface UserChange {
+  readonly displayName: string;
+  readonly email: string | null;
+  readonly grants: readonly NewGrant[];
+  readonly subject: string | null;
+  readonly mustChangePassword: boolean;
+}
+
+export interface UserOperations {
+  /** Without a subject at the OpenID provider the person gets an invitation to choose a password. */
+  create(
+    actor: TenantActor,
+    own: readonly Grant[],
+    input: { readonly name: string } & { readonly [F in keyof UserChange]?: UserChange[F] | undefined } & {
+      readonly grants: readonly NewGrant[];
+    },
+  ): Promise<{ readonly user: UserView; readonly invitation: Invitation | null }>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<UserView>>;
+  get(actor: TenantActor, id: string): Promise<UserView>;
+  /** A change of roles ends the user's sessions. Nobody changes their own roles. */
+  update(actor: TenantActor, own: readonly Grant[], id: string, change: UserChange): Promise<UserView>;
+  enable(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  /** Ends their sessions; tokens that they made hold no more while they are disabled. */
+  disable(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  unlock(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  /** The password holds no more, and sessions end; the invitation makes a new one. */
+  resetPassword(
+    actor: TenantActor,
+    own: readonly Grant[],
+    id: string,
+  ): Promise<{ readonly user: UserView; readonly invitation: Invitation }>;
+  /** For somebody who has lost what they had: every factor goes, recovery codes too, and sessions end. */
+  removeFactors(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  delete(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
+  permissions(
+    actor: TenantActor,
+    id: string,
+  ): Promise<{ readonly grants: readonly Grant[]; readonly rights: readonly Right[] }>;
+  /** Ends every session of theirs; answers how many. */
+  endSessions(actor: TenantActor, own: readonly Grant[], id: string): Promise<number>;
+}
+
+/** A session as people see one. */
+export interface SessionView {
+  readonly id: string;
+  readonly holder: { readonly kind: 'user' | 'token'; readonly id: string; readonly name: string };
+  readonly method: SignInMethod;
+  readonly proved: 1 | 2;
+  readonly createdAt: number;
+  readonly usedAt: number;
+  readonly expiresAt: number;
+  readonly peer: string | null;
+  readonly agent: string | null;
+}
+
+/** Somebody who acts through a session. */
+export interface SessionCaller {
+  readonly actor: Actor;
+  /** None while a step is missing. */
+  readonly grants: readonly Grant[];
+  readonly sessionId: string;
+  readonly expiresAt: number;
+  /** What the session still needs; null: nothing. */
+  readonly missing: SignInStep | null;
+}
+
+/** `value`: for the cookie, and for nothing else. */
+export interface StartedSession extends SessionCaller {
+  readonly value: string;
+}
+
+/** From where a sign-in comes. */
+export interface SignInOrigin {
+  readonly requestId: string;
+  readonly peer: string | null;
+  readonly agent: string | null;
+  /** The session that the browser had before, which ends. */
+  readonly before: string | undefined;
+}
+
+export interface SessionOperations {
+  /** 'unauthenticated' in one message for whatever does not hold. What was read is believed for a second. */
+  authenticate(value: string, requestId: string, peer: string | null): Promise<SessionCaller>;
+  /** Exchanges an API token for a session. */
+  startByToken(token: string, from: SignInOrigin): Promise<StartedSession>;
+  signOut(value: string, from: Pick<SignInOrigin, 'requestId' | 'peer'>): Promise<void>;
+  /** Newest first. */
+  list(actor: TenantActor, query: PageRequest & { readonly userId?: string | undefined }): Promise<Page<SessionView>>;
+  /** 'not-found' for one that ended. `ofUser`: of this user alone. */
+  end(actor: TenantActor, id: string): Promise<SessionView>;
+}
+
+export interface SignInWays {
+  /** The provider's name for people; null: there is none. */
+  readonly openId: string | null;
+  readonly passkeys: boolean;
+}
+
+export interface SignInOperations {
+  /** Takes the password: it is wiped here. 'unauthenticated' in one message; 'rate-limited' says until when. */
+  byPassword(name: string, password: Buffer, from: SignInOrigin): Promise<StartedSession>;
+  /** Takes the password, which becomes the user's. */
+  redeem(invitation: string, password: Buffer, from: SignInOrigin): Promise<StartedSession>;
+}
+
+export interface ProfileOperations {
+  get(caller: SessionCaller): Promise<UserView>;
+  /** Takes both. Every other session of the user ends, and this one gets a new id. */
+  changePassword(
+    caller: SessionCaller,
+    current: Buffer | undefined,
+    next: Buffer,
+    from: SignInOrigin,
+  ): Promise<StartedSession>;
+  sessions(caller: SessionCaller, query: PageRequest): Promise<Page<SessionView>>;
+  endSession(caller: SessionCaller, id: string): Promise<SessionView>;
+}
+
+export interface PeopleOperations {
+  readonly users: UserOperations;
+  readonly sessions: SessionOperations;
+  readonly signIn: SignInOperations;
+  readonly profile: ProfileOperations;
+}

@@ -1,0 +1,13 @@
+// A password that is to become somebody's: the domain's rules as an error of the service.
+
+import { ServiceError } from '../../base/errors.ts';
+import { faultOfPassword } from '../../domain/password.ts';
+
+/** 'validation', saying which rule it breaks. */
+export const checkPassword = (password: Uint8Array, userName: string): void => {
+  const fault = faultOfPassword(password, userName);
+  if (fault !== undefined)
+    throw new ServiceError('validation', `the password ${fault}`, {
+      hint: 'a sentence is a good one, and any character may stand in it, blanks too',
+    });
+};

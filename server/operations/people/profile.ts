@@ -1,0 +1,91 @@
+// What people do with themselves.
+
+import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import { foldUserName } from '../../domain/user.ts';
+import type { StoredUser } from '../../ports/people.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { ProfileOperations, SessionCaller } from './face.ts';
+import type { Lockout } from './lockout.ts';
+import { checkPassword } from './passwords.ts';
+import { holderOf, type Sessions } from './sessions.ts';
+import type { SignIn } from './sign-in.ts';
+import { viewUser } from './views.ts';
+
+/** The user behind a session; 'not-found' for a session of a token, which is nobody's. */
+export const findSelf = async (from: Pick<Repositories, 'users'>, { actor }: SessionCaller): Promise<StoredUser> => {
+  const user = actor.kind === 'user' ? await from.users.get(everyTenant, actor.id) : undefined;
+  if (user === undefined)
+    throw new ServiceError('not-found', 'a token has no profile', { hint: 'sign in as a user, not with a token' });
+  return user;
+};
+
+export const createProfile = (
+  ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'passwords'>,
+  sessions: Sessions,
+  signIn: SignIn,
+  lockout: Lockout,
+): ProfileOperations => {
+  const { store, clock, passwords } = ports;
+  return {
+    get: async (caller) => viewUser(ports, store.read, await findSelf(store.read, caller)),
+
+    changePassword: async (caller, current, next, from) => {
+      try {
+        const user = await findSelf(store.read, caller);
+        const session = await store.read.sessions.get(everyTenant, caller.sessionId);
+        if (session === undefined) throw new ServiceError('unauthenticated', 'the session has ended');
+        if (user.password !== null) {
+          if (current === undefined)
+            throw new ServiceError('validation', 'the present password is missing', { hint: 'send it as "current"' });
+          const attempt = await lockout.begin(foldUserName(user.name), from.peer);
+          if ((await passwords.verify(current, user.password)) === 'wrong') {
+            await signIn.refuse({ method: 'password', reason: 'wrong-password', user }, attempt, from);
+            throw new ServiceError('validation', 'the present password is not right');
+          }
+          await store.write((tx) => attempt.succeeded(tx, true), { durable: false });
+          if (current.equals(next)) throw new ServiceError('validation', 'the new password is the present one');
+        }
+        checkPassword(next, user.name);
+        const password = await passwords.hash(next);
+        const made = await store.write(async (tx) => {
+          const now = await findSelf(tx, caller);
+          if (now.password !== user.password) throw new ServiceError('conflict', 'the password was changed meanwhile');
+          await tx.users.update({
+            ...now,
+            password,
+            hasPassword: true,
+            passwordChangedAt: clock.now(),
+            mustChangePassword: false,
+          });
+          const ended = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
+          await tx.audit.append({
+            kind: 'password.changed',
+            actor: caller.actor,
+            tenantId: user.tenantId ?? serviceTenantId,
+            subject: { kind: 'user', id: user.id },
+            details: { name: user.name, by: 'user', sessionsEnded: Math.max(0, ended - 1) },
+          });
+          const how = { method: session.method, proved: session.proved };
+          return sessions.insert(tx, holderOf(user), how, from, caller.actor);
+        });
+        sessions.forget();
+        return await sessions.open(made, from);
+      } finally {
+        current?.fill(0);
+        next.fill(0);
+      }
+    },
+
+    sessions: async (caller, query) => {
+      const { id } = await findSelf(store.read, caller);
+      return sessions.list(everyTenant, id, query);
+    },
+    endSession: async (caller, id) => {
+      const user = await findSelf(store.read, caller);
+      return sessions.end(caller.actor, everyTenant, id, user.id);
+    },
+  };
+};

@@ -1,0 +1,248 @@
+// Sessions: 256 random bits in a cookie, a keyed hash of them in the database, so that they outlive a restart and every node knows
+// them. Each request looks its session up; what was found is believed for a second, in this process, and forgotten at once when this
+// process changes it. A session of a token ends with the token, one of a user with a change of what the user may do.
+
+import { ServiceError } from '../../base/errors.ts';
+import { newId, serviceTenantId } from '../../base/ids.ts';
+import type { Actor } from '../../domain/actor.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import { nextStep, type SignInMethod } from '../../domain/sign-in.ts';
+import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
+import type { StoredSession, StoredUser } from '../../ports/people.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { Operations } from '../index.ts';
+import { holderOfToken } from '../manage-tokens.ts';
+import { byId, pageOf } from '../paging.ts';
+import type { SessionCaller, SessionOperations, SessionView, SignInOrigin, StartedSession } from './face.ts';
+import { viewSession } from './views.ts';
+
+/** How long a look-up is believed. */
+const believedMs = 1_000;
+/** A session that is not finished holds for so long. */
+const unfinishedMs = 15 * 60_000;
+/** The last use is written so often. */
+const touchEveryMs = 60_000;
+const mostBelieved = 10_000;
+const valuePattern = /^[A-Za-z0-9_-]{43}$/;
+
+type Found = Omit<SessionCaller, 'actor'> & { readonly actor: Omit<Actor, 'requestId' | 'peer'> };
+
+const doesNotHold = (): ServiceError =>
+  new ServiceError('unauthenticated', 'the session does not hold', { hint: 'sign in again' });
+
+export type SessionPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'log'>;
+
+export const userActor = (
+  { id, name }: Pick<StoredUser, 'id' | 'name'>,
+  { requestId, peer }: Pick<SignInOrigin, 'requestId' | 'peer'>,
+): Actor => ({ kind: 'user', id, name, requestId, peer });
+
+/** A user as the holder of a session. */
+export const holderOf = ({ id, name, tenantId }: Pick<StoredUser, 'id' | 'name' | 'tenantId'>) =>
+  ({ kind: 'user', id, name, tenantId }) as const;
+
+export const createSessions = (ports: SessionPorts, authenticateAdmin: Operations['authenticateAdmin']) => {
+  const { store, core, ring, clock, people, log } = ports;
+  const believed = new Map<string, { readonly found: Found; readonly at: number }>();
+  const hashOf = (value: string): string | undefined =>
+    valuePattern.test(value) ? ring.hashToken('session', value) : undefined;
+
+  const isOver = (session: StoredSession, now: number): boolean =>
+    now >= session.expiresAt || now >= session.usedAt + people.sessionIdleMs;
+
+  const lookUp = async (hash: string): Promise<Found> => {
+    const session = await store.read.sessions.findByHash(hash);
+    const now = clock.now();
+    if (session === undefined || session.integrity !== 'ok' || isOver(session, now)) throw doesNotHold();
+    const { id: sessionId, expiresAt, holder } = session;
+    let found: Found;
+    if (holder.kind === 'token') {
+      const token = await store.read.tokens.get(everyTenant, holder.id);
+      const holds =
+        token !== undefined &&
+        token.integrity === 'ok' &&
+        token.kind === 'api' &&
+        token.revokedAt === null &&
+        (token.expiresAt === null || token.expiresAt > now);
+      const acting = holds ? await holderOfToken(store.read, token) : undefined;
+      if (acting === undefined) throw doesNotHold();
+      const { grants, ...actor } = acting;
+      found = { actor, grants, sessionId, expiresAt, missing: null };
+    } else {
+      const user = await store.read.users.get(everyTenant, holder.id);
+      if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') throw doesNotHold();
+      const factors = (await store.read.factors.list(user.id)).filter(({ integrity }) => integrity === 'ok');
+      const missing = nextStep(user, factors, session.proved, people.secondFactor);
+      if (missing !== null && now >= session.createdAt + unfinishedMs) throw doesNotHold();
+      const { id, name } = user;
+      found = {
+        actor: { kind: 'user', id, name },
+        grants: missing === null ? user.grants : [],
+        sessionId,
+        expiresAt,
+        missing,
+      };
+    }
+    if (now - session.usedAt >= Math.min(touchEveryMs, people.sessionIdleMs / 4))
+      await store
+        .write((tx) => tx.sessions.touch(session.id, now), { durable: false })
+        // A database that takes no changes now does not keep people from reading.
+        .catch((error: unknown) => log.warn('the last use of a session was not written', { error }));
+    return found;
+  };
+
+  /** Makes a session in the caller's transaction. The one that the browser had before ends. */
+  const insert = async (
+    tx: Repositories,
+    holder: StoredSession['holder'] & { readonly name: string; readonly tenantId: string | null },
+    how: { readonly method: SignInMethod; readonly proved: 1 | 2 },
+    from: SignInOrigin,
+    actor: Actor,
+  ): Promise<{ readonly value: string; readonly hash: string }> => {
+    const bytes = Buffer.alloc(32);
+    core.random(bytes);
+    const value = bytes.toString('base64url');
+    core.wipe(bytes);
+    const hash = ring.hashToken('session', value);
+    const now = clock.now();
+    const beforeHash = from.before === undefined ? undefined : hashOf(from.before);
+    if (beforeHash !== undefined) {
+      const before = await tx.sessions.findByHash(beforeHash);
+      if (before !== undefined) await tx.sessions.remove(before.id);
+      believed.delete(beforeHash);
+    }
+    const id = newId(now);
+    await tx.sessions.insert({
+      id,
+      tenantId: holder.tenantId,
+      hash,
+      holder: { kind: holder.kind, id: holder.id },
+      ...how,
+      createdAt: now,
+      usedAt: now,
+      expiresAt: now + people.sessionMs,
+      peer: from.peer,
+      agent: from.agent?.slice(0, 255) ?? null,
+      integrity: 'ok',
+    });
+    await tx.audit.append({
+      kind: 'session.started',
+      actor,
+      tenantId: holder.tenantId ?? serviceTenantId,
+      subject: { kind: 'session', id },
+      details: { name: holder.name, ...how },
+    });
+    return { value, hash };
+  };
+
+  const open = async (
+    { value, hash }: { readonly value: string; readonly hash: string },
+    { requestId, peer }: Pick<SignInOrigin, 'requestId' | 'peer'>,
+  ): Promise<StartedSession> => {
+    const found = await lookUp(hash);
+    return { ...found, actor: { ...found.actor, requestId, peer }, value };
+  };
+
+  const recordEnd = (tx: Repositories, actor: Actor, session: StoredSession, name: string, by: string): Promise<void> =>
+    tx.audit.append({
+      kind: 'session.ended',
+      actor,
+      tenantId: session.tenantId ?? serviceTenantId,
+      subject: { kind: session.holder.kind, id: session.holder.id },
+      details: { name, sessionId: session.id, by },
+    });
+
+  const list = async (
+    tenant: TenantScope,
+    userId: string | undefined,
+    query: PageRequest,
+  ): Promise<Page<SessionView>> => {
+    await store.write((tx) => tx.sessions.prune(clock.now(), clock.now() - people.sessionIdleMs), { durable: false });
+    const page = await pageOf(query, (window) => store.read.sessions.list(tenant, { userId }, window), byId);
+    const items = [];
+    for (const session of page.items) items.push(await viewSession(store.read, session));
+    return { items, next: page.next };
+  };
+
+  /** `ofUser`: of this user alone. */
+  const end = async (
+    actor: Actor,
+    tenant: TenantScope,
+    id: string,
+    ofUser: string | undefined,
+  ): Promise<SessionView> => {
+    const view = await store.write(async (tx) => {
+      const found = await tx.sessions.get(tenant, id);
+      const own = ofUser === undefined || (found?.holder.kind === 'user' && found.holder.id === ofUser);
+      if (found === undefined || !own) throw new ServiceError('not-found', 'no such session');
+      const shown = await viewSession(tx, found);
+      await tx.sessions.remove(id);
+      await recordEnd(tx, actor, found, shown.holder.name, ofUser === undefined ? 'administrator' : 'user');
+      return shown;
+    });
+    believed.clear();
+    return view;
+  };
+
+  const operations: SessionOperations = {
+    authenticate: async (value, requestId, peer) => {
+      const hash = hashOf(value);
+      if (hash === undefined) throw doesNotHold();
+      const now = clock.monotonic();
+      let entry = believed.get(hash);
+      if (entry === undefined || now - entry.at >= believedMs || clock.now() >= entry.found.expiresAt) {
+        believed.delete(hash);
+        entry = { found: await lookUp(hash), at: now };
+        believed.set(hash, entry);
+        const [oldest] = believed.keys();
+        if (believed.size > mostBelieved && oldest !== undefined) believed.delete(oldest);
+      }
+      return { ...entry.found, actor: { ...entry.found.actor, requestId, peer } };
+    },
+
+    startByToken: async (token, from) => {
+      const { actor } = await authenticateAdmin(token, from.requestId, from.peer);
+      const stored = await store.read.tokens.findByHash(ring.hashToken('api-token', token));
+      if (stored === undefined) throw doesNotHold();
+      const holder = { kind: 'token', id: stored.id, name: stored.name, tenantId: stored.tenantId } as const;
+      const made = await store.write((tx) => insert(tx, holder, { method: 'token', proved: 1 }, from, actor));
+      return open(made, from);
+    },
+
+    signOut: async (value, { requestId, peer }) => {
+      const hash = hashOf(value);
+      if (hash === undefined) return;
+      believed.delete(hash);
+      const found = await store.read.sessions.findByHash(hash);
+      if (found === undefined) return;
+      const { holder } = await viewSession(store.read, found);
+      const kind = holder.kind === 'user' ? 'user' : 'administrator';
+      await store.write(async (tx) => {
+        await tx.sessions.remove(found.id);
+        await recordEnd(
+          tx,
+          { kind, id: holder.id, name: holder.name, requestId, peer },
+          found,
+          holder.name,
+          'sign-out',
+        );
+      });
+    },
+
+    list: ({ reach }, { userId, ...query }) => list(reach, userId, query),
+
+    end: (actor, id) => end(actor, actor.reach, id, undefined),
+  };
+
+  return {
+    operations,
+    list,
+    end,
+    insert,
+    open,
+    /** After a change of users: what was believed may be wrong now. */
+    forget: (): void => believed.clear(),
+  };
+};
+export type Sessions = ReturnType<typeof createSessions>;

@@ -1,0 +1,177 @@
+// Signing in: a user's name and password, or an invitation and a password to come. A user who is not there costs the same work and
+// gets the same answer as one whose password is another.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import type { Actor } from '../../domain/actor.ts';
+import { nextStep, type SignInMethod } from '../../domain/sign-in.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import { foldUserName } from '../../domain/user.ts';
+import type { StoredUser } from '../../ports/people.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { looksLikeBearer } from '../bearer.ts';
+import type { SignInOperations, SignInOrigin, StartedSession } from './face.ts';
+import type { Attempt, Lockout } from './lockout.ts';
+import { checkPassword } from './passwords.ts';
+import { holderOf, type Sessions, userActor } from './sessions.ts';
+
+export type SignInPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords' | 'people'>;
+
+/** Somebody who is not known yet. */
+const nobody = ({ requestId, peer }: SignInOrigin): Actor => ({
+  kind: 'service',
+  id: 'sign-in',
+  name: 'sign-in',
+  requestId,
+  peer,
+});
+
+export const createSignIn = (
+  { store, ring, clock, passwords, people }: SignInPorts,
+  sessions: Sessions,
+  lockout: Lockout,
+) => {
+  /** Records that somebody did not get in. Of a user who is not there the name is not kept: it may be a password. */
+  const refuse = async (
+    refused: { readonly method: string; readonly reason: string; readonly user: StoredUser | undefined },
+    attempt: Attempt | undefined,
+    from: SignInOrigin,
+  ): Promise<void> => {
+    const { method, reason, user } = refused;
+    await store.write(async (tx) => {
+      const subject =
+        user === undefined ? ({ kind: 'service', id: 'sign-in' } as const) : ({ kind: 'user', id: user.id } as const);
+      await tx.audit.append({
+        kind: 'sign-in.refused',
+        actor: nobody(from),
+        tenantId: user?.tenantId ?? serviceTenantId,
+        subject,
+        details: { method, reason, ...(user === undefined ? {} : { name: user.name }) },
+      });
+      if (attempt?.lock?.lockedUntil != null && user !== undefined)
+        await tx.audit.append({
+          kind: 'user.locked',
+          actor: nobody(from),
+          tenantId: user?.tenantId ?? serviceTenantId,
+          subject,
+          details: { name: user.name, failures: attempt.lock.failures, until: toRfc3339(attempt.lock.lockedUntil) },
+        });
+    });
+  };
+
+  /** The session of somebody who has proved who they are. */
+  const admit = async (
+    user: StoredUser,
+    how: { readonly method: SignInMethod; readonly proved: 1 | 2 },
+    attempt: Attempt | undefined,
+    from: SignInOrigin,
+    change?: Pick<StoredUser, 'password'>,
+  ): Promise<StartedSession> => {
+    const factors = await store.read.factors.list(user.id);
+    const done = nextStep(user, factors, how.proved, people.secondFactor) !== 'second-factor';
+    const made = await store.write(async (tx) => {
+      const current = await tx.users.get(everyTenant, user.id);
+      // Meanwhile somebody may have disabled them or taken the password.
+      if (current === undefined || current.state !== 'active' || current.password !== user.password)
+        throw new ServiceError('unauthenticated', 'the user has been changed', { hint: 'sign in again' });
+      if (change !== undefined) await tx.users.update({ ...current, ...change });
+      await attempt?.succeeded(tx, done);
+      await tx.users.touch(user.id, clock.now());
+      return sessions.insert(tx, holderOf(user), how, from, userActor(user, from));
+    });
+    return sessions.open(made, from);
+  };
+
+  const operations: SignInOperations = {
+    byPassword: async (name, password, from) => {
+      try {
+        lockout.admit(from.peer);
+        const folded = foldUserName(name);
+        const attempt = await lockout.begin(folded, from.peer);
+        const user = await store.read.users.findByName(folded);
+        const sound = user !== undefined && user.integrity === 'ok' && user.state === 'active';
+        const verdict = await passwords.verify(password, sound ? user.password : null);
+        if (!sound || verdict === 'wrong') {
+          const reason =
+            user === undefined
+              ? 'unknown-user'
+              : user.integrity !== 'ok'
+                ? 'tampered'
+                : user.state !== 'active'
+                  ? 'disabled'
+                  : user.password === null
+                    ? 'no-password'
+                    : 'wrong-password';
+          await refuse({ method: 'password', reason, user }, attempt, from);
+          throw new ServiceError('unauthenticated', 'the user name or the password is not right', {
+            hint: 'an administrator can give you an invitation to choose a new password',
+          });
+        }
+        const change = verdict === 'outdated' ? { password: await passwords.hash(password) } : undefined;
+        return await admit(user, { method: 'password', proved: 1 }, attempt, from, change);
+      } finally {
+        password.fill(0);
+      }
+    },
+
+    redeem: async (invitation, password, from) => {
+      try {
+        lockout.admit(from.peer);
+        const hash = looksLikeBearer('invitation', invitation) ? ring.hashToken('invitation', invitation) : undefined;
+        const user = hash === undefined ? undefined : await store.read.users.findByInvitation(hash);
+        const holds =
+          user !== undefined &&
+          user.integrity === 'ok' &&
+          user.state === 'active' &&
+          user.invitedUntil !== null &&
+          user.invitedUntil > clock.now();
+        if (!holds) {
+          await refuse(
+            { method: 'invitation', reason: user === undefined ? 'unknown' : 'expired', user },
+            undefined,
+            from,
+          );
+          throw new ServiceError('unauthenticated', 'the invitation does not hold', {
+            hint: 'it is good once and for a limited time: ask an administrator for another one',
+          });
+        }
+        checkPassword(password, user.name);
+        const stored = await passwords.hash(password);
+        const actor = userActor(user, from);
+        const made = await store.write(async (tx) => {
+          const current = await tx.users.get(everyTenant, user.id);
+          if (current === undefined || current.invitationHash !== hash || current.state !== 'active')
+            throw new ServiceError('unauthenticated', 'the invitation has been used');
+          await tx.users.update({
+            ...current,
+            password: stored,
+            hasPassword: true,
+            passwordChangedAt: clock.now(),
+            mustChangePassword: false,
+            invitationHash: null,
+            invitedUntil: null,
+          });
+          const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
+          await tx.audit.append({
+            kind: 'password.changed',
+            actor,
+            tenantId: user?.tenantId ?? serviceTenantId,
+            subject: { kind: 'user', id: user.id },
+            details: { name: user.name, by: 'invitation', sessionsEnded },
+          });
+          await tx.users.touch(user.id, clock.now());
+          const how = { method: 'invitation', proved: 1 } as const;
+          return sessions.insert(tx, holderOf(user), how, from, actor);
+        });
+        sessions.forget();
+        return await sessions.open(made, from);
+      } finally {
+        password.fill(0);
+      }
+    },
+  };
+
+  return { operations, refuse, admit };
+};
+export type SignIn = ReturnType<typeof createSignIn>;

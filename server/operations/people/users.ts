@@ -1,0 +1,354 @@
+// Users, as administrators manage them. One manages those alone whose roles one could give: otherwise whoever resets passwords would
+// be whoever they like.
+
+import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
+import { newId, serviceTenantId } from '../../base/ids.ts';
+import { effectivePermissions, faultOfGrants, type Grant } from '../../domain/access.ts';
+import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { AuditDetails, AuditKind } from '../../domain/audit-event.ts';
+import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
+import { foldUserName, isEmail, isUserName } from '../../domain/user.ts';
+import type { StoredUser } from '../../ports/people.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { makeBearer } from '../bearer.ts';
+import { completeGrants, nameGrant, requireGrantable } from '../grants.ts';
+import { checkName } from '../names.ts';
+import { byId, pageOf } from '../paging.ts';
+import type { Invitation, UserOperations } from './face.ts';
+import { failuresKey } from './lockout.ts';
+import type { Sessions } from './sessions.ts';
+import { viewUser } from './views.ts';
+
+export type UserPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people' | 'identity'>;
+
+export const findUser = async (
+  from: Pick<Repositories, 'users'>,
+  tenant: TenantScope,
+  id: string,
+): Promise<StoredUser> => {
+  const user = await from.users.get(tenant, id);
+  if (user === undefined || user.state === 'deleted') throw new ServiceError('not-found', 'no such user');
+  return user;
+};
+
+const checkEmail = (email: string | null): string | null => {
+  if (email !== null && !isEmail(email)) throw new ServiceError('validation', 'the e-mail address is none');
+  return email;
+};
+const checkSubject = (subject: string | null): string | null => {
+  if (subject !== null && !/^[\x21-\x7e]{1,255}$/.test(subject))
+    throw new ServiceError('validation', 'a subject at the OpenID provider has 1 to 255 printable ASCII characters');
+  return subject;
+};
+
+/** Whether they may do everything, everywhere. */
+const isSupreme = (grants: readonly Grant[]): boolean =>
+  grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
+
+/** Takes every factor of a user away, with the secrets of one-time passwords. */
+export const removeFactorsOf = async (tx: Repositories, userId: string): Promise<number> => {
+  const factors = await tx.factors.list(userId);
+  for (const { id, kind } of factors) {
+    if (kind === 'totp') await tx.records.wipe(id, 1, 'second-factor');
+    await tx.factors.remove(id);
+  }
+  return factors.length;
+};
+
+export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperations => {
+  const { store, core, ring, clock, people, identity } = ports;
+
+  const checkGrants = async (tx: Repositories, grants: readonly Grant[], own: readonly Grant[]): Promise<void> => {
+    const fault = faultOfGrants(grants, own, 'users:manage');
+    if (fault !== undefined)
+      throw new ServiceError('validation', fault, { hint: 'GET /api/roles lists the roles (dke token roles)' });
+    if (grants.some(({ role }) => role === 'break-glass'))
+      throw new ServiceError('validation', 'break-glass is given as a token that expires, not to a user', {
+        hint: 'dke token create NAME --role break-glass --expires TIME',
+      });
+    await requireGrantable(tx, grants);
+  };
+
+  /** 'forbidden' for a user who may do what the caller could not give. */
+  const findManaged = async (
+    tx: Repositories,
+    { reach }: TenantActor,
+    own: readonly Grant[],
+    id: string,
+  ): Promise<StoredUser> => {
+    const user = await findUser(tx, reach, id);
+    const fault = user.grants.length === 0 ? undefined : faultOfGrants(user.grants, own, 'users:manage');
+    if (fault !== undefined)
+      throw new ServiceError('forbidden', 'this user may do more than you could give', {
+        hint: 'only those who could give somebody all their roles manage them',
+      });
+    return user;
+  };
+
+  const refuseOneself = (actor: Actor, id: string, what: string): void => {
+    if (actor.kind === 'user' && actor.id === id)
+      throw new ServiceError('conflict', `nobody ${what}`, { hint: 'ask another administrator' });
+  };
+
+  /** Somebody must stay who may do everything. */
+  const refuseLast = async (tx: Repositories, user: StoredUser): Promise<void> => {
+    const counts = user.state === 'active' && (user.password !== null || user.subject !== null);
+    if (!counts || user.tenantId !== null || !isSupreme(user.grants)) return;
+    if ((await tx.users.countAdministrators()) + (await tx.tokens.countLive(clock.now())) < 2)
+      throw new ServiceError('conflict', 'this is the last administrator', { hint: 'make another one first' });
+  };
+
+  const record = <K extends AuditKind>(
+    tx: Repositories,
+    kind: K,
+    actor: Actor,
+    user: Pick<StoredUser, 'id' | 'tenantId'>,
+    details: AuditDetails<K>,
+  ): Promise<void> =>
+    tx.audit.append({
+      kind,
+      actor,
+      tenantId: user.tenantId ?? serviceTenantId,
+      subject: { kind: 'user', id: user.id },
+      details,
+    });
+
+  const invite = (): Invitation & { readonly hash: string } => {
+    const token = makeBearer(core, 'invitation');
+    return {
+      token,
+      hash: ring.hashToken('invitation', token),
+      expiresAt: clock.now() + people.invitationMs,
+      url: `${identity.publicUrl()}/invitation#${token}`,
+    };
+  };
+
+  const endSessionsOf = (tx: Repositories, id: string): Promise<number> =>
+    tx.sessions.removeOf({ kind: 'user', id }, null);
+
+  /** One change of a user with its record; what sessions were believed to be is forgotten. */
+  const change = async (
+    actor: TenantActor,
+    own: readonly Grant[],
+    id: string,
+    work: (tx: Repositories, before: StoredUser) => Promise<StoredUser>,
+  ) => {
+    const view = await store.write(async (tx) =>
+      viewUser(ports, tx, await work(tx, await findManaged(tx, actor, own, id))),
+    );
+    sessions.forget();
+    return view;
+  };
+
+  return {
+    create: async (actor, own, input) => {
+      const { name, displayName = name, email = null, subject = null } = input;
+      if (!isUserName(name))
+        throw new ServiceError(
+          'validation',
+          'a user name has 1 to 64 letters, digits and . _ @ + -, a letter or digit first',
+        );
+      checkName(displayName);
+      checkEmail(email);
+      checkSubject(subject);
+      const grants = completeGrants(actor, input.grants);
+      const now = clock.now();
+      const invitation = subject === null ? invite() : null;
+      const user: StoredUser = {
+        id: newId(now),
+        tenantId: actor.reach === everyTenant ? null : actor.reach,
+        name,
+        displayName,
+        email,
+        grants,
+        state: 'active',
+        hasPassword: false,
+        mustChangePassword: false,
+        passwordChangedAt: null,
+        subject,
+        createdAt: now,
+        lastSignInAt: null,
+        password: null,
+        invitationHash: invitation?.hash ?? null,
+        invitedUntil: invitation?.expiresAt ?? null,
+        integrity: 'ok',
+      };
+      const view = await store.write(async (tx) => {
+        await checkGrants(tx, grants, own);
+        if ((await tx.users.findByName(foldUserName(name))) !== undefined)
+          throw new ServiceError('conflict', 'there is a user of this name', {
+            hint: 'names differ not by case alone',
+          });
+        if (subject !== null && (await tx.users.findBySubject(subject)) !== undefined)
+          throw new ServiceError('conflict', 'there is a user of this subject');
+        await tx.users.insert(user);
+        await record(tx, 'user.created', actor, user, {
+          name,
+          roles: grants.map(nameGrant),
+          ...(subject === null ? {} : { subject }),
+        });
+        if (invitation !== null)
+          await record(tx, 'invitation.issued', actor, user, { name, expiresAt: toRfc3339(invitation.expiresAt) });
+        return viewUser(ports, tx, user, []);
+      });
+      return {
+        user: view,
+        invitation:
+          invitation === null
+            ? null
+            : { token: invitation.token, expiresAt: invitation.expiresAt, url: invitation.url },
+      };
+    },
+
+    list: async ({ reach }, query) => {
+      const page = await pageOf(query, (window) => store.read.users.list(reach, window), byId);
+      const factors = Map.groupBy(await store.read.factors.listOf(page.items.map(byId)), ({ userId }) => userId);
+      const items = [];
+      for (const user of page.items) items.push(await viewUser(ports, store.read, user, factors.get(user.id) ?? []));
+      return { items, next: page.next };
+    },
+    get: async ({ reach }, id) => viewUser(ports, store.read, await findUser(store.read, reach, id)),
+
+    update: async (actor, own, id, { displayName, email, subject, mustChangePassword, grants: given }) => {
+      checkName(displayName);
+      checkEmail(email);
+      checkSubject(subject);
+      const grants = completeGrants(actor, given);
+      return change(actor, own, id, async (tx, before) => {
+        const sameRoles =
+          JSON.stringify(before.grants.map(nameGrant).sort()) === JSON.stringify(grants.map(nameGrant).sort());
+        if (!sameRoles) {
+          refuseOneself(actor, id, 'changes their own roles');
+          await checkGrants(tx, grants, own);
+          if (!isSupreme(grants)) await refuseLast(tx, before);
+        }
+        if (subject !== null && subject !== before.subject && (await tx.users.findBySubject(subject)) !== undefined)
+          throw new ServiceError('conflict', 'there is a user of this subject');
+        const after: StoredUser = { ...before, displayName, email, subject, mustChangePassword, grants };
+        const changed = (['displayName', 'email', 'subject', 'mustChangePassword'] as const).filter(
+          (member) => before[member] !== after[member],
+        );
+        if (changed.length === 0 && sameRoles) return before;
+        await tx.users.update(after);
+        const ends = !sameRoles || before.subject !== subject;
+        const sessionsEnded = ends ? await endSessionsOf(tx, id) : 0;
+        await record(tx, 'user.changed', actor, after, {
+          name: after.name,
+          changed: [...changed, ...(sameRoles ? [] : ['roles'])],
+          ...(sameRoles ? {} : { roles: grants.map(nameGrant) }),
+          sessionsEnded,
+        });
+        return after;
+      });
+    },
+
+    enable: (actor, own, id) =>
+      change(actor, own, id, async (tx, before) => {
+        if (before.state === 'active') return before;
+        const after: StoredUser = { ...before, state: 'active' };
+        await tx.users.update(after);
+        await record(tx, 'user.enabled', actor, after, { name: after.name });
+        return after;
+      }),
+
+    disable: (actor, own, id) =>
+      change(actor, own, id, async (tx, before) => {
+        if (before.state === 'disabled') return before;
+        refuseOneself(actor, id, 'disables themselves');
+        await refuseLast(tx, before);
+        const after: StoredUser = { ...before, state: 'disabled' };
+        await tx.users.update(after);
+        const sessionsEnded = await endSessionsOf(tx, id);
+        await record(tx, 'user.disabled', actor, after, { name: after.name, sessionsEnded });
+        return after;
+      }),
+
+    unlock: (actor, own, id) =>
+      change(actor, own, id, async (tx, user) => {
+        const key = failuresKey(ring, 'user', foldUserName(user.name));
+        if ((await tx.failures.get(key)) === undefined) return user;
+        await tx.failures.remove(key);
+        await record(tx, 'user.unlocked', actor, user, { name: user.name });
+        return user;
+      }),
+
+    resetPassword: async (actor, own, id) => {
+      const { hash, ...invitation } = invite();
+      const user = await change(actor, own, id, async (tx, before) => {
+        refuseOneself(actor, id, 'resets their own password');
+        if (before.state !== 'active')
+          throw new ServiceError('conflict', 'the user is disabled', { hint: 'enable them first' });
+        await refuseLast(tx, before);
+        const after: StoredUser = {
+          ...before,
+          password: null,
+          hasPassword: false,
+          invitationHash: hash,
+          invitedUntil: invitation.expiresAt,
+        };
+        await tx.users.update(after);
+        const sessionsEnded = await endSessionsOf(tx, id);
+        await record(tx, 'invitation.issued', actor, after, {
+          name: after.name,
+          expiresAt: toRfc3339(invitation.expiresAt),
+          sessionsEnded,
+        });
+        return after;
+      });
+      return { user, invitation };
+    },
+
+    removeFactors: (actor, own, id) =>
+      change(actor, own, id, async (tx, user) => {
+        refuseOneself(actor, id, 'takes all their own factors away');
+        for (const { kind, name, confirmedAt } of await tx.factors.list(id))
+          if (kind !== 'recovery-code' && confirmedAt !== null)
+            await record(tx, 'second-factor.removed', actor, user, {
+              name: user.name,
+              kind,
+              factor: name,
+              by: 'administrator',
+            });
+        await removeFactorsOf(tx, id);
+        await endSessionsOf(tx, id);
+        return user;
+      }),
+
+    delete: (actor, own, id) =>
+      change(actor, own, id, async (tx, before) => {
+        refuseOneself(actor, id, 'deletes themselves');
+        await refuseLast(tx, before);
+        const after: StoredUser = {
+          ...before,
+          state: 'deleted',
+          password: null,
+          hasPassword: false,
+          subject: null,
+          invitationHash: null,
+          invitedUntil: null,
+        };
+        await tx.users.update(after);
+        await removeFactorsOf(tx, id);
+        const sessionsEnded = await endSessionsOf(tx, id);
+        await record(tx, 'user.deleted', actor, after, { name: after.name, sessionsEnded });
+        return after;
+      }),
+
+    permissions: async ({ reach }, id) => {
+      const { grants, state } = await findUser(store.read, reach, id);
+      return { grants, rights: state === 'active' ? effectivePermissions(grants) : [] };
+    },
+
+    endSessions: async (actor, own, id) => {
+      let ended = 0;
+      await change(actor, own, id, async (tx, user) => {
+        ended = await endSessionsOf(tx, id);
+        if (ended > 0) await record(tx, 'session.ended', actor, user, { name: user.name, by: 'administrator' });
+        return user;
+      });
+      return ended;
+    },
+  };
+};

@@ -1,0 +1,302 @@
+// The queries of people (ports/people.ts), for every dialect.
+
+import type { Kysely, Selectable } from 'kysely';
+import { canonicalJson } from '../base/bytes.ts';
+import { ServiceError } from '../base/errors.ts';
+import type { Grant } from '../domain/access.ts';
+import type { SignInMethod } from '../domain/sign-in.ts';
+import { type FactorKind, foldUserName, type UserState } from '../domain/user.ts';
+import type { Integrity } from '../domain/vault.ts';
+import type { PeopleRepositories, StoredAttempt, StoredFactor, StoredSession, StoredUser } from '../ports/people.ts';
+import { type PolicyTable, type RowAuthenticator, rowIntegrity, sealRow } from './rows.ts';
+import type { Schema } from './schema.ts';
+import { inScope } from './tenants.ts';
+
+type Row<T extends keyof Schema> = Selectable<Schema[T]>;
+
+const userRow = (user: StoredUser) => ({
+  id: user.id,
+  tenant_id: user.tenantId,
+  name: user.name,
+  // A deleted user's name is free again.
+  folded_name: user.state === 'deleted' ? null : foldUserName(user.name),
+  display_name: user.displayName,
+  email: user.email,
+  grants: canonicalJson(user.grants),
+  state: user.state,
+  password: user.password,
+  password_changed_at: user.passwordChangedAt,
+  must_change_password: user.mustChangePassword ? 1 : 0,
+  subject: user.subject,
+  invitation_hash: user.invitationHash,
+  invited_until: user.invitedUntil,
+  created_at: user.createdAt,
+  last_sign_in_at: user.lastSignInAt,
+});
+/** A tampered row may hold no JSON; it is refused by its integrity, so that no roles do. */
+const parseGrants = (text: string): readonly Grant[] => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? (value as readonly Grant[]) : [];
+  } catch {
+    return [];
+  }
+};
+const toUser = (row: Row<'users'>, integrity: Integrity): StoredUser => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  name: row.name,
+  displayName: row.display_name,
+  email: row.email,
+  grants: parseGrants(row.grants),
+  state: row.state as UserState,
+  hasPassword: row.password !== null,
+  mustChangePassword: row.must_change_password !== 0,
+  passwordChangedAt: row.password_changed_at,
+  subject: row.subject,
+  createdAt: row.created_at,
+  lastSignInAt: row.last_sign_in_at,
+  password: row.password,
+  invitationHash: row.invitation_hash,
+  invitedUntil: row.invited_until,
+  integrity,
+});
+
+const factorRow = (factor: StoredFactor) => ({
+  id: factor.id,
+  user_id: factor.userId,
+  kind: factor.kind,
+  name: factor.name,
+  data: factor.data,
+  counter: factor.counter,
+  confirmed_at: factor.confirmedAt,
+  created_at: factor.createdAt,
+  last_used_at: factor.lastUsedAt,
+});
+const toFactor = (row: Row<'user_factors'>, integrity: Integrity): StoredFactor => ({
+  id: row.id,
+  userId: row.user_id,
+  kind: row.kind as FactorKind,
+  name: row.name,
+  data: row.data,
+  counter: row.counter,
+  confirmedAt: row.confirmed_at,
+  createdAt: row.created_at,
+  lastUsedAt: row.last_used_at,
+  integrity,
+});
+
+const sessionRow = (session: StoredSession) => ({
+  id: session.id,
+  tenant_id: session.tenantId,
+  hash: session.hash,
+  holder_kind: session.holder.kind,
+  holder_id: session.holder.id,
+  method: session.method,
+  proved: session.proved,
+  created_at: session.createdAt,
+  used_at: session.usedAt,
+  expires_at: session.expiresAt,
+  peer: session.peer,
+  agent: session.agent,
+});
+const toSession = (row: Row<'sessions'>, integrity: Integrity): StoredSession => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  hash: row.hash,
+  holder: { kind: row.holder_kind as 'user' | 'token', id: row.holder_id },
+  method: row.method as SignInMethod,
+  proved: row.proved === 2 ? 2 : 1,
+  createdAt: row.created_at,
+  usedAt: row.used_at,
+  expiresAt: row.expires_at,
+  peer: row.peer,
+  agent: row.agent,
+  integrity,
+});
+
+const refuseTampered = (entity: { readonly integrity: Integrity }): void => {
+  if (entity.integrity !== 'ok')
+    throw new ServiceError('key-tampered', 'the stored record was changed from outside', {
+      hint: 'compare the database with a backup; the audit log has an alarm that names the record',
+    });
+};
+
+export const createPeople = (db: Kysely<Schema>, authenticate: RowAuthenticator): PeopleRepositories => {
+  const check = (table: PolicyTable, row: { readonly row_mac: string; readonly [column: string]: unknown }) =>
+    rowIntegrity(authenticate, table, row);
+  const readUser = (row: Row<'users'> | undefined) => row && toUser(row, check('users', row));
+  const readFactor = (row: Row<'user_factors'>) => toFactor(row, check('user_factors', row));
+  const readSession = (row: Row<'sessions'>) => toSession(row, check('sessions', row));
+  const userBy = async (column: 'folded_name' | 'subject' | 'invitation_hash', value: string) =>
+    readUser(await db.selectFrom('users').selectAll().where(column, '=', value).executeTakeFirst());
+
+  return {
+    users: {
+      get: async (tenant, id) => {
+        const query = inScope(db.selectFrom('users').selectAll(), tenant);
+        return readUser(await query.where('id', '=', id).executeTakeFirst());
+      },
+      findByName: (name) => userBy('folded_name', name),
+      findBySubject: (subject) => userBy('subject', subject),
+      findByInvitation: (hash) => userBy('invitation_hash', hash),
+      list: async (tenant, { after, limit }) => {
+        let query = inScope(db.selectFrom('users').selectAll(), tenant)
+          .where('state', '<>', 'deleted')
+          .orderBy('id')
+          .limit(limit);
+        if (after !== undefined) query = query.where('id', '>', after);
+        return (await query.execute()).map((row) => toUser(row, check('users', row)));
+      },
+      countAdministrators: async () => {
+        const row = await db
+          .selectFrom('users')
+          .select((e) => e.fn.countAll<number | string>().as('count'))
+          .where('tenant_id', 'is', null)
+          .where('grants', 'like', '%"role":"administrator","scope":null,"tenantId":null%')
+          .where('state', '=', 'active')
+          .where((e) => e.or([e('password', 'is not', null), e('subject', 'is not', null)]))
+          .executeTakeFirstOrThrow();
+        return Number(row.count);
+      },
+      insert: async (user) => {
+        await db
+          .insertInto('users')
+          .values(sealRow(authenticate, 'users', userRow(user)))
+          .execute();
+      },
+      update: async (user) => {
+        refuseTampered(user);
+        const { id, last_sign_in_at: _, ...change } = sealRow(authenticate, 'users', userRow(user));
+        await db.updateTable('users').set(change).where('id', '=', id).execute();
+      },
+      touch: async (id, at) => {
+        await db.updateTable('users').set({ last_sign_in_at: at }).where('id', '=', id).execute();
+      },
+    },
+
+    factors: {
+      get: async (id) => {
+        const row = await db.selectFrom('user_factors').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && readFactor(row);
+      },
+      list: async (userId) =>
+        (await db.selectFrom('user_factors').selectAll().where('user_id', '=', userId).orderBy('id').execute()).map(
+          readFactor,
+        ),
+      listOf: async (userIds) =>
+        userIds.length === 0
+          ? []
+          : (
+              await db
+                .selectFrom('user_factors')
+                .selectAll()
+                .where('user_id', 'in', [...userIds])
+                .orderBy('id')
+                .execute()
+            ).map(readFactor),
+      insert: async (factor) => {
+        await db
+          .insertInto('user_factors')
+          .values(sealRow(authenticate, 'user_factors', factorRow(factor)))
+          .execute();
+      },
+      update: async (factor) => {
+        refuseTampered(factor);
+        const { id, ...change } = sealRow(authenticate, 'user_factors', factorRow(factor));
+        await db.updateTable('user_factors').set(change).where('id', '=', id).execute();
+      },
+      remove: async (id) => {
+        await db.deleteFrom('user_factors').where('id', '=', id).execute();
+      },
+    },
+
+    sessions: {
+      get: async (tenant, id) => {
+        const query = inScope(db.selectFrom('sessions').selectAll(), tenant);
+        const row = await query.where('id', '=', id).executeTakeFirst();
+        return row && readSession(row);
+      },
+      findByHash: async (hash) => {
+        const row = await db.selectFrom('sessions').selectAll().where('hash', '=', hash).executeTakeFirst();
+        return row && readSession(row);
+      },
+      list: async (tenant, { userId }, { after, limit }) => {
+        let query = inScope(db.selectFrom('sessions').selectAll(), tenant).orderBy('id', 'desc').limit(limit);
+        if (userId !== undefined) query = query.where('holder_kind', '=', 'user').where('holder_id', '=', userId);
+        if (after !== undefined) query = query.where('id', '<', after);
+        return (await query.execute()).map(readSession);
+      },
+      insert: async (session) => {
+        await db
+          .insertInto('sessions')
+          .values(sealRow(authenticate, 'sessions', sessionRow(session)))
+          .execute();
+      },
+      touch: async (id, at) => {
+        await db.updateTable('sessions').set({ used_at: at }).where('id', '=', id).execute();
+      },
+      remove: async (id) => {
+        await db.deleteFrom('sessions').where('id', '=', id).execute();
+      },
+      removeOf: async (holder, except) => {
+        let query = db.deleteFrom('sessions').where('holder_kind', '=', holder.kind).where('holder_id', '=', holder.id);
+        if (except !== null) query = query.where('id', '<>', except);
+        return Number((await query.executeTakeFirst()).numDeletedRows);
+      },
+      prune: async (now, idleSince) => {
+        const query = db
+          .deleteFrom('sessions')
+          .where((e) => e.or([e('expires_at', '<=', now), e('used_at', '<=', idleSince)]));
+        return Number((await query.executeTakeFirst()).numDeletedRows);
+      },
+    },
+
+    attempts: {
+      insert: async ({ hash, kind, userId, data, expiresAt }) => {
+        await db
+          .insertInto('sign_in_attempts')
+          .values({ hash, kind, user_id: userId, data, expires_at: expiresAt })
+          .execute();
+      },
+      take: async (hash) => {
+        const row = await db.deleteFrom('sign_in_attempts').where('hash', '=', hash).returningAll().executeTakeFirst();
+        return (
+          row && {
+            hash: row.hash,
+            kind: row.kind as StoredAttempt['kind'],
+            userId: row.user_id,
+            data: row.data,
+            expiresAt: row.expires_at,
+          }
+        );
+      },
+      prune: async (now) =>
+        Number(
+          (await db.deleteFrom('sign_in_attempts').where('expires_at', '<=', now).executeTakeFirst()).numDeletedRows,
+        ),
+    },
+
+    failures: {
+      get: async (key) => {
+        const row = await db.selectFrom('sign_in_failures').selectAll().where('id', '=', key).executeTakeFirst();
+        return row && { failures: row.failures, failedAt: row.failed_at, lockedUntil: row.locked_until };
+      },
+      put: async (key, { failures, failedAt, lockedUntil }) => {
+        const change = { failures, failed_at: failedAt, locked_until: lockedUntil };
+        await db
+          .insertInto('sign_in_failures')
+          .values({ id: key, ...change })
+          .onConflict((conflict) => conflict.column('id').doUpdateSet(change))
+          .execute();
+      },
+      remove: async (key) => {
+        await db.deleteFrom('sign_in_failures').where('id', '=', key).execute();
+      },
+      prune: async (before) =>
+        Number(
+          (await db.deleteFrom('sign_in_failures').where('failed_at', '<', before).executeTakeFirst()).numDeletedRows,
+        ),
+    },
+  };
+};

@@ -1,0 +1,381 @@
+// People over the real store, addon and Argon2id: invitations, passwords, sessions, lockout, who may manage whom.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ServiceErrorCode } from '../../../server/base/errors.ts';
+import type { Grant, Role } from '../../../server/domain/access.ts';
+import { acrossTenants } from '../../../server/domain/actor.ts';
+import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
+import { createSessions } from '../../../server/operations/people/sessions.ts';
+import type { PasswordHashes } from '../../../server/ports/people.ts';
+import { openStore } from '../../../server/store/store.ts';
+import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { bytesOf, everything, goodPassword, inviteUser, makeUser, originOf } from '../../support/people.ts';
+
+let opened: OpenedService;
+beforeAll(async () => {
+  opened = await openTestService();
+});
+afterAll(() => opened.remove());
+
+const failing = async (work: Promise<unknown>): Promise<[ServiceErrorCode, string]> => {
+  try {
+    await work;
+  } catch (error) {
+    const { code, message } = error as { code: ServiceErrorCode; message: string };
+    return [code, message];
+  }
+  throw new Error('it did not fail');
+};
+const codeOf = async (work: Promise<unknown>): Promise<ServiceErrorCode> => (await failing(work))[0];
+const grant = (role: Role): Grant => ({ role, scope: null, tenantId: null });
+const signIn = (name: string, password = goodPassword, from = originOf()) =>
+  opened.operations.signIn.byPassword(name, bytesOf(password), from);
+const authenticate = (value: string) => opened.operations.sessions.authenticate(value, 'call-2', null);
+
+describe('an invitation', () => {
+  test('is good once, makes the password and signs the person in', async () => {
+    const { operations } = opened;
+    const { user, invitation } = await inviteUser(operations, 'Ada');
+    expect(user).toMatchObject({ name: 'Ada', state: 'active', hasPassword: false });
+    const started = await operations.signIn.redeem(invitation, bytesOf(goodPassword), originOf());
+    expect(started).toMatchObject({ actor: { kind: 'user', id: user.id, name: 'Ada' }, missing: null });
+    expect(await codeOf(operations.signIn.redeem(invitation, bytesOf(goodPassword), originOf()))).toBe(
+      'unauthenticated',
+    );
+    expect((await signIn('ADA')).actor.id).toBe(user.id);
+    expect(await auditKindsOf(opened, user.id)).toEqual(['user.created', 'invitation.issued', 'password.changed']);
+  });
+  test('the password is wiped, whatever comes of it', async () => {
+    const { invitation } = await inviteUser(opened.operations, 'wiped');
+    for (const text of ['short', goodPassword]) {
+      const password = bytesOf(text);
+      await opened.operations.signIn.redeem(invitation, password, originOf()).catch(() => undefined);
+      expect(password.every((byte) => byte === 0)).toBe(true);
+    }
+  });
+  test.each([
+    ['too short', 'elevenchars'],
+    ['too long', `${'x'.repeat(256)}y`],
+    ['the user name', 'a.long.user.name'],
+    ['one character', 'aaaaaaaaaaaaaaaa'],
+    ['what everybody tries', 'Password123456'],
+  ])('refuses a password that is %s', async (_, password) => {
+    const name = 'A.Long.User.Name';
+    const known = (await opened.operations.users.list(administrator, {})).items.find((each) => each.name === name);
+    const { invitation } =
+      known === undefined
+        ? await opened.operations.users.create(administrator, everything, { name, grants: [grant('auditor')] })
+        : await opened.operations.users.resetPassword(administrator, everything, known.id);
+    const redeem = opened.operations.signIn.redeem(invitation?.token ?? '', bytesOf(password), originOf());
+    expect(await codeOf(redeem)).toBe('validation');
+  });
+  test('a password may have twelve characters of any script, and blanks', async () => {
+    const { invitation } = await inviteUser(opened.operations, 'unicode');
+    await opened.operations.signIn.redeem(invitation, bytesOf('ключ в замке'), originOf());
+    expect((await signIn('unicode', 'ключ в замке')).actor.name).toBe('unicode');
+  });
+});
+
+describe('a password', () => {
+  test('that is wrong, a user who is not there and one who is disabled get one answer', async () => {
+    await makeUser(opened.operations, 'bert');
+    const { user } = await makeUser(opened.operations, 'gone');
+    await opened.operations.users.disable(administrator, everything, user.id);
+    const answers = [
+      await failing(signIn('bert', 'a wrong password, long')),
+      await failing(signIn('nobody')),
+      await failing(signIn('gone')),
+    ];
+    expect(new Set(answers.map(String)).size).toBe(1);
+    expect(answers[0]?.[0]).toBe('unauthenticated');
+  });
+  test('a name that nobody has is in no record', async () => {
+    await codeOf(signIn('this-was-a-password'));
+    const { items } = await opened.operations.audit.list(administrator, { kind: 'sign-in.refused', limit: 1 });
+    expect(items[0]).toMatchObject({ subjectId: 'sign-in', details: { reason: 'unknown-user' } });
+    expect(JSON.stringify(items)).not.toContain('this-was-a-password');
+  });
+  test('is hashed once for every attempt, whether there is such a user or not: time tells nothing', async () => {
+    const asked: (string | null)[] = [];
+    const hashes: PasswordHashes = {
+      hash: () => Promise.reject(new Error('nothing is hashed here')),
+      verify: async (_, stored) => {
+        asked.push(stored);
+        return 'wrong';
+      },
+    };
+    const { createLockout } = await import('../../../server/operations/people/lockout.ts');
+    const { createSignIn } = await import('../../../server/operations/people/sign-in.ts');
+    const folder = mkdtempSync(join(tmpdir(), 'dke-people-'));
+    const clock = { now: () => 1_000, monotonic: () => 1_000 };
+    const store = await openStore({
+      path: join(folder, 'dke.db'),
+      clock,
+      authenticateRow: () => '',
+      onFatal: () => undefined,
+    });
+    const ring = { hashToken: (purpose: string, text: string) => `${purpose} ${text}` };
+    const ports = { store, ring, clock, passwords: hashes, usage: { refused: () => undefined } } as never;
+    const { operations } = createSignIn(ports, undefined as never, createLockout(ports));
+    for (const name of ['nobody', 'somebody']) await codeOf(operations.byPassword(name, bytesOf('x'), originOf()));
+    expect(asked).toEqual([null, null]);
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  test('takes the same work when there is no hash: the parameters are those of a real one', async () => {
+    const parameters = { memory: 1024, passes: 1 };
+    const hashes = createPasswordHashes(parameters);
+    const stored = await hashes.hash(bytesOf(goodPassword));
+    expect(stored).toMatch(/^\$argon2id\$v=19\$m=1024,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+    expect(await hashes.verify(bytesOf(goodPassword), stored)).toBe('holds');
+    expect(await hashes.verify(bytesOf('another'), stored)).toBe('wrong');
+    expect(await hashes.verify(bytesOf(goodPassword), null)).toBe('wrong');
+    expect(await hashes.verify(bytesOf(goodPassword), 'not a hash')).toBe('wrong');
+    expect(await createPasswordHashes({ memory: 2048, passes: 1 }).verify(bytesOf(goodPassword), stored)).toBe(
+      'outdated',
+    );
+  });
+  test('of a row that was changed from outside opens nothing', async () => {
+    const { user } = await makeUser(opened.operations, 'mallory');
+    const database = new DatabaseSync(join(opened.folder, 'dke-data/dke.db'));
+    database.prepare('update users set grants = ? where id = ?').run(JSON.stringify(everything), user.id);
+    database.close();
+    expect(await codeOf(signIn('mallory'))).toBe('unauthenticated');
+    expect(await opened.operations.users.get(administrator, user.id)).toMatchObject({ integrity: 'tampered' });
+  });
+  test('is changed with the present one; other sessions end, and this one has a new value', async () => {
+    const { user, session } = await makeUser(opened.operations, 'carla');
+    const other = await signIn('carla');
+    const { profile } = opened.operations;
+    expect(
+      await codeOf(
+        profile.changePassword(session, bytesOf('not the present one'), bytesOf('a new sentence'), originOf()),
+      ),
+    ).toBe('validation');
+    const from = originOf({ before: session.value });
+    const renewed = await profile.changePassword(session, bytesOf(goodPassword), bytesOf('a new sentence'), from);
+    expect(renewed.value).not.toBe(session.value);
+    expect((await authenticate(renewed.value)).actor.id).toBe(user.id);
+    for (const { value } of [session, other]) expect(await codeOf(authenticate(value))).toBe('unauthenticated');
+    expect(await codeOf(signIn('carla'))).toBe('unauthenticated');
+  });
+});
+
+describe('lockout', () => {
+  test('the fifth failure in a row locks a user, whoever tries and whoever it is; an administrator unlocks', async () => {
+    const { user } = await makeUser(opened.operations, 'dora');
+    const attempts = async (name: string): Promise<string[]> => {
+      const codes: string[] = [];
+      for (let attempt = 0; attempt < 6; attempt += 1) codes.push(await codeOf(signIn(name, 'a wrong password, long')));
+      return codes;
+    };
+    const expected = [...Array.from({ length: 5 }, () => 'unauthenticated'), 'rate-limited'];
+    expect(await attempts('dora')).toEqual(expected);
+    expect(await attempts('nobody-of-this-name')).toEqual(expected);
+    const [code, message] = await failing(signIn('Dora'));
+    expect([code, message]).toEqual(['rate-limited', expect.stringMatching(/possible at \d{4}-\d\d-\d\dT/)]);
+    expect((await opened.operations.users.get(administrator, user.id)).lockedUntil).toBeGreaterThan(0);
+    expect(await auditKindsOf(opened, user.id)).toContain('user.locked');
+    await opened.operations.users.unlock(administrator, everything, user.id);
+    expect((await signIn('dora')).actor.id).toBe(user.id);
+  });
+  test('what goes well is not counted, and begins the count anew', async () => {
+    await makeUser(opened.operations, 'emil');
+    for (let round = 0; round < 2; round += 1) {
+      for (let attempt = 0; attempt < 4; attempt += 1)
+        expect(await codeOf(signIn('emil', 'wrong wrong wrong'))).toBe('unauthenticated');
+      await signIn('emil');
+    }
+  });
+  test('attempts at once are counted as many: no more than are free are looked at', async () => {
+    await makeUser(opened.operations, 'frida');
+    const codes = await Promise.all(Array.from({ length: 12 }, () => codeOf(signIn('frida', 'wrong wrong wrong'))));
+    expect(codes.filter((code) => code === 'unauthenticated')).toHaveLength(5);
+  });
+  test('an address has so many attempts at once, and no more', async () => {
+    const from = originOf();
+    const codes: string[] = [];
+    for (let attempt = 0; attempt < 25; attempt += 1)
+      codes.push(await codeOf(opened.operations.signIn.redeem('dkei_wrong', bytesOf('x'), from)));
+    expect(codes.filter((code) => code === 'rate-limited').length).toBeGreaterThan(2);
+    expect(await codeOf(opened.operations.signIn.redeem('dkei_wrong', bytesOf('x'), originOf()))).toBe(
+      'unauthenticated',
+    );
+  });
+});
+
+describe('a session', () => {
+  test('ends with a change of roles, of the password, with the user, and when it is ended', async () => {
+    const { operations } = opened;
+    const change = { displayName: 'G', email: null, subject: null, mustChangePassword: false };
+    const ways: readonly [string, (id: string) => Promise<unknown>][] = [
+      ['disabling', (id) => operations.users.disable(administrator, everything, id)],
+      ['a reset', (id) => operations.users.resetPassword(administrator, everything, id)],
+      [
+        'other roles',
+        (id) =>
+          operations.users.update(administrator, everything, id, {
+            ...change,
+            grants: [grant('auditor'), grant('platform-operator')],
+          }),
+      ],
+      ['deleting', (id) => operations.users.delete(administrator, everything, id)],
+      ['ending all', (id) => operations.users.endSessions(administrator, everything, id)],
+      ['removing factors', (id) => operations.users.removeFactors(administrator, everything, id)],
+    ];
+    for (const [at, [way, end]] of ways.entries()) {
+      const { user, session } = await makeUser(operations, `gerd${at}`);
+      expect((await authenticate(session.value)).actor.id).toBe(user.id);
+      await end(user.id);
+      expect([way, await codeOf(authenticate(session.value))]).toEqual([way, 'unauthenticated']);
+    }
+  });
+  test('of another name or address of a person stays when nothing that counts has changed', async () => {
+    const { user, session } = await makeUser(opened.operations, 'hanna');
+    const same = { subject: null, mustChangePassword: false, grants: [grant('auditor')] };
+    await opened.operations.users.update(administrator, everything, user.id, {
+      ...same,
+      displayName: 'Hanna H.',
+      email: 'h@example.com',
+    });
+    expect((await authenticate(session.value)).missing).toBeNull();
+  });
+  test('a user who can change things has to make a second factor first', async () => {
+    const { session } = await makeUser(opened.operations, 'ida', 'key-manager');
+    expect(session).toMatchObject({ missing: 'enrolment', grants: [] });
+  });
+  test('a user who must change the password does that first', async () => {
+    const { user } = await makeUser(opened.operations, 'jan');
+    const change = { displayName: 'Jan', email: null, subject: null, grants: [grant('auditor')] };
+    await opened.operations.users.update(administrator, everything, user.id, { ...change, mustChangePassword: true });
+    const started = await signIn('jan');
+    expect(started).toMatchObject({ missing: 'new-password', grants: [] });
+    const next = bytesOf('another good sentence');
+    const renewed = await opened.operations.profile.changePassword(started, bytesOf(goodPassword), next, originOf());
+    expect(renewed.missing).toBeNull();
+  });
+  test('is in the database as a hash alone, and holds after a restart', async () => {
+    const { session } = await makeUser(opened.operations, 'karl');
+    const database = new DatabaseSync(join(opened.folder, 'dke-data/dke.db'));
+    const rows = JSON.stringify(database.prepare('select * from sessions').all());
+    database.close();
+    expect(rows).not.toContain(session.value);
+    await opened.stop();
+    opened = await openTestService({ folder: opened.folder });
+    expect((await authenticate(session.value)).actor.name).toBe('karl');
+  });
+  test('ends after the idle time, and after the whole time in any case', async () => {
+    let time = 1_000_000;
+    const clock = { now: () => time, monotonic: () => time };
+    const folder = mkdtempSync(join(tmpdir(), 'dke-sessions-'));
+    const store = await openStore({
+      path: join(folder, 'dke.db'),
+      clock,
+      authenticateRow: (text) => text,
+      onFatal: () => undefined,
+    });
+    let drawn = 0;
+    const random = (bytes: Buffer): void => {
+      drawn += 1;
+      bytes.fill(drawn);
+    };
+    const core = { random, wipe: () => undefined };
+    const ring = { hashToken: (purpose: string, text: string) => `${purpose} ${text}` };
+    const people = { secondFactor: 'optional', sessionIdleMs: 3_600_000, sessionMs: 12 * 3_600_000, invitationMs: 1 };
+    const ports = { store, core, ring, clock, people, log: { warn: () => undefined } } as never;
+    const token = {
+      id: 't',
+      tenantId: null,
+      kind: 'api',
+      name: 't',
+      grants: [],
+      hash: 'api-token any',
+      createdAt: 0,
+      expiresAt: null,
+    } as const;
+    await store.write((tx) =>
+      tx.tokens.insert({ ...token, revokedAt: null, lastUsedAt: null, ownerId: null, integrity: 'ok' }),
+    );
+    const actor = { kind: 'administrator', id: 't', name: 't', requestId: 'r', peer: null } as const;
+    const { operations } = createSessions(ports, async () => ({ actor, grants: [] }));
+    const { value, expiresAt } = await operations.startByToken('any', originOf());
+    expect(expiresAt).toBe(time + 12 * 3_600_000);
+    const holds = (): Promise<boolean> =>
+      operations.authenticate(value, 'r', null).then(
+        () => true,
+        () => false,
+      );
+    for (let hours = 0; hours < 12.5; hours += 0.5) {
+      expect([hours, await holds()]).toEqual([hours, hours < 12]);
+      time += 30 * 60_000;
+    }
+    const idle = await operations.startByToken('any', originOf());
+    time += 60 * 60_000;
+    expect(
+      await operations.authenticate(idle.value, 'r', null).then(
+        () => true,
+        () => false,
+      ),
+    ).toBe(false);
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe('who manages whom', () => {
+  const tenantAdministrator = [grant('tenant-administrator')];
+  test('a tenant administrator does nothing to somebody who may do everything, and makes nobody such', async () => {
+    const { users } = opened.operations;
+    const { user } = await makeUser(opened.operations, 'root', 'administrator');
+    for (const work of [
+      users.resetPassword(administrator, tenantAdministrator, user.id),
+      users.disable(administrator, tenantAdministrator, user.id),
+      users.delete(administrator, tenantAdministrator, user.id),
+      users.removeFactors(administrator, tenantAdministrator, user.id),
+      users.endSessions(administrator, tenantAdministrator, user.id),
+    ])
+      expect(await codeOf(work)).toBe('forbidden');
+    const grants = [grant('administrator')];
+    expect(await codeOf(users.create(administrator, tenantAdministrator, { name: 'lift', grants }))).toBe('validation');
+  });
+  test('nobody changes their own roles, disables or deletes themselves', async () => {
+    const { users } = opened.operations;
+    const { user, session } = await makeUser(opened.operations, 'self', 'administrator');
+    const self = acrossTenants(session.actor, administrator.tenantId);
+    const change = { displayName: 'S', email: null, subject: null, mustChangePassword: false };
+    for (const work of [
+      users.update(self, everything, user.id, { ...change, grants: [grant('auditor')] }),
+      users.disable(self, everything, user.id),
+      users.delete(self, everything, user.id),
+    ])
+      expect(await codeOf(work)).toBe('conflict');
+  });
+  test('names differ not by case alone, and are free again after a deletion', async () => {
+    const { users } = opened.operations;
+    const { user } = await makeUser(opened.operations, 'Lena');
+    const again = (): Promise<unknown> =>
+      users.create(administrator, everything, { name: 'LENA', grants: [grant('auditor')] });
+    expect(await codeOf(again())).toBe('conflict');
+    await users.delete(administrator, everything, user.id);
+    await again();
+    expect(await codeOf(users.get(administrator, user.id))).toBe('not-found');
+  });
+  test('break-glass is not given to a user', async () => {
+    const work = opened.operations.users.create(administrator, everything, {
+      name: 'glass',
+      grants: [grant('break-glass')],
+    });
+    expect(await codeOf(work)).toBe('validation');
+  });
+  test('what a user may do is told, and nothing while disabled', async () => {
+    const { users } = opened.operations;
+    const { user } = await makeUser(opened.operations, 'mona', 'auditor');
+    const { rights } = await users.permissions(administrator, user.id);
+    expect(rights.map(({ permission }) => permission)).toContain('audit:export');
+    await users.disable(administrator, everything, user.id);
+    expect((await users.permissions(administrator, user.id)).rights).toEqual([]);
+  });
+});
