@@ -35,6 +35,7 @@ import { createAccess } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { type Approvals, createApprovals } from './operations/approvals.ts';
 import { changeEndpoint } from './operations/change-endpoint.ts';
+import { changeTenant, type TenantRules } from './operations/change-tenant.ts';
 import { changeVault, deleteVault } from './operations/change-vault.ts';
 import { checkHealth } from './operations/check-health.ts';
 import { createEndpoint } from './operations/create-endpoint.ts';
@@ -65,6 +66,7 @@ import { createMeter } from './operations/meter.ts';
 import { createMinuteJobs } from './operations/minute-jobs.ts';
 import { moveApplication } from './operations/move-application.ts';
 import { createPeople } from './operations/people/index.ts';
+import { createTenantRetention, purgeTenant, type TenantRetention } from './operations/purge-tenant.ts';
 import { createQuarantine, type Quarantine } from './operations/quarantine.ts';
 import { readApplications } from './operations/read-applications.ts';
 import { readAudit } from './operations/read-audit.ts';
@@ -168,6 +170,8 @@ export interface Service {
   readTls(): TlsMaterial;
   /** The listener serves these from now on. */
   tlsTaken(material: TlsMaterial): void;
+  /** What purges deleted tenants by the clock. */
+  readonly tenantRetention: Pick<TenantRetention, 'turn'>;
   /** Tells when endpoints want client certificates of other authorities than before. */
   onClientAuthorities(tell: () => void): void;
   /** From now on health is bad: whoever spreads requests sends them elsewhere. */
@@ -184,8 +188,14 @@ export const createOperations = (
   approvals: Approvals,
   quarantine: Quarantine,
   snapshots: Operations['snapshots'],
+  rules: { readonly tenants: TenantRules },
 ): Operations => ({
-  tenants: { ...readTenants(ports), create: createTenant(ports) },
+  tenants: {
+    ...readTenants(ports),
+    ...changeTenant(ports, rules.tenants),
+    create: createTenant(ports),
+    purge: purgeTenant(ports),
+  },
   vaults: {
     ...readVaults(ports),
     create: createVault(ports),
@@ -589,6 +599,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       approvals,
       quarantine.operations,
       snapshots.operations,
+      { tenants: { retentionMs: config.tenants.retentionDays * 86_400_000 } },
     );
     let certificates: readonly ServedCertificate[] = [];
     const metrics = readMetrics(ports, {
@@ -640,7 +651,11 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       pairs: readPairs(),
       clientAuthorities: config.tls.clientCertificates ? directory.clientAuthorities() : undefined,
     });
-    const minutes = createMinuteJobs(ports, { 'requests for approval': approvals.expire });
+    const retention = createTenantRetention(ports);
+    const minutes = createMinuteJobs(ports, {
+      'requests for approval': approvals.expire,
+      'deleted tenants': retention.turn,
+    });
     const watch = createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000);
     let adminToken: string | undefined;
     let begun = false;
@@ -685,6 +700,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       closedApp.route('/', app);
       handle = createDispatch(closedApp, []);
       directory.setHealthy(false);
+      await directory.loadTenants();
       log.error('the service is in quarantine', { reason: closed.reason });
       options.say?.(`quarantine: ${closed.reason}`);
       options.say?.(`quarantine confirmation code: ${closed.code}`);
@@ -698,6 +714,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       tde,
       certificatePath,
       adminToken,
+      tenantRetention: retention,
       requestId,
       readTls,
       tlsTaken: ({ pairs }) => {

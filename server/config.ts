@@ -145,6 +145,8 @@ const schema = z.strictObject({
       undelete_days: z.int().min(0).max(3650).default(30),
     })
     .prefault({}),
+  /** How long a deleted tenant can be restored. */
+  tenants: z.strictObject({ retention_days: z.int().min(1).max(3650).default(30) }).prefault({}),
   limits: z
     .strictObject({
       cached_objects: z.int().min(16).max(1_000_000).default(10_000),
@@ -328,6 +330,7 @@ export interface Config {
     readonly keepDays: number | null;
     readonly undeleteDays: number;
   };
+  readonly tenants: { readonly retentionDays: number };
   readonly limits: {
     readonly cachedObjects: number;
     readonly queuedRequests: number;
@@ -416,6 +419,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Config
       keepDays: parsed.snapshots.keep_days ?? null,
       undeleteDays: parsed.snapshots.undelete_days,
     },
+    tenants: { retentionDays: parsed.tenants.retention_days },
     limits: {
       cachedObjects: parsed.limits.cached_objects,
       queuedRequests: parsed.limits.queued_requests,

@@ -14,6 +14,7 @@ export interface GlobalOptions {
   readonly server: string;
   readonly caFile?: string;
   readonly tokenFile?: string;
+  readonly tenant?: string;
   readonly output: OutputFormat;
   readonly timeout: number;
 }
@@ -115,6 +116,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
       token ??= readToken(options.tokenFile);
       return token;
     },
+    tenant: options.tenant,
     timeoutMs: options.timeout * 1000,
   });
   return {

@@ -6,7 +6,14 @@ import { request } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { approvalRoutes } from '../fronts/contract/api/approvals.ts';
-import type { AnswerOf, PathParameters, Problem, RequestBody, RouteRow } from '../fronts/contract/api/row.ts';
+import {
+  type AnswerOf,
+  type PathParameters,
+  type Problem,
+  type RequestBody,
+  type RouteRow,
+  tenantParameter,
+} from '../fronts/contract/api/row.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
 
 export interface ApiCall<R extends RouteRow> {
@@ -36,14 +43,22 @@ export interface ApiClientOptions {
   readonly ca: Buffer | undefined;
   /** Reads the administrator's token, at each call. */
   readonly token: () => string;
+  /** Id or name of the tenant to act in; the token's own, or the default one, when absent. */
+  readonly tenant: string | undefined;
   readonly timeoutMs: number;
 }
 
-const pathOf = (row: RouteRow, { path, query }: { path?: unknown; query?: object }): string => {
+const pathOf = (
+  row: RouteRow,
+  { path, query }: { path?: unknown; query?: object },
+  tenant: string | undefined,
+): string => {
   const named = new Map(Object.entries(path ?? {}).map(([name, value]) => [name, String(value)]));
   const filled = row.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(named.get(name) ?? ''));
   const asked = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) asked.set(name, String(value));
+  if (tenant !== undefined && row.tenancy !== 'platform' && row.tenancy !== 'itself')
+    asked.set(tenantParameter, tenant);
   return asked.size === 0 ? filled : `${filled}?${asked}`;
 };
 
@@ -116,7 +131,7 @@ const readAll = async (answer: IncomingMessage): Promise<Buffer> => {
   return whole;
 };
 
-export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): ApiClient => {
+export const openClient = ({ url, ca, token, tenant, timeoutMs }: ApiClientOptions): ApiClient => {
   /** Resolves with an answer that says that it went well, its body still to come. */
   const ask = <R extends RouteRow>(
     row: R,
@@ -126,7 +141,7 @@ export const openClient = ({ url, ca, token, timeoutMs }: ApiClientOptions): Api
     new Promise((resolve, reject) => {
       const body = input.body === undefined ? undefined : JSON.stringify(input.body);
       const sent = request(
-        new URL(pathOf(row, input), url),
+        new URL(pathOf(row, input, tenant), url),
         {
           method: row.method.toUpperCase(),
           ...(ca === undefined ? {} : { ca }),

@@ -42,6 +42,11 @@ export const makeProgram = (version: string): Command => {
         'DKE_TOKEN_FILE',
       ),
     )
+    .addOption(
+      new Option('--tenant <tenant>', "id or name of the tenant to act in; the token's own when absent").env(
+        'DKE_TENANT',
+      ),
+    )
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
     .addOption(new Option('--timeout <seconds>', 'how long to wait for an answer').argParser(seconds).default(30))
     .showSuggestionAfterError()

@@ -9,6 +9,8 @@
 export const permissions = {
   'status:read': "See the service's state",
   'tenants:read': 'See tenants',
+  'tenants:manage': 'Make, rename, suspend, resume, delete and restore tenants',
+  'tenants:purge': 'Purge deleted tenants, for good',
   'vaults:read': 'See vaults',
   'vaults:manage': 'Make, enable, disable and delete vaults',
   'dual-control:manage': 'Set and change the dual control of vaults',
@@ -50,10 +52,13 @@ export const permissionNames = Object.keys(permissions) as Permission[];
 /** What no role within one tenant gives, whatever its row says: it concerns the platform, or the tenant as a whole. */
 const platformOnly: ReadonlySet<Permission> = new Set([
   'status:read',
+  'tenants:manage',
+  'tenants:purge',
   'root:read',
   'root:rotate',
   'quarantine:confirm',
 ]);
+export const isPlatformOnly = (permission: Permission): boolean => platformOnly.has(permission);
 
 const reads = permissionNames.filter((name) => name.endsWith(':read'));
 const resources = [
@@ -84,10 +89,11 @@ export const roles = {
   },
   'platform-operator': {
     description:
-      'Keeps the service running: state, health, diagnostics, snapshots, rotation of the root key. No keys, no credentials.',
+      'Keeps the service running: state, health, diagnostics, snapshots, rotation of the root key, tenants as a whole. No keys, no credentials.',
     permissions: [
       'status:read',
       'tenants:read',
+      'tenants:manage',
       'root:read',
       'root:rotate',
       'quarantine:confirm',
@@ -120,8 +126,8 @@ export const roles = {
     permissions: [...resources, 'endpoints:read', 'vaults:manage', 'keys:manage', 'keys:delete', 'approvals:read'],
   },
   'key-destroyer': {
-    description: 'Destroys master keys of databases, for good. Makes none.',
-    permissions: [...resources, 'master-keys:destroy', 'approvals:read'],
+    description: 'Destroys master keys of databases and purges deleted tenants, for good. Makes none.',
+    permissions: [...resources, 'master-keys:destroy', 'tenants:purge', 'approvals:read'],
   },
   'key-approver': {
     description:

@@ -26,6 +26,8 @@ interface AuditRow {
 }
 
 const approvalFields = ['operation', 'subjectKind', 'subjectId', 'name', 'requestedBy'] as const;
+/** What there was in a tenant when it stopped. */
+const tenantContents = ['vaults', 'keys', 'endpoints', 'applications', 'tokens'] as const;
 
 export const auditKinds = {
   'service.started': {
@@ -35,6 +37,17 @@ export const auditKinds = {
   },
   'service.stopped': { severity: 'info', activity: 'stop', fields: [] },
   'tenant.created': { severity: 'info', activity: 'create', fields: ['name'] },
+  'tenant.renamed': { severity: 'info', activity: 'update', fields: ['name', 'from'] },
+  'tenant.suspended': { severity: 'high', activity: 'disable', fields: ['name', ...tenantContents] },
+  'tenant.resumed': { severity: 'medium', activity: 'enable', fields: ['name'] },
+  'tenant.deleted': { severity: 'high', activity: 'delete', fields: ['name', 'purgeAt', ...tenantContents] },
+  'tenant.restored': { severity: 'high', activity: 'enable', fields: ['name', 'state'] },
+  'tenant.purged': { severity: 'critical', activity: 'delete', fields: ['name', ...tenantContents] },
+  'tenant.unrecoverable': {
+    severity: 'high',
+    activity: 'delete',
+    fields: ['name', 'purgedAt', 'unrecoverableAt', 'erasure'],
+  },
   'vault.created': { severity: 'info', activity: 'create', fields: ['name', 'kind'] },
   'vault.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
   'vault.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },

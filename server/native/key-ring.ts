@@ -198,6 +198,9 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
         adopted.set(record.objectId, open({ ...record, ...adoptedPlace(record.objectId) }));
     },
     addTenant: (tx, tenantId) => addKek(tx, tenantId, 1),
+    dropTenant: async (tx, tenantId) => {
+      for (const kek of await tx.keks.list()) if (kek.tenantId === tenantId) await tx.keks.remove(tenantId, kek.epoch);
+    },
     retainStored: async (repositories) => {
       const stored = new Set((await repositories.keks.list()).map((kek) => `${kek.tenantId} ${kek.epoch}`));
       for (const [tenantId, list] of keks) {
@@ -251,7 +254,9 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       return [...newest.values()].every((epoch) => epoch === openRoot().current.epoch);
     },
     addKekEpoch: async (tx, only) => {
-      const tenants = only === undefined ? [...keks.keys()] : [only];
+      // Those that are stored: a purged tenant may still be in memory for a moment.
+      const stored = new Set((await tx.keks.list()).map(({ tenantId }) => tenantId));
+      const tenants = [...stored].filter((tenantId) => only === undefined || tenantId === only);
       for (const tenantId of tenants) await addKek(tx, tenantId, currentKek(tenantId).epoch + 1);
       return tenants.length;
     },

@@ -27,6 +27,8 @@ export const createAccess = ({
     const tenant = directory.tenant(named ?? ownTenant(directory, grants));
     // Who has no role at all is refused by what they ask for.
     const reached = grants.length === 0 || grants.some(({ tenantId }) => tenantId === null || tenantId === tenant?.id);
+    if (named === undefined && tenant === undefined)
+      throw new ServiceError('unauthenticated', 'the tenant is not there any more', { reason: 'deleted' });
     if (tenant === undefined || !reached) throw noSuchTenant();
     const stopped = directory.stopOf(tenant.id);
     if (stopped !== null && !grants.some(({ tenantId }) => tenantId === null))

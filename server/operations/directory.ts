@@ -116,16 +116,6 @@ export const createDirectory = (
     const tenant = tenants.get(tenantId);
     return tenant === undefined ? 'deleted' : isStopped(tenant);
   };
-  const renewTenant = async (id: string): Promise<void> => {
-    const tenant = await store.read.tenants.get(id);
-    if (tenant === undefined) {
-      tenants.delete(id);
-      return;
-    }
-    sound('tenants', { ...tenant, tenantId: id });
-    tenants.set(id, tenant);
-  };
-
   const renewVault = async (id: string): Promise<void> => {
     const vault = await store.read.vaults.get(everyTenant, id);
     if (vault === undefined) vaults.delete(id);
@@ -189,7 +179,8 @@ export const createDirectory = (
   const renewEndpoint = async (id: string): Promise<void> => {
     const endpoint = await store.read.endpoints.get(everyTenant, id);
     const before = endpoints.get(id);
-    if (endpoint === undefined || endpoint.state === 'deleted' || !sound('endpoints', endpoint)) {
+    const gone = endpoint === undefined || endpoint.state === 'deleted' || stopOf(endpoint.tenantId) === 'deleted';
+    if (gone || !sound('endpoints', endpoint)) {
       releaseEndpoint(id);
     } else {
       const credentials: XksCredentialView[] = [];
@@ -279,14 +270,6 @@ export const createDirectory = (
     for (const [handle, cached] of objects) if (ids.has(cached.loaded.object.tenantId)) dropObject(handle);
   };
 
-  const renewNow = async (changes: Changes): Promise<void> => {
-    for (const id of changes.tenants ?? []) await renewTenant(id);
-    for (const id of changes.vaults ?? []) await renewVault(id);
-    for (const id of changes.endpoints ?? []) await renewEndpoint(id);
-    for (const id of changes.keys ?? []) await renewKey(id);
-    for (const id of changes.applications ?? []) await renewApplication(id);
-  };
-
   const pages = async <T extends { readonly id: string }>(
     list: (window: { after?: string; limit: number }) => Promise<readonly T[]>,
     each: (item: T) => Promise<void>,
@@ -299,6 +282,44 @@ export const createDirectory = (
       if (last === undefined || items.length < largestPageSize) return;
       after = last.id;
     }
+  };
+
+  const releaseTenant = (id: string): void => {
+    for (const { endpoint } of [...endpoints.values()]) if (endpoint.tenantId === id) releaseEndpoint(endpoint.id);
+    for (const { key } of [...xksKeys.values()]) if (key.tenantId === id) releaseKey(key.id);
+    dropObjectsOfTenants(new Set([id]));
+  };
+
+  const renewTenant = async (id: string): Promise<void> => {
+    const tenant = await store.read.tenants.get(id);
+    if (tenant === undefined) {
+      tenants.delete(id);
+      return;
+    }
+    sound('tenants', { ...tenant, tenantId: id });
+    const before = stopOf(id);
+    tenants.set(id, tenant);
+    const after = stopOf(id);
+    if (after === 'deleted') releaseTenant(id);
+    // Nothing of a deleted tenant is held open; what is there again is read again.
+    else if (before === 'deleted')
+      await pages(
+        (window) => store.read.endpoints.list(id, window),
+        (endpoint) => renewEndpoint(endpoint.id),
+      );
+  };
+
+  const loadTenants = async (): Promise<void> => {
+    defaultTenant = (await findDefaultTenant(store.read)).id;
+    for (const { id } of await store.read.tenants.list()) await renewTenant(id);
+  };
+
+  const renewNow = async (changes: Changes): Promise<void> => {
+    for (const id of changes.tenants ?? []) await renewTenant(id);
+    for (const id of changes.vaults ?? []) await renewVault(id);
+    for (const id of changes.endpoints ?? []) await renewEndpoint(id);
+    for (const id of changes.keys ?? []) await renewKey(id);
+    for (const id of changes.applications ?? []) await renewApplication(id);
   };
 
   const load = async (handle: number): Promise<CachedObject | undefined> => {
@@ -350,9 +371,9 @@ export const createDirectory = (
   };
 
   return {
+    loadTenants,
     load: async () => {
-      defaultTenant = (await findDefaultTenant(store.read)).id;
-      for (const { id } of await store.read.tenants.list()) await renewTenant(id);
+      await loadTenants();
       await pages(
         (window) => store.read.vaults.list(everyTenant, window),
         async (vault) => {

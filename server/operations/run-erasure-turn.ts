@@ -12,6 +12,7 @@ import type { Key } from '../domain/key.ts';
 import type { ErasureHold, ErasureState, ErasureTurns } from '../ports/erasure.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
+import { listUnerased, markErased } from './purge-tenant.ts';
 import { type DamagedRecord, describeDamage, resealBatch } from './reseal-records.ts';
 import { eraseFromSnapshots } from './snapshots/erase-destroyed.ts';
 
@@ -55,6 +56,10 @@ const hold = async (
   return { since, records };
 };
 
+/** Whether something was destroyed before this time that old copies of the store could still give back. */
+const isTurnDue = async (from: Repositories, before: number): Promise<boolean> =>
+  (await from.keys.listErasable(before)).length > 0 || (await listUnerased(from, before)).length > 0;
+
 const writeKeks = async ({ store, ring }: TurnPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
   try {
     await store.write(work);
@@ -76,7 +81,7 @@ const runTurn = async (ports: TurnPorts): Promise<ErasureHold | null> => {
   const asked = await store.read.settings.get(askedSetting);
   const [, tenantId, epochBefore] = /^tenant (\S+) (\d+)$/.exec(asked ?? '') ?? [];
   if (root.previous === undefined) {
-    const due = (await store.read.keys.listErasable(clock.now() + 1)).length > 0 || asked === 'root';
+    const due = (await isTurnDue(store.read, clock.now() + 1)) || asked === 'root';
     if (!due && asked === undefined) return null;
     if (due) root.addEpoch();
   }
@@ -176,6 +181,7 @@ const runTurn = async (ports: TurnPorts): Promise<ErasureHold | null> => {
       );
     }
     if (!turning) return [];
+    await markErased(tx, actor, await listUnerased(tx, before), { now: unrecoverableAt, erasure });
     await tx.audit.append({
       kind: 'erasure.finished',
       actor,
@@ -212,8 +218,7 @@ export const createErasureScheduler = (
   let failure: string | null = null;
 
   const isDue = async (): Promise<boolean> =>
-    (await store.read.keys.listErasable(clock.now() + 1)).length > 0 ||
-    (await store.read.settings.get(askedSetting)) !== undefined;
+    (await isTurnDue(store.read, clock.now() + 1)) || (await store.read.settings.get(askedSetting)) !== undefined;
   const later = (ms: number): void => {
     if (stopped || timer !== undefined) return;
     timer = setTimeout(() => {

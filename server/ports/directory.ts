@@ -35,6 +35,8 @@ export interface OpenedObject {
 }
 
 export interface Directory extends XksDirectory {
+  /** Reads the tenants alone: enough for people to be let in while nothing is served. */
+  loadTenants(): Promise<void>;
   /** Reads everything that is kept in memory. Called once, before the listener opens. */
   load(): Promise<void>;
   /** Shows a committed change: resolves when no look-up sees the state before it. Key references are released at once. */

@@ -78,6 +78,15 @@ export interface StoredToken extends ApiToken {
   readonly integrity: Integrity;
 }
 
+/** How many of each there are in a tenant: of vaults those not deleted, of keys those not destroyed, of the others those in use. */
+export interface TenantContents {
+  readonly vaults: number;
+  readonly keys: number;
+  readonly endpoints: number;
+  readonly applications: number;
+  readonly tokens: number;
+}
+
 /** What the diagnostics of an endpoint found, and the ids of the requests that they made for it. */
 export interface StoredDiagnosis extends EndpointDiagnosisRecord {
   readonly requestIds: readonly string[];
@@ -128,6 +137,8 @@ export interface Repositories extends PeopleRepositories {
     findByName(name: string): Promise<Tenant | undefined>;
     insert(tenant: Tenant): Promise<void>;
     update(tenant: Tenant): Promise<void>;
+    /** What is in it and would stop with it. */
+    contents(id: string): Promise<TenantContents>;
   };
   readonly keks: {
     /** By tenant, then epoch. */

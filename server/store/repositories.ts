@@ -140,7 +140,7 @@ export const createRepositories = (
       },
     },
 
-    tenants: createTenants(db, authenticate),
+    tenants: createTenants(db, authenticate, clock),
 
     keks: {
       list: async () =>

@@ -1,6 +1,7 @@
 // The tenants' own rows, and what it means that a look-up is told in which tenant it looks.
 
 import type { Kysely, Selectable } from 'kysely';
+import type { Clock } from '../base/clock.ts';
 import { everyTenant, type Tenant, type TenantScope, type TenantState } from '../domain/tenant.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { Repositories } from '../ports/store.ts';
@@ -40,11 +41,42 @@ const tenantRow = (tenant: Tenant) => ({
   unrecoverable_at: tenant.unrecoverableAt,
 });
 
-export const createTenants = (db: Kysely<Schema>, authenticate: RowAuthenticator): Repositories['tenants'] => {
+export const createTenants = (
+  db: Kysely<Schema>,
+  authenticate: RowAuthenticator,
+  clock: Clock,
+): Repositories['tenants'] => {
   const checked = (row: Selectable<Schema['tenants']>): Tenant =>
     toTenant(row, rowIntegrity(authenticate, 'tenants', { ...row }));
   const all = () => db.selectFrom('tenants').selectAll();
+  type Counted = 'vaults' | 'keys' | 'endpoints' | 'tde_applications';
+  const count = async (table: Counted, id: string, operator: '=' | '!=', state: string): Promise<number> => {
+    const row = await db
+      .selectFrom(table as 'vaults')
+      .select((e) => e.fn.countAll<number | string>().as('count'))
+      .where('tenant_id', '=', id)
+      .where('state', operator, state)
+      .executeTakeFirstOrThrow();
+    return Number(row.count);
+  };
+  const countTokens = async (id: string): Promise<number> => {
+    const row = await db
+      .selectFrom('api_tokens')
+      .select((e) => e.fn.countAll<number | string>().as('count'))
+      .where('tenant_id', '=', id)
+      .where('revoked_at', 'is', null)
+      .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', clock.now())]))
+      .executeTakeFirstOrThrow();
+    return Number(row.count);
+  };
   return {
+    contents: async (id) => ({
+      vaults: await count('vaults', id, '!=', 'deleted'),
+      keys: await count('keys', id, '!=', 'destroyed'),
+      endpoints: await count('endpoints', id, '=', 'enabled'),
+      applications: await count('tde_applications', id, '=', 'enabled'),
+      tokens: await countTokens(id),
+    }),
     list: async () => (await all().orderBy('id').execute()).map(checked),
     get: async (id) => {
       const row = await all().where('id', '=', id).executeTakeFirst();

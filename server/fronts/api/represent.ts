@@ -51,10 +51,17 @@ export const representPage = <T, W>(page: Page<T>, represent: (item: T) => W): {
   next: page.next,
 });
 
-export const representTenant = ({ id, name, createdAt }: Tenant): tenants.Tenant => ({
-  id,
-  name,
-  createdAt: moment(createdAt),
+export const representTenant = (tenant: Tenant): tenants.Tenant => ({
+  id: tenant.id,
+  name: tenant.name,
+  state: tenant.state,
+  createdAt: moment(tenant.createdAt),
+  suspendedAt: momentOrNull(tenant.suspendedAt),
+  deletedAt: momentOrNull(tenant.deletedAt),
+  purgeAt: momentOrNull(tenant.purgeAt),
+  purgedAt: momentOrNull(tenant.purgedAt),
+  unrecoverableAt: momentOrNull(tenant.unrecoverableAt),
+  integrity: tenant.integrity,
 });
 
 export const representVault = (vault: Vault): vaults.Vault => ({

@@ -8,10 +8,11 @@ import { newId } from '../../base/ids.ts';
 import { createTurnstile, type Turnstile, TurnstileFull } from '../../base/turnstile.ts';
 import type { Key } from '../../domain/key.ts';
 import type { TdeGroup } from '../../domain/tde.ts';
+import { isStopped } from '../../domain/tenant.ts';
 import type { KeyDescription, KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
-import { findApplication, findGroup } from '../find.ts';
+import { findApplication, findGroup, findTenant } from '../find.ts';
 import type { NewTokenObject, TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
 import { nameFromLabel } from '../names.ts';
@@ -39,6 +40,10 @@ export const checkTexts = ({ label, attributes }: NewTokenObject): void => {
 
 /** The caller's group, as the request began: what is made in one that the application has left meanwhile would be nobody's. */
 const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promise<TdeGroup> => {
+  // Read here, not in the directory: what is made must not come after the record that stopped its tenant.
+  const tenant = await findTenant(tx, application.tenantId);
+  if (isStopped(tenant) !== null)
+    throw new ServiceError('unauthenticated', 'the tenant of the application is not served any more');
   const { groupId } = await findApplication(tx, application.tenantId, application.id);
   if (groupId !== application.groupId)
     throw new ServiceError('conflict', 'the application was moved to another group meanwhile', { hint: 'try again' });

@@ -1,0 +1,236 @@
+// The purge of a deleted tenant: a crypto-erase. One transaction marks it and removes its KEK; from the commit on nothing that was
+// sealed for it opens with what the store holds. What is left is then cleared in small steps, each complete in itself and found
+// again after a crash: keys become tombstones, records and credentials go. The erasure turn that follows makes old pages, logs and
+// backups worthless too. Tombstones of keys and of the tenant stay for ever.
+
+import { toRfc3339 } from '../base/clock.ts';
+import { ServiceError } from '../base/errors.ts';
+import { newId } from '../base/ids.ts';
+import { type Actor, serviceActor } from '../domain/actor.ts';
+import type { Key } from '../domain/key.ts';
+import { largestPageSize } from '../domain/page.ts';
+import type { Tenant } from '../domain/tenant.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { Repositories, Window } from '../ports/store.ts';
+import { stateAfter } from './change-tenant.ts';
+import { findTenant } from './find.ts';
+import type { TenantOperations } from './index.ts';
+
+type PurgePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'clock' | 'erasure'>;
+
+/** Rows changed in one unit of work: small enough that other writers wait for milliseconds only. */
+const batch = 100;
+/** Above every epoch that a KEK can have. */
+const beyondEpochs = 0x7fffffff;
+
+/** Every item of a list, page by page. */
+async function* each<T>(
+  list: (window: Window) => Promise<readonly T[]>,
+  cursor: (item: T) => string,
+): AsyncGenerator<T> {
+  let after: string | undefined;
+  for (;;) {
+    const page = await list({ after, limit: largestPageSize });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < largestPageSize) return;
+    after = cursor(last);
+  }
+}
+const byId = ({ id }: { readonly id: string }): string => id;
+
+/** A key's tombstone: what it was, and when it was destroyed. What a tampered row says counts no more. */
+const destroyKeyOfPurged = async (tx: Repositories, actor: Actor, key: Key, now: number): Promise<void> => {
+  const destroyed: Key = { ...key, state: 'destroyed', destroyedAt: now, reimportedAt: null, integrity: 'ok' };
+  await tx.keys.update(destroyed);
+  const object = key.kind === 'master' ? await tx.objects.getById(key.id) : undefined;
+  if (object !== undefined) await tx.objects.destroy(object.handle, now);
+  await tx.audit.append({
+    kind: 'key.destroyed',
+    actor,
+    tenantId: key.tenantId,
+    subject: { kind: 'key', id: key.id },
+    details: {
+      name: key.name,
+      kind: key.kind,
+      destroyedAt: toRfc3339(now),
+      ...(object === undefined ? {} : { label: object.label }),
+      ...(key.applicationId === null ? {} : { applicationId: key.applicationId }),
+    },
+  });
+};
+
+/** Whether something of a purged tenant is still to be cleared is told by doing it: every step finds what is left. */
+const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): Promise<void> => {
+  const { store, clock } = ports;
+  const { read } = store;
+  const inBatches = async <T>(items: AsyncIterable<T>, change: (tx: Repositories, item: T) => Promise<void>) => {
+    let waiting: T[] = [];
+    const write = async (): Promise<void> => {
+      const taken = waiting;
+      waiting = [];
+      if (taken.length > 0)
+        await store.write(async (tx) => {
+          for (const item of taken) await change(tx, item);
+        });
+    };
+    for await (const item of items) {
+      waiting.push(item);
+      if (waiting.length >= batch) await write();
+    }
+    await write();
+  };
+
+  for (;;) {
+    const wiped = await store.write(async (tx) => {
+      const records = await tx.records.listOlder(tenantId, beyondEpochs, batch, 0);
+      for (const record of records) await tx.records.wipe(record.objectId, record.version, record.class);
+      return records.length;
+    });
+    if (wiped === 0) break;
+  }
+  await inBatches(
+    each((window) => read.keys.list(tenantId, {}, window), byId),
+    async (tx, { id }) => {
+      const key = await tx.keys.get(tenantId, id);
+      if (key !== undefined && key.state !== 'destroyed') await destroyKeyOfPurged(tx, actor, key, clock.now());
+    },
+  );
+  for await (const endpoint of each((window) => read.endpoints.list(tenantId, window), byId))
+    await store.write(async (tx) => {
+      for (const { id } of endpoint.credentials) await tx.endpoints.removeCredential(id);
+      await tx.endpoints.update({ ...endpoint, state: 'deleted', credentials: [], integrity: 'ok' });
+    });
+  for await (const keyStore of each((window) => read.externalKeyStores.list(tenantId, window), byId))
+    await store.write((tx) => tx.externalKeyStores.remove(keyStore.id));
+  for await (const application of each((window) => read.applications.list(tenantId, {}, window), byId)) {
+    await inBatches(
+      (async function* live() {
+        for (let after = 0; ; ) {
+          const page = await read.objects.listByApplication(application.id, after, largestPageSize);
+          for (const object of page) if (object.destroyedAt === null) yield object;
+          after = page.at(-1)?.handle ?? after;
+          if (page.length < largestPageSize) return;
+        }
+      })(),
+      (tx, { handle }) => tx.objects.destroy(handle, clock.now()),
+    );
+    await store.write(async (tx) => {
+      for (const accessGuid of await tx.accessGuids.list(application.id))
+        if (accessGuid.removedAt === null)
+          await tx.accessGuids.update({ ...accessGuid, removedAt: clock.now(), integrity: 'ok' });
+      if (application.state === 'enabled')
+        await tx.applications.update({ ...application, state: 'disabled', integrity: 'ok' });
+    });
+  }
+  await inBatches(
+    each((window) => read.vaults.list(tenantId, window), byId),
+    async (tx, vault) => {
+      if (vault.state !== 'deleted') await tx.vaults.update({ ...vault, state: 'deleted', integrity: 'ok' });
+    },
+  );
+  await inBatches(
+    each((window) => read.tokens.list(tenantId, window), byId),
+    async (tx, token) => {
+      if (token.revokedAt === null) await tx.tokens.update({ ...token, revokedAt: clock.now(), integrity: 'ok' });
+    },
+  );
+};
+
+/** The crypto-erase, and what follows it. `isDue` is asked in its transaction. */
+const purge = async (
+  ports: PurgePorts,
+  actor: Actor,
+  id: string,
+  isDue: (tenant: Tenant) => boolean,
+): Promise<Tenant> => {
+  const { store, ring, directory, clock, erasure } = ports;
+  let tenant: Tenant;
+  try {
+    tenant = await store.write(async (tx) => {
+      const before = await findTenant(tx, id);
+      const state = stateAfter(before, 'purge');
+      if (!isDue(before)) throw new ServiceError('conflict', 'the tenant is not due to be purged');
+      const after: Tenant = { ...before, state, purgedAt: clock.now() };
+      const contents = await tx.tenants.contents(id);
+      await tx.tenants.update(after);
+      await ring.dropTenant(tx, id);
+      await tx.audit.append({
+        kind: 'tenant.purged',
+        actor,
+        tenantId: id,
+        subject: { kind: 'tenant', id },
+        details: { name: after.name, ...contents },
+      });
+      return after;
+    });
+  } finally {
+    await ring.retainStored(store.read);
+  }
+  await directory.renew({ tenants: [id] });
+  await clearPurged(ports, actor, id);
+  await directory.renew({ tenants: [id] });
+  erasure.schedule();
+  return tenant;
+};
+
+export const purgeTenant =
+  (ports: PurgePorts): TenantOperations['purge'] =>
+  (actor, id) =>
+    purge(ports, actor, id, () => true);
+
+/** Tenants that were purged and can still be read by who has an old copy of the database and of the root key of then. */
+export const listUnerased = async (from: Pick<Repositories, 'tenants'>, before: number): Promise<readonly Tenant[]> =>
+  (await from.tenants.list()).filter(
+    ({ purgedAt, unrecoverableAt }) => purgedAt !== null && purgedAt < before && unrecoverableAt === null,
+  );
+
+/** After the erasure turn, in its last transaction: the tenants that it made unreadable. */
+export const markErased = async (
+  tx: Repositories,
+  actor: Actor,
+  tenants: readonly Tenant[],
+  { now, erasure }: { readonly now: number; readonly erasure: string },
+): Promise<void> => {
+  for (const tenant of tenants) {
+    await tx.tenants.update({ ...tenant, unrecoverableAt: now, integrity: 'ok' });
+    await tx.audit.append({
+      kind: 'tenant.unrecoverable',
+      actor,
+      tenantId: tenant.id,
+      subject: { kind: 'tenant', id: tenant.id },
+      details: {
+        name: tenant.name,
+        purgedAt: tenant.purgedAt === null ? null : toRfc3339(tenant.purgedAt),
+        unrecoverableAt: toRfc3339(now),
+        erasure,
+      },
+    });
+  }
+};
+
+export interface TenantRetention {
+  /** Purges the deleted tenants whose retention is over, and clears what an earlier process left. */
+  turn(): Promise<void>;
+}
+
+export const createTenantRetention = (ports: PurgePorts): TenantRetention => {
+  const { store, clock, erasure } = ports;
+  /** Purged before this process began, and cleared by it. */
+  const cleared = new Set<string>();
+  return {
+    turn: async () => {
+      const actor = serviceActor(newId(clock.now()));
+      const isDue = ({ purgeAt }: Tenant): boolean => purgeAt !== null && purgeAt <= clock.now();
+      for (const tenant of await store.read.tenants.list())
+        if (tenant.state === 'deleted' && tenant.integrity === 'ok' && isDue(tenant)) {
+          await purge(ports, actor, tenant.id, isDue);
+          cleared.add(tenant.id);
+        } else if (tenant.state === 'purged' && tenant.unrecoverableAt === null && !cleared.has(tenant.id)) {
+          await clearPurged(ports, actor, tenant.id);
+          cleared.add(tenant.id);
+          erasure.schedule();
+        }
+    },
+  };
+};
