@@ -75,6 +75,7 @@ import { readGroups } from './operations/read-groups.ts';
 import { readKeys } from './operations/read-keys.ts';
 import { readMasterKeys } from './operations/read-master-keys.ts';
 import { readMetrics } from './operations/read-metrics.ts';
+import { readOverview } from './operations/read-overview.ts';
 import { readRequests } from './operations/read-requests.ts';
 import { readStatus } from './operations/read-status.ts';
 import { readTenants } from './operations/read-tenants.ts';
@@ -107,6 +108,7 @@ import { tokenKeyUses } from './operations/tde/use-token-key.ts';
 import { wrapTokenKey } from './operations/tde/wrap-token-key.ts';
 import { createUnsealing } from './operations/unseal.ts';
 import { createUsageLog } from './operations/usage-log.ts';
+import { createXksLatency } from './operations/xks-latency.ts';
 import type { AuditSink } from './ports/audit-sink.ts';
 import { RootKeyError } from './ports/key-ring.ts';
 import type { Log } from './ports/log.ts';
@@ -189,6 +191,7 @@ export const createOperations = (
   quarantine: Quarantine,
   snapshots: Operations['snapshots'],
   rules: { readonly tenants: TenantRules },
+  ofProcess: Pick<Operations, 'health' | 'overview' | 'settings'>,
 ): Operations => ({
   tenants: {
     ...readTenants(ports),
@@ -233,6 +236,7 @@ export const createOperations = (
     removeCredential: removeEndpointCredential(ports),
   },
   runbooks: followRunbook(ports),
+  ...ofProcess,
   diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
   requests: readRequests(ports),
   externalKeyStores: externalKeyStores(ports),
@@ -261,7 +265,6 @@ export const createOperations = (
   ...createPeople(ports, authenticateAdmin(ports)),
   authenticateAdmin: authenticateAdmin(ports),
   authenticateMetrics: authenticateMetrics(ports),
-  health: checkHealth(ports),
   status: readStatus(ports),
 });
 
@@ -592,6 +595,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     );
     const snapshots = openSnapshots(ports, config.snapshots);
     const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
+    let certificates: readonly ServedCertificate[] = [];
+    const latency = createXksLatency({ store, clock });
+    const health = checkHealth(ports);
     const operations = createOperations(
       ports,
       sealer,
@@ -600,8 +606,17 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       quarantine.operations,
       snapshots.operations,
       { tenants: { retentionMs: config.tenants.retentionDays * 86_400_000 } },
+      {
+        health,
+        overview: readOverview(ports, {
+          latency,
+          health,
+          certificates: () => certificates,
+          auditSinks: () => forwarding.state(),
+        }),
+        settings: async () => ({ source: config.source, items: config.settings }),
+      },
     );
-    let certificates: readonly ServedCertificate[] = [];
     const metrics = readMetrics(ports, {
       health: operations.health,
       processFacts: readProcessFacts,
@@ -613,6 +628,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
       operations.health,
       () => sealer.turn(),
+      (all) => latency.flush(all),
     );
 
     const tde = createTdeFront({
@@ -629,6 +645,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         ...directory,
         record: (entry) => {
           meter.xksRequest(entry);
+          latency.record(entry);
           directory.record(entry);
         },
       },

@@ -285,7 +285,18 @@ const toRootWay = (way: z.infer<typeof rootWay>, folder: string): RootWayConfig 
   return { type, name, module: place, token, key, pinFile: resolve(folder, pin_file), timeoutSeconds: timeout_seconds };
 };
 
+/** A setting as it stands in the file, for people. */
+export interface Setting {
+  /** `server.port`. */
+  readonly name: string;
+  /** As JSON; null: not set. */
+  readonly value: string | null;
+  readonly origin: 'file' | 'default';
+}
+
 export interface Config {
+  /** Every setting and where it comes from. None is a secret: those are in files of their own, whose paths stand here. */
+  readonly settings: readonly Setting[];
   /** The file it came from; null for the embedded defaults. */
   readonly source: string | null;
   readonly server: {
@@ -376,7 +387,7 @@ const toPostgresql = (
   return { host, port, user, database, passwordFile: place(password_file), ca: place(ca), readers };
 };
 
-const toConfig = (parsed: Parsed, source: string | null, folder: string): Config => {
+const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<Config, 'settings'> => {
   const dataDirectory = resolve(folder, parsed.data.directory);
   const { certificate, key } = parsed.tls;
   const { destination } = parsed.log;
@@ -483,8 +494,24 @@ export const parseConfig = (text: string, source: string | null, folder: string)
   }
   const result = schema.safeParse(value);
   if (!result.success) throw complain(name, result.error);
-  return toConfig(result.data, source, folder);
+  return { ...toConfig(result.data, source, folder), settings: listSettings(result.data, value) };
 };
+
+const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const listSettings = (parsed: Parsed, given: unknown): readonly Setting[] =>
+  Object.entries(parsed).flatMap(([table, fields]) => {
+    const values: readonly (readonly [string, unknown])[] = Object.entries(fields);
+    const own = isTable(given) && isTable(given[table]) ? given[table] : {};
+    return values.map(([name, value]) => {
+      return {
+        name: `${table}.${name}`,
+        value: value === undefined ? null : JSON.stringify(value),
+        origin: Object.hasOwn(own, name) ? ('file' as const) : ('default' as const),
+      };
+    });
+  });
 
 export const defaultConfig = (folder: string): Config => parseConfig('', null, folder);
 

@@ -9,6 +9,7 @@ import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
 import { addKeyStore } from './key-store.ts';
+import { addOverview } from './overview.ts';
 import { addProvider } from './provider.ts';
 import { addRecoveryKey } from './recovery-key.ts';
 import { addQuarantine, addRoot } from './root.ts';
@@ -74,6 +75,7 @@ export const makeProgram = (version: string): Command => {
   addRoot(program);
   addQuarantine(program);
   addVerify(program);
+  addOverview(program);
   addDoctor(program);
   addCloud(program);
   return program;

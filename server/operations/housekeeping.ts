@@ -38,6 +38,7 @@ export const createHousekeeping = (
   limits: { readonly requestLogDays: number; readonly requestLogRows: number },
   checkHealth: () => Promise<unknown>,
   sealAudit: () => Promise<unknown>,
+  writeLatencies: (all: boolean) => Promise<unknown>,
 ): Housekeeping => {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
@@ -114,6 +115,7 @@ export const createHousekeeping = (
     try {
       await writeRequests();
       await writeUses(all);
+      await writeLatencies(all);
       await sealAudit();
       if (all) return;
       await prune();

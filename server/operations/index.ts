@@ -10,11 +10,13 @@ import type { Grant, Permission, Right, Role, RoleRow, Scope } from '../domain/a
 import type { Actor, TenantActor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import type { Approval, ApprovalState, Identity } from '../domain/approval.ts';
+import type { AttentionItem } from '../domain/attention.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
 import type { DualControlRule } from '../domain/dual-control.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
+import type { LatencySummary } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
@@ -276,6 +278,26 @@ export interface ExternalKeyStoreOperations {
   probe(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
   /** Forgets it; nothing changes in the cloud or at the endpoint. */
   remove(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
+}
+
+export interface ServiceSettings {
+  /** The file; null: there is none. */
+  readonly source: string | null;
+  readonly items: readonly {
+    readonly name: string;
+    readonly value: string | null;
+    readonly origin: 'file' | 'default';
+  }[];
+}
+
+export interface OverviewOperations {
+  /** The soonest harm first. */
+  attention(actor: TenantActor): Promise<readonly AttentionItem[]>;
+  /** Oldest first; of all endpoints when none is named. */
+  latency(
+    actor: TenantActor,
+    query: { readonly endpointId?: string | undefined; readonly span: 'hour' | 'day' },
+  ): Promise<readonly (LatencySummary & { readonly at: number })[]>;
 }
 
 export interface RunbookVariant {
@@ -677,6 +699,9 @@ export interface Operations extends PeopleOperations {
   readonly applications: ApplicationOperations;
   readonly masterKeys: MasterKeyOperations;
   readonly endpoints: EndpointOperations;
+  readonly overview: OverviewOperations;
+  /** As they are, and where each comes from. */
+  readonly settings: () => Promise<ServiceSettings>;
   readonly runbooks: RunbookOperations;
   readonly diagnostics: DiagnosticsOperations;
   readonly requests: RequestOperations;

@@ -15,6 +15,7 @@ import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../domain/endpoint.ts';
 import type { Connection, ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key } from '../domain/key.ts';
+import type { LatencyCounts } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
@@ -90,6 +91,13 @@ export interface TenantContents {
 /** What the diagnostics of an endpoint found, and the ids of the requests that they made for it. */
 export interface StoredDiagnosis extends EndpointDiagnosisRecord {
   readonly requestIds: readonly string[];
+}
+
+/** What an endpoint did in a minute (since the epoch) in one process. */
+export interface LatencyMinute {
+  readonly endpointId: string;
+  readonly minute: number;
+  readonly counts: LatencyCounts;
 }
 
 export interface Window {
@@ -353,6 +361,13 @@ export interface Repositories extends PeopleRepositories {
     list(endpointId: string, window: Window): Promise<readonly StoredDiagnosis[]>;
     /** Deletes those older than this; answers how many. */
     prune(before: number): Promise<number>;
+  };
+  readonly latency: {
+    /** Adds to what the process has written of these minutes before. */
+    add(node: string, minutes: readonly LatencyMinute[]): Promise<void>;
+    /** Of all processes, from this minute on, in no order. */
+    list(endpointIds: readonly string[], from: number): Promise<readonly LatencyMinute[]>;
+    prune(before: number): Promise<void>;
   };
   readonly runbookRuns: {
     insert(run: RunbookRun): Promise<void>;

@@ -2,6 +2,7 @@
 
 import { type ColumnDataType, type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 import type { Migration, MigrationProvider } from 'kysely/migration';
+import { latencyMigration } from './migrations/2025-03-latency.ts';
 import { people } from './migrations/2025-03-people.ts';
 import { runbookMigration } from './migrations/2025-03-runbooks.ts';
 import { snapshotMigration } from './migrations/2025-03-snapshots.ts';
@@ -421,6 +422,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-03-approvals': approvals(kinds),
     '2025-03-snapshots': snapshotMigration(kinds),
     '2025-03-people': people(kinds),
+    '2025-03-latency': latencyMigration(),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

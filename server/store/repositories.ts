@@ -22,6 +22,7 @@ import { createKeyBindings, createRecoveryKeys, createSnapshots } from './snapsh
 import { createTenantRows } from './tenant-rows.ts';
 import { createTenants, inScope } from './tenants.ts';
 import { createWhole } from './whole.ts';
+import { createLatency } from './xks-latency.ts';
 
 /** Of a page of objects, what they hold would be megabytes. */
 const columnsWithoutContent = (
@@ -824,6 +825,7 @@ export const createRepositories = (
       },
     },
 
+    latency: createLatency(db),
     runbookRuns: createRunbookRuns(db),
     approvals: createApprovalRepository(db, authenticate),
 

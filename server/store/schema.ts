@@ -276,6 +276,13 @@ export interface Schema {
     results: string;
     request_ids: string;
   };
+  xks_latency: {
+    minute: number;
+    endpoint_id: string;
+    node: string;
+    counts: string;
+    errors: number;
+  };
   runbook_runs: {
     id: string;
     tenant_id: string;

@@ -123,8 +123,12 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     expect((await database.call('open', { pin: '' })).rv).toBe('CKR_OK');
     for (const label of ['ORACLE.TDE.HSM.MK.069F37D091A73D4F13BF2CE921EB2CF080', 'ORACLE.TDE.HSM.MK.06AAAA'])
       expect((await database.call('generate', { label })).rv).toBe('CKR_OK');
-    await page.reload();
-    await page.getByText('ORACLE.TDE.HSM.MK.06AAAA').first().waitFor();
+    // The set-up has waited for the first session and the first master key.
+    await page.getByText('The first session is there').waitFor();
+    await page.getByRole('link', { name: 'ORACLE.TDE.HSM.MK.06AAAA' }).waitFor();
+    await shoot('application-setup');
+    await page.getByRole('link', { name: 'Application', exact: true }).click();
+    await page.getByText('ORACLE.TDE.HSM.MK.069F37').first().waitFor();
     await shoot('application');
   });
 
@@ -219,6 +223,9 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await shoot('endpoint-credential');
     await shown.getByLabel(/I have stored/).check();
     await shown.getByRole('button', { name: 'Done' }).click();
+    await page.getByText('Waiting for the first call').waitFor();
+    await shoot('endpoint-setup');
+    await page.getByRole('link', { name: 'Endpoint', exact: true }).click();
     await page.getByRole('button', { name: 'Change…' }).click();
     const settings = dialog('Who may call');
     await settings.getByLabel('Requests per second').fill('1800');

@@ -13,6 +13,8 @@ export interface ConsoleData {
   readonly applicationId: string;
   readonly masterKeyId: string;
   readonly endpointId: string;
+  /** Of the rotation of its master key, half-way. */
+  readonly runId: string;
   /** A token that has one application and nothing else. */
   readonly ownerToken: string;
 }
@@ -47,6 +49,11 @@ export const fillConsole = async (site: Site): Promise<ConsoleData> => {
   for (const label of labels) await database.call('generate', { label: `ORACLE.TDE.HSM.MK.${label}` });
   await database.stop();
   const masterKey = await api.masterKey(erp.application.id, `ORACLE.TDE.HSM.MK.${labels[1]}`);
+
+  const runs = `/api/tde/applications/${erp.application.id}/runbook-runs`;
+  const { id: runId } = await make(runs, { runbook: 'rotate', release: '19c', containers: 'cdb' });
+  await api.call('PUT', `${runs}/${runId}/steps/open`, { outcome: 'done', note: 'change 4711' });
+  await api.call('PUT', `${runs}/${runId}/steps/history-before`, { outcome: 'not-needed' });
 
   const endpoint = await api.call<Endpoint>('POST', '/api/endpoints', {
     name: 'aws-eu-central-1',
@@ -113,6 +120,7 @@ export const fillConsole = async (site: Site): Promise<ConsoleData> => {
     applicationId: erp.application.id,
     masterKeyId: masterKey.id,
     endpointId: endpoint.id,
+    runId,
     ownerToken,
   };
 };

@@ -32,6 +32,8 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   root: 'Root key',
   quarantine: 'Quarantine',
   status: 'Status',
+  overview: 'Status',
+  settings: 'Status',
 };
 
 const pathParameters = (path: string): z.ZodObject =>

@@ -82,6 +82,7 @@ const open = (limits: { requestLogDays: number; requestLogRows: number }) =>
     limits,
     nothing,
     nothing,
+    nothing,
   );
 const all = async (): Promise<number> =>
   (await store.read.requests.search(everyTenant, {}, { limit: 10_000 })).items.length;
@@ -142,6 +143,7 @@ test('records whose commit fails are counted as dropped', async () => {
   const housekeeping = createHousekeeping(
     { store: failing, directory, usage, clock, log, people },
     limits,
+    nothing,
     nothing,
     nothing,
   );

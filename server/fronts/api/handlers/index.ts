@@ -11,6 +11,7 @@ import { externalKeyStoresHandlers } from './external-key-stores.ts';
 import type { Handlers } from './handler.ts';
 import { keysHandlers } from './keys.ts';
 import { masterKeysHandlers } from './master-keys.ts';
+import { overviewHandlers, settingsHandlers } from './overview.ts';
 import { profileHandlers } from './profile.ts';
 import { recoveryKeysHandlers } from './recovery-keys.ts';
 import { requestsHandlers } from './requests.ts';
@@ -50,6 +51,8 @@ export const createHandlers = (operations: Operations): Handlers => ({
   status: statusHandlers(operations),
   root: rootHandlers(operations),
   quarantine: quarantineHandlers(operations),
+  overview: overviewHandlers(operations),
+  settings: settingsHandlers(operations),
 });
 
 /** For routes that the table promises and the handlers lack: cannot happen while both come from the same types. */

@@ -7,6 +7,7 @@ import { endpointRoutes } from './endpoints.ts';
 import { externalKeyStoreRoutes } from './external-key-stores.ts';
 import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
+import { overviewRoutes } from './overview.ts';
 import { profileRoutes } from './profile.ts';
 import { quarantineRoutes } from './quarantine.ts';
 import { recoveryKeyRoutes } from './recovery-keys.ts';
@@ -16,6 +17,7 @@ import type { RouteGroup } from './row.ts';
 import { runbookRoutes } from './runbooks.ts';
 import { sessionRoutes } from './session.ts';
 import { sessionsRoutes } from './sessions.ts';
+import { settingsRoutes } from './settings.ts';
 import { snapshotRoutes } from './snapshots.ts';
 import { statusRoutes } from './status.ts';
 import { applicationRoutes } from './tde-applications.ts';
@@ -49,6 +51,8 @@ export const apiRoutes = {
   status: statusRoutes,
   root: rootRoutes,
   quarantine: quarantineRoutes,
+  overview: overviewRoutes,
+  settings: settingsRoutes,
 } as const satisfies { readonly [resource: string]: RouteGroup };
 
 export type ApiRoutes = typeof apiRoutes;

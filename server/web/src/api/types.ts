@@ -13,6 +13,7 @@ export type {
 export type { ExternalKeyStore } from '../../../fronts/contract/api/external-key-stores.ts';
 export type { DeletedKey, Key, KeyVersion } from '../../../fronts/contract/api/keys.ts';
 export type { BlastRadius, DestroyedMasterKey, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
+export type { Attention, LatencyPoint } from '../../../fronts/contract/api/overview.ts';
 export type { CorrelatedRequests, EndpointRequest } from '../../../fronts/contract/api/requests.ts';
 export type { Problem } from '../../../fronts/contract/api/row.ts';
 export type {
@@ -22,6 +23,7 @@ export type {
   RunbookStep,
 } from '../../../fronts/contract/api/runbooks.ts';
 export type { Session } from '../../../fronts/contract/api/session.ts';
+export type { Settings } from '../../../fronts/contract/api/settings.ts';
 export type { Status } from '../../../fronts/contract/api/status.ts';
 export type {
   AccessGuid,

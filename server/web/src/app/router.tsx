@@ -111,6 +111,21 @@ const endpointDiagnostics = createRoute({
   path: '/endpoints/$id/diagnostics',
   component: lazyRouteComponent(() => import('../pages/endpoint-diagnostics.tsx'), 'EndpointDiagnosticsPage'),
 });
+const endpointSetUp = createRoute({
+  getParentRoute: () => root,
+  path: '/endpoints/$id/setup',
+  component: lazyRouteComponent(() => import('../pages/endpoint-setup.tsx'), 'EndpointSetUpPage'),
+});
+const endpointCredentials = createRoute({
+  getParentRoute: () => root,
+  path: '/endpoints/$id/credentials',
+  component: lazyRouteComponent(() => import('../pages/endpoint-credentials.tsx'), 'EndpointCredentialsPage'),
+});
+const applicationSetUp = createRoute({
+  getParentRoute: () => root,
+  path: '/tde/applications/$id/setup',
+  component: lazyRouteComponent(() => import('../pages/application-setup.tsx'), 'ApplicationSetUpPage'),
+});
 const diagnostics = createRoute({
   getParentRoute: () => root,
   path: '/diagnostics',
@@ -148,6 +163,11 @@ const roles = createRoute({
   path: '/roles',
   component: lazyRouteComponent(() => import('../pages/roles.tsx'), 'RolesPage'),
 });
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('../pages/settings.tsx'), 'SettingsPage'),
+});
 const tokens = createRoute({
   getParentRoute: () => root,
   path: '/tokens',
@@ -169,6 +189,9 @@ export const router = createRouter({
     endpoints,
     endpoint,
     endpointDiagnostics,
+    endpointSetUp,
+    endpointCredentials,
+    applicationSetUp,
     diagnostics,
     requests,
     externalKeyStores,
@@ -176,6 +199,7 @@ export const router = createRouter({
     auditVerification,
     auditSinks,
     roles,
+    settings,
     tokens,
   ]),
   defaultPreload: 'intent',

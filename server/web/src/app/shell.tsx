@@ -55,6 +55,7 @@ const navigation: readonly { readonly title: string | null; readonly items: read
       { to: '/tokens', text: 'API tokens', icon: 'token' },
     ],
   },
+  { title: 'Service', items: [{ to: '/settings', text: 'Settings', icon: 'gear' }] },
 ];
 
 const Navigation = ({ onNavigate }: { onNavigate?: () => void }) => (

@@ -7,6 +7,7 @@ export const ApplicationTabs = ({ id }: { id: string }) => (
     label="TDE application"
     tabs={[
       { text: 'Application', to: '/tde/applications/$id', params: { id } },
+      { text: 'Connect', to: '/tde/applications/$id/setup', params: { id } },
       { text: 'Runbooks', to: '/tde/applications/$id/runbooks', params: { id } },
     ]}
   />

@@ -7,6 +7,8 @@ export const EndpointTabs = ({ id }: { id: string }) => (
     label="Endpoint"
     tabs={[
       { text: 'Endpoint', to: '/endpoints/$id', params: { id } },
+      { text: 'Connect', to: '/endpoints/$id/setup', params: { id } },
+      { text: 'Credentials', to: '/endpoints/$id/credentials', params: { id } },
       { text: 'Diagnostics', to: '/endpoints/$id/diagnostics', params: { id } },
     ]}
   />

@@ -55,7 +55,7 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
       onDone={async (endpoint) => {
         await client.invalidateQueries({ queryKey: [endpointsPath] });
         announce(`Endpoint “${endpoint.name}” created`);
-        await navigate({ to: '/endpoints/$id', params: { id: endpoint.id } });
+        await navigate({ to: '/endpoints/$id/setup', params: { id: endpoint.id } });
       }}
     >
       {(fault) => (

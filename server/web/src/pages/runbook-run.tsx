@@ -15,7 +15,7 @@ import { FormDialog } from '../components/form.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
-import { containerNames, RunbookSteps, releaseNames, Warnings } from '../components/runbook-steps.tsx';
+import { RunbookSteps, releaseNames, Warnings } from '../components/runbook-steps.tsx';
 import { Time } from '../components/time.tsx';
 import { RunState } from './application-runbooks.tsx';
 
@@ -56,7 +56,7 @@ const Tick = ({ run, step, path }: { run: RunbookRun; step: RunbookStep; path: s
             tone="quiet"
             busy={change.isPending}
             className="ml-auto"
-            aria-label={`Open step again: ${step.title}`}
+            aria-label={`Open again: ${step.title}`}
             onClick={() => change.mutate({ method: 'DELETE', path: stepPath })}
           >
             Open again
@@ -125,7 +125,7 @@ export const RunbookRunPage = () => {
         run !== undefined && (
           <>
             {releaseNames[run.release]}
-            {run.containers !== null && `, ${containerNames[run.containers].toLowerCase()}`}. Started by{' '}
+            {run.containers !== null && `, ${run.containers === 'cdb' ? 'container database' : 'no container database'}`}. Started by{' '}
             {run.startedBy.name}, <Time value={run.startedAt} />
             {run.finishedBy !== null && (
               <>

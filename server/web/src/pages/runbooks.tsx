@@ -19,7 +19,7 @@ const Runbooks = ({ items, applicationId }: { items: readonly Runbook[]; applica
   <ul className="grid gap-3 md:grid-cols-2">
     {items.map((runbook) => (
       <li key={runbook.name} className="relative rounded-lg border border-line p-4 hover:bg-hover">
-        <h3 className="flex flex-wrap items-center gap-2 font-semibold">
+        <h2 className="flex flex-wrap items-center gap-2 font-semibold">
           {applicationId === '' ? (
             runbook.title
           ) : (
@@ -37,7 +37,7 @@ const Runbooks = ({ items, applicationId }: { items: readonly Runbook[]; applica
               Downtime
             </Badge>
           )}
-        </h3>
+        </h2>
         <p className="mt-1 text-muted">{runbook.summary}</p>
         <p className="mt-2 text-xs text-muted">
           {runbook.releases.map((release) => releaseNames[release]).join(' · ')}

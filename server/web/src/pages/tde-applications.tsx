@@ -162,7 +162,7 @@ export const TdeApplicationsPage = () => {
           issued={registered}
           onClose={() => {
             setRegistered(null);
-            void openApplication({ to: '/tde/applications/$id', params: { id: registered.application.id } });
+            void openApplication({ to: '/tde/applications/$id/setup', params: { id: registered.application.id } });
           }}
         />
       )}

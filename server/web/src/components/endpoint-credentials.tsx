@@ -1,0 +1,216 @@
+// The credentials of a key store endpoint: at most two, each shown once, with the file that the cloud's console imports; and a live
+// meter of which one signs.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { Endpoint, EndpointCredential, EndpointRequest, ProxyConfiguration } from '../api/types.ts';
+import { useAnnounce } from './announce.tsx';
+import { Button } from './button.tsx';
+import { ConfirmDialog } from './confirm-dialog.tsx';
+import { Copyable } from './copy.tsx';
+import { DataTable } from './data-table.tsx';
+import { endpointPath, endpointsPath } from './endpoints.ts';
+import { FormDialog } from './form.tsx';
+import type { ListPage } from './list-view.tsx';
+import { ActionMenu } from './menu.tsx';
+import { Panel } from './page.tsx';
+import { EmptyState } from './problem-view.tsx';
+import { SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
+import { Time } from './time.tsx';
+
+const CredentialDialog = ({
+  endpoint,
+  issued,
+  onClose,
+}: {
+  endpoint: Endpoint;
+  issued: ProxyConfiguration;
+  onClose: () => void;
+}) => (
+  <SecretOnceDialog
+    title={`Credential of “${endpoint.name}”`}
+    notice="This is the only time the secret access key is shown. Whoever has it can encrypt and decrypt through this endpoint."
+    taken="I have stored the credential or the file"
+    onClose={onClose}
+  >
+    <SecretValue label="Access key ID" value={issued.XksProxyAuthenticationCredential.AccessKeyId} />
+    <SecretValue label="Secret access key" value={issued.XksProxyAuthenticationCredential.RawSecretAccessKey} />
+    <div className="space-y-2">
+      <p className="font-medium">Proxy configuration file</p>
+      <p className="text-muted">
+        Upload it in the AWS console when the external key store is created, or when its proxy credential is edited.
+      </p>
+      <Button
+        icon="download"
+        className="max-sm:w-full"
+        onClick={() =>
+          saveFile(`xks-proxy-${endpoint.prefix}.json`, `${JSON.stringify(issued, null, 2)}\n`, 'application/json')
+        }
+      >
+        Download JSON
+      </Button>
+    </div>
+  </SecretOnceDialog>
+);
+
+export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const path = `${endpointPath(endpoint.id)}/credentials`;
+  const [adding, setAdding] = useState(false);
+  const [issued, setIssued] = useState<ProxyConfiguration | null>(null);
+  const [removing, setRemoving] = useState<EndpointCredential | null>(null);
+  const full = endpoint.credentials.length >= 2;
+  return (
+    <Panel
+      title="Credentials"
+      description="Two at most, for a change without a gap: add the new one, enter it at the cloud key service, remove the old one."
+      actions={
+        <Button
+          icon="plus"
+          onClick={() => setAdding(true)}
+          disabled={full}
+          title={full ? 'Two are live: remove one first' : undefined}
+        >
+          Add credential
+        </Button>
+      }
+      flush
+    >
+      {endpoint.credentials.length === 0 ? (
+        <EmptyState title="No credential yet">
+          Without one nobody can call this endpoint. Add one and hand its JSON file to the cloud key service.
+        </EmptyState>
+      ) : (
+        <DataTable
+          caption="Credentials"
+          rows={endpoint.credentials}
+          rowKey={(credential) => credential.id}
+          columns={[
+            {
+              key: 'id',
+              header: 'Access key ID',
+              names: true,
+              cell: (credential) => <Copyable value={credential.accessKeyId} label="access key id" />,
+            },
+            { key: 'created', header: 'Created', cell: (credential) => <Time value={credential.createdAt} /> },
+            { key: 'used', header: 'Last used', cell: (credential) => <Time value={credential.lastUsedAt} distance /> },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (credential) => (
+                <ActionMenu
+                  label={`Actions on credential ${credential.accessKeyId}`}
+                  actions={[{ text: 'Remove…', icon: 'trash', danger: true, onSelect: () => setRemoving(credential) }]}
+                />
+              ),
+            },
+          ]}
+        />
+      )}
+      {adding && (
+        <FormDialog<ProxyConfiguration>
+          title="Add a credential?"
+          call={{ method: 'POST', path }}
+          creates
+          submitLabel="Add credential"
+          onCancel={() => setAdding(false)}
+          onDone={async (result) => {
+            setAdding(false);
+            setIssued(result);
+            await client.invalidateQueries({ queryKey: [endpointsPath] });
+          }}
+        >
+          {() => <p>Its secret access key is shown once, with the JSON file for the cloud key service.</p>}
+        </FormDialog>
+      )}
+      {issued !== null && <CredentialDialog endpoint={endpoint} issued={issued} onClose={() => setIssued(null)} />}
+      {removing !== null && (
+        <ConfirmDialog
+          title="Remove this credential?"
+          expected={removing.accessKeyId}
+          expectedKind="access key ID"
+          call={{ method: 'DELETE', path: `${path}/${encodeURIComponent(removing.id)}` }}
+          submitLabel="Remove credential"
+          onCancel={() => setRemoving(null)}
+          onDone={async () => {
+            await client.invalidateQueries({ queryKey: [endpointsPath] });
+            announce(`Credential ${removing.accessKeyId} removed`);
+            setRemoving(null);
+          }}
+        >
+          <p>
+            Requests signed with it fail from now on with <code>AuthenticationFailedException</code>. It was last used:{' '}
+            <Time value={removing.lastUsedAt} distance />.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Panel>
+  );
+};
+
+const meterEvery = 2_000;
+const metered = 100;
+
+/** Which credential has signed the newest requests. Renewed while it is shown. */
+export const useSigners = (endpoint: Endpoint | undefined) =>
+  useQuery({
+    queryKey: [endpointsPath, endpoint?.id, 'signers'],
+    queryFn: ({ signal }) =>
+      send<ListPage<EndpointRequest>>(
+        { method: 'GET', path: `${endpointPath(endpoint?.id ?? '')}/requests`, query: { limit: metered } },
+        { signal },
+      ),
+    select: ({ items }) => {
+      const signed = items.filter(({ credentialId }) => credentialId !== null);
+      const of = (id: string): readonly EndpointRequest[] => signed.filter(({ credentialId }) => credentialId === id);
+      return { total: signed.length, latest: items[0], of };
+    },
+    enabled: endpoint !== undefined,
+    refetchInterval: meterEvery,
+  });
+
+export const SignersMeter = ({ endpoint }: { endpoint: Endpoint }) => {
+  const signers = useSigners(endpoint).data;
+  const byAge = endpoint.credentials.toSorted((a, b) => a.createdAt.localeCompare(b.createdAt));
+  return (
+    <div className="space-y-3" role="status" aria-label="Which credential signs">
+      {byAge.map((credential, index) => {
+        const own = signers?.of(credential.id) ?? [];
+        const total = signers?.total ?? 0;
+        const newest = index === byAge.length - 1;
+        return (
+          <div key={credential.id}>
+            <div className="flex flex-wrap items-baseline justify-between gap-x-4">
+              <p className="min-w-0">
+                <code className="break-all">{credential.accessKeyId}</code>{' '}
+                {byAge.length > 1 && <span className="text-muted">{newest ? 'the new one' : 'the old one'}</span>}
+              </p>
+              <p className="text-muted tabular-nums">
+                {own.length} of the newest {total}
+                {own[0] !== undefined && (
+                  <>
+                    , last <Time value={own[0].at} distance />
+                  </>
+                )}
+              </p>
+            </div>
+            <meter
+              min={0}
+              max={Math.max(total, 1)}
+              value={own.length}
+              aria-label={`Requests signed with ${credential.accessKeyId}`}
+              className="signers mt-1 h-2 w-full"
+            />
+          </div>
+        );
+      })}
+      <p className="text-xs text-muted">
+        Of the newest {metered} requests, every {meterEvery / 1000} seconds.
+      </p>
+    </div>
+  );
+};

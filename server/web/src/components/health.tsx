@@ -1,0 +1,98 @@
+// Whether the service is well, from its own checks.
+
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Status } from '../api/types.ts';
+import { Notice } from './notice.tsx';
+import { Facts } from './page.tsx';
+import { StateBadge } from './state-badge.tsx';
+import { Time } from './time.tsx';
+
+const checkNames: Readonly<Record<Status['health']['checks'][number]['name'], string>> = {
+  store: 'Store',
+  'root-key': 'Root key',
+  'round-trip': 'Encrypt and decrypt',
+};
+
+const formatKeys = (count: number): string => (count === 1 ? '1 key' : `${count} keys`);
+const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`;
+
+const Warnings = ({ status }: { status: Status }): ReactNode => (
+  <>
+    {!status.memory.locked && (
+      <Notice tone="warn" title="Key memory is not locked">
+        Keys could reach swap. Raise the memory lock limit of the service (<code>LimitMEMLOCK</code>) and start it
+        again.
+      </Notice>
+    )}
+    {!status.erasure.overwritesInPlace && (
+      <Notice tone="warn" title="Erasure is best effort on this file system">
+        {status.erasure.fileSystem} may keep copies of overwritten blocks. Move the root key file to ext4 or xfs.
+      </Notice>
+    )}
+    {status.erasure.hold !== null && (
+      <Notice tone="warn" title="Destroyed keys wait: the erasure turn is held back">
+        These stored records do not open, and never would again after the turn. Put back a backup of the store that was
+        made since the last turn; or give them up: delete or destroy the key, remove the credential, destroy the object.
+        The turn then goes on by itself.
+        <ul className="mt-2 list-disc space-y-1 pl-5">
+          {status.erasure.hold.records.slice(0, 20).map(({ kind, id, name, version, copy }) => (
+            <li key={`${id} ${version} ${copy}`} className="break-words">
+              {kind === 'key' ? (
+                <Link to="/keys/$id" params={{ id }} className="underline">
+                  {name ?? id}
+                </Link>
+              ) : (
+                `${kind} ${name ?? id}`
+              )}
+              , {copy}, version {version}
+            </li>
+          ))}
+        </ul>
+      </Notice>
+    )}
+    {status.erasure.failure !== null && (
+      <Notice tone="warn" title="The erasure turn failed and is tried again">
+        {status.erasure.failure}
+      </Notice>
+    )}
+    {status.requestLog.dropped > 0 && (
+      <Notice tone="warn" title={`${status.requestLog.dropped} request log entries were dropped`}>
+        The store did not keep up with the requests. The audit log is not affected.
+      </Notice>
+    )}
+  </>
+);
+
+export const HealthView = ({ status }: { status: Status }) => (
+  <div className="space-y-4">
+    <Warnings status={status} />
+    <ul className="divide-y divide-line">
+      {status.health.checks.map((check) => (
+        <li key={check.name} className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1 py-2 first:pt-0">
+          <span>
+            <span className="font-medium">{checkNames[check.name]}</span>{' '}
+            <span className="break-words text-muted">{check.detail}</span>
+          </span>
+          <span className="flex items-center gap-3">
+            <span className="text-xs text-muted tabular-nums">{check.durationMs.toFixed(1)} ms</span>
+            <StateBadge state={check.healthy ? 'ok' : 'fail'} />
+          </span>
+        </li>
+      ))}
+    </ul>
+    <Facts
+      items={[
+        ['Version', status.version],
+        ['Running since', <Time key="started" value={status.startedAt} />],
+        ['Root key epoch', String(status.rootEpoch)],
+        ['Store', status.store.dialect],
+        [
+          'Key memory',
+          `${mebibytes(status.memory.used)} of ${mebibytes(status.memory.capacity)}, ${formatKeys(status.memory.keys)}`,
+        ],
+        ['Waiting for erasure', status.erasure.pendingKeys === 0 ? 'nothing' : formatKeys(status.erasure.pendingKeys)],
+      ]}
+    />
+  </div>
+);

@@ -1,0 +1,161 @@
+// Connecting a database to a new TDE application: its files, the library on the host, the first session, the first master key; the last
+// two show here by themselves.
+
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { send } from '../api/client.ts';
+import type { AccessGuid, Application, Instance, MasterKey } from '../api/types.ts';
+import { ApplicationTabs } from '../components/application-tabs.tsx';
+import { applicationPath, applicationsPath } from '../components/applications.ts';
+import { Async } from '../components/async.tsx';
+import { buttonClass } from '../components/button.tsx';
+import { CopyButton } from '../components/copy.tsx';
+import type { ListPage } from '../components/list-view.tsx';
+import { Page } from '../components/page.tsx';
+import { type SetUpStep, SetUpSteps } from '../components/steps.tsx';
+import { Time } from '../components/time.tsx';
+
+const route = getRouteApi('/tde/applications/$id/setup');
+const watchEvery = 3_000;
+
+const Line = ({ label, value }: { label: string; value: string }) => (
+  <div className="flex items-start justify-between gap-2 rounded-md bg-sunken py-1 pr-1 pl-3">
+    <pre className="min-w-0 py-1 text-xs wrap-anywhere whitespace-pre-wrap">{value}</pre>
+    <CopyButton value={value} label={label} />
+  </div>
+);
+
+const Steps = ({ application }: { application: Application }) => {
+  const path = applicationPath(application.id);
+  const useWatched = <T,>(part: string, query?: { readonly limit: number }) =>
+    useQuery({
+      queryKey: [applicationsPath, application.id, part, 'watched'],
+      queryFn: ({ signal }) =>
+        send<{ readonly items: readonly T[] }>(
+          { method: 'GET', path: `${path}/${part}`, ...(query === undefined ? {} : { query }) },
+          { signal },
+        ),
+      refetchInterval: watchEvery,
+    }).data?.items;
+  const guids = useWatched<AccessGuid>('access-guids');
+  const first = useWatched<Instance>('instances')?.at(-1);
+  const keys: ListPage<MasterKey>['items'] | undefined = useWatched<MasterKey>('master-keys', { limit: 1 });
+  const key = keys?.[0];
+  const live = guids?.filter(({ removedAt }) => removedAt === null).length ?? 0;
+  const steps: readonly SetUpStep[] = [
+    {
+      title: 'The application is registered',
+      state: 'done',
+      children: (
+        <p className="text-muted">
+          Its access_guid and pkcs11.toml were shown once; {live} {live === 1 ? 'is' : 'are'} live. Lost? Rotate it on
+          the{' '}
+          <Link to="/tde/applications/$id" params={{ id: application.id }} className="link">
+            page of the application
+          </Link>
+          .
+        </p>
+      ),
+    },
+    {
+      title: 'Install the library on the database host',
+      state: first !== undefined ? 'done' : 'next',
+      children: (
+        <div className="space-y-2">
+          <p className="text-muted">As root. It goes where the database looks, with the database's own user.</p>
+          <Line label="install command" value="dke provider install --owner oracle:oinstall" />
+        </div>
+      ),
+    },
+    {
+      title: 'Put pkcs11.toml there, and check',
+      state: first !== undefined ? 'done' : 'next',
+      children: (
+        <Line
+          label="commands"
+          value={[
+            'install -m 600 -o oracle -g oinstall pkcs11.toml /etc/dke/pkcs11.toml',
+            'dke provider check --conf /etc/dke/pkcs11.toml',
+          ].join('\n')}
+        />
+      ),
+    },
+    {
+      title: first === undefined ? 'Waiting for the first session' : 'The first session is there',
+      state: first === undefined ? 'waiting' : 'done',
+      children:
+        first === undefined ? (
+          <div role="status" className="space-y-2">
+            <p className="text-muted">Open the keystore in the database. It shows here by itself.</p>
+            <Line
+              label="statement"
+              value={'ADMINISTER KEY MANAGEMENT SET KEYSTORE OPEN IDENTIFIED BY "<keystore_pin>";'}
+            />
+          </div>
+        ) : (
+          <p role="status">
+            {first.process} on <strong>{first.host}</strong>, as {first.osUser}, library {first.libraryVersion},{' '}
+            <Time value={first.firstUsedAt} distance />.
+          </p>
+        ),
+    },
+    {
+      title: key === undefined ? 'Waiting for the first master key' : 'The database has its master key',
+      state: key !== undefined ? 'done' : first === undefined ? 'later' : 'waiting',
+      children:
+        key === undefined ? (
+          <div className="space-y-2">
+            <p className="text-muted">
+              A new database sets one; one with a local wallet{' '}
+              <Link
+                to="/tde/applications/$id/runbooks"
+                params={{ id: application.id }}
+                search={{ runbook: 'migrate' }}
+                className="link"
+              >
+                migrates
+              </Link>
+              .
+            </p>
+            <Line
+              label="statement"
+              value={'ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "<keystore_pin>" CONTAINER = ALL;'}
+            />
+          </div>
+        ) : (
+          <div className="space-y-3" role="status">
+            <p>
+              <Link to="/keys/$id" params={{ id: key.id }} className="link break-all">
+                {key.name}
+              </Link>
+              , <Time value={key.createdAt} distance />.
+            </p>
+            <Link to="/tde/applications/$id" params={{ id: application.id }} className={buttonClass('primary')}>
+              Open the application
+            </Link>
+          </div>
+        ),
+    },
+  ];
+  return <SetUpSteps steps={steps} />;
+};
+
+export const ApplicationSetUpPage = () => {
+  const { id } = route.useParams();
+  const query = useQuery({
+    queryKey: [applicationsPath, id],
+    queryFn: ({ signal }) => send<Application>({ method: 'GET', path: applicationPath(id) }, { signal }),
+  });
+  return (
+    <Page
+      title={`Connect ${query.data?.name ?? 'a database'}`}
+      description="From the registration to the first master key. Leave at any time: it goes on from what is there."
+      crumbs={[{ text: 'TDE applications', to: '/tde/applications' }]}
+    >
+      <ApplicationTabs id={id} />
+      <Async query={query} lines={6}>
+        {(application) => <Steps application={application} />}
+      </Async>
+    </Page>
+  );
+};

@@ -1,0 +1,86 @@
+// The settings of the service as they are, each with where it comes from, and the state of the process. Nothing is changed here.
+
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { Settings, Status } from '../api/types.ts';
+import { Async } from '../components/async.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import { CheckField } from '../components/field.tsx';
+import { HealthView } from '../components/health.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { Badge, StateBadge } from '../components/state-badge.tsx';
+
+export const SettingsPage = () => {
+  const [givenOnly, setGivenOnly] = useState(false);
+  const status = useQuery({
+    queryKey: ['/api/status'],
+    queryFn: ({ signal }) => send<Status>({ method: 'GET', path: '/api/status' }, { signal }),
+    refetchInterval: 15_000,
+  });
+  const query = useQuery({
+    queryKey: ['/api/settings'],
+    queryFn: ({ signal }) => send<Settings>({ method: 'GET', path: '/api/settings' }, { signal }),
+  });
+  return (
+    <Page title="Settings" description="They come from dke.toml alone: change the file, then start the service again.">
+      <Panel
+        title="Health"
+        actions={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}
+      >
+        <Async query={status}>{(data) => <HealthView status={data} />}</Async>
+      </Panel>
+      <Panel
+        title="Settings"
+        description={
+          query.data === undefined ? undefined : query.data.source === null ? (
+            'There is no file: the defaults hold.'
+          ) : (
+            <>
+              From <code className="wrap-anywhere">{query.data.source}</code>
+            </>
+          )
+        }
+        actions={<CheckField label="Only what the file sets" checked={givenOnly} onValue={setGivenOnly} />}
+        flush={query.data !== undefined}
+      >
+        <Async query={query} lines={8}>
+          {({ items }) => (
+            <DataTable
+              caption="Settings"
+              rows={items.filter(({ origin }) => !givenOnly || origin === 'file')}
+              rowKey={({ name }) => name}
+              columns={[
+                { key: 'name', header: 'Name', names: true, cell: ({ name }) => <code>{name}</code> },
+                {
+                  key: 'value',
+                  header: 'Value',
+                  cell: ({ value }) =>
+                    value === null ? (
+                      <span className="text-muted">not set</span>
+                    ) : (
+                      <code className="wrap-anywhere">{value}</code>
+                    ),
+                },
+                {
+                  key: 'origin',
+                  header: 'From',
+                  cell: ({ origin }) =>
+                    origin === 'file' ? (
+                      <Badge tone="ok" icon="audit">
+                        File
+                      </Badge>
+                    ) : (
+                      <Badge tone="quiet" icon="info">
+                        Default
+                      </Badge>
+                    ),
+                },
+              ]}
+            />
+          )}
+        </Async>
+      </Panel>
+    </Page>
+  );
+};
