@@ -26,8 +26,8 @@ describe('the documented file', () => {
   const documented = readFileSync(resolve(import.meta.dirname, '../../../docs/dke.toml'), 'utf8');
 
   test('says the defaults', () => {
-    const { source: _source, ...config } = parseConfig(documented, 'docs', '/srv');
-    const { source: _none, ...defaults } = defaultConfig('/srv');
+    const { source: _source, settings: _settings, ...config } = parseConfig(documented, 'docs', '/srv');
+    const { source: _none, settings: _all, ...defaults } = defaultConfig('/srv');
     expect(config).toEqual(defaults);
   });
 
@@ -125,4 +125,10 @@ describe('a trusted file', () => {
     expect(refusal(() => checkFile(folder, 'public')).message).toContain('not a regular file');
     expect(refusal(() => checkFile(join(folder, 'none'), 'public')).message).toContain('ENOENT');
   });
+});
+
+test('each setting is listed with its value and whether the file sets it', () => {
+  const { settings } = parseConfig('[server]\nport = 8443\n', 'dke.toml', '/srv');
+  expect(settings).toContainEqual({ name: 'server.port', value: '8443', origin: 'file' });
+  expect(settings).toContainEqual({ name: 'log.level', value: '"info"', origin: 'default' });
 });
