@@ -118,6 +118,14 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 300_00
     [context, page] = await eyes.open();
   });
   afterAll(async () => {
+    if (eyes?.failed())
+      console.log(
+        site.server
+          .log()
+          .split('\n')
+          .filter((line) => line.includes('failed'))
+          .join('\n'),
+      );
     await eyes?.close();
     await site?.end();
   });

@@ -40,6 +40,8 @@ export interface ConsoleBrowser {
   readonly browser: Browser;
   /** What should not have happened in any page: errors, refusals of the content security policy, other hosts, faults of the server. */
   readonly faults: string[];
+  /** Whether the server answered that it had failed. */
+  failed(): boolean;
   /** A context and its first page: light and 1280 pixels wide unless told otherwise. */
   open(options?: BrowserContextOptions): Promise<[BrowserContext, Page]>;
   shoot(name: string, page: Page): Promise<void>;
@@ -53,6 +55,7 @@ export const openConsoleBrowser = async (url: string, executablePath: string): P
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   const browser = await chromium.launch({ executablePath, args: flags });
   const faults: string[] = [];
+  let failed = false;
   const { origin } = new URL(url);
 
   const watch = (page: Page): void => {
@@ -72,13 +75,16 @@ export const openConsoleBrowser = async (url: string, executablePath: string): P
         faults.push(`another host: ${request.url()}`);
     });
     page.on('response', (response) => {
-      if (response.status() >= 500) faults.push(`${response.status()}: ${response.url()}`);
+      if (response.status() < 500) return;
+      failed = true;
+      faults.push(`${response.status()}: ${response.url()}`);
     });
   };
 
   return {
     browser,
     faults,
+    failed: () => failed,
     open: async (options = {}) => {
       const context = await browser.newContext({
         baseURL: url,

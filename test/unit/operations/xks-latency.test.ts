@@ -1,0 +1,78 @@
+// Latencies of endpoints over time: what is in memory and what is written are one, whatever minute it is and whoever wrote.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createXksLatency } from '../../../server/operations/xks-latency.ts';
+import type { Store } from '../../../server/ports/store.ts';
+import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
+import { openStore } from '../../../server/store/store.ts';
+
+const minute = 60_000;
+let now = 0;
+const clock = { now: () => now, monotonic: () => now, sleep: () => Promise.resolve() };
+
+let folder: string;
+let store: Store;
+beforeEach(async () => {
+  now = 1_000_000 * minute;
+  folder = mkdtempSync(join(tmpdir(), 'dke-latency-'));
+  store = await openStore({
+    path: join(folder, 'dke.db'),
+    clock,
+    authenticateRow: () => '',
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const request = (endpointId: string | null, durationMs: number, errorName: string | null = null) =>
+  ({ endpointId, at: now, durationMs, errorName }) as XksRequestRecord;
+
+test('an hour is sixty minutes, of which the last is now; a request without an endpoint counts nowhere', async () => {
+  const latency = createXksLatency({ store, clock });
+  latency.record(request('e', 5));
+  latency.record(request('f', 5));
+  latency.record(request(null, 5));
+  const points = await latency.read(['e'], 'hour');
+  expect(points).toHaveLength(60);
+  expect(points.at(-1)).toMatchObject({ at: now, requests: 1 });
+  expect(await latency.read([], 'hour')).toHaveLength(60);
+});
+
+test('what was written is read back, with what came since and what another process wrote', async () => {
+  const [one, other] = [createXksLatency({ store, clock }), createXksLatency({ store, clock })];
+  one.record(request('e', 300));
+  other.record(request('e', 1, 'KeyNotFoundException'));
+  now += minute;
+  await one.flush(false);
+  await other.flush(false);
+  one.record(request('e', 1));
+  // Stopped within the minute, and started again: what is written is added to what was.
+  await one.flush(true);
+  one.record(request('e', 1));
+  await one.flush(true);
+  one.record(request('e', 1));
+  const points = await one.read(['e', 'f'], 'hour');
+  expect(points.slice(-2)).toMatchObject([
+    { requests: 2, errors: 1, overLost: 1 },
+    { requests: 3, errors: 0 },
+  ]);
+  expect((await other.lastHour(['e', 'f'])).get('e')).toMatchObject({ requests: 4, overSlow: 1 });
+  expect((await one.read(['e'], 'day')).reduce((sum, point) => sum + point.requests, 0)).toBe(5);
+});
+
+test('what is older than a week goes', async () => {
+  const latency = createXksLatency({ store, clock });
+  latency.record(request('e', 1));
+  now += 9 * 24 * 60 * minute;
+  await latency.flush(false);
+  now += minute;
+  await latency.flush(false);
+  expect(await store.read.latency.list(['e'], 0)).toEqual([]);
+});
