@@ -1,4 +1,4 @@
-// The file of a recovery key (addon/FORMAT.md, section 7): its public half in clear, its private half as a key record under a key that a
+// The file of a recovery key (addon/FORMAT.md, section 6): its public half in clear, its private half as a key record under a key that a
 // passphrase gives (scrypt). It is made and opened in the addon: here are references, never bytes of the private half.
 
 import { createHash } from 'node:crypto';
