@@ -12,6 +12,12 @@ const exceptions: Readonly<Record<string, string>> = {
   'session.redeem': 'the person who is invited does it at the console',
   'profile.get': 'of a person at the console; a token has no profile',
   'profile.changePassword': 'of a person at the console; a token has no profile',
+  'session.secondFactor': 'the second step of signing in at the console',
+  'profile.beginTotp': 'of a person at the console; a token has no profile',
+  'profile.confirmTotp': 'of a person at the console; a token has no profile',
+  'profile.makeRecoveryCodes': 'of a person at the console; a token has no profile',
+  'profile.removeFactor': 'of a person at the console; dke user remove-factors does it for administrators',
+  'profile.createToken': 'of a person at the console; dke token create does it for administrators',
   'profile.sessions': 'of a person at the console; dke session list shows them to administrators',
   'profile.endSession': 'of a person at the console; dke session end does it for administrators',
 };

@@ -2,6 +2,7 @@
 
 import type { Grant, Right } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { ApiToken } from '../../domain/api-token.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { SignInMethod, SignInStep } from '../../domain/sign-in.ts';
 import type { UserView } from '../../domain/user.ts';
@@ -116,8 +117,28 @@ export interface SignInWays {
 export interface SignInOperations {
   /** Takes the password: it is wiped here. 'unauthenticated' in one message; 'rate-limited' says until when. */
   byPassword(name: string, password: Buffer, from: SignInOrigin): Promise<StartedSession>;
+  /** 'unauthenticated' for a code that is not right, or was used. */
+  secondFactor(
+    caller: SessionCaller,
+    given: { readonly code: Uint8Array } | { readonly recoveryCode: Uint8Array },
+    from: SignInOrigin,
+  ): Promise<StartedSession>;
   /** Takes the password, which becomes the user's. */
   redeem(invitation: string, password: Buffer, from: SignInOrigin): Promise<StartedSession>;
+}
+
+export interface FactorOperations {
+  /** A new secret for one-time passwords; it counts once it is confirmed. `secret`: Base32, wiped by the caller after it was sent. */
+  begin(
+    caller: SessionCaller,
+    name: string,
+  ): Promise<{ readonly id: string; readonly account: string; readonly secret: Buffer }>;
+  /** By its first code. The session is complete then, and has a new value. */
+  confirm(caller: SessionCaller, id: string, code: Uint8Array, from: SignInOrigin): Promise<StartedSession>;
+  /** Each is good once, in the place of a second factor. Those of before hold no more. The caller wipes them. */
+  makeRecoveryCodes(caller: SessionCaller): Promise<readonly Buffer[]>;
+  /** The last one stays where the user's roles need one: 'conflict'. */
+  remove(caller: SessionCaller, id: string): Promise<UserView>;
 }
 
 export interface ProfileOperations {
@@ -129,6 +150,11 @@ export interface ProfileOperations {
     next: Buffer,
     from: SignInOrigin,
   ): Promise<StartedSession>;
+  /** A token that does what these roles of the user do, as long as the user may; it is the user who acts by it. */
+  createToken(
+    caller: SessionCaller,
+    input: { readonly name: string; readonly expiresAt: number; readonly grants: readonly NewGrant[] | undefined },
+  ): Promise<{ readonly record: ApiToken; readonly token: string }>;
   sessions(caller: SessionCaller, query: PageRequest): Promise<Page<SessionView>>;
   endSession(caller: SessionCaller, id: string): Promise<SessionView>;
 }
@@ -138,4 +164,5 @@ export interface PeopleOperations {
   readonly sessions: SessionOperations;
   readonly signIn: SignInOperations;
   readonly profile: ProfileOperations;
+  readonly factors: FactorOperations;
 }

@@ -3,6 +3,7 @@
 import type { Ports } from '../../ports/ports.ts';
 import type { Operations } from '../index.ts';
 import type { PeopleOperations } from './face.ts';
+import { createFactors } from './factors.ts';
 import { createLockout } from './lockout.ts';
 import { createProfile } from './profile.ts';
 import { createSessions } from './sessions.ts';
@@ -16,10 +17,12 @@ export const createPeople = (
   const lockout = createLockout(ports);
   const sessions = createSessions(ports, authenticateAdmin);
   const signIn = createSignIn(ports, sessions, lockout);
+  const factors = createFactors(ports, sessions, signIn, lockout);
   return {
     users: createUsers(ports, sessions),
     sessions: sessions.operations,
-    signIn: signIn.operations,
+    signIn: { ...signIn.operations, secondFactor: factors.secondFactor },
+    factors: factors.operations,
     profile: createProfile(ports, sessions, signIn, lockout),
   };
 };

@@ -2,11 +2,15 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { effectiveGrants } from '../../domain/access.ts';
+import type { TenantActor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName } from '../../domain/user.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { completeGrants } from '../grants.ts';
+import { createToken } from '../manage-tokens.ts';
 import type { ProfileOperations, SessionCaller } from './face.ts';
 import type { Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
@@ -22,8 +26,10 @@ export const findSelf = async (from: Pick<Repositories, 'users'>, { actor }: Ses
   return user;
 };
 
+const longestTokenMs = 366 * 86_400_000;
+
 export const createProfile = (
-  ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'passwords'>,
+  ports: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords'>,
   sessions: Sessions,
   signIn: SignIn,
   lockout: Lockout,
@@ -77,6 +83,23 @@ export const createProfile = (
         current?.fill(0);
         next.fill(0);
       }
+    },
+
+    createToken: async (caller, { name, expiresAt, grants: chosen }) => {
+      const user = await findSelf(store.read, caller);
+      if (expiresAt > clock.now() + longestTokenMs)
+        throw new ServiceError('validation', "somebody's own token holds for a year at most");
+      const actor: TenantActor = {
+        ...caller.actor,
+        tenantId: user.tenantId ?? serviceTenantId,
+        reach: user.tenantId ?? everyTenant,
+      };
+      const grants = chosen === undefined ? caller.grants : completeGrants(actor, chosen);
+      if (effectiveGrants(grants, caller.grants).length < grants.length)
+        throw new ServiceError('validation', 'a token does no more than its owner may', {
+          hint: 'GET /api/session shows your roles',
+        });
+      return createToken(ports)(actor, caller.grants, { name, expiresAt, grants, ownerId: user.id });
     },
 
     sessions: async (caller, query) => {

@@ -1,27 +1,73 @@
 // Handlers of what people do with themselves.
 
-import { ServiceError } from '../../../base/errors.ts';
 import type { Operations } from '../../../operations/index.ts';
-import type { SessionCaller } from '../../../operations/people/face.ts';
 import { ValidationError } from '../errors.ts';
-import { representPage } from '../represent.ts';
+import { representPage, representToken } from '../represent.ts';
 import { representOpenSession, representUser } from '../represent-people.ts';
-import type { Handlers } from './handler.ts';
-import { startedSession } from './session.ts';
+import { type Handlers, SecretJson } from './handler.ts';
+import { ownSession, startedSession } from './session.ts';
 
-/** The session of the request: 'not-found' for a token. */
-export const ownSession = (session: SessionCaller | null): SessionCaller => {
-  if (session === null)
-    throw new ServiceError('not-found', 'a token has no profile', { hint: 'sign in as a user, not with a token' });
-  return session;
+/** The bytes of several pieces in one, and the pieces that are secret wiped. */
+const joinSecret = (pieces: readonly (string | Buffer)[]): SecretJson => {
+  const parts = pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
+  // Not from the shared pool, which is never wiped.
+  const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) at += part.copy(bytes, at);
+  for (const piece of pieces) if (typeof piece !== 'string') piece.fill(0);
+  return new SecretJson(bytes);
 };
 
-export const profileHandlers = ({ profile, access }: Operations): Handlers['profile'] => ({
+const issuer = 'DKE';
+/** The key URI that authenticator apps read. */
+const totpDocument = (id: string, account: string, secret: Buffer): SecretJson => {
+  const label = `${issuer}:${encodeURIComponent(account)}`;
+  const copy = Buffer.from(secret);
+  return joinSecret([
+    `{"id":${JSON.stringify(id)},"secret":"`,
+    secret,
+    `","uri":"otpauth://totp/${label}?secret=`,
+    copy,
+    `&issuer=${issuer}&algorithm=SHA1&digits=6&period=30"}`,
+  ]);
+};
+
+/** Four characters at a time, as people read them. */
+const codesDocument = (codes: readonly Buffer[]): SecretJson =>
+  joinSecret([
+    '{"codes":[',
+    ...codes.flatMap((code, at) => [
+      at === 0 ? '"' : ',"',
+      ...[0, 4, 8, 12].flatMap((from) => [...(from === 0 ? [] : ['-']), code.subarray(from, from + 4)]),
+      '"',
+    ]),
+    ']}',
+  ]);
+
+export const profileHandlers = ({ profile, factors, access }: Operations): Handlers['profile'] => ({
   get: async ({ session }) => representUser(await profile.get(ownSession(session))),
   changePassword: async ({ session, secrets: { current, password }, from }) => {
     const own = ownSession(session);
     if (password === undefined) throw new ValidationError([{ path: 'password', message: 'is missing' }]);
     return startedSession(access)(await profile.changePassword(own, current, password, from));
+  },
+  beginTotp: async ({ session, body: { name } }) => {
+    const { id, account, secret } = await factors.begin(ownSession(session), name);
+    return { id, answer: totpDocument(id, account, secret) };
+  },
+  confirmTotp: async ({ session, path, secrets: { code }, from }) => {
+    if (code === undefined) throw new ValidationError([{ path: 'code', message: 'is missing' }]);
+    return startedSession(access)(await factors.confirm(ownSession(session), path.id, code, from));
+  },
+  makeRecoveryCodes: async ({ session }) => {
+    const own = ownSession(session);
+    return { id: own.sessionId, answer: codesDocument(await factors.makeRecoveryCodes(own)) };
+  },
+  removeFactor: async ({ session, path }) => representUser(await factors.remove(ownSession(session), path.id)),
+  createToken: async ({ session, body: { name, expiresAt, grants } }) => {
+    const own = ownSession(session);
+    const { record, token } = await profile.createToken(own, { name, expiresAt: Date.parse(expiresAt), grants });
+    return { id: record.id, answer: { record: representToken(record), token } };
   },
   sessions: async ({ session, query }) =>
     representPage(await profile.sessions(ownSession(session), query), representOpenSession),

@@ -1,7 +1,8 @@
 // Handlers of signing in and out.
 
+import { ServiceError } from '../../../base/errors.ts';
 import type { Operations } from '../../../operations/index.ts';
-import type { StartedSession } from '../../../operations/people/face.ts';
+import type { SessionCaller, StartedSession } from '../../../operations/people/face.ts';
 import type { Session } from '../../contract/api/session.ts';
 import { ValidationError } from '../errors.ts';
 import { representSession } from '../represent-people.ts';
@@ -23,6 +24,13 @@ export const startedSession =
       started.value,
     );
 
+/** The session of the request: 'not-found' for a token. */
+export const ownSession = (session: SessionCaller | null): SessionCaller => {
+  if (session === null)
+    throw new ServiceError('not-found', 'a token has no profile', { hint: 'sign in as a user, not with a token' });
+  return session;
+};
+
 export const sessionHandlers = ({ signIn, sessions, access }: Operations): Handlers['session'] => {
   const answer = startedSession(access);
   return {
@@ -31,6 +39,12 @@ export const sessionHandlers = ({ signIn, sessions, access }: Operations): Handl
       if (user === undefined || password === undefined)
         throw new ValidationError([{ path: 'password', message: 'is missing' }]);
       return answer(await signIn.byPassword(user, password, from));
+    },
+    secondFactor: async ({ session, secrets: { code, recoveryCode }, from }) => {
+      const own = ownSession(session);
+      if (code !== undefined) return answer(await signIn.secondFactor(own, { code }, from));
+      if (recoveryCode === undefined) throw new ValidationError([{ path: 'code', message: 'is missing' }]);
+      return answer(await signIn.secondFactor(own, { recoveryCode }, from));
     },
     redeem: async ({ body: { invitation }, secrets: { password }, from }) => {
       if (password === undefined) throw new ValidationError([{ path: 'password', message: 'is missing' }]);

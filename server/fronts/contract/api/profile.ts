@@ -1,9 +1,10 @@
 // What people who are signed in do with themselves. A token has no profile.
 
 import { z } from '@hono/zod-openapi';
-import { pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, pageOf, pageQuery, type RouteGroup } from './row.ts';
 import { passwordText, sessionSchema } from './session.ts';
 import { openSessionSchema } from './sessions.ts';
+import { issuedTokenSchema, newGrantSchema } from './tokens.ts';
 import { userSchema } from './users.ts';
 
 export const profileRoutes = {
@@ -26,6 +27,70 @@ export const profileRoutes = {
     secrets: ['current', 'password'],
     answer: sessionSchema,
     setsSession: true,
+  },
+  beginTotp: {
+    method: 'post',
+    path: '/api/profile/totp',
+    needs: 'signed-in',
+    unfinished: ['enrolment'],
+    summary: 'Begin a one-time password',
+    description: 'Shows its secret once. It counts when it is confirmed by its first code.',
+    body: z.strictObject({ name: displayName }).openapi('NewTotp'),
+    answer: z
+      .strictObject({
+        id: identifier,
+        secret: z.string().openapi({ description: 'Base32; to be typed where nothing can be scanned.' }),
+        uri: z.string().openapi({ description: 'otpauth: what the QR code holds.' }),
+      })
+      .openapi('BegunTotp'),
+    creates: true,
+    showsSecret: true,
+  },
+  confirmTotp: {
+    method: 'post',
+    path: '/api/profile/totp/{id}/confirm',
+    needs: 'signed-in',
+    unfinished: ['enrolment'],
+    summary: 'Confirm a one-time password by its first code',
+    body: z.strictObject({ code: passwordText }).openapi('TotpConfirmation'),
+    secrets: ['code'],
+    answer: sessionSchema,
+    setsSession: true,
+  },
+  makeRecoveryCodes: {
+    method: 'post',
+    path: '/api/profile/recovery-codes',
+    needs: 'signed-in',
+    summary: 'Make recovery codes',
+    description: 'Each is good once, in the place of a second factor. Those of before hold no more.',
+    answer: z.strictObject({ codes: z.array(z.string()).readonly() }).openapi('RecoveryCodes'),
+    creates: true,
+    showsSecret: true,
+  },
+  removeFactor: {
+    method: 'delete',
+    path: '/api/profile/factors/{id}',
+    needs: 'signed-in',
+    summary: 'Remove one of my second factors',
+    answer: userSchema,
+  },
+  createToken: {
+    method: 'post',
+    path: '/api/profile/tokens',
+    needs: 'signed-in',
+    summary: 'Make a token of my own',
+    description:
+      'It does what these of my roles do (all when absent), as long as I have them, and I am who acts by it.',
+    body: z
+      .strictObject({
+        name: displayName,
+        expiresAt: z.iso.datetime({ offset: true }),
+        grants: z.array(newGrantSchema).min(1).max(20).optional(),
+      })
+      .openapi('NewOwnToken'),
+    answer: issuedTokenSchema,
+    creates: true,
+    showsSecret: true,
   },
   sessions: {
     method: 'get',

@@ -68,6 +68,21 @@ export const sessionRoutes = {
     answer: sessionSchema,
     setsSession: true,
   },
+  secondFactor: {
+    method: 'post',
+    path: '/api/session/second-factor',
+    needs: 'signed-in',
+    unfinished: ['second-factor'],
+    summary: 'Give the second factor',
+    description: 'A one-time code, or a recovery code. The session gets a new cookie.',
+    body: z
+      .strictObject({ code: passwordText.optional(), recoveryCode: passwordText.optional() })
+      .refine(({ code, recoveryCode }) => (code === undefined) !== (recoveryCode === undefined), 'give one of the two')
+      .openapi('SecondFactor'),
+    secrets: ['code', 'recoveryCode'],
+    answer: sessionSchema,
+    setsSession: true,
+  },
   redeem: {
     method: 'post',
     path: '/api/session/invitation',

@@ -1,0 +1,150 @@
+// Second factors over the real store and addon: one-time passwords, recovery codes, tokens of one's own.
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ServiceErrorCode } from '../../../server/base/errors.ts';
+import type { SessionCaller, StartedSession } from '../../../server/operations/people/face.ts';
+import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { bytesOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+import { codeOf } from '../../support/totp.ts';
+
+let opened: OpenedService;
+beforeAll(async () => {
+  opened = await openTestService();
+});
+afterAll(() => opened.remove());
+
+const errorOf = async (work: Promise<unknown>): Promise<ServiceErrorCode> => {
+  try {
+    await work;
+  } catch (error) {
+    return (error as { code: ServiceErrorCode }).code;
+  }
+  throw new Error('it did not fail');
+};
+const signIn = (name: string) => opened.operations.signIn.byPassword(name, bytesOf(goodPassword), originOf());
+const enrol = async (caller: SessionCaller): Promise<{ secret: string; id: string; session: StartedSession }> => {
+  const { id, secret } = await opened.operations.factors.begin(caller, 'phone');
+  const text = secret.toString();
+  const session = await opened.operations.factors.confirm(caller, id, bytesOf(codeOf(text, -1)), originOf());
+  return { secret: text, id, session };
+};
+const give = (caller: SessionCaller, code: string) =>
+  opened.operations.signIn.secondFactor(caller, { code: bytesOf(code) }, originOf());
+
+describe('one-time passwords', () => {
+  test('who has to make one may do so and nothing else; then the session is complete, under a new value', async () => {
+    const { user, session } = await makeUser(opened.operations, 'ada', 'key-manager');
+    expect(session.missing).toBe('enrolment');
+    const enrolled = await enrol(session);
+    expect(enrolled.session).toMatchObject({ missing: null, grants: [{ role: 'key-manager' }] });
+    expect(enrolled.session.value).not.toBe(session.value);
+    expect(await errorOf(opened.operations.sessions.authenticate(session.value, 'r', null))).toBe('unauthenticated');
+    expect(await auditKindsOf(opened, user.id)).toContain('second-factor.added');
+
+    const again = await signIn('ada');
+    expect(again).toMatchObject({ missing: 'second-factor', grants: [] });
+    expect(await errorOf(give(again, '000000'))).toBe('unauthenticated');
+    const complete = await give(again, codeOf(enrolled.secret, 0));
+    expect(complete.missing).toBeNull();
+  });
+  test('a code counts once, and a neighbour once more', async () => {
+    const { session } = await makeUser(opened.operations, 'bert', 'key-manager');
+    const { secret } = await enrol(session);
+    const code = codeOf(secret, 0);
+    await give(await signIn('bert'), code);
+    expect(await errorOf(give(await signIn('bert'), code))).toBe('unauthenticated');
+    expect(await errorOf(give(await signIn('bert'), codeOf(secret, -1)))).toBe('unauthenticated');
+    expect(await errorOf(give(await signIn('bert'), codeOf(secret, 5)))).toBe('unauthenticated');
+    expect((await give(await signIn('bert'), codeOf(secret, 1))).missing).toBeNull();
+  });
+  test('two requests at once with one code: one of them', async () => {
+    const { session } = await makeUser(opened.operations, 'carla', 'key-manager');
+    const { secret } = await enrol(session);
+    const callers = [await signIn('carla'), await signIn('carla')];
+    const results = await Promise.allSettled(callers.map((caller) => give(caller, codeOf(secret, 0))));
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+  test('wrong codes lock as wrong passwords do, and a right password between them forgets nothing', async () => {
+    const { session } = await makeUser(opened.operations, 'dora', 'key-manager');
+    await enrol(session);
+    const codes: ServiceErrorCode[] = [];
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      const caller = await signIn('dora').catch(() => undefined);
+      if (caller !== undefined) codes.push(await errorOf(give(caller, '000000')));
+    }
+    expect(codes).toEqual(Array.from({ length: 5 }, () => 'unauthenticated'));
+    expect(await errorOf(signIn('dora'))).toBe('rate-limited');
+  });
+  test('the secret is in the database as a sealed record alone', async () => {
+    const { session } = await makeUser(opened.operations, 'emil', 'key-manager');
+    const { secret, id } = await enrol(session);
+    const database = new DatabaseSync(join(opened.folder, 'dke-data/dke.db'));
+    const factors = JSON.stringify(database.prepare('select * from user_factors').all());
+    const record = database.prepare('select record from key_records where object_id = ?').get(id);
+    database.close();
+    expect(factors).not.toContain(secret);
+    expect(record?.record).toBeInstanceOf(Uint8Array);
+  });
+  test('the last one stays where the roles need one; another one goes, and so does its record', async () => {
+    const { session } = await makeUser(opened.operations, 'frida', 'key-manager');
+    const first = await enrol(session);
+    const { factors } = opened.operations;
+    expect(await errorOf(factors.remove(first.session, first.id))).toBe('conflict');
+    const second = await enrol(first.session);
+    await factors.remove(second.session, first.id);
+    const database = new DatabaseSync(join(opened.folder, 'dke-data/dke.db'));
+    expect(database.prepare('select record from key_records where object_id = ?').get(first.id)?.record).toBeNull();
+    database.close();
+  });
+  test('an administrator takes the factors of somebody who has lost them; the next sign-in makes new ones', async () => {
+    const { user, session } = await makeUser(opened.operations, 'gerd', 'key-manager');
+    const enrolled = await enrol(session);
+    await opened.operations.users.removeFactors(administrator, everything, user.id);
+    expect(await errorOf(opened.operations.sessions.authenticate(enrolled.session.value, 'r', null))).toBe(
+      'unauthenticated',
+    );
+    expect((await signIn('gerd')).missing).toBe('enrolment');
+  });
+  test('whose roles change nothing is asked only once there is one', async () => {
+    const { session } = await makeUser(opened.operations, 'hanna', 'auditor');
+    expect(session.missing).toBeNull();
+    await enrol(session);
+    expect((await signIn('hanna')).missing).toBe('second-factor');
+  });
+});
+
+describe('recovery codes', () => {
+  test('ten, each good once, however it is typed; new ones take the place of the old', async () => {
+    const { session } = await makeUser(opened.operations, 'ida', 'key-manager');
+    expect(await errorOf(opened.operations.factors.makeRecoveryCodes({ ...session, missing: null }))).toBe('conflict');
+    const enrolled = await enrol(session);
+    const codes = (await opened.operations.factors.makeRecoveryCodes(enrolled.session)).map(String);
+    expect(new Set(codes).size).toBe(10);
+    const [first = '', second = ''] = codes;
+    const use = async (code: string) =>
+      opened.operations.signIn.secondFactor(await signIn('ida'), { recoveryCode: bytesOf(code) }, originOf());
+    const typed = first.toLowerCase().replaceAll(/(.{4})(?=.)/g, '$1-');
+    expect((await use(typed)).missing).toBeNull();
+    expect(await errorOf(use(first))).toBe('unauthenticated');
+    await opened.operations.factors.makeRecoveryCodes(enrolled.session);
+    expect(await errorOf(use(second))).toBe('unauthenticated');
+  });
+});
+
+describe("a token of one's own", () => {
+  test('does what its owner may, acts as the owner, and ends with them', async () => {
+    const { user, session } = await makeUser(opened.operations, 'jan', 'auditor');
+    const expiresAt = Date.now() + 3_600_000;
+    const input = { name: 'laptop', expiresAt, grants: undefined };
+    const { token, record } = await opened.operations.profile.createToken(session, input);
+    expect(record).toMatchObject({ ownerId: user.id, grants: [{ role: 'auditor' }] });
+    const { actor, grants } = await opened.operations.authenticateAdmin(token, 'r', null);
+    expect(actor).toMatchObject({ kind: 'user', id: user.id, name: 'jan (token laptop)' });
+    expect(grants).toHaveLength(1);
+    const more = { ...input, grants: [{ role: 'administrator', scope: null }] as const };
+    expect(await errorOf(opened.operations.profile.createToken(session, more))).toBe('validation');
+    await opened.operations.users.disable(administrator, everything, user.id);
+    expect(await errorOf(opened.operations.authenticateAdmin(token, 'r', null))).toBe('unauthenticated');
+  });
+});
