@@ -22,6 +22,7 @@ export const quarantineRoutes = {
     method: 'get',
     path: '/api/quarantine',
     needs: 'status:read',
+    tenancy: 'platform',
     summary: 'Whether the service is in quarantine, and why',
     answer: quarantineSchema,
   },
@@ -29,6 +30,7 @@ export const quarantineRoutes = {
     method: 'post',
     path: '/api/quarantine/confirm',
     needs: 'quarantine:confirm',
+    tenancy: 'platform',
     summary: 'Take the database as it is',
     description: 'Audited. The service serves when this answers.',
     body: z.strictObject({

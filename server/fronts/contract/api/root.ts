@@ -29,6 +29,7 @@ export const rootRoutes = {
     method: 'get',
     path: '/api/root',
     needs: 'root:read',
+    tenancy: 'platform',
     summary: 'The root key: epoch and providers',
     answer: rootSchema,
   },
@@ -36,6 +37,7 @@ export const rootRoutes = {
     method: 'post',
     path: '/api/root/rotate',
     needs: 'root:rotate',
+    tenancy: 'platform',
     summary: 'Rotate the root key, or the key of one tenant',
     description:
       'Everything is sealed anew behind the answer, while it is served. Once this is acknowledged it will be done, also after a restart.',

@@ -1,0 +1,549 @@
+// Tenant x tenant x route, from the route table: whoever may do everything in one tenant meets, at every route, nothing of another. Its
+// ids are not found, its lists are not in the lists, a name of it in the query is no tenant, a reference to it in a body leads
+// nowhere; and nothing of it has changed in the end. A route without a case here does not compile, and fails.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inTenant, serviceActor } from '../../server/domain/actor.ts';
+import { type ApiRoutes, apiRoutes } from '../../server/fronts/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
+import { until } from '../support/host.ts';
+import {
+  administrator,
+  callTde,
+  instance,
+  masterKey,
+  type OpenedService,
+  openTestService,
+} from '../support/open-service.ts';
+
+/** What there is in a tenant: the ids by which it is asked for, by the words of the paths. */
+interface World {
+  readonly name: string;
+  readonly tenantId: string;
+  /** May do everything in the tenant, and nothing elsewhere. */
+  readonly token: string;
+  readonly ids: Readonly<Record<Thing, string>>;
+}
+type Thing =
+  | 'tenant'
+  | 'vault'
+  | 'governedVault'
+  | 'key'
+  | 'group'
+  | 'application'
+  | 'accessGuid'
+  | 'masterKey'
+  | 'runbookRun'
+  | 'endpoint'
+  | 'credential'
+  | 'diagnosis'
+  | 'keyStore'
+  | 'approval'
+  | 'token'
+  | 'user'
+  | 'auditRecord';
+
+/** Of one route. */
+interface Case {
+  /** What each parameter of the path names. */
+  readonly path?: Readonly<Record<string, Thing | { readonly text: string }>>;
+  /** A body that would do, with what it refers to. */
+  readonly body?: (ids: World['ids']) => object;
+  /** Ids of the tenant that a list without parameters must show to its own people: the list is one that could tell. */
+  readonly shows?: readonly Thing[];
+  /** For the whole platform: refused, whatever is asked for. */
+  readonly platform?: true;
+  /** About the caller alone, or the same for everybody. */
+  readonly own?: true;
+  /** The body refers to something of a tenant: of another one it is not there. */
+  readonly refers?: true;
+}
+
+const platform: Case = { platform: true };
+const own: Case = { own: true };
+const of = (thing: Thing, body?: Case['body']): Case => ({
+  path: { id: thing },
+  ...(body === undefined ? {} : { body }),
+});
+const application = (more: Case['path'] = {}, body?: Case['body']): Case => ({
+  path: { applicationId: 'application', ...more },
+  ...(body === undefined ? {} : { body }),
+});
+const list = (...shows: readonly Thing[]): Case => ({ shows });
+const rule = { required: 1, actions: ['destroy'] };
+const settings = { operatorProbes: true, rate: null, clientCertificate: null, rules: [] };
+const step = { step: { text: 'check' } } as const;
+
+const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes[G]]: Case } } = {
+  tenants: {
+    create: platform,
+    list: list('tenant'),
+    get: of('tenant'),
+    rename: of('tenant', () => ({ name: 'renamed' })),
+    suspend: of('tenant'),
+    resume: of('tenant'),
+    delete: of('tenant'),
+    restore: of('tenant'),
+    purge: of('tenant', () => ({ confirm: 'acme' })),
+  },
+  vaults: {
+    create: own,
+    list: list('vault', 'governedVault'),
+    get: of('vault'),
+    enable: of('vault'),
+    disable: of('vault'),
+    delete: of('vault'),
+    dualControl: of('vault'),
+    setDualControl: of('vault', () => rule),
+    removeDualControl: of('governedVault'),
+  },
+  keys: {
+    create: { refers: true, body: ({ vault }) => ({ name: 'made', vaultId: vault }) },
+    list: list('key', 'masterKey'),
+    get: of('key'),
+    versions: of('key'),
+    enable: of('key'),
+    disable: of('key'),
+    rotate: of('key'),
+    delete: of('key'),
+  },
+  tdeGroups: { create: own, list: list('group'), get: of('group') },
+  applications: {
+    register: { refers: true, body: ({ group }) => ({ name: 'made', groupId: group }) },
+    list: list('application'),
+    get: of('application'),
+    enable: of('application'),
+    disable: of('application'),
+    move: of('application', ({ group }) => ({ groupId: group, confirm: 'db' })),
+    rotateAccessGuid: of('application'),
+    accessGuids: of('application'),
+    removeAccessGuid: { path: { id: 'application', accessGuidId: 'accessGuid' } },
+    instances: of('application'),
+  },
+  masterKeys: {
+    list: application(),
+    get: application({ keyId: 'masterKey' }),
+    blastRadius: application({ keyId: 'masterKey' }),
+    destroy: application({ keyId: 'masterKey' }, () => ({ confirm: 'MK' })),
+  },
+  endpoints: {
+    create: { refers: true, body: ({ vault, key }) => ({ name: 'made', vaultId: vault, keyId: key }) },
+    list: list('endpoint'),
+    get: of('endpoint'),
+    enable: of('endpoint'),
+    disable: of('endpoint'),
+    changeSettings: of('endpoint', () => settings),
+    delete: of('endpoint'),
+    addCredential: of('endpoint'),
+    removeCredential: { path: { id: 'endpoint', credentialId: 'credential' } },
+  },
+  diagnostics: {
+    run: of('endpoint', () => ({})),
+    list: of('endpoint'),
+    get: { path: { id: 'endpoint', diagnosisId: 'diagnosis' } },
+  },
+  requests: {
+    search: list('endpoint'),
+    export: list('endpoint'),
+    correlate: own,
+    searchOne: of('endpoint'),
+    exportOne: of('endpoint'),
+  },
+  runbooks: {
+    list: own,
+    fill: application({ name: { text: 'rotate' } }),
+    runs: application(),
+    start: application({}, () => ({ runbook: 'rotate' })),
+    get: application({ runId: 'runbookRun' }),
+    tick: application({ runId: 'runbookRun', ...step }, () => ({})),
+    untick: application({ runId: 'runbookRun', ...step }),
+    finish: application({ runId: 'runbookRun' }, () => ({ outcome: 'abandoned' })),
+  },
+  externalKeyStores: {
+    register: {
+      refers: true,
+      body: ({ endpoint }) => ({
+        name: 'made',
+        customKeyStoreId: 'cks-0123456789abcdef9',
+        region: 'eu-central-1',
+        endpointId: endpoint,
+      }),
+    },
+    list: list('keyStore'),
+    get: of('keyStore'),
+    probe: of('keyStore'),
+    remove: of('keyStore'),
+  },
+  approvals: {
+    list: list('approval'),
+    get: of('approval'),
+    approve: of('approval', () => ({})),
+    refuse: of('approval', () => ({})),
+    withdraw: of('approval'),
+  },
+  snapshots: {
+    create: platform,
+    list: platform,
+    schedule: platform,
+    get: platform,
+    exports: platform,
+    delete: platform,
+    undelete: platform,
+    export: platform,
+    import: platform,
+    open: platform,
+    verify: platform,
+    verifyOpened: platform,
+    restore: platform,
+    ofKey: of('key'),
+  },
+  recoveryKeys: { register: platform, list: platform, remove: platform },
+  audit: {
+    log: own,
+    checkpoints: platform,
+    sinks: platform,
+    export: platform,
+    prove: { path: { sequence: 'auditRecord' } },
+    list: list('vault', 'key', 'application', 'endpoint', 'token', 'user'),
+  },
+  tokens: {
+    create: {
+      refers: true,
+      body: ({ tenant, application: id }) => ({
+        name: 'made',
+        grants: [{ role: 'application-owner', scope: { kind: 'application', id }, tenantId: tenant }],
+      }),
+    },
+    list: list('token'),
+    roles: own,
+    revoke: of('token'),
+  },
+  users: {
+    create: {
+      refers: true,
+      body: ({ tenant }) => ({ name: 'made', grants: [{ role: 'auditor', scope: null, tenantId: tenant }] }),
+    },
+    list: list('user'),
+    get: of('user'),
+    update: of('user', ({ tenant }) => ({
+      displayName: 'Changed',
+      email: null,
+      grants: [{ role: 'auditor', scope: null, tenantId: tenant }],
+      subject: null,
+      mustChangePassword: false,
+    })),
+    enable: of('user'),
+    disable: of('user'),
+    unlock: of('user'),
+    resetPassword: of('user'),
+    removeFactors: of('user'),
+    permissions: of('user'),
+    endSessions: of('user'),
+    delete: of('user'),
+  },
+  sessions: { list: own, end: { path: { id: { text: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' } } } },
+  profile: { get: own, changePassword: own, sessions: own, endSession: own },
+  session: { start: own, redeem: own, get: own, end: own },
+  status: { get: platform },
+  root: { get: platform, rotate: platform },
+  quarantine: { get: platform, confirm: platform },
+};
+
+interface Route {
+  readonly name: string;
+  readonly row: RouteRow;
+  readonly given: Case | undefined;
+}
+const routes: readonly Route[] = Object.entries(apiRoutes).flatMap(([group, rows]) =>
+  Object.entries(rows as RouteGroup).map(([name, row]) => ({
+    name: `${group}.${name}`,
+    row,
+    given: (cases as Readonly<Record<string, Readonly<Record<string, Case>> | undefined>>)[group]?.[name],
+  })),
+);
+
+let opened: OpenedService;
+let server: Server;
+let base: string;
+const worlds: World[] = [];
+
+const send = async (token: string, method: string, path: string, body?: object) => {
+  const response = await fetch(`${base}${path}`, {
+    method: method.toUpperCase(),
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, text: await response.text() };
+};
+const must = async <T>(token: string, method: string, path: string, body?: object): Promise<T> => {
+  const { status, text } = await send(token, method, path, body);
+  if (status > 299) throw new Error(`${method} ${path}: ${status} ${text}`);
+  return JSON.parse(text) as T;
+};
+
+const inhabit = async (name: string, tenantId: string, at: number): Promise<World> => {
+  const { operations, service } = opened;
+  const actor = inTenant(serviceActor('test'), tenantId);
+  const role = { role: 'administrator', scope: null } as const;
+  const { record, token } = await operations.tokens.create(actor, 'the service', { name: 'all', grants: [role] });
+  const helper = await operations.tokens.create(actor, 'the service', { name: 'approver', grants: [role] });
+  const make = <T = { readonly id: string }>(path: string, body: object = {}, method = 'post') =>
+    must<T>(token, method, `/api${path}`, body);
+  const vault = await make('/vaults', { name: 'vault' });
+  const governed = await make('/vaults', { name: 'governed' });
+  const key = await make('/keys', { name: 'key', vaultId: vault.id });
+  const held = await make('/keys', { name: 'held', vaultId: governed.id });
+  await make(`/vaults/${governed.id}/dual-control`, rule, 'put');
+  await send(token, 'delete', `/api/keys/${held.id}`);
+  const [approval] = (await must<{ items: { id: string }[] }>(token, 'get', '/api/approvals')).items;
+  const group = await make('/tde/groups', { name: 'group' });
+  const registered = await make<{ application: { id: string }; record: { id: string }; accessGuid: string }>(
+    '/tde/applications',
+    { name: 'db', groupId: group.id },
+  );
+  const caller = await operations.tde.authenticate({
+    accessGuid: registered.accessGuid,
+    appId: 'db',
+    instance,
+    requestId: 'call-1',
+    peer: null,
+  });
+  const master = await operations.tde.generateKey(caller, masterKey('MK'));
+  expect((await callTde(service, registered.accessGuid, 'info', {})).status).toBe(200);
+  const run = await make(`/tde/applications/${registered.application.id}/runbook-runs`, { runbook: 'rotate' });
+  const endpoint = await make<{ id: string; uriPath: string }>('/endpoints', {
+    name: 'cloud',
+    vaultId: vault.id,
+    keyId: key.id,
+  });
+  const { credential, secretAccessKey } = await operations.endpoints.addCredential(actor, endpoint.id);
+  secretAccessKey.fill(0);
+  const probed = await fetch(`${base}${endpoint.uriPath}/health`, { method: 'POST', body: '{}' });
+  expect(probed.status).toBe(200);
+  await until('the request is in the log', async () =>
+    (await must<{ items: unknown[] }>(token, 'get', `/api/endpoints/${endpoint.id}/requests`)).items.length > 0
+      ? true
+      : undefined,
+  );
+  const diagnosis = await make(`/endpoints/${endpoint.id}/diagnostics`);
+  const keyStore = await make('/external-key-stores', {
+    name: 'store',
+    customKeyStoreId: `cks-0123456789abcdef${at}`,
+    region: 'eu-central-1',
+    endpointId: endpoint.id,
+  });
+  const { user } = await make<{ user: { id: string } }>('/users', {
+    name: `person-${at}`,
+    grants: [{ role: 'auditor', scope: null }],
+  });
+  const events = await must<{ items: { sequence: number }[] }>(token, 'get', '/api/audit?limit=1');
+  return {
+    name,
+    tenantId,
+    token,
+    ids: {
+      tenant: tenantId,
+      vault: vault.id,
+      governedVault: governed.id,
+      key: key.id,
+      group: group.id,
+      application: registered.application.id,
+      accessGuid: registered.record.id,
+      masterKey: master.id,
+      runbookRun: run.id,
+      endpoint: endpoint.id,
+      credential: credential.id,
+      diagnosis: diagnosis.id,
+      keyStore: keyStore.id,
+      approval: approval?.id ?? '',
+      token: helper.record.id,
+      user: user.id,
+      auditRecord: String(events.items[0]?.sequence ?? ''),
+    },
+    ...(record.tenantId === tenantId ? {} : { name: 'a token of another tenant' }),
+  };
+};
+
+/** Everything of a tenant as its own people see it. */
+const stateOf = async ({ token, ids }: World): Promise<readonly string[]> => {
+  const told: string[] = [];
+  for (const { row, given } of routes)
+    if (row.method === 'get' && row.streams === undefined && (given?.shows ?? given?.path) !== undefined) {
+      // The log of requests and of what was done goes on by itself.
+      if (/audit|requests|diagnostics|tokens/.test(row.path)) continue;
+      told.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
+    }
+  return told;
+};
+
+const targetOf = (row: RouteRow, given: Case | undefined, ids: World['ids']): string =>
+  row.path.replace(/\{(\w+)\}/g, (_, parameter: string) => {
+    const named = given?.path?.[parameter];
+    if (named === undefined) return 'none';
+    return typeof named === 'string' ? ids[named] : named.text;
+  });
+
+beforeAll(async () => {
+  opened = await openTestService();
+  server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { tenants } = opened.operations;
+  const ids = [(await tenants.default()).id];
+  for (const name of ['acme', 'zeta']) ids.push((await tenants.create(administrator, { name })).id);
+  for (const [at, id] of ids.entries()) worlds.push(await inhabit(['default', 'acme', 'zeta'][at] ?? '', id, at));
+}, 60_000);
+afterAll(async () => {
+  server.close();
+  server.closeAllConnections();
+  await opened.remove();
+});
+
+test('every route has a case, and every parameter of its path a thing', () => {
+  for (const { name, row, given } of routes) {
+    expect([name, given === undefined ? 'no case' : 'a case']).toEqual([name, 'a case']);
+    const parameters = [...row.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
+    if (given?.platform === true || given?.own === true) continue;
+    expect([name, Object.keys(given?.path ?? {}).sort()]).toEqual([name, parameters.toSorted()]);
+    if (parameters.length === 0) expect([name, (given?.shows ?? given?.refers) !== undefined]).toEqual([name, true]);
+  }
+});
+test('what is the platform’s in the table is so here, and nothing else', () => {
+  for (const { name, row, given } of routes)
+    expect([name, given?.platform === true]).toEqual([name, row.tenancy === 'platform']);
+});
+test('there is one of everything in each tenant, and its own people find it', async () => {
+  for (const { token, ids } of worlds) {
+    expect(Object.entries(ids).filter(([, id]) => id === '')).toEqual([]);
+    for (const { name, row, given } of routes) {
+      if (row.method !== 'get' || given?.platform === true || given?.own === true || name === 'sessions.end') continue;
+      const { status, text } = await send(token, 'get', targetOf(row, given, ids));
+      expect([name, status]).toEqual([name, 200]);
+      for (const thing of given?.shows ?? [])
+        expect([name, thing, text.includes(ids[thing])]).toEqual([name, thing, true]);
+    }
+  }
+});
+
+const pairs = [0, 1, 2].flatMap((a) => [0, 1, 2].filter((b) => b !== a).map((b) => [a, b] as const));
+describe.each(pairs)('the people of tenant %i before tenant %i', (a, b) => {
+  const both = (): { readonly us: World; readonly them: World } => {
+    const [us, them] = [worlds[a], worlds[b]];
+    if (us === undefined || them === undefined) throw new Error('a tenant is missing');
+    return { us, them };
+  };
+  let before: readonly string[];
+  beforeAll(async () => {
+    before = await stateOf(both().them);
+  });
+
+  test('an id of theirs is not found, at every route', async () => {
+    const { us, them } = both();
+    for (const { name, row, given } of routes) {
+      if (given?.path === undefined) continue;
+      const answer = await send(us.token, row.method, targetOf(row, given, them.ids), given.body?.(us.ids));
+      expect([name, answer.status, answer.text.includes('not-found')]).toEqual([name, 404, true]);
+    }
+  });
+  test('an id of theirs below one of ours is not found', async () => {
+    const { us, them } = both();
+    for (const { name, row, given } of routes) {
+      const [first, ...rest] = Object.entries(given?.path ?? {});
+      if (first === undefined || !rest.some(([, thing]) => typeof thing === 'string')) continue;
+      const path = row.path.replace(/\{(\w+)\}/g, (_, parameter: string) => {
+        const thing = given?.path?.[parameter];
+        if (typeof thing !== 'string') return thing?.text ?? '';
+        return (parameter === first[0] ? us : them).ids[thing];
+      });
+      const answer = await send(us.token, row.method, path, given?.body?.(us.ids));
+      expect([name, answer.status]).toEqual([name, 404]);
+    }
+  });
+  test('a list shows nothing of theirs', async () => {
+    const { us, them } = both();
+    const theirs = Object.entries(them.ids).filter(([thing]) => thing !== 'auditRecord');
+    for (const { name, row, given } of routes) {
+      if (row.method !== 'get' || (given?.shows === undefined && given?.own !== true)) continue;
+      const { text } = await send(us.token, 'get', row.path);
+      expect([name, theirs.filter(([, id]) => text.includes(id))]).toEqual([name, []]);
+    }
+  });
+  test('a search for an id of theirs finds nothing', async () => {
+    const { us, them } = both();
+    for (const path of [
+      `/api/audit?subjectId=${them.ids.vault}`,
+      `/api/requests?endpointId=${them.ids.endpoint}`,
+      `/api/keys?vaultId=${them.ids.vault}`,
+      `/api/tde/applications?groupId=${them.ids.group}`,
+      `/api/approvals?subjectId=${them.ids.governedVault}`,
+    ]) {
+      const answer = await send(us.token, 'get', path);
+      expect([path, answer.status, answer.text]).toEqual([path, 200, '{"items":[],"next":null}']);
+    }
+  });
+  test('their tenant is none that could be named, by id or by name', async () => {
+    const { us, them } = both();
+    for (const { name, row, given } of routes) {
+      if (row.needs === 'sign-in') continue;
+      for (const named of [them.tenantId, them.name]) {
+        const target = `${targetOf(row, given, us.ids)}?tenant=${named}`;
+        const answer = await send(us.token, row.method, target, given?.body?.(us.ids));
+        expect([name, named, answer.status]).toEqual([name, named, 404]);
+      }
+    }
+  });
+  test('what a body refers to is not there, or not ours to give', async () => {
+    const { us, them } = both();
+    for (const { name, row, given } of routes) {
+      if (given?.refers !== true) continue;
+      const answer = await send(us.token, row.method, row.path, given.body?.(them.ids));
+      expect([name, [400, 404].includes(answer.status), answer.text.includes(them.tenantId)]).toEqual([
+        name,
+        true,
+        false,
+      ]);
+    }
+    const scope = { kind: 'endpoint', id: them.ids.endpoint };
+    const owner = { name: 'made', grants: [{ role: 'application-owner', scope, tenantId: us.tenantId }] };
+    expect((await send(us.token, 'post', '/api/tokens', owner)).status).toBe(404);
+    const move = `/api/tde/applications/${us.ids.application}/move`;
+    expect((await send(us.token, 'post', move, { groupId: them.ids.group, confirm: 'db' })).status).toBe(404);
+  });
+  test('what is the platform’s is refused', async () => {
+    const { us } = both();
+    for (const { name, row, given } of routes) {
+      if (given?.platform !== true) continue;
+      const answer = await send(
+        us.token,
+        row.method,
+        targetOf(row, given, us.ids),
+        row.method === 'get' ? undefined : {},
+      );
+      expect([name, answer.status]).toEqual([name, 403]);
+    }
+  });
+  test('nothing of theirs has changed', async () => {
+    expect(await stateOf(both().them)).toEqual(before);
+  });
+});
+
+test('those of the whole platform see of a tenant that they name what its own people see, and of others nothing', async () => {
+  const { token } = await opened.operations.tokens.create(administrator, 'the service', {
+    name: 'all',
+    grants: [{ role: 'auditor', scope: null }],
+  });
+  for (const world of worlds)
+    for (const { name, row, given } of routes) {
+      if (row.method !== 'get' || given?.shows === undefined) continue;
+      const { text } = await send(token, 'get', `${row.path}?tenant=${world.name}`);
+      for (const other of worlds)
+        for (const thing of given.shows)
+          expect([name, thing, text.includes(other.ids[thing])]).toEqual([name, thing, other === world]);
+    }
+});
