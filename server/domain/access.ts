@@ -8,7 +8,7 @@
 
 export const permissions = {
   'status:read': "See the service's state",
-  'tenants:read': 'See tenants',
+  'tenants:read': 'See tenants, and what needs somebody in them',
   'tenants:manage': 'Make, rename, suspend, resume, delete and restore tenants',
   'tenants:purge': 'Purge deleted tenants, for good',
   'vaults:read': 'See vaults',

@@ -245,6 +245,8 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   sessions: { list: own, end: { path: { id: { text: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' } } } },
   profile: { get: own, changePassword: own, sessions: own, endSession: own },
   session: { start: own, redeem: own, get: own, end: own },
+  overview: { attention: own, latency: own },
+  settings: { get: platform },
   status: { get: platform },
   root: { get: platform, rotate: platform },
   quarantine: { get: platform, confirm: platform },

@@ -52,7 +52,7 @@ export const overviewRoutes = {
   attention: {
     method: 'get',
     path: '/api/attention',
-    needs: 'status:read',
+    needs: 'tenants:read',
     tenancy: 'both',
     summary: 'List what needs somebody today',
     description: 'The soonest harm first, each with the one thing to do about it.',
