@@ -1,0 +1,35 @@
+// `npm run faults`: the built server, ended with SIGKILL at random moments of its work, many times; and once more while the root key
+// and the tenants' keys are rotated under load. Prints what was acknowledged and what `dke verify` found; ends with 1 when anything
+// acknowledged was lost, anything destroyed came back, or anything is half done.
+//
+//   --kills <n>       300 when absent
+//   --rotations <n>   50 when absent
+//   --seed <n>        of the random moments and operations; told at the beginning
+
+import { parseArgs } from 'node:util';
+import { killServer } from '../support/killed-server.ts';
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '300' },
+    rotations: { type: 'string', default: '50' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  },
+});
+const tell = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+const seed = Number(values.seed);
+tell(`seed ${seed}`);
+let failed = false;
+for (const [name, kills, rotations] of [
+  ['keys', Number(values.kills), false],
+  ['rotations under load', Number(values.rotations), true],
+] as const) {
+  if (kills === 0) continue;
+  tell(`\n${name}: ${kills} kills`);
+  const report = await killServer({ kills, seed, rotations, tell });
+  tell(JSON.stringify(report, null, 2));
+  failed ||= report.findings.length > 0;
+}
+process.exit(failed ? 1 : 0);

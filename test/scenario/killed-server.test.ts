@@ -1,0 +1,20 @@
+// A server that is killed at any moment of its work: what it acknowledged holds, what was destroyed stays so, nothing is half done.
+// Few kills here, whose number DKE_KILLS says; npm run faults does hundreds.
+import { expect, test } from 'vitest';
+import { killServer } from '../support/killed-server.ts';
+
+const kills = Number(process.env.DKE_KILLS ?? 8);
+const seed = Number(process.env.DKE_SEED ?? Date.now() % 1_000_000);
+
+test.each([
+  ['while keys are made, rotated, switched, deleted, imported again and destroyed', false],
+  ['while the root key and the keys of tenants are rotated under load', true],
+])(
+  'killed %s, it loses nothing that it acknowledged',
+  async (_, rotations) => {
+    const { findings, acknowledged } = await killServer({ kills, seed, rotations });
+    expect(findings, `DKE_SEED=${seed}`).toEqual([]);
+    expect(Object.values(acknowledged).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
+  },
+  300_000,
+);

@@ -1,0 +1,342 @@
+// A client that keeps its own book of what the service has acknowledged, for tests that end the service at any moment: master keys of a
+// database and keys of a cloud, in every step of their lives, over the real TDE, XKS and console APIs. What was under way when the
+// service went is either done or not; everything else must be as the book says.
+
+import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
+import {
+  envelopeType,
+  packEnvelope,
+  type TdeRoutes,
+  tdeRoutes,
+  unpackEnvelope,
+} from '../../server/fronts/contract/tde.ts';
+import { type ConsoleApi, createGroup, openConsoleApi, registerApplication } from './console-api.ts';
+import { instance, masterKey } from './open-service.ts';
+import type { ServerProcess } from './server-process.ts';
+import { callXks, requestMetadata } from './xks-client.ts';
+
+/** States of a master key: as the book has it, or one of two when an operation had no answer. */
+type Life = 'active' | 'soft-deleted' | 'destroyed';
+interface MasterEntry {
+  readonly label: string;
+  readonly id: string;
+  readonly handle: number;
+  readonly sealed: Buffer;
+  state: Life;
+  /** What it may have become. */
+  pending: Life | undefined;
+}
+interface CloudEntry {
+  readonly id: string;
+  versions: number;
+  disabled: boolean;
+  /** A call without an answer: it may have had its effect. */
+  pending: 'rotate' | 'enable' | 'disable' | undefined;
+}
+
+/** The service answered with an error, and is there. */
+class Refused extends Error {
+  readonly code: string;
+  constructor(code: string, text: string) {
+    super(text);
+    this.code = code;
+  }
+}
+
+const cbc = { mode: 'cbc', iv: Buffer.alloc(16, 7).toString('base64') } as const;
+const plaintext = Buffer.alloc(32, 0x5a);
+
+export interface WorkloadOptions {
+  /** What it does beside making, using, soft-deleting, importing again, destroying, rotating and switching keys. */
+  readonly rotations?: boolean;
+  /** A whole number: the same one chooses the same operations. */
+  readonly seed: number;
+}
+
+export interface Workload {
+  /** Works until the service goes, or `until` says so. */
+  run(until: () => boolean): Promise<void>;
+  /** Compares everything with the book; answers what is wrong. `all`: also what was not touched since the last time. */
+  check(all: boolean): Promise<readonly string[]>;
+  /** How many operations were acknowledged. */
+  acknowledged(): Readonly<Record<string, number>>;
+}
+
+/** mulberry32: small, and the same everywhere. */
+const chance = (seed: number): (() => number) => {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+};
+
+export const openWorkload = async (
+  /** The server that runs now; it is looked at with each call. */
+  place: { readonly server: ServerProcess },
+  token: string,
+  { rotations = false, seed }: WorkloadOptions,
+): Promise<Workload> => {
+  const random = chance(seed);
+  const api = (): ConsoleApi => openConsoleApi(place.server, token);
+  const group = await createGroup(api(), `faults ${seed}`);
+  const { accessGuid, application } = await registerApplication(api(), `faults ${seed}`, group);
+  const vault = await api().call<{ id: string }>('POST', '/api/vaults', { name: `faults ${seed}` });
+  const cloudKey = await api().call<{ id: string }>('POST', '/api/keys', { name: 'cloud', vaultId: vault.id });
+  const endpoint = await api().call<{ id: string }>('POST', '/api/endpoints', {
+    name: `faults ${seed}`,
+    vaultId: vault.id,
+    keyId: cloudKey.id,
+  });
+  const configuration = await api().call<ProxyConfiguration>('POST', `/api/endpoints/${endpoint.id}/credentials`);
+  const masters: MasterEntry[] = [];
+  const clouds: CloudEntry[] = [];
+  const touched = new Set<string>();
+  const wraps: { readonly body: object }[] = [];
+  const counts: Record<string, number> = {};
+  let made = 0;
+
+  const done = (what: string): void => {
+    counts[what] = (counts[what] ?? 0) + 1;
+  };
+  const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
+
+  const tde = <R extends keyof TdeRoutes>(
+    route: R,
+    head: TdeRoutes[R]['head'],
+    { handle = 0, raw }: { readonly handle?: number; readonly raw?: Uint8Array } = {},
+  ): Promise<{ readonly head: TdeRoutes[R]['answer']; readonly raw: Buffer }> =>
+    new Promise((resolve, reject) => {
+      const path = tdeRoutes[route].path.replace(':handle', String(handle));
+      const sent = request(
+        new URL(`/tde/v1/${accessGuid}/${application.appId}${path}`, place.server.url),
+        {
+          method: 'POST',
+          ca: readFileSync(place.server.caFile),
+          agent: false,
+          headers: {
+            authorization: `Bearer ${accessGuid}`,
+            'content-type': envelopeType,
+            'x-request-id': 'faults',
+            'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+          },
+        },
+        (answer) => {
+          const parts: Buffer[] = [];
+          answer.on('data', (part: Buffer) => parts.push(part)).on('error', reject);
+          answer.on('end', () => {
+            const body = Buffer.concat(parts);
+            if (answer.headers['content-type'] === envelopeType)
+              return resolve(unpackEnvelope(body) as { head: TdeRoutes[R]['answer']; raw: Buffer });
+            const text = body.toString('utf8');
+            try {
+              reject(new Refused(String((JSON.parse(text) as { code?: unknown }).code), text));
+            } catch (error) {
+              reject(error as Error);
+            }
+          });
+        },
+      );
+      sent.on('error', reject);
+      sent.end(packEnvelope(head, raw));
+    });
+  const xks = async (target: string, body: object) =>
+    callXks({ server: place.server, configuration }, { target: `/keys/${cloudKey.id}/${target}`, body });
+
+  const makeMaster = async (): Promise<void> => {
+    made += 1;
+    const label = `master ${seed} ${made}`;
+    const { head } = await tde('generateKey', masterKey(label));
+    done('create');
+    const { raw } = await tde('encrypt', cbc, { handle: head.handle, raw: plaintext });
+    masters.push({ label, id: head.id, handle: head.handle, sealed: raw, state: 'active', pending: undefined });
+    touched.add(head.id);
+  };
+  /** The book is written before the call, and again behind its answer. */
+  const become = async (entry: MasterEntry, state: Life, what: string, work: () => Promise<unknown>): Promise<void> => {
+    entry.pending = state;
+    touched.add(entry.id);
+    await work();
+    entry.state = state;
+    entry.pending = undefined;
+    done(what);
+  };
+  const decrypt = (entry: MasterEntry): Promise<{ readonly raw: Buffer }> =>
+    tde('decrypt', cbc, { handle: entry.handle, raw: entry.sealed });
+
+  const masterSteps: readonly (() => Promise<void>)[] = [
+    makeMaster,
+    async () => {
+      const entry = pick(masters.filter(({ state }) => state === 'active'));
+      if (entry === undefined) return makeMaster();
+      await become(entry, 'soft-deleted', 'soft-delete', () => api().call('DELETE', `/api/keys/${entry.id}`));
+    },
+    async () => {
+      const entry = pick(masters.filter(({ state }) => state === 'soft-deleted'));
+      if (entry === undefined) return makeMaster();
+      await become(entry, 'active', 'import again', () => decrypt(entry));
+    },
+    async () => {
+      const entry = pick(masters.filter(({ state }) => state !== 'destroyed'));
+      if (entry === undefined) return makeMaster();
+      await become(entry, 'destroyed', 'destroy', () => tde('destroyObject', {}, { handle: entry.handle }));
+    },
+  ];
+  const cloudSteps: readonly (() => Promise<void>)[] = [
+    async () => {
+      made += 1;
+      const { id } = await api().call<{ id: string }>('POST', '/api/keys', { name: `key ${made}`, vaultId: vault.id });
+      clouds.push({ id, versions: 1, disabled: false, pending: undefined });
+      touched.add(id);
+      done('create');
+    },
+    async () => {
+      const entry = pick(clouds.filter(({ disabled }) => !disabled));
+      if (entry === undefined) return;
+      entry.pending = 'rotate';
+      touched.add(entry.id);
+      await api().call('POST', `/api/keys/${entry.id}/rotate`);
+      entry.versions += 1;
+      entry.pending = undefined;
+      done('rotate');
+    },
+    async () => {
+      const entry = pick(clouds);
+      if (entry === undefined) return;
+      const what = entry.disabled ? 'enable' : 'disable';
+      entry.pending = what;
+      touched.add(entry.id);
+      await api().call('POST', `/api/keys/${entry.id}/${what}`);
+      entry.disabled = what === 'disable';
+      entry.pending = undefined;
+      done(what);
+    },
+    async () => {
+      await api().call('POST', `/api/keys/${cloudKey.id}/rotate`);
+      done('rotate');
+    },
+  ];
+  const traffic = async (): Promise<void> => {
+    const sealed = await xks('encrypt', {
+      requestMetadata: requestMetadata(),
+      plaintext: plaintext.toString('base64'),
+      encryptionAlgorithm: 'AES_GCM',
+    });
+    if (sealed.status !== 200) throw new Refused('xks', JSON.stringify(sealed.body));
+    if (wraps.length < 200) wraps.push({ body: sealed.body });
+    else wraps[Math.floor(random() * wraps.length)] = { body: sealed.body };
+    done('encrypt');
+    const before = pick(wraps);
+    if (before !== undefined) await opensWrap(before.body);
+    const entry = pick(masters.filter(({ state, pending }) => state === 'active' && pending === undefined));
+    if (entry === undefined) return;
+    const { raw } = await decrypt(entry).catch((error: unknown) => {
+      // Another step took it meanwhile.
+      if (error instanceof Refused && (entry.state !== 'active' || entry.pending !== undefined))
+        return { raw: plaintext };
+      throw error;
+    });
+    if (!raw.equals(plaintext)) throw new Error(`${entry.label} decrypts to something else`);
+    done('decrypt');
+  };
+  const opensWrap = async (sealed: object): Promise<void> => {
+    const opened = await xks('decrypt', {
+      requestMetadata: requestMetadata({ kmsOperation: 'Decrypt' }),
+      encryptionAlgorithm: 'AES_GCM',
+      ...sealed,
+    });
+    if (opened.status !== 200 || opened.body.plaintext !== plaintext.toString('base64'))
+      throw new Refused('xks', `a ciphertext of the cloud does not open: ${JSON.stringify(opened.body)}`);
+  };
+  const rotate = async (): Promise<void> => {
+    const tenants = await api().call<{ items: readonly { id: string }[] }>('GET', '/api/tenants');
+    const tenantId = random() < 0.5 ? pick(tenants.items)?.id : undefined;
+    const { status, text } = await api().send('POST', '/api/root/rotate', tenantId === undefined ? {} : { tenantId });
+    if (status === 200) done('rotate the root or a tenant');
+    // One of a tenant is under way.
+    else if (status !== 409) throw new Refused('root', text);
+    await new Promise((resolve) => setTimeout(resolve, 20 + random() * 100));
+  };
+
+  const isGone = (error: unknown): boolean =>
+    ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE'].includes(
+      String((error as NodeJS.ErrnoException).code),
+    ) || /socket hang up|aborted|other side closed/.test(String((error as Error).message));
+
+  const checkMaster = async (entry: MasterEntry): Promise<string | undefined> => {
+    const { state } = await api().call<{ state: string }>('GET', `/api/keys/${entry.id}`);
+    const possible = entry.pending === undefined ? [entry.state] : [entry.state, entry.pending];
+    if (!possible.some((each) => each === state))
+      return `${entry.label} is ${state}, the book says ${possible.join(' or ')}`;
+    entry.state = state as Life;
+    entry.pending = undefined;
+    if (state === 'destroyed') {
+      const opened = await decrypt(entry).then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof Refused) return false;
+          throw error;
+        },
+      );
+      return opened ? `${entry.label} is destroyed, and decrypts` : undefined;
+    }
+    // Its use imports a soft-deleted one again.
+    if (state === 'soft-deleted') return undefined;
+    const { raw } = await decrypt(entry);
+    return raw.equals(plaintext) ? undefined : `${entry.label} decrypts to something else`;
+  };
+  const checkCloud = async (entry: CloudEntry): Promise<string | undefined> => {
+    const key = await api().call<{ state: string; currentVersion: number }>('GET', `/api/keys/${entry.id}`);
+    const most = entry.versions + (entry.pending === 'rotate' ? 1 : 0);
+    if (key.currentVersion < entry.versions || key.currentVersion > most)
+      return `key ${entry.id} is at version ${key.currentVersion}, the book says ${entry.versions}`;
+    const disabled = key.state === 'disabled';
+    if (disabled !== entry.disabled && entry.pending !== (disabled ? 'disable' : 'enable'))
+      return `key ${entry.id} is ${key.state}, the book says otherwise`;
+    Object.assign(entry, { versions: key.currentVersion, disabled, pending: undefined });
+    return undefined;
+  };
+
+  return {
+    run: async (until) => {
+      const worker = async (step: () => Promise<void>): Promise<void> => {
+        for (;;) {
+          if (until()) return;
+          try {
+            await step();
+          } catch (error) {
+            if (isGone(error)) return;
+            throw error;
+          }
+        }
+      };
+      const oneOf = (steps: readonly (() => Promise<void>)[]) => () => (pick(steps) ?? makeMaster)();
+      await Promise.all([
+        worker(oneOf(masterSteps)),
+        worker(oneOf(cloudSteps)),
+        worker(traffic),
+        ...(rotations ? [worker(rotate)] : []),
+      ]);
+    },
+    check: async (all) => {
+      const wrong: string[] = [];
+      const look = async (id: string, work: () => Promise<string | undefined>): Promise<void> => {
+        if (!all && !touched.has(id)) return;
+        const found = await work().catch((error: unknown) => `${id}: ${String(error)}`);
+        if (found !== undefined) wrong.push(found);
+      };
+      for (const entry of masters) await look(entry.id, () => checkMaster(entry));
+      for (const entry of clouds) await look(entry.id, () => checkCloud(entry));
+      for (const { body } of all ? wraps : wraps.slice(-5))
+        await look(cloudKey.id, () => opensWrap(body).then(() => undefined));
+      touched.clear();
+      touched.add(cloudKey.id);
+      return wrong;
+    },
+    acknowledged: () => counts,
+  };
+};

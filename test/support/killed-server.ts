@@ -1,0 +1,89 @@
+// Ends a real server with SIGKILL again and again, at random moments of a client's work (fault-workload.ts). After each: the stored data
+// are checked as a copy (`dke verify`), the server starts again on them, and everything that it had acknowledged must hold.
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { loadConfig } from '../../server/config.ts';
+import { verifyOffline } from '../../server/offline.ts';
+import { openWorkload } from './fault-workload.ts';
+import { type ServerProcess, startServerProcess } from './server-process.ts';
+
+/** What `npm run build` made, unless another build is named. */
+export const builtServer =
+  process.env.DKE_BUILT_SERVER ?? resolve(import.meta.dirname, '../../dist/server/main.js');
+
+export interface KillReport {
+  readonly kills: number;
+  readonly acknowledged: Readonly<Record<string, number>>;
+  /** Empty: nothing acknowledged was lost, nothing destroyed came back, nothing is half done. */
+  readonly findings: readonly string[];
+  readonly lastVerification: object;
+}
+
+/** `dke verify` on a copy of a server's folder. */
+export const verifyCopy = async (folder: string): Promise<Awaited<ReturnType<typeof verifyOffline>>> => {
+  const copy = mkdtempSync(join(tmpdir(), 'dke-copy-'));
+  try {
+    const data = join(folder, 'dke-data');
+    for (const name of readdirSync(data)) {
+      if (name === 'lock') continue;
+      copyFileSync(join(data, name), join(copy, name));
+      chmodSync(join(copy, name), statSync(join(data, name)).mode & 0o777);
+    }
+    const declared = loadConfig(join(folder, 'dke.toml'), folder);
+    const config = {
+      ...declared,
+      dataDirectory: copy,
+      memory: { ...declared.memory, allowUnlocked: true },
+      root: { ...declared.root, path: join(copy, 'root.key') },
+    };
+    return await verifyOffline(config, () => Promise.resolve(undefined));
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+};
+
+export const killServer = async (options: {
+  readonly kills: number;
+  readonly seed: number;
+  readonly rotations?: boolean;
+  readonly tell?: (line: string) => void;
+}): Promise<KillReport> => {
+  const { kills, seed, rotations = false, tell = () => undefined } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'dke-killed-'));
+  const environment = { NODE_COMPILE_CACHE: join(folder, 'code') };
+  const toml = '[erasure]\ngather_ms = 10\n';
+  const first = await startServerProcess({ folder, toml, program: [builtServer], environment });
+  const { adminToken: token, port } = first;
+  const place: { server: ServerProcess } = { server: first };
+  const findings: string[] = [];
+  let lastVerification: object = {};
+  try {
+    const workload = await openWorkload(place, token, { rotations, seed });
+    let state = seed >>> 0;
+    for (let kill = 1; kill <= kills && findings.length === 0; kill += 1) {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      const working = workload.run(() => false);
+      const { child } = place.server;
+      const timer = setTimeout(() => child.kill('SIGKILL'), 30 + (state % 900));
+      const exited = once(child, 'exit');
+      // A fault that the workload finds itself ends the server, too.
+      await working.catch((error: unknown) => findings.push(String(error)));
+      clearTimeout(timer);
+      child.kill('SIGKILL');
+      await exited;
+      const { findings: stored, ...counts } = await verifyCopy(folder);
+      lastVerification = counts;
+      findings.push(...stored);
+      place.server = await startServerProcess({ folder, toml, program: [builtServer], environment, port });
+      findings.push(...(await workload.check(kill % 25 === 0 || kill === kills)));
+      if (kill % 10 === 0) tell(`${kill} kills: ${JSON.stringify({ ...workload.acknowledged(), ...counts })}`);
+    }
+    return { kills, acknowledged: workload.acknowledged(), findings, lastVerification };
+  } finally {
+    await place.server.stop('SIGKILL');
+    if (findings.length === 0) rmSync(folder, { recursive: true, force: true });
+    else tell(`kept: ${folder}`);
+  }
+};
