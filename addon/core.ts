@@ -464,6 +464,8 @@ export interface Core {
   openRootFile(path: string): { readonly current: RootFile; readonly previous: RootFile | undefined };
   /** Writes a fresh root key into the free slot, epoch + 1, fsynced and read back. The old slot stays. */
   addRootEpoch(path: string): RootFile;
+  /** Writes the current slot once more, and syncs it: what a failed sync has left is perhaps in the cache alone. */
+  settleRootFile(path: string): void;
   /** Overwrites the slot of an older epoch in place, fsyncs, reads back through O_DIRECT where possible. */
   eraseRootEpoch(path: string, epoch: number): void;
   /** Name of the file system below a path and whether overwriting in place erases there. */

@@ -62,6 +62,10 @@ napi_value EraseEpoch(const Arguments& arguments) {
   arguments.Unwrap(EraseRootEpoch(arguments.Text(0), static_cast<uint32_t>(arguments.Integer(1, 0, 0xffffffff))));
   return nullptr;
 }
+napi_value SettleRoot(const Arguments& arguments) {
+  arguments.Unwrap(SettleRootFile(arguments.Text(0)));
+  return nullptr;
+}
 napi_value OpenRoot(const Arguments& arguments) {
   const std::vector<RootSlot> slots = arguments.Unwrap(OpenRootFile(arguments.Text(0)));
   napi_value object = arguments.NewObject();
@@ -106,6 +110,7 @@ void RegisterRecords(Napi::Env env, Napi::Object exports) {
   Define<OpenRoot>(env, exports, "openRootFile");
   Define<AddEpoch>(env, exports, "addRootEpoch");
   Define<EraseEpoch>(env, exports, "eraseRootEpoch");
+  Define<SettleRoot>(env, exports, "settleRootFile");
   Define<FileSystemObject>(env, exports, "fileSystem");
   Define<Certificate>(env, exports, "createSelfSignedCertificate");
 }

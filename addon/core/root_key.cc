@@ -188,8 +188,10 @@ Status EraseRootEpoch(const std::string& path, uint32_t epoch) {
   OpenSlots& slots = opened.value();
   ReleaseSlots(slots);
   if (epoch == 0 || epoch >= std::max(slots.epochs[0], slots.epochs[1])) return BadArgument("the current epoch cannot be erased");
-  const int index = slots.epochs[0] == epoch ? 0 : 1;
-  if (slots.epochs[index] != epoch) return {};  // erased before
+  // The slot beside the current one, also when nothing whole is in it any more: after a write whose sync failed the cache says that
+  // it is erased, and the device may not.
+  const int index = slots.epochs[0] > slots.epochs[1] ? 1 : 0;
+  if (slots.epochs[index] != 0 && slots.epochs[index] != epoch) return {};  // erased before
   Result<File> file = OpenForWriting(slots, path);
   if (!file.ok()) return file.status();
   std::vector<uint8_t> block(kBlock);
@@ -207,6 +209,21 @@ Status EraseRootEpoch(const std::string& path, uint32_t epoch) {
     return Status(Code::kIo, path + " still holds the old root key after it was overwritten");
   }
   return {};
+}
+
+Status SettleRootFile(const std::string& path) {
+  Result<OpenSlots> opened = Open(path);
+  if (!opened.ok()) return opened.status();
+  OpenSlots& slots = opened.value();
+  ReleaseSlots(slots);
+  const int index = slots.epochs[0] > slots.epochs[1] ? 0 : 1;
+  Result<SecureBuffer> slot = SecureBuffer::Make(kSlot);
+  if (!slot.ok()) return slot.status();
+  DKE_RETURN_IF_ERROR(ReadAt(slots.file, path, slot.value().data(), kSlot, kSlotAt[index]));
+  Result<File> file = OpenForWriting(slots, path);
+  if (!file.ok()) return file.status();
+  DKE_RETURN_IF_ERROR(WriteAt(file.value(), path, slot.value().data(), kSlot, kSlotAt[index]));
+  return Sync(file.value(), path);
 }
 
 namespace {

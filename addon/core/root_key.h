@@ -23,6 +23,10 @@ Result<RootSlot> AddRootEpoch(const std::string& path);
 // Overwrites the slot of an epoch in place and reads it back. Refuses the highest epoch.
 Status EraseRootEpoch(const std::string& path, uint32_t epoch);
 
+// Writes the current slot once more and syncs it: after a sync that failed, what is read may be in the cache alone, and a later sync
+// says nothing of it.
+Status SettleRootFile(const std::string& path);
+
 struct FileSystem {
   std::string name;
   bool overwrites_in_place;

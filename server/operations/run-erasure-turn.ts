@@ -84,7 +84,7 @@ const runTurn = async (ports: TurnPorts): Promise<ErasureHold | null> => {
     const due = (await isTurnDue(store.read, clock.now() + 1)) || asked === 'root';
     if (!due && asked === undefined) return null;
     if (due) root.addEpoch();
-  }
+  } else root.settle();
   if (!(await ring.upToDate(store.read))) {
     await writeKeks(ports, async (tx) => {
       // What was destroyed before this moment was never sealed under the new keys.

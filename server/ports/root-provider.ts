@@ -27,6 +27,11 @@ export interface RootProvider {
   readonly erasure: { readonly fileSystem: string; readonly overwritesInPlace: boolean };
   /** Adds a fresh root key with the next epoch, durable before it returns; it becomes `current`, the other `previous`. */
   addEpoch(): void;
+  /**
+   * Before anything relies on a `current` that was found beside a `previous` one: makes it durable once more. An earlier process
+   * may have ended because its sync failed, after which what can be read is perhaps in the cache alone.
+   */
+  settle(): void;
   /** Overwrites the older root key for good and releases it. Does nothing when there is no previous one. */
   erasePrevious(): void;
   /**

@@ -9,7 +9,7 @@ import { anchorBeside } from './files.ts';
 
 type RootCore = Pick<
   Core,
-  'createRootFile' | 'openRootFile' | 'addRootEpoch' | 'eraseRootEpoch' | 'fileSystem' | 'release'
+  'createRootFile' | 'openRootFile' | 'addRootEpoch' | 'settleRootFile' | 'eraseRootEpoch' | 'fileSystem' | 'release'
 >;
 
 /** Opens the file, or makes it when `create` says that nothing is sealed under it yet. Throws CoreError ('io', 'permission', 'format'). */
@@ -38,10 +38,20 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
     },
     erasure: { fileSystem: system.name, overwritesInPlace: system.overwritesInPlace },
     addEpoch: () => {
-      const added = core.addRootEpoch(path);
+      const seen = core.openRootFile(path);
+      let added = seen.current;
+      // A try that failed behind its write: what it wrote is taken, once it is durable.
+      if (seen.previous !== undefined) {
+        core.release(seen.previous.key);
+        core.settleRootFile(path);
+      } else {
+        core.release(seen.current.key);
+        added = core.addRootEpoch(path);
+      }
       previous = current;
       current = added;
     },
+    settle: () => core.settleRootFile(path),
     erasePrevious: () => {
       if (previous === undefined) return;
       core.eraseRootEpoch(path, previous.epoch);

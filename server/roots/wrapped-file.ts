@@ -336,11 +336,20 @@ export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvid
     },
     erasure: { fileSystem: system.name, overwritesInPlace: system.overwritesInPlace },
     addEpoch: () => {
-      const { places } = readWrapped(core, path);
-      const free = slotAt.find((at) => ![...places.values()].includes(at));
-      if (free === undefined)
+      const { places, slots } = readWrapped(core, path);
+      const place = places.get(current.epoch);
+      const free = slotAt.find((at) => at !== place);
+      if (free === undefined || previous !== undefined)
         throw new CoreError('bad-argument', 'the root key file already holds two epochs: erase the older one first');
       const epoch = current.epoch + 1;
+      // A try that failed behind its write: what it wrote is taken, once it is durable.
+      const tried = slots.find((slot) => slot.epoch === epoch);
+      if (tried !== undefined) {
+        overwrite(path, free, [packSlot(tried)]);
+        previous = current;
+        current = { epoch, key: core.openRecord(unlock, rootContext(head, epoch), tried.record) };
+        return;
+      }
       const key = core.generateKek();
       try {
         const record = core.sealRecord(unlock, rootContext(head, epoch), key);
@@ -356,10 +365,21 @@ export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvid
       previous = current;
       current = { epoch, key };
     },
+    settle: () => {
+      const { places, slots } = readWrapped(core, path);
+      const slot = slots.find(({ epoch }) => epoch === current.epoch);
+      const place = places.get(current.epoch);
+      if (slot === undefined || place === undefined) throw damaged(path, 'has lost the current root key');
+      overwrite(path, place, [packSlot(slot)]);
+    },
     erasePrevious: () => {
       if (previous === undefined) return;
-      const place = readWrapped(core, path).places.get(previous.epoch);
-      if (place !== undefined) erase(core, path, place, slotSize);
+      // The slot beside the current one, also when nothing whole is in it any more: after a write whose sync failed the cache
+      // says that it is erased, and the device may not.
+      const place = readWrapped(core, path).places.get(current.epoch);
+      const older = slotAt.find((at) => at !== place);
+      if (place === undefined || older === undefined) throw damaged(path, 'has lost the current root key');
+      erase(core, path, older, slotSize);
       core.release(previous.key);
       previous = undefined;
     },

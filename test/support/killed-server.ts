@@ -10,8 +10,7 @@ import { openWorkload } from './fault-workload.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 /** What `npm run build` made, unless another build is named. */
-export const builtServer =
-  process.env.DKE_BUILT_SERVER ?? resolve(import.meta.dirname, '../../dist/server/main.js');
+export const builtServer = process.env.DKE_BUILT_SERVER ?? resolve(import.meta.dirname, '../../dist/server/main.js');
 
 export interface KillReport {
   readonly kills: number;
