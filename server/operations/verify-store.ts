@@ -100,8 +100,8 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     for (const { version } of versions) {
       if (key.kind === 'master' && !has(key.id, 'sealed-copy', version))
         say(`version ${version} has lost its sealed copy`);
-      if (key.state !== 'soft-deleted' && !has(key.id, 'vault-copy', version))
-        say(`version ${version} has lost its vault copy`);
+      const vaultCopy = key.state !== 'soft-deleted' || key.reimportedAt !== null;
+      if (vaultCopy && !has(key.id, 'vault-copy', version)) say(`version ${version} has lost its vault copy`);
     }
   };
   let keys = 0;

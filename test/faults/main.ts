@@ -2,17 +2,23 @@
 // and the tenants' keys are rotated under load. Prints what was acknowledged and what `dke verify` found; ends with 1 when anything
 // acknowledged was lost, anything destroyed came back, or anything is half done.
 //
+// Then single system calls of single operations are struck (strace): SIGKILL at every write, sync and rename, a full disk
+// (ENOSPC) at writes, an I/O error (EIO) at syncs.
+//
 //   --kills <n>       300 when absent
 //   --rotations <n>   50 when absent
+//   --strikes <how>   every (each call), some (when absent: ever fewer of a long operation), none
 //   --seed <n>        of the random moments and operations; told at the beginning
 
 import { parseArgs } from 'node:util';
 import { killServer } from '../support/killed-server.ts';
+import { lastingCalls, strikeServer } from '../support/struck-server.ts';
 
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '300' },
     rotations: { type: 'string', default: '50' },
+    strikes: { type: 'string', default: 'some' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 });
@@ -32,4 +38,21 @@ for (const [name, kills, rotations] of [
   tell(JSON.stringify(report, null, 2));
   failed ||= report.findings.length > 0;
 }
+if (values.strikes !== 'none')
+  for (const [name, calls, error] of [
+    ['SIGKILL at every lasting call', lastingCalls, undefined],
+    ['a full disk at every write', ['pwrite64'], 'ENOSPC'],
+    ['an I/O error at every sync', ['fsync', 'fdatasync'], 'EIO'],
+  ] as const) {
+    tell(`\n${name}`);
+    const report = await strikeServer({
+      every: values.strikes === 'every',
+      calls,
+      seed,
+      tell,
+      ...(error === undefined ? {} : { error }),
+    });
+    tell(JSON.stringify(report, null, 2));
+    failed ||= report.findings.length > 0;
+  }
 process.exit(failed ? 1 : 0);

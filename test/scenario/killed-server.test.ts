@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { killServer } from '../support/killed-server.ts';
 
-const kills = Number(process.env.DKE_KILLS ?? 8);
+const kills = Number(process.env.DKE_KILLS ?? 5);
 const seed = Number(process.env.DKE_SEED ?? Date.now() % 1_000_000);
 
 test.each([

@@ -18,7 +18,7 @@ import type { ServerProcess } from './server-process.ts';
 import { callXks, requestMetadata } from './xks-client.ts';
 
 /** States of a master key: as the book has it, or one of two when an operation had no answer. */
-type Life = 'active' | 'soft-deleted' | 'destroyed';
+type Life = 'active' | 'soft-deleted' | 'imported again' | 'destroyed';
 interface MasterEntry {
   readonly label: string;
   readonly id: string;
@@ -27,6 +27,8 @@ interface MasterEntry {
   state: Life;
   /** What it may have become. */
   pending: Life | undefined;
+  /** It is being decrypted, which would import it again. */
+  inUse: boolean;
 }
 interface CloudEntry {
   readonly id: string;
@@ -55,11 +57,33 @@ export interface WorkloadOptions {
   readonly seed: number;
 }
 
+export const faultOperations = [
+  'create',
+  'rotate',
+  'soft-delete',
+  'import again',
+  'destroy',
+  'rotate the root',
+] as const;
+export type Operation = (typeof faultOperations)[number];
+
+/** The service has gone: no answer came, or half of one. */
+export const isGone = (error: unknown): boolean =>
+  ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE'].includes(
+    String((error as NodeJS.ErrnoException).code),
+  ) || /socket hang up|aborted|other side closed/.test(String((error as Error).message));
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
 export interface Workload {
   /** Works until the service goes, or `until` says so. */
   run(until: () => boolean): Promise<void>;
   /** Compares everything with the book; answers what is wrong. `all`: also what was not touched since the last time. */
   check(all: boolean): Promise<readonly string[]>;
+  /** Makes what one operation needs, then the operation alone, to its very end: an erasure turn behind it belongs to it. */
+  prepare(what: Operation): Promise<() => Promise<void>>;
+  /** Data are decrypted, for a database and for the cloud; throws when they are not. */
+  serve(): Promise<void>;
   /** How many operations were acknowledged. */
   acknowledged(): Readonly<Record<string, number>>;
 }
@@ -95,7 +119,7 @@ export const openWorkload = async (
   const configuration = await api().call<ProxyConfiguration>('POST', `/api/endpoints/${endpoint.id}/credentials`);
   const masters: MasterEntry[] = [];
   const clouds: CloudEntry[] = [];
-  const touched = new Set<string>();
+  const touched = new Set<string>([cloudKey.id]);
   const wraps: { readonly body: object }[] = [];
   const counts: Record<string, number> = {};
   let made = 0;
@@ -153,7 +177,15 @@ export const openWorkload = async (
     const { head } = await tde('generateKey', masterKey(label));
     done('create');
     const { raw } = await tde('encrypt', cbc, { handle: head.handle, raw: plaintext });
-    masters.push({ label, id: head.id, handle: head.handle, sealed: raw, state: 'active', pending: undefined });
+    masters.push({
+      label,
+      id: head.id,
+      handle: head.handle,
+      sealed: raw,
+      state: 'active',
+      pending: undefined,
+      inUse: false,
+    });
     touched.add(head.id);
   };
   /** The book is written before the call, and again behind its answer. */
@@ -171,14 +203,16 @@ export const openWorkload = async (
   const masterSteps: readonly (() => Promise<void>)[] = [
     makeMaster,
     async () => {
-      const entry = pick(masters.filter(({ state }) => state === 'active'));
+      const entry = pick(
+        masters.filter(({ state, inUse }) => !inUse && (state === 'active' || state === 'imported again')),
+      );
       if (entry === undefined) return makeMaster();
       await become(entry, 'soft-deleted', 'soft-delete', () => api().call('DELETE', `/api/keys/${entry.id}`));
     },
     async () => {
       const entry = pick(masters.filter(({ state }) => state === 'soft-deleted'));
       if (entry === undefined) return makeMaster();
-      await become(entry, 'active', 'import again', () => decrypt(entry));
+      await become(entry, 'imported again', 'import again', () => decrypt(entry));
     },
     async () => {
       const entry = pick(masters.filter(({ state }) => state !== 'destroyed'));
@@ -186,6 +220,10 @@ export const openWorkload = async (
       await become(entry, 'destroyed', 'destroy', () => tde('destroyObject', {}, { handle: entry.handle }));
     },
   ];
+  const cloudRotation = async (): Promise<void> => {
+    await api().call('POST', `/api/keys/${cloudKey.id}/rotate`);
+    done('rotate');
+  };
   const cloudSteps: readonly (() => Promise<void>)[] = [
     async () => {
       made += 1;
@@ -215,10 +253,7 @@ export const openWorkload = async (
       entry.pending = undefined;
       done(what);
     },
-    async () => {
-      await api().call('POST', `/api/keys/${cloudKey.id}/rotate`);
-      done('rotate');
-    },
+    async () => cloudRotation(),
   ];
   const traffic = async (): Promise<void> => {
     const sealed = await xks('encrypt', {
@@ -234,12 +269,17 @@ export const openWorkload = async (
     if (before !== undefined) await opensWrap(before.body);
     const entry = pick(masters.filter(({ state, pending }) => state === 'active' && pending === undefined));
     if (entry === undefined) return;
-    const { raw } = await decrypt(entry).catch((error: unknown) => {
-      // Another step took it meanwhile.
-      if (error instanceof Refused && (entry.state !== 'active' || entry.pending !== undefined))
-        return { raw: plaintext };
-      throw error;
-    });
+    entry.inUse = true;
+    const { raw } = await decrypt(entry)
+      .catch((error: unknown) => {
+        // Another step destroyed it meanwhile.
+        if (error instanceof Refused && (entry.state !== 'active' || entry.pending !== undefined))
+          return { raw: plaintext };
+        throw error;
+      })
+      .finally(() => {
+        entry.inUse = false;
+      });
     if (!raw.equals(plaintext)) throw new Error(`${entry.label} decrypts to something else`);
     done('decrypt');
   };
@@ -259,16 +299,12 @@ export const openWorkload = async (
     if (status === 200) done('rotate the root or a tenant');
     // One of a tenant is under way.
     else if (status !== 409) throw new Refused('root', text);
-    await new Promise((resolve) => setTimeout(resolve, 20 + random() * 100));
+    await pause(20 + random() * 100);
   };
 
-  const isGone = (error: unknown): boolean =>
-    ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ECONNABORTED', 'ERR_STREAM_PREMATURE_CLOSE'].includes(
-      String((error as NodeJS.ErrnoException).code),
-    ) || /socket hang up|aborted|other side closed/.test(String((error as Error).message));
-
   const checkMaster = async (entry: MasterEntry): Promise<string | undefined> => {
-    const { state } = await api().call<{ state: string }>('GET', `/api/keys/${entry.id}`);
+    const key = await api().call<{ state: string; reimportedAt: string | null }>('GET', `/api/keys/${entry.id}`);
+    const state = key.state === 'soft-deleted' && key.reimportedAt !== null ? 'imported again' : key.state;
     const possible = entry.pending === undefined ? [entry.state] : [entry.state, entry.pending];
     if (!possible.some((each) => each === state))
       return `${entry.label} is ${state}, the book says ${possible.join(' or ')}`;
@@ -336,6 +372,39 @@ export const openWorkload = async (
       touched.clear();
       touched.add(cloudKey.id);
       return wrong;
+    },
+    prepare: async (what) => {
+      if (what === 'create') return makeMaster;
+      if (what === 'rotate') return cloudRotation;
+      if (what === 'rotate the root')
+        return async () => {
+          await api().call('POST', '/api/root/rotate', {});
+          while ((await api().call<{ rotating: boolean }>('GET', '/api/root')).rotating) await pause(20);
+          done('rotate the root or a tenant');
+        };
+      await makeMaster();
+      const entry = masters.at(-1);
+      if (entry === undefined) throw new Error('there is no key');
+      const remove = () =>
+        become(entry, 'soft-deleted', 'soft-delete', () => api().call('DELETE', `/api/keys/${entry.id}`));
+      if (what === 'soft-delete') return remove;
+      if (what === 'import again') {
+        await remove();
+        return () => become(entry, 'imported again', 'import again', () => decrypt(entry));
+      }
+      return async () => {
+        await become(entry, 'destroyed', 'destroy', () => tde('destroyObject', {}, { handle: entry.handle }));
+        const path = `/api/tde/applications/${application.id}/master-keys/${entry.id}`;
+        while ((await api().call<{ unrecoverableAt: string | null }>('GET', path)).unrecoverableAt === null)
+          await pause(20);
+      };
+    },
+    serve: async () => {
+      for (const { body } of wraps.slice(-3)) await opensWrap(body);
+      const entry = masters.find(({ state, pending }) => state === 'active' && pending === undefined);
+      if (entry === undefined) return;
+      const { raw } = await decrypt(entry);
+      if (!raw.equals(plaintext)) throw new Error(`${entry.label} decrypts to something else`);
     },
     acknowledged: () => counts,
   };

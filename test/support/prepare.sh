@@ -1,10 +1,10 @@
 #!/bin/sh
-# prepare.sh <demo|test|bench|soak>: installs what that job needs beyond the build, then builds what is not built yet.
+# prepare.sh <demo|test|bench|soak|faults>: installs what that job needs beyond the build, then builds what is not built yet.
 set -eu
 cd "$(dirname "$0")/../.."
 . test/support/packages.sh
 
-job=${1:?usage: prepare.sh demo, test, bench or soak}
+job=${1:?usage: prepare.sh demo, test, bench, soak or faults}
 need curl 'command -v curl'
 case $job in
   test | bench)
@@ -41,6 +41,8 @@ case $job in
     # npm run package.
     need dpkg-dev 'command -v dpkg-shlibdeps && command -v dpkg-deb'
     need libnss3-tools 'command -v modutil && command -v symkeyutil'
+    # Strikes single system calls of a server.
+    need strace 'command -v strace'
     # A receiver of the audit log.
     need rsyslog 'test -x /usr/sbin/rsyslogd'
     need rsyslog-openssl 'test -n "$(find /usr/lib -name lmnsd_ossl.so | head -n 1)"'
@@ -54,6 +56,7 @@ case $job in
     need postgresql-15 'test -x /usr/lib/postgresql/15/bin/initdb && command -v psql'
     ;;
   bench | soak) need wrk 'command -v wrk' ;;
+  faults) need strace 'command -v strace' ;;
 esac
 install_needed
 
