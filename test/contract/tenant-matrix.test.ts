@@ -71,6 +71,9 @@ const application = (more: Case['path'] = {}, body?: Case['body']): Case => ({
   ...(body === undefined ? {} : { body }),
 });
 const list = (...shows: readonly Thing[]): Case => ({ shows });
+/** Whole groups in which everybody meets themselves alone. */
+const aboutTheCaller = <R extends RouteGroup>(rows: R): { readonly [N in keyof R]: Case } =>
+  Object.fromEntries(Object.keys(rows).map((name) => [name, own])) as { readonly [N in keyof R]: Case };
 const rule = { required: 1, actions: ['destroy'] };
 const settings = { operatorProbes: true, rate: null, clientCertificate: null, rules: [] };
 const step = { step: { text: 'check' } } as const;
@@ -243,8 +246,8 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     delete: of('user'),
   },
   sessions: { list: own, end: { path: { id: { text: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' } } } },
-  profile: { get: own, changePassword: own, sessions: own, endSession: own },
-  session: { start: own, redeem: own, get: own, end: own },
+  profile: aboutTheCaller(apiRoutes.profile),
+  session: aboutTheCaller(apiRoutes.session),
   overview: { attention: own, latency: own },
   settings: { get: platform },
   status: { get: platform },
