@@ -42,6 +42,7 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
   test('refuses a wrong token, and takes the first one', async () => {
     await page.goto('/');
     await shoot('sign-in');
+    await page.getByRole('button', { name: 'Use a token' }).click();
     await page.getByLabel('Administrator token').fill('dket_wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').waitFor();
@@ -375,9 +376,9 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
   test('lets nobody in after signing out', async () => {
     await page.goto('/');
     await page.getByRole('button', { name: 'Sign out' }).first().click();
-    await page.getByLabel('Administrator token').waitFor();
+    await page.getByLabel('Password').waitFor();
     await page.goto('/keys');
-    await page.getByLabel('Administrator token').waitFor();
+    await page.getByLabel('Password').waitFor();
     expect(await context.cookies()).toEqual([]);
   });
 });

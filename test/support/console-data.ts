@@ -108,6 +108,12 @@ export const fillConsole = async (site: Site): Promise<ConsoleData> => {
       grants: [{ role, scope }],
       expiresAt: new Date(Date.now() + 90 * 86_400_000).toISOString(),
     });
+  for (const [name, displayName, role] of [
+    ['ada', 'Ada Byron', 'key-manager'],
+    ['grace', 'Grace Hopper', 'auditor'],
+  ])
+    await api.call('POST', '/api/users', { name, displayName, grants: [{ role, scope: null }] });
+  await make('/api/tenants', { name: 'Subsidiary' });
   await token('night audit', 'auditor');
   await token('ada (keys)', 'key-manager');
   const { token: ownerToken } = await token('crm database team', 'application-owner', {

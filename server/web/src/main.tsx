@@ -4,9 +4,13 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { nameTenantBy } from './api/client.ts';
 import { createQueryClient } from './app/queries.ts';
 import { router } from './app/router.tsx';
+import { currentTenant } from './app/tenant.ts';
 import { AnnounceProvider } from './components/announce.tsx';
+
+nameTenantBy(currentTenant);
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no root element');

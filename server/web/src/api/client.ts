@@ -66,12 +66,20 @@ export interface Answer<T> {
   readonly etag: string | undefined;
 }
 
+/** The tenant that calls name, when one was chosen (app/tenant.ts). */
+let tenantOfCalls: () => string | null = () => null;
+export const nameTenantBy = (read: () => string | null): void => {
+  tenantOfCalls = read;
+};
+
 /** Path and query string of a call. Empty and undefined query values are left out. */
 export const formatTarget = ({ path, query }: Pick<ApiCall, 'path' | 'query'>): string => {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== '') search.set(name, String(value));
   }
+  const tenant = tenantOfCalls();
+  if (tenant !== null && !/^\/api\/(session|profile|roles)\b/.test(path)) search.set('tenant', tenant);
   const text = search.toString();
   return text === '' ? path : `${path}?${text}`;
 };
@@ -132,6 +140,17 @@ export const sendForAnswer = async <T>(call: ApiCall, options: SendOptions = {})
   }
   if (!response.ok) throw await readProblem(response);
   const etag = response.headers.get('etag') ?? undefined;
+  if (response.status === 202) {
+    const { id, missing } = (await response.json()) as { readonly id: string; readonly missing: number };
+    throw new ApiProblem({
+      status: 202,
+      code: 'approval-pending',
+      title: 'This waits for others to agree',
+      detail: `Dual control holds it back: ${missing} more must agree.`,
+      hint: 'It is among the approvals now, where its state is shown; whoever asked cannot agree.',
+      requestId: id,
+    });
+  }
   if (response.status === 204) return { data: undefined as T, etag };
   try {
     return { data: (await response.json()) as T, etag };

@@ -1,6 +1,7 @@
 // The shapes of the API's answers, gathered from the contract that the server validates against. Types only: no schema
 // reaches the pages' script.
 
+export type { Approval } from '../../../fronts/contract/api/approvals.ts';
 export type { AuditCheckpoint, AuditKind, AuditRecord, AuditSink } from '../../../fronts/contract/api/audit.ts';
 export type { CheckResult, Diagnosis } from '../../../fronts/contract/api/diagnostics.ts';
 export type {
@@ -14,6 +15,7 @@ export type { ExternalKeyStore } from '../../../fronts/contract/api/external-key
 export type { DeletedKey, Key, KeyVersion } from '../../../fronts/contract/api/keys.ts';
 export type { BlastRadius, DestroyedMasterKey, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
 export type { Attention, LatencyPoint } from '../../../fronts/contract/api/overview.ts';
+export type { RecoveryKey } from '../../../fronts/contract/api/recovery-keys.ts';
 export type { CorrelatedRequests, EndpointRequest } from '../../../fronts/contract/api/requests.ts';
 export type { Problem } from '../../../fronts/contract/api/row.ts';
 export type {
@@ -23,7 +25,9 @@ export type {
   RunbookStep,
 } from '../../../fronts/contract/api/runbooks.ts';
 export type { Session } from '../../../fronts/contract/api/session.ts';
+export type { OpenSession } from '../../../fronts/contract/api/sessions.ts';
 export type { Settings } from '../../../fronts/contract/api/settings.ts';
+export type { Snapshot } from '../../../fronts/contract/api/snapshots.ts';
 export type { Status } from '../../../fronts/contract/api/status.ts';
 export type {
   AccessGuid,
@@ -35,5 +39,17 @@ export type {
   RegisteredApplication,
 } from '../../../fronts/contract/api/tde-applications.ts';
 export type { TdeGroup } from '../../../fronts/contract/api/tde-groups.ts';
+export type { ChangedTenant, Tenant, TenantImpact } from '../../../fronts/contract/api/tenants.ts';
 export type { IssuedToken, RoleDescription, Token } from '../../../fronts/contract/api/tokens.ts';
-export type { Vault } from '../../../fronts/contract/api/vaults.ts';
+export type { InvitedUser, User } from '../../../fronts/contract/api/users.ts';
+export type { DualControlRule, Vault } from '../../../fronts/contract/api/vaults.ts';
+
+/** What `GET /api/snapshot-schedule` answers. */
+export interface SnapshotSchedule {
+  readonly directory: string;
+  readonly schedule: string | null;
+  readonly next: string | null;
+  readonly keepCount: number | null;
+  readonly keepDays: number | null;
+  readonly undeleteDays: number;
+}

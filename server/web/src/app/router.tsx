@@ -163,6 +163,37 @@ const roles = createRoute({
   path: '/roles',
   component: lazyRouteComponent(() => import('../pages/roles.tsx'), 'RolesPage'),
 });
+const users = createRoute({
+  getParentRoute: () => root,
+  path: '/users',
+  component: lazyRouteComponent(() => import('../pages/users.tsx'), 'UsersPage'),
+});
+const sessions = createRoute({
+  getParentRoute: () => root,
+  path: '/sessions',
+  component: lazyRouteComponent(() => import('../pages/users.tsx'), 'SessionsPage'),
+});
+const profile = createRoute({
+  getParentRoute: () => root,
+  path: '/profile',
+  component: lazyRouteComponent(() => import('../pages/profile.tsx'), 'ProfilePage'),
+});
+const tenants = createRoute({
+  getParentRoute: () => root,
+  path: '/tenants',
+  component: lazyRouteComponent(() => import('../pages/tenants.tsx'), 'TenantsPage'),
+});
+const approvals = createRoute({
+  getParentRoute: () => root,
+  path: '/approvals',
+  validateSearch: readFilters('state'),
+  component: lazyRouteComponent(() => import('../pages/approvals.tsx'), 'ApprovalsPage'),
+});
+const snapshots = createRoute({
+  getParentRoute: () => root,
+  path: '/snapshots',
+  component: lazyRouteComponent(() => import('../pages/snapshots.tsx'), 'SnapshotsPage'),
+});
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -200,6 +231,12 @@ export const router = createRouter({
     auditSinks,
     roles,
     settings,
+    users,
+    sessions,
+    profile,
+    tenants,
+    approvals,
+    snapshots,
     tokens,
   ]),
   defaultPreload: 'intent',

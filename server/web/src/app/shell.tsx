@@ -1,15 +1,19 @@
 // The frame around every page: navigation by object, the theme, who is signed in. Without a session it is the sign-in page,
 // at the URL that was asked for.
 
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, type LinkProps, Outlet, useRouter } from '@tanstack/react-router';
-import { useEffect, useRef } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { send } from '../api/client.ts';
+import type { Attention, Tenant } from '../api/types.ts';
 import { IconButton } from '../components/button.tsx';
+import { CommandPalette, type Found, useSearchKey } from '../components/command-palette.tsx';
 import { Icon, type IconName, Mark } from '../components/icon.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
 import { ThemeToggle } from '../components/theme-toggle.tsx';
 import { sessionQuery, useSignOut } from './session.ts';
-import { SignIn } from './sign-in.tsx';
+import { Invitation, SignIn, Unfinished } from './sign-in.tsx';
+import { chooseTenant, useTenant } from './tenant.ts';
 
 interface NavigationItem {
   readonly to: NonNullable<LinkProps['to']>;
@@ -46,16 +50,27 @@ const navigation: readonly { readonly title: string | null; readonly items: read
   },
   {
     title: 'Accountability',
-    items: [{ to: '/audit', text: 'Audit log', icon: 'audit' }],
+    items: [
+      { to: '/audit', text: 'Audit log', icon: 'audit' },
+      { to: '/approvals', text: 'Approvals', icon: 'thumb' },
+      { to: '/snapshots', text: 'Snapshots', icon: 'snapshot' },
+    ],
   },
   {
     title: 'People and programs',
     items: [
+      { to: '/users', text: 'Users', icon: 'users' },
       { to: '/roles', text: 'Roles', icon: 'shield' },
       { to: '/tokens', text: 'API tokens', icon: 'token' },
     ],
   },
-  { title: 'Service', items: [{ to: '/settings', text: 'Settings', icon: 'gear' }] },
+  {
+    title: 'Service',
+    items: [
+      { to: '/tenants', text: 'Tenants', icon: 'tenant' },
+      { to: '/settings', text: 'Settings', icon: 'gear' },
+    ],
+  },
 ];
 
 const Navigation = ({ onNavigate }: { onNavigate?: () => void }) => (
@@ -93,7 +108,9 @@ const Account = ({ name }: { name: string }) => {
         <div className="min-w-0">
           <p className="text-xs text-muted">Signed in as</p>
           <p className="truncate font-medium" title={name}>
-            {name}
+            <Link to="/profile" className="rounded hover:underline">
+              {name}
+            </Link>
           </p>
         </div>
         <IconButton icon="signOut" label="Sign out" onClick={() => signOut.mutate()} className="-mr-2" />
@@ -136,6 +153,86 @@ const Drawer = ({ name }: { name: string }) => {
   );
 };
 
+/** The pages as search finds them. */
+const searchable: readonly Found[] = navigation.flatMap(({ title, items }) =>
+  items.map(({ to, text, icon }) => ({ kind: title ?? 'Page', name: text, icon, to: String(to) })),
+);
+
+/** Chooses the tenant to act in; not there for who has one alone. */
+const TenantSwitcher = () => {
+  const client = useQueryClient();
+  const tenant = useTenant();
+  const tenants = useQuery({
+    queryKey: ['/api/tenants', 'choices'],
+    queryFn: ({ signal }) =>
+      send<{ readonly items: readonly Tenant[] }>({ method: 'GET', path: '/api/tenants' }, { signal }),
+    staleTime: 60_000,
+    retry: false,
+  }).data?.items.filter(({ state }) => state === 'active' || state === 'suspended');
+  if (tenants === undefined || (tenants.length < 2 && tenant === null)) return null;
+  return (
+    <select
+      aria-label="Tenant"
+      value={tenant ?? ''}
+      onChange={(event) => {
+        chooseTenant(event.target.value === '' ? null : event.target.value);
+        void client.resetQueries();
+      }}
+      className="min-h-9 max-w-52 min-w-0 rounded-md border border-line-strong/70 bg-surface px-2.5 py-1"
+    >
+      <option value="">Every tenant</option>
+      {tenants.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+};
+
+/** How many things need somebody, on top of every page. */
+const Bell = () => {
+  const items = useQuery({
+    queryKey: ['/api/attention'],
+    queryFn: ({ signal }) =>
+      send<{ readonly items: readonly Attention[] }>({ method: 'GET', path: '/api/attention' }, { signal }),
+    refetchInterval: 60_000,
+    retry: false,
+  }).data?.items;
+  const count = items?.filter(({ severity }) => severity !== 'notice').length ?? 0;
+  return (
+    <Link
+      to="/"
+      aria-label={count === 0 ? 'Nothing needs you' : `${count} need you`}
+      title={count === 0 ? 'Nothing needs you' : `${count} need you`}
+      className="relative inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-hover hover:text-ink"
+    >
+      <Icon name="bell" className="size-5" />
+      {count > 0 && (
+        <span className="absolute top-0.5 right-0.5 min-w-4 rounded-full bg-danger px-1 text-center text-[0.65rem] leading-4 font-semibold text-on-danger">
+          {count}
+        </span>
+      )}
+    </Link>
+  );
+};
+
+const TopBar = ({ onSearch }: { onSearch: () => void }) => (
+  <div className="flex min-w-0 flex-1 items-center justify-end gap-2">
+    <TenantSwitcher />
+    <button
+      type="button"
+      onClick={onSearch}
+      className="inline-flex min-h-9 items-center gap-2 rounded-md border border-line px-2.5 text-muted hover:bg-hover hover:text-ink lg:min-w-56"
+    >
+      <Icon name="search" />
+      <span className="max-sm:sr-only lg:flex-1 lg:text-left">Search</span>
+      <kbd className="text-xs max-lg:hidden">Ctrl K</kbd>
+    </button>
+    <Bell />
+  </div>
+);
+
 /** After a change of page the heading gets the focus, so that keyboard and screen reader start at the new content. */
 const useFocusOnNavigation = (): void => {
   const router = useRouter();
@@ -151,7 +248,12 @@ const useFocusOnNavigation = (): void => {
 
 export const Shell = () => {
   const session = useQuery(sessionQuery);
+  const [searching, setSearching] = useState(false);
+  const [invited] = useState(() => location.pathname === '/invitation' && location.hash.length > 1);
+  const openSearch = useCallback(() => setSearching(true), []);
+  useSearchKey(openSearch);
   useFocusOnNavigation();
+  if (invited && (session.data === null || session.data === undefined)) return <Invitation />;
   if (session.data === null) return <SignIn />;
   if (session.data === undefined) {
     return (
@@ -166,7 +268,8 @@ export const Shell = () => {
       </main>
     );
   }
-  const name = session.data.name;
+  const { name, missing } = session.data;
+  if (missing !== null) return <Unfinished missing={missing} />;
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
       <a
@@ -184,11 +287,18 @@ export const Shell = () => {
       </aside>
       <header className="sticky top-0 z-30 flex items-center gap-1 border-b border-line bg-surface px-2 py-1.5 lg:hidden">
         <Drawer name={name} />
-        <Brand />
+        <Mark className="size-7" />
+        <TopBar onSearch={openSearch} />
       </header>
-      <main id="main" tabIndex={-1} className="min-w-0 outline-none">
-        <Outlet />
-      </main>
+      <div className="min-w-0">
+        <header className="sticky top-0 z-20 hidden border-b border-line bg-ground/95 px-8 py-1.5 lg:flex">
+          <TopBar onSearch={openSearch} />
+        </header>
+        <main id="main" tabIndex={-1} className="min-w-0 outline-none">
+          <Outlet />
+        </main>
+      </div>
+      {searching && <CommandPalette pages={searchable} onClose={() => setSearching(false)} />}
     </div>
   );
 };

@@ -1,43 +1,65 @@
-// Sign-in with an administrator token. The token goes into one POST and into an HttpOnly cookie on the server's side; the
-// field is emptied as soon as the answer is there.
+// Sign-in: with a name and a password, or with a token. The secret goes into one POST and comes back as an HttpOnly cookie; the fields
+// are emptied as soon as the answer is there. What a session still needs (a new password, a second factor) is asked for here.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
+import type { Session } from '../api/types.ts';
 import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { Mark } from '../components/icon.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
 import { ThemeToggle } from '../components/theme-toggle.tsx';
-import { sessionQuery } from './session.ts';
+import { sessionQuery, useSignOut } from './session.ts';
 
-export const SignIn = () => {
-  const client = useQueryClient();
-  const [token, setToken] = useState('');
-  const signIn = useMutation({
-    mutationFn: (secret: string) => send<unknown>({ method: 'POST', path: '/api/session', body: { token: secret } }),
-    onSuccess: () => client.invalidateQueries({ queryKey: sessionQuery.queryKey }),
-    onSettled: () => setToken(''),
-  });
+const Frame = ({ title, text, children }: { title: string; text: string; children: ReactNode }) => {
   useEffect(() => {
-    document.title = 'Sign in · DKE console';
-  }, []);
-
+    document.title = `${title} · DKE console`;
+  }, [title]);
   return (
     <main className="flex min-h-dvh flex-col items-center px-4 pt-[12vh] pb-8">
       <div className="w-full max-w-sm">
         <Mark className="size-11" />
-        <h1 className="mt-5 text-2xl font-semibold tracking-tight">Sign in to the console</h1>
-        <p className="mt-1 text-muted">Keys for databases and cloud key stores, in your own hands.</p>
-        <form
-          className="mt-6 space-y-4 rounded-xl border border-line bg-surface p-5 shadow-raised"
-          onSubmit={(event) => {
-            event.preventDefault();
-            const secret = token.trim();
-            if (secret !== '' && !signIn.isPending) signIn.mutate(secret);
-          }}
-        >
+        <h1 className="mt-5 text-2xl font-semibold tracking-tight">{title}</h1>
+        <p className="mt-1 text-muted">{text}</p>
+        {children}
+        <div className="mt-6 flex justify-center">
+          <ThemeToggle />
+        </div>
+      </div>
+    </main>
+  );
+};
+
+const formClass = 'mt-6 space-y-4 rounded-xl border border-line bg-surface p-5 shadow-raised';
+
+const useEntry = (path: string, forget: () => void) => {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: object) => send<Session>({ method: 'POST', path, body }),
+    onSuccess: () => client.invalidateQueries({ queryKey: sessionQuery.queryKey }),
+    onSettled: forget,
+  });
+};
+
+export const SignIn = () => {
+  const [withToken, setWithToken] = useState(false);
+  const [user, setUser] = useState('');
+  const [secret, setSecret] = useState('');
+  const signIn = useEntry('/api/session', () => setSecret(''));
+  return (
+    <Frame title="Sign in to the console" text="Keys for databases and cloud key stores, in your own hands.">
+      <form
+        className={formClass}
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (signIn.isPending || secret === '') return;
+          signIn.mutate(withToken ? { token: secret.trim() } : { user: user.trim(), password: secret });
+        }}
+      >
+        {withToken ? (
           <TextField
+            key="token"
             label="Administrator token"
             help={
               <>
@@ -49,18 +71,166 @@ export const SignIn = () => {
             name="token"
             autoFocus
             mono
-            value={token}
-            onValue={setToken}
+            value={secret}
+            onValue={setSecret}
           />
-          {signIn.error !== null && <ProblemView error={signIn.error} compact />}
-          <Button type="submit" tone="primary" busy={signIn.isPending} className="w-full">
-            Sign in
-          </Button>
-        </form>
-        <div className="mt-6 flex justify-center">
-          <ThemeToggle />
-        </div>
-      </div>
-    </main>
+        ) : (
+          <>
+            <TextField
+              label="Name"
+              name="username"
+              autoComplete="username"
+              autoCapitalize="off"
+              autoFocus
+              value={user}
+              onValue={setUser}
+            />
+            <TextField
+              key="password"
+              label="Password"
+              type="password"
+              name="password"
+              autoComplete="current-password"
+              value={secret}
+              onValue={setSecret}
+            />
+          </>
+        )}
+        {signIn.error !== null && <ProblemView error={signIn.error} compact />}
+        <Button type="submit" tone="primary" busy={signIn.isPending} className="w-full">
+          Sign in
+        </Button>
+        <Button
+          tone="quiet"
+          className="w-full"
+          onClick={() => {
+            setWithToken(!withToken);
+            setSecret('');
+            signIn.reset();
+          }}
+        >
+          {withToken ? 'Use a name and a password' : 'Use a token'}
+        </Button>
+      </form>
+    </Frame>
+  );
+};
+
+const PasswordFields = ({
+  password,
+  again,
+  onPassword,
+  onAgain,
+}: {
+  password: string;
+  again: string;
+  onPassword: (value: string) => void;
+  onAgain: (value: string) => void;
+}) => (
+  <>
+    <TextField
+      label="New password"
+      type="password"
+      autoComplete="new-password"
+      help="Long is better than strange: four or five words that belong to you alone."
+      value={password}
+      onValue={onPassword}
+    />
+    <TextField
+      label="Once more"
+      type="password"
+      autoComplete="new-password"
+      fault={again !== '' && again !== password ? 'is not the same' : undefined}
+      value={again}
+      onValue={onAgain}
+    />
+  </>
+);
+
+/** The page that an invitation leads to: its secret stands behind the # of the address, which no server sees. */
+export const Invitation = () => {
+  const [invitation] = useState(() => location.hash.slice(1));
+  const [password, setPassword] = useState('');
+  const [again, setAgain] = useState('');
+  const redeem = useEntry('/api/session/invitation', () => {
+    setPassword('');
+    setAgain('');
+  });
+  useEffect(() => {
+    // Out of the address and the history: it is good for one use, and that is now.
+    history.replaceState(null, '', '/');
+  }, []);
+  return (
+    <Frame title="Welcome" text="Choose the password that you sign in with from now on.">
+      <form
+        className={formClass}
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!redeem.isPending && password === again) redeem.mutate({ invitation, password });
+        }}
+      >
+        <PasswordFields password={password} again={again} onPassword={setPassword} onAgain={setAgain} />
+        {redeem.error !== null && <ProblemView error={redeem.error} compact />}
+        <Button type="submit" tone="primary" busy={redeem.isPending} className="w-full">
+          Choose and sign in
+        </Button>
+      </form>
+    </Frame>
+  );
+};
+
+const NewPassword = () => {
+  const [current, setCurrent] = useState('');
+  const [password, setPassword] = useState('');
+  const [again, setAgain] = useState('');
+  const change = useEntry('/api/profile/password', () => {
+    setCurrent('');
+    setPassword('');
+    setAgain('');
+  });
+  return (
+    <form
+      className={formClass}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!change.isPending && password === again) change.mutate({ current, password });
+      }}
+    >
+      <TextField
+        label="Present password"
+        type="password"
+        autoComplete="current-password"
+        value={current}
+        onValue={setCurrent}
+      />
+      <PasswordFields password={password} again={again} onPassword={setPassword} onAgain={setAgain} />
+      {change.error !== null && <ProblemView error={change.error} compact />}
+      <Button type="submit" tone="primary" busy={change.isPending} className="w-full">
+        Change the password
+      </Button>
+    </form>
+  );
+};
+
+const asked = {
+  'new-password': ['A new password is needed', 'Yours has been reset or has become too old.'],
+  'second-factor': [
+    'Your second factor is needed',
+    'Give it with the dke command, or ask an administrator to reset it.',
+  ],
+  enrolment: ['A second factor is wanted', 'Your roles ask for one: an administrator helps you to enrol.'],
+} as const satisfies Record<NonNullable<Session['missing']>, readonly [string, string]>;
+
+/** What a session that has begun still needs before it may do anything. */
+export const Unfinished = ({ missing }: { missing: NonNullable<Session['missing']> }) => {
+  const signOut = useSignOut();
+  const [title, text] = asked[missing];
+  return (
+    <Frame title={title} text={text}>
+      {missing === 'new-password' && <NewPassword />}
+      <Button className="mt-4 w-full" icon="signOut" onClick={() => signOut.mutate()}>
+        Sign out
+      </Button>
+    </Frame>
   );
 };

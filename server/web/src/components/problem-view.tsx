@@ -36,8 +36,9 @@ export const ProblemView = ({
   compact?: boolean;
 }) => {
   const problem = asProblem(error);
-  const denied = problem.status === 403;
-  const title = denied ? 'You may not do this' : sentence(problem.title).replace(/\.$/, '');
+  const waits = problem.status === 202;
+  const denied = problem.status === 403 || waits;
+  const title = denied && !waits ? 'You may not do this' : sentence(problem.title).replace(/\.$/, '');
   const detail = sentence(problem.message);
   return (
     <div
@@ -45,7 +46,7 @@ export const ProblemView = ({
       className={`flex gap-3 rounded-lg border text-left ${denied ? 'border-line bg-quiet-soft' : 'border-danger/35 bg-danger-soft'} ${compact ? 'p-3' : 'p-4'}`}
     >
       <Icon
-        name={denied ? 'blocked' : 'warning'}
+        name={waits ? 'clock' : denied ? 'blocked' : 'warning'}
         className={`mt-0.5 size-5 ${denied ? 'text-muted' : 'text-danger'}`}
       />
       <div className="min-w-0 flex-1 space-y-1">
@@ -71,7 +72,7 @@ export const ProblemView = ({
           <code>{problem.code}</code>
           {problem.requestId !== undefined && (
             <span className="inline-flex min-w-0 items-center gap-1">
-              request <code className="min-w-0 break-all">{problem.requestId}</code>
+              {waits ? 'approval' : 'request'} <code className="min-w-0 break-all">{problem.requestId}</code>
               <CopyButton value={problem.requestId} label="request id" />
             </span>
           )}

@@ -22,6 +22,8 @@ const states: Readonly<Record<string, { tone: StateTone; icon: IconName; word: s
   tampered: { tone: 'danger', icon: 'warning', word: 'Tampered with' },
   removed: { tone: 'quiet', icon: 'trash', word: 'Removed' },
   live: { tone: 'ok', icon: 'active', word: 'Live' },
+  suspended: { tone: 'warn', icon: 'pause', word: 'Suspended' },
+  purged: { tone: 'danger', icon: 'destroyed', word: 'Purged' },
   revoked: { tone: 'danger', icon: 'blocked', word: 'Revoked' },
   expired: { tone: 'warn', icon: 'clock', word: 'Expired' },
   warn: { tone: 'warn', icon: 'warning', word: 'Needs attention' },

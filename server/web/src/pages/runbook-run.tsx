@@ -125,8 +125,9 @@ export const RunbookRunPage = () => {
         run !== undefined && (
           <>
             {releaseNames[run.release]}
-            {run.containers !== null && `, ${run.containers === 'cdb' ? 'container database' : 'no container database'}`}. Started by{' '}
-            {run.startedBy.name}, <Time value={run.startedAt} />
+            {run.containers !== null &&
+              `, ${run.containers === 'cdb' ? 'container database' : 'no container database'}`}
+            . Started by {run.startedBy.name}, <Time value={run.startedAt} />
             {run.finishedBy !== null && (
               <>
                 ; finished by {run.finishedBy.name}, <Time value={run.finishedAt} />

@@ -8,6 +8,7 @@ import { ActionDialog } from '../components/action-dialog.tsx';
 import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
+import { DualControlButton } from '../components/dual-control.tsx';
 import { NameField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
@@ -114,6 +115,11 @@ export const VaultsPage = () => {
               header: 'Holds',
               nowrap: true,
               cell: (vault) => (vault.kind === 'tde' ? 'TDE master keys' : 'General-purpose keys'),
+            },
+            {
+              key: 'dual',
+              header: 'Dual control',
+              cell: (vault) => (vault.state === 'deleted' ? '–' : <DualControlButton vault={vault} />),
             },
             { key: 'created', header: 'Created', cell: (vault) => <Time value={vault.createdAt} /> },
             {

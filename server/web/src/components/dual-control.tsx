@@ -1,0 +1,144 @@
+// Dual control of a vault: how many others must agree, who they may be, to what. A rule that nobody could ever meet is refused by the
+// service, with a dry run before anything is changed.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { type ApiCall, send } from '../api/client.ts';
+import type { DualControlRule, Vault } from '../api/types.ts';
+import { useAnnounce } from './announce.tsx';
+import { Button } from './button.tsx';
+import { CheckField, SelectField } from './field.tsx';
+import { FormDialog } from './form.tsx';
+import { Notice } from './notice.tsx';
+import { ProblemView } from './problem-view.tsx';
+import { vaultsPath } from './vaults.ts';
+
+const actions = [
+  ['destroy', 'Destroying keys, and whatever ends their use for good'],
+  ['export', 'Exporting snapshots that hold its keys'],
+  ['restore', 'Restoring snapshots that hold its keys'],
+] as const;
+
+interface VaultDualControl {
+  readonly rule: DualControlRule | null;
+  readonly approvers: readonly { readonly id: string; readonly name: string }[];
+  readonly plan?: { readonly rules: readonly unknown[] };
+}
+
+export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const before = vault.dualControl;
+  const [required, setRequired] = useState(String(before?.required ?? 1));
+  const [governed, setGoverned] = useState<readonly DualControlRule['actions'][number][]>(
+    before?.actions ?? ['destroy', 'export', 'restore'],
+  );
+  const [refuse, setRefuse] = useState(before?.databases === 'refused');
+  const path = `${vaultsPath}/${encodeURIComponent(vault.id)}/dual-control`;
+  const removes = governed.length === 0;
+  const call: ApiCall & { method: 'PUT' | 'DELETE' } = removes
+    ? { method: 'DELETE', path }
+    : {
+        method: 'PUT',
+        path,
+        body: {
+          required: Number(required),
+          approvers: before?.approvers ?? null,
+          actions: governed,
+          databases: refuse ? 'refused' : 'allowed',
+        },
+      };
+  const plan = useQuery({
+    queryKey: [vaultsPath, vault.id, 'dual-control', call],
+    queryFn: () => send<VaultDualControl>({ ...call, query: { dryRun: true } }),
+    retry: false,
+    staleTime: 0,
+    gcTime: 0,
+    enabled: !removes || before !== null,
+  });
+  return (
+    <FormDialog<unknown>
+      title={`Dual control of “${vault.name}”`}
+      wide
+      call={call}
+      submitLabel={removes ? 'Remove the rule' : 'Set the rule'}
+      submitDisabled={plan.error !== null || (removes && before === null)}
+      onCancel={onClose}
+      onDone={async () => {
+        await client.invalidateQueries({ queryKey: [vaultsPath] });
+        announce(`Dual control of “${vault.name}” changed`);
+        onClose();
+      }}
+    >
+      {(fault) => (
+        <>
+          <p className="text-muted">
+            What is chosen here is done only when others have agreed, never by the one who asks alone. A stricter rule
+            holds at once; a weaker one needs the agreement that the present one asks for.
+          </p>
+          <fieldset className="space-y-2">
+            <legend className="mb-1 font-medium">What needs agreement</legend>
+            {actions.map(([action, text]) => (
+              <CheckField
+                key={action}
+                label={text}
+                checked={governed.includes(action)}
+                onValue={(on) =>
+                  setGoverned(
+                    actions.map(([name]) => name).filter((name) => (name === action ? on : governed.includes(name))),
+                  )
+                }
+              />
+            ))}
+          </fieldset>
+          <SelectField
+            label="How many others must agree"
+            value={required}
+            onValue={setRequired}
+            fault={fault('required')}
+            disabled={removes}
+            choices={Array.from({ length: 5 }, (_, index) => ({ value: String(index + 1), text: String(index + 1) }))}
+          />
+          <CheckField
+            label="Refuse a database that destroys a master key by itself"
+            help="Otherwise C_DestroyObject of a database goes past this rule."
+            checked={refuse}
+            disabled={removes}
+            onValue={setRefuse}
+          />
+          {plan.error !== null && <ProblemView error={plan.error} compact />}
+          {plan.data !== undefined && (
+            <Notice
+              tone="info"
+              title={
+                plan.data.plan !== undefined && plan.data.plan.rules.length > 0
+                  ? 'The present rule asks for agreement to this change'
+                  : 'This holds at once'
+              }
+            >
+              {plan.data.approvers.length === 0
+                ? 'Nobody could agree now.'
+                : `Could agree now: ${plan.data.approvers.map(({ name }) => name).join(', ')}.`}
+            </Notice>
+          )}
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+export const DualControlButton = ({ vault }: { vault: Vault }) => {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button
+        tone="quiet"
+        aria-label={`${vault.dualControl === null ? 'None' : `${vault.dualControl.required} must agree`}: dual control of ${vault.name}`}
+        onClick={() => setOpen(true)}
+      >
+        {vault.dualControl === null ? 'None' : `${vault.dualControl.required} must agree`}
+      </Button>
+      {open && <DualControlDialog vault={vault} onClose={() => setOpen(false)} />}
+    </>
+  );
+};

@@ -1,0 +1,197 @@
+// Requests for approval: what dual control holds back until others agree. What it would hit stands with it, as it was asked for.
+
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Approval } from '../api/types.ts';
+import { sessionQuery } from '../app/session.ts';
+import { ActionDialog } from '../components/action-dialog.tsx';
+import { Button } from '../components/button.tsx';
+import { type Choice, TextField } from '../components/field.tsx';
+import { FilterBar, SelectFilter } from '../components/filters.tsx';
+import type { IconName } from '../components/icon.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { Facts, Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { Badge, type StateTone } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const route = getRouteApi('/approvals');
+const path = '/api/approvals';
+
+const looks: Readonly<Record<Approval['state'], readonly [StateTone, IconName, string]>> = {
+  pending: ['warn', 'clock', 'Pending'],
+  approved: ['ok', 'check', 'Approved'],
+  'carried-out': ['ok', 'active', 'Carried out'],
+  refused: ['danger', 'blocked', 'Refused'],
+  withdrawn: ['quiet', 'trash', 'Withdrawn'],
+  expired: ['quiet', 'clock', 'Expired'],
+  outdated: ['quiet', 'info', 'Outdated'],
+};
+const states: readonly Choice[] = Object.entries(looks).map(([value, [, , text]]) => ({ value, text }));
+
+const operations: Readonly<Record<Approval['operation'], string>> = {
+  'master-key.destroy': 'Destroy the master key',
+  'key.delete': 'Delete the key',
+  'vault.delete': 'Delete the vault',
+  'application.move': 'Move the application',
+  'dual-control.change': 'Change the dual control of',
+  'snapshot.export': 'Export the snapshot',
+  'snapshot.restore': 'Restore the snapshot',
+};
+
+const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+const Detail = ({ approval }: { approval: Approval }) => (
+  <div className="space-y-4">
+    <Facts
+      items={[
+        ['Asked for by', approval.requestedBy.name],
+        ['Asked for', <Time key="at" value={approval.requestedAt} seconds />],
+        ['Holds until', <Time key="until" value={approval.expiresAt} />],
+        ...Object.entries({ ...approval.parameters, ...approval.impact }).map(
+          ([name, value]) =>
+            [
+              name,
+              <code key={name} className="text-xs wrap-anywhere">
+                {formatValue(value)}
+              </code>,
+            ] as const,
+        ),
+      ]}
+    />
+    {approval.rules.map((rule) => (
+      <p key={rule.vaultId} className="text-muted">
+        {rule.vaultName}: {rule.required} beside the requester must agree
+        {rule.approvers !== null && `, of ${rule.approvers.length} who are named`}.
+      </p>
+    ))}
+    {approval.decisions.length > 0 && (
+      <ul className="space-y-1">
+        {approval.decisions.map((decision) => (
+          <li key={decision.by.id}>
+            {decision.by.name} {decision.decision === 'approve' ? 'agreed' : 'refused'}, <Time value={decision.at} />
+            {decision.comment !== null && `: ${decision.comment}`}
+          </li>
+        ))}
+      </ul>
+    )}
+  </div>
+);
+
+type Verb = 'approve' | 'refuse' | 'withdraw';
+
+export const ApprovalsPage = () => {
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
+  const own = useQuery(sessionQuery).data?.id;
+  const list = useList<Approval>(path, { ...filters });
+  const [deciding, setDeciding] = useState<{ readonly approval: Approval; readonly verb: Verb } | null>(null);
+  const [comment, setComment] = useState('');
+  const filtered = filters.state !== undefined;
+  const clear = () => void navigate({ search: {}, replace: true });
+  const decide = (approval: Approval, verb: Verb): void => {
+    setComment('');
+    setDeciding({ approval, verb });
+  };
+  const names = { approve: 'Agree', refuse: 'Refuse', withdraw: 'Withdraw' } as const;
+  return (
+    <Page
+      title="Approvals"
+      description="What dual control holds back until others agree. Whoever asks never agrees; one refusal is enough."
+    >
+      <Panel flush>
+        <FilterBar active={filtered} onClear={clear}>
+          <SelectFilter
+            label="State"
+            value={filters.state}
+            onValue={(state) => void navigate({ search: { state }, replace: true })}
+            choices={states}
+          />
+        </FilterBar>
+        <ListView
+          list={list}
+          endless
+          caption="Requests for approval"
+          rowKey={({ id }) => id}
+          filtered={filtered}
+          onClearFilters={clear}
+          columns={[
+            {
+              key: 'what',
+              header: 'What',
+              names: true,
+              cell: ({ operation, subject }) => `${operations[operation]} ${subject.name}`,
+            },
+            {
+              key: 'state',
+              header: 'State',
+              cell: ({ state, missing }) => {
+                const [tone, icon, word] = looks[state];
+                return (
+                  <Badge tone={tone} icon={icon}>
+                    {state === 'pending' ? `${missing} more to agree` : word}
+                  </Badge>
+                );
+              },
+            },
+            { key: 'by', header: 'Asked by', cell: ({ requestedBy }) => requestedBy.name },
+            { key: 'until', header: 'Holds until', cell: ({ expiresAt }) => <Time value={expiresAt} distance /> },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (approval) =>
+                approval.state !== 'pending' && approval.state !== 'approved' ? null : approval.requestedBy.id ===
+                  own ? (
+                  <Button onClick={() => decide(approval, 'withdraw')}>Withdraw…</Button>
+                ) : (
+                  approval.state === 'pending' && (
+                    <span className="inline-flex gap-2">
+                      <Button onClick={() => decide(approval, 'approve')}>Agree…</Button>
+                      <Button tone="dangerPlain" onClick={() => decide(approval, 'refuse')}>
+                        Refuse…
+                      </Button>
+                    </span>
+                  )
+                ),
+            },
+          ]}
+          detail={(approval) => <Detail approval={approval} />}
+          empty={
+            <EmptyState title="Nothing waits for anybody">
+              Dual control is set up for a vault, on the page of the vaults: destroy, export and restore then wait here
+              until enough others have agreed.
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {deciding !== null && (
+        <ActionDialog<Approval>
+          title={`${names[deciding.verb]}: ${operations[deciding.approval.operation].toLowerCase()} “${deciding.approval.subject.name}”?`}
+          call={{
+            method: 'POST',
+            path: `${path}/${encodeURIComponent(deciding.approval.id)}/${deciding.verb}`,
+            body: deciding.verb === 'withdraw' || comment.trim() === '' ? {} : { comment: comment.trim() },
+          }}
+          submitLabel={names[deciding.verb]}
+          danger={deciding.verb !== 'withdraw'}
+          renews={[path]}
+          done={`${names[deciding.verb]}: done`}
+          onClose={() => setDeciding(null)}
+        >
+          <div className="space-y-4">
+            {deciding.verb === 'approve' && (
+              <p>The last agreement that is missing carries it out at once. Look at what it would hit first.</p>
+            )}
+            <Detail approval={deciding.approval} />
+            {deciding.verb !== 'withdraw' && (
+              <TextField label="Comment" optional help="The audit log keeps it." value={comment} onValue={setComment} />
+            )}
+          </div>
+        </ActionDialog>
+      )}
+    </Page>
+  );
+};

@@ -1,0 +1,394 @@
+// Snapshots of tenants: made, verified, deleted and brought back; and the recovery keys that open them. The service cannot open one:
+// a restore is done with the recovery key's file, by the command.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { RecoveryKey, Snapshot, SnapshotSchedule } from '../api/types.ts';
+import { ActionDialog } from '../components/action-dialog.tsx';
+import { useAnnounce } from '../components/announce.tsx';
+import { Async } from '../components/async.tsx';
+import { Button } from '../components/button.tsx';
+import { CopyButton } from '../components/copy.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import { Dialog, DialogActions } from '../components/dialog.tsx';
+import { NameField, TextField } from '../components/field.tsx';
+import { FormDialog } from '../components/form.tsx';
+import type { IconName } from '../components/icon.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { ActionMenu, type MenuAction } from '../components/menu.tsx';
+import { Notice } from '../components/notice.tsx';
+import { Facts, Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { Badge, type StateTone } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const path = '/api/snapshots';
+const keysPath = '/api/recovery-keys';
+const own = (id: string): string => `${path}/${encodeURIComponent(id)}`;
+
+const looks: Readonly<Record<Snapshot['state'], readonly [StateTone, IconName, string]>> = {
+  making: ['quiet', 'clock', 'Being made'],
+  held: ['ok', 'snapshot', 'Held'],
+  deleted: ['quiet', 'trash', 'Deleted'],
+  purged: ['quiet', 'destroyed', 'Purged'],
+  failed: ['danger', 'warning', 'Failed'],
+  missing: ['danger', 'warning', 'File is gone'],
+};
+
+const Verified = ({ snapshot: { verification, verifiedAt, tampered } }: { snapshot: Snapshot }) => {
+  if (tampered || verification?.sound === false)
+    return (
+      <Badge tone="danger" icon="warning">
+        {tampered ? 'Tampered with' : (verification?.finding ?? 'Not sound')}
+      </Badge>
+    );
+  if (verifiedAt === null)
+    return (
+      <Badge tone="warn" icon="clock">
+        Not verified
+      </Badge>
+    );
+  return (
+    <span className="inline-flex flex-wrap items-center gap-2">
+      <Badge tone="ok" icon="active">
+        {verification?.depth === 'opened' ? 'Opened and compared' : 'Sound'}
+      </Badge>
+      <Time value={verifiedAt} distance />
+    </span>
+  );
+};
+
+const mebibytes = (size: number | null): string => (size === null ? '–' : `${(size / 1_048_576).toFixed(1)} MiB`);
+
+const RestoreDialog = ({ snapshot, onClose }: { snapshot: Snapshot; onClose: () => void }) => {
+  const commands = [
+    ['What it would do', `dke snapshot restore ${snapshot.id} --recovery-key recovery.key --dry-run`],
+    ['Into a tenant beside it', `dke snapshot restore ${snapshot.id} --recovery-key recovery.key --new-tenant <name>`],
+    [
+      'Into the tenant that it is of',
+      `dke snapshot restore ${snapshot.id} --recovery-key recovery.key --confirm ${snapshot.id}`,
+    ],
+  ] as const;
+  return (
+    <Dialog title="Restore this snapshot" wide onClose={onClose}>
+      <div className="space-y-4">
+        <p>
+          The service cannot open it: only who has the file of a recovery key can, and that file does not belong into a
+          browser. The command opens the snapshot's key where the file is, and sends it sealed for this one use.
+        </p>
+        <Notice tone="info" title="Rehearse first">
+          A dry run does all of it and takes it back: what is made, changed, kept; which keys stay destroyed; which
+          credentials would hold again.
+        </Notice>
+        {commands.map(([label, command]) => (
+          <div key={label}>
+            <p className="font-medium">{label}</p>
+            <div className="mt-1 flex items-start justify-between gap-2 rounded-md bg-sunken py-1 pr-1 pl-3">
+              <code className="min-w-0 py-1 text-xs wrap-anywhere">{command}</code>
+              <CopyButton value={command} label="command" />
+            </div>
+          </div>
+        ))}
+      </div>
+      <DialogActions>
+        <Button tone="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+};
+
+const RecoveryKeys = () => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const [adding, setAdding] = useState(false);
+  const [name, setName] = useState('');
+  const [publicKey, setPublicKey] = useState('');
+  const [removing, setRemoving] = useState<RecoveryKey | null>(null);
+  const query = useQuery({
+    queryKey: [keysPath],
+    queryFn: ({ signal }) =>
+      send<{ readonly items: readonly RecoveryKey[] }>({ method: 'GET', path: keysPath }, { signal }),
+  });
+  return (
+    <Panel
+      title="Recovery keys"
+      description="Snapshots are sealed to each of them. Only public halves are here; the files are kept elsewhere, by people."
+      actions={
+        <Button icon="plus" onClick={() => setAdding(true)}>
+          Register recovery key
+        </Button>
+      }
+      flush={query.data !== undefined}
+    >
+      <Async query={query} lines={2}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <EmptyState title="No recovery key yet: no snapshot can be made">
+              <p>
+                Make one away from the service, with <code>dke recovery-key create --out recovery.key</code>, keep the
+                file in a safe place, and register its public half here.
+              </p>
+            </EmptyState>
+          ) : (
+            <DataTable
+              caption="Recovery keys"
+              rows={items}
+              rowKey={({ id }) => id}
+              columns={[
+                { key: 'name', header: 'Name', names: true, cell: (key) => key.name },
+                { key: 'id', header: 'Id', cell: ({ id }) => <code>{id}</code> },
+                {
+                  key: 'state',
+                  header: 'State',
+                  cell: ({ tampered, removedAt }) =>
+                    tampered ? (
+                      <Badge tone="danger" icon="warning">
+                        Tampered with
+                      </Badge>
+                    ) : removedAt === null ? (
+                      <Badge tone="ok" icon="active">
+                        In use
+                      </Badge>
+                    ) : (
+                      <Badge tone="quiet" icon="trash">
+                        Removed
+                      </Badge>
+                    ),
+                },
+                { key: 'created', header: 'Registered', cell: ({ createdAt }) => <Time value={createdAt} /> },
+                {
+                  key: 'actions',
+                  header: 'Actions',
+                  end: true,
+                  actions: true,
+                  cell: (key) => (
+                    <ActionMenu
+                      label={`Actions on recovery key ${key.name}`}
+                      actions={
+                        key.removedAt === null
+                          ? [{ text: 'Remove…', icon: 'trash', danger: true, onSelect: () => setRemoving(key) }]
+                          : []
+                      }
+                    />
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </Async>
+      {adding && (
+        <FormDialog<RecoveryKey>
+          title="Register a recovery key"
+          call={{ method: 'POST', path: keysPath, body: { name, publicKey: publicKey.trim() } }}
+          creates
+          submitLabel="Register"
+          onCancel={() => setAdding(false)}
+          onDone={async (key) => {
+            await client.invalidateQueries({ queryKey: [keysPath] });
+            announce(`Recovery key “${key.name}” registered`);
+            setAdding(false);
+          }}
+        >
+          {(fault) => (
+            <>
+              <NameField help="Whose it is, or where it lies." value={name} onValue={setName} fault={fault('name')} />
+              <TextField
+                label="Public half"
+                mono
+                help={
+                  <>
+                    As <code>dke recovery-key show recovery.key</code> prints it.
+                  </>
+                }
+                value={publicKey}
+                onValue={setPublicKey}
+                fault={fault('publicKey')}
+              />
+            </>
+          )}
+        </FormDialog>
+      )}
+      {removing !== null && (
+        <ActionDialog
+          title={`Remove the recovery key “${removing.name}”?`}
+          call={{ method: 'DELETE', path: `${keysPath}/${encodeURIComponent(removing.id)}` }}
+          submitLabel="Remove"
+          danger
+          renews={[keysPath]}
+          done="Recovery key removed"
+          onClose={() => setRemoving(null)}
+        >
+          <p>
+            New snapshots are not sealed to it. Those that were still open with it: keep its file as long as they are
+            kept.
+          </p>
+        </ActionDialog>
+      )}
+    </Panel>
+  );
+};
+
+type Action = 'verify' | 'delete' | 'undelete' | 'create';
+
+export const SnapshotsPage = () => {
+  const list = useList<Snapshot>(path);
+  const [acting, setActing] = useState<{ readonly action: Action; readonly snapshot: Snapshot | null } | null>(null);
+  const [restoring, setRestoring] = useState<Snapshot | null>(null);
+  const schedule = useQuery({
+    queryKey: ['/api/snapshot-schedule'],
+    queryFn: ({ signal }) => send<SnapshotSchedule>({ method: 'GET', path: '/api/snapshot-schedule' }, { signal }),
+  });
+  const create = (
+    <Button tone="primary" icon="snapshot" onClick={() => setActing({ action: 'create', snapshot: null })}>
+      Make a snapshot
+    </Button>
+  );
+  const actionsOf = (snapshot: Snapshot): readonly MenuAction[] => {
+    const item = (text: string, icon: IconName, action: Action, danger = false): MenuAction => ({
+      text,
+      icon,
+      danger,
+      onSelect: () => setActing({ action, snapshot }),
+    });
+    if (snapshot.state === 'deleted') return [item('Bring back…', 'refresh', 'undelete')];
+    if (snapshot.state !== 'held') return [];
+    return [
+      item('Verify now…', 'check', 'verify'),
+      { text: 'Restore…', icon: 'refresh', onSelect: () => setRestoring(snapshot) },
+      item('Delete…', 'trash', 'delete', true),
+    ];
+  };
+  const texts = {
+    create: [
+      'Make a snapshot?',
+      'Make',
+      'One state of the tenant, while others write; sealed to every recovery key, and read again.',
+    ],
+    verify: [
+      'Verify this snapshot?',
+      'Verify',
+      'Signature, structure, digest and counts. With a recovery key the command opens every row.',
+    ],
+    delete: [
+      'Delete this snapshot?',
+      'Delete',
+      'It can be brought back until its time is over; then its file is removed.',
+    ],
+    undelete: ['Bring this snapshot back?', 'Bring back', 'It is held again, as it was.'],
+  } as const satisfies Record<Action, readonly [string, string, string]>;
+  const callOf = (action: Action, id: string | undefined) => {
+    if (id === undefined) return { method: 'POST', path, body: {} } as const;
+    if (action === 'delete') return { method: 'DELETE', path: own(id) } as const;
+    return action === 'verify'
+      ? ({ method: 'POST', path: `${own(id)}/verify`, body: {} } as const)
+      : ({ method: 'POST', path: `${own(id)}/undelete` } as const);
+  };
+  return (
+    <Page
+      title="Snapshots"
+      description="Whole states of a tenant, sealed to recovery keys that the service does not have. A destroyed key stays destroyed, whatever is restored."
+      actions={create}
+    >
+      <Panel title="Schedule">
+        <Async query={schedule} lines={2}>
+          {(value) => (
+            <Facts
+              items={[
+                ['Made', value.schedule ?? 'on demand alone'],
+                ['Next', <Time key="next" value={value.next} absent="–" />],
+                [
+                  'Where',
+                  <code key="where" className="wrap-anywhere">
+                    {value.directory}
+                  </code>,
+                ],
+                [
+                  'Kept',
+                  [
+                    value.keepCount === null ? '' : `${value.keepCount} of them`,
+                    value.keepDays === null ? '' : `${value.keepDays} days`,
+                  ]
+                    .filter((part) => part !== '')
+                    .join(', ') || 'until they are deleted',
+                ],
+                ['A deletion is undone within', `${value.undeleteDays} days`],
+              ]}
+            />
+          )}
+        </Async>
+      </Panel>
+      <Panel title="Snapshots" flush>
+        <ListView
+          list={list}
+          caption="Snapshots"
+          rowKey={({ id }) => id}
+          columns={[
+            { key: 'at', header: 'State of', names: true, cell: ({ at }) => <Time value={at} seconds /> },
+            {
+              key: 'state',
+              header: 'State',
+              cell: ({ state }) => {
+                const [tone, icon, word] = looks[state];
+                return (
+                  <Badge tone={tone} icon={icon}>
+                    {word}
+                  </Badge>
+                );
+              },
+            },
+            { key: 'verified', header: 'Verified', cell: (snapshot) => <Verified snapshot={snapshot} /> },
+            { key: 'keys', header: 'Keys', cell: ({ keys }) => keys.toLocaleString() },
+            { key: 'size', header: 'Size', nowrap: true, cell: ({ size }) => mebibytes(size) },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (snapshot) => (
+                <ActionMenu label={`Actions on the snapshot of ${snapshot.at}`} actions={actionsOf(snapshot)} />
+              ),
+            },
+          ]}
+          detail={(snapshot) => (
+            <Facts
+              items={[
+                ['Id', <code key="id">{snapshot.id}</code>],
+                ['Came to be', snapshot.origin],
+                ['Opened by', snapshot.recoveryKeyIds.join(', ')],
+                ['Left out, damaged', String(snapshot.leftOut)],
+                ['Destroyed since, taken out', String(snapshot.erased)],
+                ...(snapshot.failure === null ? [] : [['Failure', snapshot.failure] as const]),
+                ...Object.entries(snapshot.rows).map(([table, count]) => [table, count.toLocaleString()] as const),
+              ]}
+            />
+          )}
+          empty={
+            <EmptyState title="No snapshot yet" action={create}>
+              Register a recovery key, make one, and rehearse a restore: a snapshot that was never restored is a hope.
+            </EmptyState>
+          }
+        />
+      </Panel>
+      <RecoveryKeys />
+      {restoring !== null && <RestoreDialog snapshot={restoring} onClose={() => setRestoring(null)} />}
+      {acting !== null && (
+        <ActionDialog<Snapshot>
+          title={texts[acting.action][0]}
+          call={callOf(acting.action, acting.snapshot?.id)}
+          creates={acting.action === 'create'}
+          submitLabel={texts[acting.action][1]}
+          danger={acting.action === 'delete'}
+          renews={[path]}
+          done={`${texts[acting.action][1]}: done`}
+          onClose={() => setActing(null)}
+        >
+          <p>{texts[acting.action][2]}</p>
+        </ActionDialog>
+      )}
+    </Page>
+  );
+};

@@ -1,0 +1,236 @@
+// Tenants: everything belongs to one. Suspended or deleted, everything in it stops at once; a deleted one can be restored until it is
+// purged.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { ChangedTenant, Tenant, TenantImpact } from '../api/types.ts';
+import { ActionDialog } from '../components/action-dialog.tsx';
+import { useAnnounce } from '../components/announce.tsx';
+import { Async } from '../components/async.tsx';
+import { Button } from '../components/button.tsx';
+import { ConfirmDialog } from '../components/confirm-dialog.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import { NameField } from '../components/field.tsx';
+import { FormDialog } from '../components/form.tsx';
+import { ActionMenu, type MenuAction } from '../components/menu.tsx';
+import { Notice } from '../components/notice.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const path = '/api/tenants';
+const tenantPath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
+
+const ImpactView = ({ impact }: { impact: TenantImpact }) => {
+  const parts = [
+    [impact.endpoints, 'key store endpoints'],
+    [impact.applications, 'databases'],
+    [impact.tokens, 'API tokens'],
+    [impact.keys, 'keys'],
+    [impact.vaults, 'vaults'],
+  ] as const;
+  return (
+    <dl className="grid grid-cols-3 gap-3 rounded-lg border border-line p-3 sm:grid-cols-5">
+      {parts.map(([count, name]) => (
+        <div key={name}>
+          <dd className="text-lg font-semibold tabular-nums">{count.toLocaleString()}</dd>
+          <dt className="text-xs text-muted">{name}</dt>
+        </div>
+      ))}
+    </dl>
+  );
+};
+
+type Stop = 'suspend' | 'delete' | 'purge';
+const texts: Readonly<Record<Stop, { readonly title: string; readonly text: string; readonly label: string }>> = {
+  suspend: {
+    title: 'Suspend',
+    label: 'Suspend tenant',
+    text: 'Its key store endpoints, databases and API tokens stop at once, until it is resumed. No key is lost.',
+  },
+  delete: {
+    title: 'Delete',
+    label: 'Delete tenant',
+    text: 'Everything in it stops at once. Until its time is over it can be restored as it was; then it is purged.',
+  },
+  purge: {
+    title: 'Purge',
+    label: 'Purge for good',
+    text: 'Its key encryption key is erased: nothing that any of its keys has encrypted can be read again.',
+  },
+};
+
+/** What it would stop is read with a dry run first; nobody confirms what is not shown yet. */
+const StopDialog = ({ tenant, stop, onClose }: { tenant: Tenant; stop: Stop; onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const own = tenantPath(tenant.id);
+  const call =
+    stop === 'delete'
+      ? ({ method: 'DELETE', path: own } as const)
+      : ({ method: 'POST', path: `${own}/${stop}`, body: stop === 'purge' ? { confirm: tenant.name } : {} } as const);
+  const plan = useQuery({
+    queryKey: [path, tenant.id, stop, 'plan'],
+    queryFn: () => send<ChangedTenant>({ ...call, query: { dryRun: true } }),
+    staleTime: 0,
+    gcTime: 0,
+  });
+  const { title, text, label } = texts[stop];
+  return (
+    <ConfirmDialog<ChangedTenant>
+      title={`${title} “${tenant.name}”?`}
+      expected={tenant.name}
+      expectedKind="name of the tenant"
+      ready={plan.data !== undefined}
+      wide
+      call={call}
+      submitLabel={label}
+      onCancel={onClose}
+      onDone={async () => {
+        await client.invalidateQueries();
+        announce(`${title}: “${tenant.name}” done`);
+        onClose();
+      }}
+    >
+      {stop === 'purge' ? (
+        <Notice tone="danger" title="There is no way back">
+          {text}
+        </Notice>
+      ) : (
+        <p>{text}</p>
+      )}
+      <Async query={plan} lines={2}>
+        {({ impact }) => <ImpactView impact={impact} />}
+      </Async>
+    </ConfirmDialog>
+  );
+};
+
+export const TenantsPage = () => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const query = useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => send<{ readonly items: readonly Tenant[] }>({ method: 'GET', path }, { signal }),
+  });
+  const [creating, setCreating] = useState(false);
+  const [name, setName] = useState('');
+  const [stopping, setStopping] = useState<{ readonly tenant: Tenant; readonly stop: Stop } | null>(null);
+  const [back, setBack] = useState<{ readonly tenant: Tenant; readonly verb: 'resume' | 'restore' } | null>(null);
+  const actionsOf = (tenant: Tenant): readonly MenuAction[] => {
+    const stop = (text: string, icon: MenuAction['icon'], kind: Stop): MenuAction => ({
+      text,
+      icon,
+      danger: kind !== 'suspend',
+      onSelect: () => setStopping({ tenant, stop: kind }),
+    });
+    switch (tenant.state) {
+      case 'active':
+        return [stop('Suspend…', 'pause', 'suspend'), stop('Delete…', 'trash', 'delete')];
+      case 'suspended':
+        return [
+          { text: 'Resume…', icon: 'active', onSelect: () => setBack({ tenant, verb: 'resume' }) },
+          stop('Delete…', 'trash', 'delete'),
+        ];
+      case 'deleted':
+        return [
+          { text: 'Restore…', icon: 'refresh', onSelect: () => setBack({ tenant, verb: 'restore' }) },
+          stop('Purge…', 'destroyed', 'purge'),
+        ];
+      default:
+        return [];
+    }
+  };
+  return (
+    <Page
+      title="Tenants"
+      description="Everything belongs to one, under a key encryption key of its own. What is in one is not seen from another."
+      actions={
+        <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+          Create tenant
+        </Button>
+      }
+    >
+      <Panel flush={query.data !== undefined}>
+        <Async query={query}>
+          {({ items }) => (
+            <DataTable
+              caption="Tenants"
+              rows={items}
+              rowKey={({ id }) => id}
+              columns={[
+                { key: 'name', header: 'Name', names: true, cell: (tenant) => tenant.name },
+                {
+                  key: 'state',
+                  header: 'State',
+                  cell: (tenant) => <StateBadge state={tenant.state} integrity={tenant.integrity} />,
+                },
+                { key: 'created', header: 'Created', cell: (tenant) => <Time value={tenant.createdAt} /> },
+                {
+                  key: 'purge',
+                  header: 'Purged',
+                  cell: (tenant) =>
+                    tenant.purgedAt !== null ? (
+                      <Time value={tenant.purgedAt} />
+                    ) : tenant.purgeAt === null ? (
+                      <span className="text-muted">–</span>
+                    ) : (
+                      <Time value={tenant.purgeAt} distance />
+                    ),
+                },
+                { key: 'id', header: 'Id', cell: ({ id }) => <code className="text-xs break-all">{id}</code> },
+                {
+                  key: 'actions',
+                  header: 'Actions',
+                  end: true,
+                  actions: true,
+                  cell: (tenant) => (
+                    <ActionMenu label={`Actions on tenant ${tenant.name}`} actions={actionsOf(tenant)} />
+                  ),
+                },
+              ]}
+            />
+          )}
+        </Async>
+      </Panel>
+      {creating && (
+        <FormDialog<Tenant>
+          title="Create a tenant"
+          call={{ method: 'POST', path, body: { name } }}
+          creates
+          submitLabel="Create tenant"
+          onCancel={() => setCreating(false)}
+          onDone={async (tenant) => {
+            await client.invalidateQueries({ queryKey: [path] });
+            announce(`Tenant “${tenant.name}” created`);
+            setName('');
+            setCreating(false);
+          }}
+        >
+          {(fault) => (
+            <NameField
+              help="Choose it on top of the pages to act in it."
+              value={name}
+              onValue={setName}
+              fault={fault('name')}
+            />
+          )}
+        </FormDialog>
+      )}
+      {stopping !== null && <StopDialog {...stopping} onClose={() => setStopping(null)} />}
+      {back !== null && (
+        <ActionDialog
+          title={`${back.verb === 'resume' ? 'Resume' : 'Restore'} “${back.tenant.name}”?`}
+          call={{ method: 'POST', path: `${tenantPath(back.tenant.id)}/${back.verb}`, body: {} }}
+          submitLabel={back.verb === 'resume' ? 'Resume' : 'Restore'}
+          renews={[path]}
+          done={`“${back.tenant.name}” is back`}
+          onClose={() => setBack(null)}
+        >
+          <p>As it was: what was disabled still is, and what was destroyed stays so.</p>
+        </ActionDialog>
+      )}
+    </Page>
+  );
+};

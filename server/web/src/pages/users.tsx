@@ -1,0 +1,399 @@
+// People: who they are, what they may do, what they sign in with. A new one gets an invitation, shown once.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { InvitedUser, OpenSession, RoleDescription, User } from '../api/types.ts';
+import { ActionDialog } from '../components/action-dialog.tsx';
+import { Button } from '../components/button.tsx';
+import { DeleteDialog } from '../components/delete-dialog.tsx';
+import { NameField, SelectField, TextField } from '../components/field.tsx';
+import { FormDialog } from '../components/form.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { ActionMenu, type MenuAction } from '../components/menu.tsx';
+import { Facts, Page, Panel } from '../components/page.tsx';
+import { PeopleTabs } from '../components/people-tabs.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
+import { titled } from '../components/roles.ts';
+import { SecretOnceDialog, SecretValue } from '../components/secret-once.tsx';
+import { Badge, StateBadge } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const path = '/api/users';
+const userPath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
+
+const InvitationDialog = ({ invited, onClose }: { invited: InvitedUser; onClose: () => void }) => (
+  <SecretOnceDialog
+    title={`Invitation of “${invited.user.displayName}”`}
+    notice="This is the only time the invitation is shown. Whoever opens it chooses the password: hand it over yourself."
+    taken="I have handed it over or stored it"
+    onClose={onClose}
+  >
+    {invited.invitation !== null && (
+      <>
+        <SecretValue label="Address to open, once" value={invited.invitation.url} />
+        <p className="text-muted">
+          It holds until <Time value={invited.invitation.expiresAt} />.
+        </p>
+      </>
+    )}
+  </SecretOnceDialog>
+);
+
+const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) => void; onClose: () => void }) => {
+  const client = useQueryClient();
+  const [name, setName] = useState('');
+  const [displayName, setDisplayName] = useState('');
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState('auditor');
+  const roles = useQuery({
+    queryKey: ['/api/roles'],
+    queryFn: ({ signal }) =>
+      send<{ readonly items: readonly RoleDescription[] }>({ method: 'GET', path: '/api/roles' }, { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  }).data?.items;
+  return (
+    <FormDialog<InvitedUser>
+      title="Invite somebody"
+      call={{
+        method: 'POST',
+        path,
+        body: {
+          name,
+          ...(displayName === '' ? {} : { displayName }),
+          ...(email === '' ? {} : { email }),
+          grants: [{ role, scope: null }],
+        },
+      }}
+      creates
+      submitLabel="Invite"
+      onCancel={onClose}
+      onDone={async (invited) => {
+        onInvited(invited);
+        await client.invalidateQueries({ queryKey: [path] });
+      }}
+    >
+      {(fault) => (
+        <>
+          <NameField help="What they type to sign in." value={name} onValue={setName} fault={fault('name')} />
+          <TextField
+            label="Full name"
+            optional
+            help="What lists and the audit log show."
+            value={displayName}
+            onValue={setDisplayName}
+            fault={fault('displayName')}
+          />
+          <TextField label="E-mail" optional type="email" value={email} onValue={setEmail} fault={fault('email')} />
+          <SelectField
+            label="Role"
+            value={role}
+            onValue={setRole}
+            fault={fault('grants')}
+            help={roles?.find((each) => each.role === role)?.description}
+            choices={(roles ?? [])
+              .filter(({ scoped }) => !scoped)
+              .map((each) => ({ value: each.role, text: titled(each.role) }))}
+          />
+          <p className="text-muted">They get an invitation that is good once, and choose their password with it.</p>
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+type Action = 'enable' | 'disable' | 'unlock' | 'reset' | 'factors' | 'sessions' | 'delete';
+
+const UserDialog = ({
+  user,
+  action,
+  onInvited,
+  onClose,
+}: {
+  user: User;
+  action: Action;
+  onInvited: (invited: InvitedUser) => void;
+  onClose: () => void;
+}) => {
+  const client = useQueryClient();
+  const own = userPath(user.id);
+  const shared = { renews: [path], onClose };
+  switch (action) {
+    case 'delete':
+      return (
+        <DeleteDialog kind="user" name={user.name} path={own} renews={[path]} onClose={onClose}>
+          <p>Their sessions end at once. There is no way back; the audit log keeps naming them.</p>
+        </DeleteDialog>
+      );
+    case 'reset':
+      return (
+        <FormDialog<InvitedUser>
+          title={`Reset the password of “${user.displayName}”?`}
+          call={{ method: 'POST', path: `${own}/invitation`, body: {} }}
+          creates
+          submitLabel="Reset"
+          submitTone="danger"
+          onCancel={onClose}
+          onDone={async (invited) => {
+            onInvited(invited);
+            await client.invalidateQueries({ queryKey: [path] });
+          }}
+        >
+          {() => <p>The present one holds no more and their sessions end. You get an invitation to hand over.</p>}
+        </FormDialog>
+      );
+    case 'factors':
+      return (
+        <ActionDialog
+          {...shared}
+          title={`Remove the second factors of “${user.displayName}”?`}
+          call={{ method: 'DELETE', path: `${own}/factors` }}
+          submitLabel="Remove"
+          danger
+          done="Second factors removed"
+        >
+          <p>For somebody who has lost them. The next sign-in asks for a new one.</p>
+        </ActionDialog>
+      );
+    case 'sessions':
+      return (
+        <ActionDialog
+          {...shared}
+          title={`End every session of “${user.displayName}”?`}
+          call={{ method: 'DELETE', path: `${own}/sessions` }}
+          submitLabel="End sessions"
+          danger
+          done="Sessions ended"
+        >
+          <p>They sign in again wherever they are.</p>
+        </ActionDialog>
+      );
+    case 'unlock':
+      return (
+        <ActionDialog
+          {...shared}
+          title={`Unlock “${user.displayName}”?`}
+          call={{ method: 'POST', path: `${own}/unlock` }}
+          submitLabel="Unlock"
+          done="Unlocked"
+        >
+          <p>Too many attempts had failed. Ask who it was, before.</p>
+        </ActionDialog>
+      );
+    default:
+      return (
+        <ActionDialog
+          {...shared}
+          title={action === 'disable' ? `Disable “${user.displayName}”?` : `Enable “${user.displayName}”?`}
+          call={{ method: 'POST', path: `${own}/${action}` }}
+          submitLabel={action === 'disable' ? 'Disable' : 'Enable'}
+          danger={action === 'disable'}
+          done={action === 'disable' ? 'Disabled' : 'Enabled'}
+        >
+          {action === 'disable' ? (
+            <p>Their sessions end, and tokens that they made hold no more, until they are enabled again.</p>
+          ) : (
+            <p>They can sign in again at once.</p>
+          )}
+        </ActionDialog>
+      );
+  }
+};
+
+const factorNames = { totp: 'one-time code', passkey: 'passkey', 'recovery-code': 'recovery codes' } as const;
+
+const Factors = ({ user }: { user: User }) => {
+  const kinds = [...new Set(user.factors.filter(({ confirmedAt }) => confirmedAt !== null).map(({ kind }) => kind))];
+  if (kinds.length > 0)
+    return (
+      <Badge tone="ok" icon="shield">
+        {kinds.map((kind) => factorNames[kind]).join(', ')}
+      </Badge>
+    );
+  return (
+    <Badge tone={user.invitedUntil === null ? 'warn' : 'quiet'} icon={user.invitedUntil === null ? 'warning' : 'clock'}>
+      {user.invitedUntil === null ? 'Password alone' : 'Invited'}
+    </Badge>
+  );
+};
+
+export const UsersPage = () => {
+  const list = useList<User>(path);
+  const [creating, setCreating] = useState(false);
+  const [invited, setInvited] = useState<InvitedUser | null>(null);
+  const [acting, setActing] = useState<{ readonly user: User; readonly action: Action } | null>(null);
+  const create = (
+    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+      Invite somebody
+    </Button>
+  );
+  const actionsOf = (user: User): readonly MenuAction[] => {
+    if (user.state === 'deleted') return [];
+    const item = (text: string, icon: MenuAction['icon'], action: Action, danger = false): MenuAction => ({
+      text,
+      icon,
+      danger,
+      onSelect: () => setActing({ user, action }),
+    });
+    return [
+      ...(user.lockedUntil === null ? [] : [item('Unlock…', 'key', 'unlock')]),
+      item('Reset password…', 'refresh', 'reset'),
+      ...(user.factors.length === 0 ? [] : [item('Remove second factors…', 'shield', 'factors', true)]),
+      item('End sessions…', 'signOut', 'sessions'),
+      user.state === 'active' ? item('Disable…', 'pause', 'disable') : item('Enable…', 'active', 'enable'),
+      item('Delete…', 'trash', 'delete', true),
+    ];
+  };
+  return (
+    <Page title="Users" description="People who sign in, each with the roles of their duties." actions={create}>
+      <PeopleTabs />
+      <Panel flush>
+        <ListView
+          list={list}
+          endless
+          caption="Users"
+          rowKey={(user) => user.id}
+          columns={[
+            {
+              key: 'name',
+              header: 'Name',
+              names: true,
+              cell: (user) => (
+                <span>
+                  {user.displayName} {user.displayName !== user.name && <code className="text-muted">{user.name}</code>}
+                </span>
+              ),
+            },
+            {
+              key: 'state',
+              header: 'State',
+              cell: (user) =>
+                user.lockedUntil === null ? (
+                  <StateBadge state={user.state} integrity={user.integrity} />
+                ) : (
+                  <Badge tone="danger" icon="blocked">
+                    Locked
+                  </Badge>
+                ),
+            },
+            { key: 'roles', header: 'May', cell: (user) => user.grants.map(({ role }) => titled(role)).join(', ') },
+            { key: 'factors', header: 'Signs in with', cell: (user) => <Factors user={user} /> },
+            { key: 'seen', header: 'Last sign-in', cell: (user) => <Time value={user.lastSignInAt} distance /> },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (user) => <ActionMenu label={`Actions on user ${user.name}`} actions={actionsOf(user)} />,
+            },
+          ]}
+          empty={
+            <EmptyState title="Nobody yet" action={create}>
+              Invite the people who work here, each with the roles of their duties; then revoke the first token.
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {creating && (
+        <CreateUser
+          onInvited={(result) => {
+            setCreating(false);
+            setInvited(result.invitation === null ? null : result);
+          }}
+          onClose={() => setCreating(false)}
+        />
+      )}
+      {invited !== null && <InvitationDialog invited={invited} onClose={() => setInvited(null)} />}
+      {acting !== null && (
+        <UserDialog
+          {...acting}
+          onInvited={(result) => {
+            setActing(null);
+            setInvited(result.invitation === null ? null : result);
+          }}
+          onClose={() => setActing(null)}
+        />
+      )}
+    </Page>
+  );
+};
+
+const methodNames: Readonly<Record<OpenSession['method'], string>> = {
+  password: 'Password',
+  invitation: 'Invitation',
+  passkey: 'Passkey',
+  openid: 'OpenID',
+  token: 'Token',
+};
+
+export const SessionList = ({ listPath, endPath }: { listPath: string; endPath: (id: string) => string }) => {
+  const list = useList<OpenSession>(listPath);
+  const [ending, setEnding] = useState<OpenSession | null>(null);
+  return (
+    <Panel flush>
+      <ListView
+        list={list}
+        endless
+        caption="Sessions"
+        rowKey={({ id }) => id}
+        columns={[
+          { key: 'who', header: 'Who', names: true, cell: ({ holder }) => holder.name },
+          {
+            key: 'method',
+            header: 'Signed in with',
+            cell: ({ method, secondFactor }) => `${methodNames[method]}${secondFactor ? ', second factor' : ''}`,
+          },
+          { key: 'peer', header: 'From', cell: ({ peer }) => <code>{peer ?? '–'}</code> },
+          { key: 'used', header: 'Last used', cell: ({ usedAt }) => <Time value={usedAt} distance /> },
+          { key: 'ends', header: 'Ends', cell: ({ expiresAt }) => <Time value={expiresAt} /> },
+          {
+            key: 'actions',
+            header: 'Actions',
+            end: true,
+            actions: true,
+            cell: (session) => (
+              <Button aria-label={`End… the session of ${session.holder.name}`} onClick={() => setEnding(session)}>
+                End…
+              </Button>
+            ),
+          },
+        ]}
+        detail={({ id, agent, createdAt }) => (
+          <Facts
+            items={[
+              ['Id', <code key="id">{id}</code>],
+              ['Since', <Time key="since" value={createdAt} seconds />],
+              [
+                'Browser',
+                <span key="agent" className="wrap-anywhere">
+                  {agent ?? '–'}
+                </span>,
+              ],
+            ]}
+          />
+        )}
+        empty={<EmptyState title="No session">Whoever signs in to the console shows here.</EmptyState>}
+      />
+      {ending !== null && (
+        <ActionDialog
+          title={`End the session of “${ending.holder.name}”?`}
+          call={{ method: 'DELETE', path: endPath(encodeURIComponent(ending.id)) }}
+          submitLabel="End session"
+          danger
+          renews={[listPath]}
+          done="Session ended"
+          onClose={() => setEnding(null)}
+        >
+          <p>The browser that has it is asked to sign in again.</p>
+        </ActionDialog>
+      )}
+    </Panel>
+  );
+};
+
+export const SessionsPage = () => (
+  <Page title="Sessions" description="Who is signed in to the console, from where, and how.">
+    <PeopleTabs />
+    <SessionList listPath="/api/sessions" endPath={(id) => `/api/sessions/${id}`} />
+  </Page>
+);
