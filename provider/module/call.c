@@ -112,6 +112,8 @@ bool call_begin(struct call *call, const struct call_row *row) {
   call->asked_length = false;
   call->session = 0;
   call->room = 0;
+  call->given = 0;
+  call->got = 0;
   buffer_open(&call->request);
   buffer_open(&call->reply);
   call->rv = call_ready();
@@ -142,6 +144,7 @@ void call_put_session(struct call *call, CK_SESSION_HANDLE session) {
 void call_put_flag(struct call *call, CK_BBOOL value) { buffer_put_u8(&call->request, value != CK_FALSE); }
 
 void call_put_bytes(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length) {
+  call->given = length;
   note(call, codec_put_bytes(&call->request, bytes, length));
 }
 
@@ -251,6 +254,28 @@ static enum outcome resume(CK_SESSION_HANDLE session, uint32_t epoch, int64_t de
   return outcome;
 }
 
+/** What was taken along and not sent goes back to its sessions. */
+static void hold_again(const struct buffer *frames) {
+  size_t at = 0;
+
+  while (frames->length - at >= TRANSPORT_HEADER + 8) {
+    const unsigned char *body = frames->data + at + TRANSPORT_HEADER;
+    const size_t length = buffer_peek_u32(frames->data + at + 8);
+    const uint32_t code = buffer_peek_u32(body);
+    const size_t session = 8 + buffer_peek_u32(body + 4);
+
+    if (length > frames->length - at - TRANSPORT_HEADER || length < session + 8) return;
+    for (int i = 0; i < ROWS; i++) {
+      const struct call_row *row = &call_rows[i];
+      const int operation = row->starts >= 0 ? row->starts : row->ends;
+      if (row->code != code || operation < 0) continue;
+      sessions_hold_again((CK_SESSION_HANDLE)buffer_peek_u32(body + session) << 32 | buffer_peek_u32(body + session + 4), operation,
+                          row->starts < 0);
+    }
+    at += TRANSPORT_HEADER + length;
+  }
+}
+
 /** One attempt, on the connection there is. `ahead`: Init messages that were held back until now. */
 static enum outcome attempt(struct call *call, struct transport_ahead *ahead, uint32_t epoch) {
   const int64_t deadline = call_deadline(call->row);
@@ -261,7 +286,7 @@ static enum outcome attempt(struct call *call, struct transport_ahead *ahead, ui
   if (outcome == LOST) outcome = UNSENT; /* an Init can be repeated */
   if (outcome == EXCHANGED)
     outcome = transport_exchange(&call->request, ahead, &call->reply, epoch, deadline, call->row->code == CALL_OPEN_SESSION);
-  if (outcome == UNSENDABLE && ahead->frames.length > 0) sessions_all_due();
+  if (outcome == UNSENDABLE) hold_again(&ahead->frames);
   return outcome;
 }
 
@@ -348,6 +373,20 @@ static bool hold_back(struct call *call) {
          transport_is_open() &&
          sessions_hold(call->session, call->row->starts, call->request.data + TRANSPORT_HEADER,
                        call->request.length - TRANSPORT_HEADER, codec_init_repeats);
+}
+
+/** A Final that can say nothing but that all went well waits, too, for whatever comes next in its session. */
+static bool hold_final(struct call *call) {
+  const bool is_final = call->row == &call_rows[ROW_C_EncryptFinal] || call->row == &call_rows[ROW_C_DecryptFinal];
+
+  if (!is_final || call->asked_length || call->dialect != DIALECT_OWN || !transport_is_open() ||
+      !sessions_hold_final(call->session, call->row->ends, call->request.data + TRANSPORT_HEADER,
+                           call->request.length - TRANSPORT_HEADER))
+    return false;
+  /* The answer: no bytes. */
+  buffer_put_u8(&call->reply, 1);
+  buffer_put_array(&call->reply, "", 0);
+  return true;
 }
 
 static bool exchange(struct call *call) {
@@ -459,7 +498,7 @@ bool call_run(struct call *call) {
     end_refused(call);
     return false;
   }
-  if (hold_back(call)) return true;
+  if (hold_back(call) || hold_final(call)) return true;
   call->age = sessions_age();
   done = exchange(call);
   if (call->row->code != CALL_FINALIZE) close_strays();
@@ -474,6 +513,7 @@ bool call_run(struct call *call) {
 
 void call_get_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length) {
   call->rv = codec_get_bytes(&call->reply, bytes, length);
+  if (call->rv == CKR_OK && bytes != NULL) call->got = codec_load(length);
 }
 
 void call_get_fill(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length) {
@@ -508,7 +548,8 @@ static void remember(struct call *call) {
     /* The message without the header, which belongs to one sending. */
     if (call->rv == CKR_OK)
       sessions_keep(call->session, row->starts, call->request.data + TRANSPORT_HEADER,
-                    call->request.length - TRANSPORT_HEADER, call->age);
+                    call->request.length - TRANSPORT_HEADER, call->age,
+                    codec_init_is_plain(call->request.data + TRANSPORT_HEADER, call->request.length - TRANSPORT_HEADER));
     else if (call->answered && call->rv != CKR_OPERATION_ACTIVE)
       sessions_drop(call->session, 1u << row->starts);
   } else if (row->ends >= 0) {
@@ -516,7 +557,8 @@ static void remember(struct call *call) {
     else if (!goes_on) sessions_drop(call->session, 1u << row->ends);
   } else if (row->continues != 0 && !goes_on) {
     /* With a part gone through, the operation lives in that agent alone: starting afresh would lose the part. */
-    sessions_drop(call->session, row->continues);
+    const bool is_part = row == &call_rows[ROW_C_EncryptUpdate] || row == &call_rows[ROW_C_DecryptUpdate];
+    sessions_continue(call->session, row->continues, is_part && call->rv == CKR_OK && call->got == call->given);
   }
 }
 

@@ -31,6 +31,8 @@ struct call {
   bool asked_length;
   CK_SESSION_HANDLE session;
   CK_ULONG room; /* of a list */
+  CK_ULONG given; /* bytes of data that were put last */
+  CK_ULONG got;   /* bytes that came back */
   uint32_t age;  /* of the table of sessions, when an Init was sent */
   struct message_place message;
   struct buffer request;

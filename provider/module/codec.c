@@ -397,6 +397,19 @@ bool codec_init_repeats(const unsigned char *before, const unsigned char *now, s
   return memcmp(before, now, length) == 0;
 }
 
+bool codec_init_is_plain(const unsigned char *init, size_t length) {
+  enum { SIGNATURE = 8, KEY = 8 };
+  size_t mechanism;
+  CK_MECHANISM_TYPE type;
+
+  if (length < SIGNATURE || buffer_peek_u32(init + 4) != 3) return false;
+  mechanism = SIGNATURE + 3 + 8;
+  if (length < mechanism + 5 + KEY) return false;
+  if (buffer_peek_u32(init + length - KEY) == 0 && buffer_peek_u32(init + length - KEY + 4) < CODEC_FIRST_SESSION_OBJECT) return false;
+  type = buffer_peek_u32(init + mechanism);
+  return type == CKM_AES_ECB || type == CKM_AES_CBC;
+}
+
 /* --- output -------------------------------------------------------------------------------------------------------- */
 
 CK_RV codec_put_room(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR length, enum dialect dialect) {

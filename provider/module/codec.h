@@ -51,6 +51,8 @@ CK_RV codec_put_message(struct buffer *buffer, const void *parameter, CK_ULONG l
  * and no such operation running. Both are `length` bytes long, in our own dialect.
  */
 bool codec_init_repeats(const unsigned char *before, const unsigned char *now, size_t length);
+/** Whether an Init message that was accepted starts AES in ECB or CBC, without padding, under a session key: whole blocks come back at once. */
+bool codec_init_is_plain(const unsigned char *init, size_t length);
 /** Room for output bytes. */
 CK_RV codec_put_room(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR length, enum dialect dialect);
 /** Room for a list. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 1024, MESSAGE_MAX = 4096 };
+enum { BUCKETS = 1024, MESSAGE_MAX = 4096, FINAL_MAX = 32 };
 
 struct message {
   unsigned char *bytes;
@@ -17,6 +17,11 @@ struct message {
   size_t accepted; /* what `length` was when the agent has accepted what is in `bytes` */
   uint32_t age;    /* and how old the table was then */
   bool idle;       /* the operation has come to its end since */
+  bool plain;      /* of an Init whose parts come back as long as they go */
+  bool whole;      /* and so did every part so far: the agent has nothing left to say */
+  bool begun;      /* a part has gone through */
+  unsigned char final[FINAL_MAX]; /* the Final that is held back */
+  size_t final_length;
 };
 
 struct session {
@@ -27,6 +32,7 @@ struct session {
   unsigned due;      /* operations whose Init the present agent has not seen */
   unsigned doubtful; /* operations that it may have started, or not ended, after we gave up waiting */
   unsigned held;     /* operations whose Init goes out with the next call */
+  unsigned finals;   /* operations whose Final does, before any Init */
   struct message messages[OPERATIONS_MAX];
 };
 
@@ -42,6 +48,17 @@ static struct {
   unsigned changing; /* calls under way that may change something */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/** Changes what a session holds back. */
+static void set_held(struct session *session, unsigned held, unsigned finals) {
+  const bool before = (session->held | session->finals) != 0;
+  const bool after = (held | finals) != 0;
+
+  session->held = held;
+  session->finals = finals;
+  if (before && !after) atomic_fetch_sub(&table.held, 1);
+  if (!before && after) atomic_fetch_add(&table.held, 1);
+}
+
 static struct session **find(CK_SESSION_HANDLE handle) {
   struct session **at = &table.buckets[handle % BUCKETS];
   while (*at != NULL && (*at)->handle != handle) at = &(*at)->next;
@@ -53,7 +70,7 @@ static void release(struct session **at) {
 
   *at = session->next;
   if (session->due != 0) atomic_fetch_sub(&table.due, 1);
-  if (session->held != 0) atomic_fetch_sub(&table.held, 1);
+  set_held(session, 0, 0);
   for (int i = 0; i < OPERATIONS_MAX; i++) {
     if (session->messages[i].bytes == NULL) continue;
     buffer_wipe(session->messages[i].bytes, session->messages[i].capacity);
@@ -142,20 +159,23 @@ void sessions_logout(void) {
 
 uint32_t sessions_age(void) { return atomic_load_explicit(&table.age, memory_order_acquire); }
 
-static void clear_bit(unsigned *set, int operation, atomic_uint *count) {
-  if ((*set & 1u << operation) == 0) return;
-  *set &= ~(1u << operation);
-  if (*set == 0) atomic_fetch_sub(count, 1);
+static void clear_due(struct session *session, int operation) {
+  if ((session->due & 1u << operation) == 0) return;
+  session->due &= ~(1u << operation);
+  if (session->due == 0) atomic_fetch_sub(&table.due, 1);
 }
 
+/** A Final that is held back stays: its operation is over already. */
 static void forget_message(struct session *session, int operation) {
-  session->messages[operation].length = 0;
-  session->messages[operation].idle = false;
-  clear_bit(&session->due, operation, &table.due);
-  clear_bit(&session->held, operation, &table.held);
+  struct message *message = &session->messages[operation];
+
+  message->length = 0;
+  message->idle = message->whole = message->begun = false;
+  clear_due(session, operation);
+  set_held(session, session->held & ~(1u << operation), session->finals);
 }
 
-void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *bytes, size_t length, uint32_t age) {
+void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *bytes, size_t length, uint32_t age, bool plain) {
   struct session *session;
 
   pthread_mutex_lock(&table.lock);
@@ -178,6 +198,7 @@ void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char 
       message->accepted = length;
       message->age = age;
     }
+    message->plain = message->whole = plain && message->accepted == length;
   }
   pthread_mutex_unlock(&table.lock);
 }
@@ -189,6 +210,20 @@ void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations) {
   session = *find(handle);
   for (int i = 0; session != NULL && i < OPERATIONS_MAX; i++)
     if ((operations & 1u << i) != 0) forget_message(session, i);
+  pthread_mutex_unlock(&table.lock);
+}
+
+void sessions_continue(CK_SESSION_HANDLE handle, unsigned operations, bool whole) {
+  struct session *session;
+
+  pthread_mutex_lock(&table.lock);
+  session = *find(handle);
+  for (int i = 0; session != NULL && i < OPERATIONS_MAX; i++) {
+    const bool still = whole && session->messages[i].whole;
+    if ((operations & 1u << i) == 0) continue;
+    forget_message(session, i);
+    session->messages[i].whole = session->messages[i].begun = still;
+  }
   pthread_mutex_unlock(&table.lock);
 }
 
@@ -244,24 +279,68 @@ bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char 
       memcpy(message->bytes, bytes, length);
       message->length = length;
       message->idle = false;
-      if (session->held == 0) atomic_fetch_add(&table.held, 1);
-      session->held |= 1u << operation;
+      message->whole = message->plain;
+      set_held(session, session->held | 1u << operation, session->finals);
     }
   }
   pthread_mutex_unlock(&table.lock);
   return held;
 }
 
-/** All of the Init or nothing: without memory it stays held, and the frames are marked as failed. */
+bool sessions_hold_final(CK_SESSION_HANDLE handle, int operation, const unsigned char *bytes, size_t length) {
+  struct session *session;
+  bool held = false;
+
+  pthread_mutex_lock(&table.lock);
+  session = *find(handle);
+  if (session != NULL && table.changing == 0) {
+    struct message *message = &session->messages[operation];
+    /* What changes something may have ended the operation. */
+    held = message->begun && message->whole && message->age == table.age && length <= FINAL_MAX &&
+           ((session->finals | session->doubtful) & 1u << operation) == 0;
+    if (held) {
+      memcpy(message->final, bytes, length);
+      message->final_length = length;
+      forget_message(session, operation);
+      message->idle = true;
+      set_held(session, session->held, session->finals | 1u << operation);
+    }
+  }
+  pthread_mutex_unlock(&table.lock);
+  return held;
+}
+
+void sessions_hold_again(CK_SESSION_HANDLE handle, int operation, bool final) {
+  struct session *session;
+
+  pthread_mutex_lock(&table.lock);
+  session = *find(handle);
+  if (session != NULL && final) set_held(session, session->held, session->finals | 1u << operation);
+  else if (session != NULL && session->messages[operation].length > 0)
+    set_held(session, session->held | 1u << operation, session->finals);
+  pthread_mutex_unlock(&table.lock);
+}
+
+/** All of a message or nothing: without memory it stays held, and the frames are marked as failed. */
+static bool put_frame(struct buffer *frames, const unsigned char *bytes, size_t length) {
+  buffer_put_u32(frames, 0);
+  buffer_put_u32(frames, 0);
+  buffer_put_array(frames, bytes, length);
+  return !frames->failed;
+}
+
 static void take_held(struct session *session, struct buffer *frames) {
-  for (int i = 0; session->held != 0 && i < OPERATIONS_MAX; i++) {
+  for (int i = 0; (session->held | session->finals) != 0 && i < OPERATIONS_MAX; i++) {
     const struct message *message = &session->messages[i];
-    if ((session->held & 1u << i) == 0) continue;
-    buffer_put_u32(frames, 0);
-    buffer_put_u32(frames, 0);
-    buffer_put_array(frames, message->bytes, message->length);
-    if (frames->failed) return;
-    clear_bit(&session->held, i, &table.held);
+    const unsigned bit = 1u << i;
+    if ((session->finals & bit) != 0) {
+      if (!put_frame(frames, message->final, message->final_length)) return;
+      set_held(session, session->held, session->finals & ~bit);
+    }
+    if ((session->held & bit) != 0) {
+      if (!put_frame(frames, message->bytes, message->length)) return;
+      set_held(session, session->held & ~bit, session->finals);
+    }
   }
 }
 
@@ -324,8 +403,11 @@ void sessions_all_due(void) {
       session->due = 0;
       session->doubtful = 0;
       session->held = 0;
-      for (int j = 0; j < OPERATIONS_MAX; j++)
+      session->finals = 0;
+      for (int j = 0; j < OPERATIONS_MAX; j++) {
         if (session->messages[j].length > 0) session->due |= 1u << j;
+        if (session->messages[j].begun) session->messages[j].whole = false;
+      }
       if (session->due != 0) due++;
     }
   }

@@ -3,7 +3,7 @@
  * session the last Init message of each operation that has not been used yet. No object, key or PIN is kept.
  *
  * And what it takes to hold an Init back until the operation follows, so that both travel together (PROTOCOL.md, "Held
- * Init"): which Inits the agent has accepted, and whether anything may have changed since.
+ * Init"): which Inits the agent has accepted, and whether anything may have changed since. And a Final until something follows.
  */
 #ifndef DKE_SESSIONS_H
 #define DKE_SESSIONS_H
@@ -29,10 +29,15 @@ void sessions_logout(void);
 
 /** Counts what may change which Inits are accepted. To be read before an Init is sent. */
 uint32_t sessions_age(void);
-/** Keeps a session's Init message (a request body) for `operation`: the agent has accepted it when the age was `age`. */
-void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length, uint32_t age);
+/**
+ * Keeps a session's Init message (a request body) for `operation`: the agent has accepted it when the age was `age`. `plain`: parts
+ * of whole blocks come back as long as they go.
+ */
+void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length, uint32_t age, bool plain);
 /** Forgets the Inits of these operations, a bit set: they have ended, or can no longer be started afresh. */
 void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations);
+/** The same, because a part has gone through. `whole`: it came back as long as it went. */
+void sessions_continue(CK_SESSION_HANDLE handle, unsigned operations, bool whole);
 /** Forgets an Init whose operation has come to its regular end: none of its kind is running. */
 void sessions_finish(CK_SESSION_HANDLE handle, int operation);
 
@@ -41,6 +46,10 @@ typedef bool (*sessions_repeats)(const unsigned char *before, const unsigned cha
 /** Holds an Init back, when the agent is bound to accept it. False: it has to be sent. */
 bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length,
                    sessions_repeats repeats);
+/** Holds a Final back and ends its operation, when it can say nothing but CKR_OK and no bytes. False: it has to be sent. */
+bool sessions_hold_final(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length);
+/** What was taken could not be sent: it is held as before. */
+void sessions_hold_again(CK_SESSION_HANDLE handle, int operation, bool final);
 /** Takes what a session holds back, as frames without a call code, after what is in `frames`. */
 void sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames);
 /** The same for all sessions. */
@@ -56,7 +65,7 @@ bool sessions_take_doubt(CK_SESSION_HANDLE handle, int operation);
 
 /** The members "login" and "sessions" of the hello. */
 void sessions_put_hello(struct buffer *buffer);
-/** After a reconnect, and when what was held could not be sent: every session with an Init to repeat is due. */
+/** After a reconnect: every session with an Init to repeat is due. */
 void sessions_all_due(void);
 /** Whether any session is due: cheap, asked before each call. */
 bool sessions_any_due(void);

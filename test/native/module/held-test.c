@@ -246,6 +246,123 @@ static void a_message_of_many_pieces_comes_behind_a_held_init(void **state) {
   assert_string_equal(events(), "29 30 ");
 }
 
+static CK_RV update(CK_ULONG length) {
+  CK_BYTE data[64] = {0};
+  CK_ULONG room = sizeof out;
+  const CK_RV rv = C_EncryptUpdate(session, data, length, out, &room);
+  assert_true(rv != CKR_OK || room == length - length % 16);
+  return rv;
+}
+
+static CK_RV final(void) {
+  CK_ULONG length = sizeof out;
+  const CK_RV rv = C_EncryptFinal(session, out, &length);
+  assert_true(rv != CKR_OK || length == 0);
+  return rv;
+}
+
+/** An operation in parts, of which the Final is held back. */
+static void use_in_parts(CK_MECHANISM_TYPE type, CK_OBJECT_HANDLE key) {
+  peer.parts = 1;
+  assert_int_equal(init(type, 0, type == CKM_AES_ECB ? 0 : 16, key), CKR_OK);
+  assert_int_equal(update(16), CKR_OK);
+  assert_int_equal(update(32), CKR_OK);
+  assert_int_equal(final(), CKR_OK);
+}
+
+static void the_final_of_whole_blocks_travels_with_what_comes_next_in_the_session(void **state) {
+  CK_BYTE random[8];
+  (void)state;
+
+  use_in_parts(CKM_AES_CBC, SESSION_KEY);
+  assert_string_equal(events(), "29 31 31 ");
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+    assert_string_equal(events(), "");
+    assert_int_equal(update(48), CKR_OK);
+    assert_string_equal(events(), "32 29 31 ");
+    assert_int_equal(final(), CKR_OK);
+    assert_string_equal(events(), "");
+  }
+  /* Another session's calls leave it; another key's Init takes it along. */
+  assert_int_equal(C_GenerateRandom(session + 1, random, sizeof random), CKR_OK);
+  use_in_parts(CKM_AES_ECB, OTHER_KEY);
+  assert_string_equal(events(), "64 32 29 31 31 ");
+  assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_OK);
+  assert_string_equal(events(), "32 64 ");
+  assert_int_equal(C_GenerateRandom(session, random, sizeof random), CKR_OK);
+  assert_string_equal(events(), "64 ");
+}
+
+static void a_final_that_may_say_something_is_sent(void **state) {
+  CK_ULONG length = sizeof out;
+  (void)state;
+
+  peer.parts = 1;
+  /* No part at all. */
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_int_equal(final(), CKR_OK);
+  assert_string_equal(events(), "29 32 ");
+  /* Not whole blocks, also when a part before or after them was. */
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+    assert_int_equal(update(i == 0 ? 24 : 16), CKR_OK);
+    assert_int_equal(update(i == 0 ? 16 : 24), CKR_OK);
+    assert_int_equal(final(), CKR_OK);
+    assert_string_equal(events(), "29 31 31 32 ");
+  }
+  /* Padding, a counter, a key of the token. */
+  use_in_parts(CKM_AES_CBC_PAD, SESSION_KEY);
+  assert_string_equal(events(), "29 31 31 32 ");
+  use_in_parts(CKM_AES_CTR, SESSION_KEY);
+  assert_string_equal(events(), "29 31 31 32 ");
+  use_in_parts(CKM_AES_CBC, TOKEN_KEY);
+  assert_string_equal(events(), "29 31 31 32 ");
+  /* A query for the length, after which the operation goes on. */
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_int_equal(update(16), CKR_OK);
+  assert_int_equal(C_EncryptFinal(session, NULL, &length), CKR_OK);
+  assert_int_equal(length, 0);
+  assert_string_equal(events(), "29 31 32 ");
+  assert_int_equal(final(), CKR_OK);
+  assert_string_equal(events(), "");
+  /* And that was it: the next one finds no operation, and asks. */
+  assert_int_equal(final(), CKR_OK);
+  assert_string_equal(events(), "32 32 ");
+}
+
+static void what_may_change_something_comes_behind_a_held_final(void **state) {
+  (void)state;
+  use_in_parts(CKM_AES_CBC, SESSION_KEY);
+  C_DestroyObject(session, SESSION_KEY);
+  assert_string_equal(events(), "29 31 31 32 22 ");
+  /* It may have ended the operation, so a Final after it asks. */
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  assert_int_equal(update(16), CKR_OK);
+  C_DestroyObject(session, SESSION_KEY);
+  final();
+  assert_string_equal(events(), "29 31 22 32 ");
+  use_in_parts(CKM_AES_CBC, SESSION_KEY);
+  C_CloseSession(session);
+  assert_string_equal(events(), "29 31 31 32 11 ");
+}
+
+static void a_held_final_is_not_for_another_agent(void **state) {
+  (void)state;
+  use_in_parts(CKM_AES_CBC, SESSION_KEY);
+  assert_string_equal(events(), "29 31 31 ");
+  assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
+  peer.drop = 32;
+  assert_int_equal(update(16), CKR_OK);
+  assert_string_equal(events(), "32 1 29 31 ");
+  /* An operation that was in the middle is over: nobody may say that it ended well. */
+  peer.drop = 64;
+  C_GenerateRandom(session, out, 8);
+  events();
+  assert_int_equal(final(), CKR_OK);
+  assert_string_equal(events(), "32 ");
+}
+
 enum { THREADS = 8, ROUNDS = 300 };
 
 static void *use_many_times(void *data) {
@@ -292,6 +409,10 @@ int main(void) {
       WITH(what_changes_nothing_leaves_everything_as_it_is),
       WITH(an_agent_lost_meanwhile_gets_the_init_once_and_first),
       WITH(a_message_of_many_pieces_comes_behind_a_held_init),
+      WITH(the_final_of_whole_blocks_travels_with_what_comes_next_in_the_session),
+      WITH(a_final_that_may_say_something_is_sent),
+      WITH(what_may_change_something_comes_behind_a_held_final),
+      WITH(a_held_final_is_not_for_another_agent),
       WITH(threads_get_their_answers_whatever_is_held_and_changed_beside_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

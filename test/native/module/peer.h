@@ -39,6 +39,7 @@ struct peer {
   atomic_int active;       /* C_EncryptInit answers CKR_OPERATION_ACTIVE until C_SessionCancel comes */
   atomic_int drop;         /* call id at which to close the connection, once */
   atomic_int drop_late;    /* the same, after having counted it as carried out */
+  atomic_int parts;        /* whether there is C_EncryptUpdate */
   atomic_int carried_out;  /* how often drop_late's call came */
   atomic_int reserved;     /* whether the last C_Initialize bore a reserved string */
   char hello[4096];
@@ -100,6 +101,32 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
     case 10:
       peer_open_reply(reply, call, "u");
       buffer_put_u64(reply, 17);
+      break;
+    case 31: /* C_EncryptUpdate, where a test wants it: whole blocks come back, a rest stays away */
+      if (!peer->parts) {
+        peer_error(reply, CKR_FUNCTION_NOT_SUPPORTED);
+        break;
+      }
+      buffer_get_u64(request);
+      buffer_get_u8(request);
+      bytes = buffer_get_array(request, &length);
+      length -= length % 16;
+      peer_open_reply(reply, call, "ay");
+      buffer_put_u8(reply, buffer_get_u32(request) == 0 ? 0 : 1);
+      buffer_put_u32(reply, (uint32_t)length);
+      if (reply->data[reply->length - 5] == 1)
+        for (size_t i = 0; i < length; i++) buffer_put_u8(reply, bytes[i] + 1u);
+      break;
+    case 32: /* C_EncryptFinal */
+      if (!peer->parts) {
+        peer_error(reply, CKR_FUNCTION_NOT_SUPPORTED);
+        break;
+      }
+      buffer_get_u64(request);
+      room = buffer_get_u32(request);
+      peer_open_reply(reply, call, "ay");
+      buffer_put_u8(reply, room == 0 ? 0 : 1);
+      buffer_put_u32(reply, 0);
       break;
     case 30: { /* C_Encrypt */
       if (peer->begun == 0) peer->overtaken++;
