@@ -2,7 +2,7 @@
 // are emptied as soon as the answer is there. What a session still needs (a new password, a second factor) is asked for here.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
 import { Button } from '../components/button.tsx';
@@ -212,13 +212,48 @@ const NewPassword = () => {
   );
 };
 
+const SecondFactor = () => {
+  const [code, setCode] = useState('');
+  const [recovery, setRecovery] = useState(false);
+  const give = useEntry('/api/session/second-factor', () => setCode(''));
+  return (
+    <form
+      className={formClass}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (give.isPending) return;
+        give.mutate(recovery ? { recoveryCode: code.trim() } : { code: code.replaceAll(/\s/g, '') });
+      }}
+    >
+      <TextField
+        key={recovery ? 'recovery' : 'code'}
+        label={recovery ? 'Recovery code' : 'One-time code'}
+        help={recovery ? 'Each is good once.' : 'As your app shows it now.'}
+        inputMode={recovery ? 'text' : 'numeric'}
+        autoComplete={recovery ? 'off' : 'one-time-code'}
+        autoFocus
+        mono
+        value={code}
+        onValue={setCode}
+      />
+      {give.error !== null && <ProblemView error={give.error} compact />}
+      <Button type="submit" tone="primary" busy={give.isPending} className="w-full">
+        Go on
+      </Button>
+      <Button tone="quiet" className="w-full" onClick={() => setRecovery(!recovery)}>
+        {recovery ? 'Use a one-time code' : 'Use a recovery code'}
+      </Button>
+    </form>
+  );
+};
+
+// The drawing of QR codes comes with the first enrolment.
+const EnrolTotp = lazy(() => import('../components/totp.tsx').then((module) => ({ default: module.EnrolTotp })));
+
 const asked = {
   'new-password': ['A new password is needed', 'Yours has been reset or has become too old.'],
-  'second-factor': [
-    'Your second factor is needed',
-    'Give it with the dke command, or ask an administrator to reset it.',
-  ],
-  enrolment: ['A second factor is wanted', 'Your roles ask for one: an administrator helps you to enrol.'],
+  'second-factor': ['Your second factor is needed', 'Your password is right; this shows that it is you.'],
+  enrolment: ['A second factor is wanted', 'Your roles ask for one: an app on your phone that shows codes.'],
 } as const satisfies Record<NonNullable<Session['missing']>, readonly [string, string]>;
 
 /** What a session that has begun still needs before it may do anything. */
@@ -228,6 +263,14 @@ export const Unfinished = ({ missing }: { missing: NonNullable<Session['missing'
   return (
     <Frame title={title} text={text}>
       {missing === 'new-password' && <NewPassword />}
+      {missing === 'second-factor' && <SecondFactor />}
+      {missing === 'enrolment' && (
+        <div className={formClass}>
+          <Suspense fallback={<p role="status">Opening…</p>}>
+            <EnrolTotp onDone={() => undefined} />
+          </Suspense>
+        </div>
+      )}
       <Button className="mt-4 w-full" icon="signOut" onClick={() => signOut.mutate()}>
         Sign out
       </Button>

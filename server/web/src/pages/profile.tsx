@@ -3,16 +3,22 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
-import type { Session, User } from '../api/types.ts';
+import type { Factor, Session, User } from '../api/types.ts';
 import { sessionQuery } from '../app/session.ts';
+import { ActionDialog } from '../components/action-dialog.tsx';
 import { useAnnounce } from '../components/announce.tsx';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import { Dialog } from '../components/dialog.tsx';
 import { TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
 import { titled } from '../components/roles.ts';
+import { SecretOnceDialog, SecretValue } from '../components/secret-once.tsx';
 import { Time } from '../components/time.tsx';
+import { EnrolTotp } from '../components/totp.tsx';
 import { SessionList } from './users.tsx';
 
 const ChangePassword = ({ onClose }: { onClose: () => void }) => {
@@ -69,6 +75,114 @@ const ChangePassword = ({ onClose }: { onClose: () => void }) => {
   );
 };
 
+const factorNames: Readonly<Record<Factor['kind'], string>> = {
+  totp: 'One-time code',
+  passkey: 'Passkey',
+  'recovery-code': 'Recovery code',
+};
+
+const Factors = ({ user }: { user: User }) => {
+  const announce = useAnnounce();
+  const [enrolling, setEnrolling] = useState(false);
+  const [making, setMaking] = useState(false);
+  const [codes, setCodes] = useState<readonly string[] | null>(null);
+  const [removing, setRemoving] = useState<Factor | null>(null);
+  const factors = user.factors.filter(({ confirmedAt, kind }) => confirmedAt !== null && kind !== 'recovery-code');
+  const left = user.factors.filter(({ kind, lastUsedAt }) => kind === 'recovery-code' && lastUsedAt === null).length;
+  return (
+    <Panel
+      title="Second factors"
+      description={`${left} recovery codes are left.`}
+      actions={
+        <>
+          {factors.length > 0 && <Button onClick={() => setMaking(true)}>Make recovery codes</Button>}
+          <Button icon="plus" onClick={() => setEnrolling(true)}>
+            Add one-time code
+          </Button>
+        </>
+      }
+      flush
+    >
+      {factors.length === 0 ? (
+        <EmptyState title="Your password alone protects what you may do">
+          Add a one-time code: an app on your phone shows one every half minute.
+        </EmptyState>
+      ) : (
+        <DataTable
+          caption="Second factors"
+          rows={factors}
+          rowKey={({ id }) => id}
+          columns={[
+            { key: 'name', header: 'Name', names: true, cell: ({ name }) => name },
+            { key: 'kind', header: 'Kind', cell: ({ kind }) => factorNames[kind] },
+            { key: 'since', header: 'Since', cell: ({ createdAt }) => <Time value={createdAt} /> },
+            { key: 'used', header: 'Last used', cell: ({ lastUsedAt }) => <Time value={lastUsedAt} distance /> },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (factor) => (
+                <Button aria-label={`Remove… ${factor.name}`} onClick={() => setRemoving(factor)}>
+                  Remove…
+                </Button>
+              ),
+            },
+          ]}
+        />
+      )}
+      {enrolling && (
+        <Dialog title="Add a one-time code" onClose={() => setEnrolling(false)}>
+          <EnrolTotp
+            onDone={() => {
+              announce('The one-time code counts from now on');
+              setEnrolling(false);
+            }}
+          />
+        </Dialog>
+      )}
+      {making && (
+        <FormDialog<{ readonly codes: readonly string[] }>
+          title="Make recovery codes?"
+          call={{ method: 'POST', path: '/api/profile/recovery-codes', body: {} }}
+          creates
+          submitLabel="Make them"
+          onCancel={() => setMaking(false)}
+          onDone={(made) => {
+            setMaking(false);
+            setCodes(made.codes);
+          }}
+        >
+          {() => <p>For the day on which your phone is gone. Each is good once; those of before hold no more.</p>}
+        </FormDialog>
+      )}
+      {codes !== null && (
+        <SecretOnceDialog
+          title="Your recovery codes"
+          notice="This is the only time that they are shown. Whoever has one and your password is you."
+          taken="I have stored them away from my phone"
+          onClose={() => setCodes(null)}
+        >
+          <SecretValue label="Recovery codes" value={codes.join(' ')} />
+        </SecretOnceDialog>
+      )}
+      {removing !== null && (
+        <ActionDialog
+          title={`Remove “${removing.name}”?`}
+          call={{ method: 'DELETE', path: `/api/profile/factors/${encodeURIComponent(removing.id)}` }}
+          submitLabel="Remove"
+          danger
+          renews={['/api/profile']}
+          done={`“${removing.name}” removed`}
+          onClose={() => setRemoving(null)}
+        >
+          <p>Its codes hold no more.</p>
+        </ActionDialog>
+      )}
+    </Panel>
+  );
+};
+
 const Person = () => {
   const [changing, setChanging] = useState(false);
   const query = useQuery({
@@ -93,6 +207,7 @@ const Person = () => {
           )}
         </Async>
       </Panel>
+      {query.data !== undefined && <Factors user={query.data} />}
       <h2 className="font-semibold">Your sessions</h2>
       <SessionList listPath="/api/profile/sessions" endPath={(id) => `/api/profile/sessions/${id}`} />
       {changing && <ChangePassword onClose={() => setChanging(false)} />}

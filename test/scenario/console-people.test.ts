@@ -1,0 +1,105 @@
+// People at the console, in a real browser: an invitation is handed over, the person chooses a password, adds a one-time code that is
+// scanned from the page, signs out, and signs in again with both. What the person may not do is refused on the page too.
+import { createHmac } from 'node:crypto';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { InvitedUser } from '../../server/fronts/contract/api/users.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type Site, startSite } from '../support/site.ts';
+
+if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
+
+/** RFC 6238 over RFC 4226, written here a second time. */
+const totp = (secret: string, at: number): string => {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+  const bits = [...secret.replaceAll(/[=\s]/g, '')]
+    .map((c) => alphabet.indexOf(c).toString(2).padStart(5, '0'))
+    .join('');
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(at / 30_000)));
+  const hash = createHmac('sha1', key).update(counter).digest();
+  const offset = (hash.at(-1) ?? 0) & 15;
+  return String((hash.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+};
+
+describe.runIf(chromiumPath !== null)('a person at the console', { timeout: 240_000 }, () => {
+  let site: Site;
+  let eyes: ConsoleBrowser;
+  let page: Page;
+  let secret = '';
+  const password = 'correct horse battery staple of mine';
+
+  beforeAll(async () => {
+    site = await startSite();
+    eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
+    [, page] = await eyes.open();
+  });
+  afterAll(async () => {
+    await eyes?.close();
+    await site?.end();
+  });
+
+  test('chooses a password with an invitation, whose secret no server sees in an address', async () => {
+    const { invitation } = await site.api.call<InvitedUser>('POST', '/api/users', {
+      name: 'grace',
+      displayName: 'Grace Hopper',
+      grants: [{ role: 'auditor', scope: null }],
+    });
+    const token = new URL(invitation?.url ?? '').hash;
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(`/invitation${token}`);
+    await page.getByLabel('New password').fill(password);
+    await page.getByLabel('Once more').fill(password);
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await eyes.shoot('invitation', page);
+    await page.getByRole('button', { name: 'Choose and sign in' }).click();
+    await Promise.race([
+      page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor(),
+      page.getByRole('heading', { level: 1, name: /second factor/ }).waitFor(),
+    ]);
+    expect(asked.filter((url) => url.includes(token.slice(1)))).toEqual([]);
+    expect(page.url()).not.toContain(token.slice(1));
+  });
+
+  test('adds a one-time code from a QR code that the page draws itself', async () => {
+    if (await page.getByRole('heading', { level: 1, name: 'Overview' }).isVisible()) {
+      await page.goto('/profile');
+      await page.getByRole('button', { name: 'Add one-time code' }).click();
+    }
+    await page.getByRole('button', { name: 'Show the code to scan' }).click();
+    await page.getByRole('img', { name: /QR code/ }).waitFor();
+    secret = (await page.locator('[data-secret]').textContent()) ?? '';
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await eyes.shoot('totp', page);
+    await page.getByLabel('The code that the app shows').fill(totp(secret.trim(), Date.now() - 30_000));
+    await page.getByRole('button', { name: 'Confirm' }).click();
+    await page.getByRole('img', { name: /QR code/ }).waitFor({ state: 'detached' });
+  });
+
+  test('signs in with both, and is shown what is theirs alone', async () => {
+    await page.goto('/profile');
+    await page.getByText('Grace Hopper').first().waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).first().click();
+    await page.getByLabel('Name').fill('grace');
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Your second factor is needed' }).waitFor();
+    await eyes.shoot('second-factor', page);
+    await page.getByLabel('One-time code').fill(totp(secret.trim(), Date.now()));
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Profile' }).waitFor();
+    await page.getByRole('cell', { name: 'Authenticator', exact: true }).waitFor();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await eyes.shoot('profile', page);
+    await page.goto('/vaults');
+    await page.getByRole('button', { name: 'Create vault' }).first().click();
+    await page.getByLabel('Name').fill('not mine');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create vault' }).click();
+    await page.getByText('You may not do this').waitFor();
+    await eyes.shoot('refused', page);
+    const refusals = eyes.faults.filter((fault) => !/40[13]/.test(fault));
+    expect(refusals).toEqual([]);
+  });
+});
