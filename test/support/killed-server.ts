@@ -26,7 +26,8 @@ export const verifyCopy = async (folder: string): Promise<Awaited<ReturnType<typ
   try {
     const data = join(folder, 'dke-data');
     for (const name of readdirSync(data)) {
-      if (name === 'lock') continue;
+      // The lock is the running server's; folders hold files of their own, such as snapshots.
+      if (name === 'lock' || !statSync(join(data, name)).isFile()) continue;
       copyFileSync(join(data, name), join(copy, name));
       chmodSync(join(copy, name), statSync(join(data, name)).mode & 0o777);
     }

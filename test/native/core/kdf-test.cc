@@ -1,0 +1,56 @@
+// scrypt gives the published bytes (RFC 7914, 12), and what a file asks for does not take the machine down.
+#include "kdf.h"
+
+#include "support.h"
+
+namespace dke {
+namespace {
+
+struct Row {
+  const char* passphrase;
+  const char* salt;
+  uint32_t cost, r, p;
+  const char* derived;
+};
+constexpr Row kRows[] = {
+    {"", "", 4, 1, 1,
+     "77d6576238657b203b19ca42c18a0497f16b4844e3074ae8dfdffa3fede21442fcd0069ded0948f8326a753a0fc81f17e8d3e0fb2e0d3628cf35e20c38d18906"},
+    {"password", "NaCl", 10, 8, 16,
+     "fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b3731622eaf30d92e22a3886ff109279d9830dac727afb94a83ee6d8360cbdfa2cc0640"},
+    {"pleaseletmein", "SodiumChloride", 14, 8, 1,
+     "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887"},
+};
+
+void ScryptGivesThePublishedBytes(void**) {
+  for (const Row& row : kRows) {
+    const ByteVector passphrase = BytesOf(row.passphrase);
+    const ByteVector salt = BytesOf(row.salt);
+    uint8_t derived[64];
+    const Status status =
+        ScryptInto(passphrase.data(), passphrase.size(), salt.data(), salt.size(), row.cost, row.r, row.p, derived, sizeof derived);
+    assert_true(status.ok());
+    assert_memory_equal(derived, Hex(row.derived).data(), sizeof derived);
+  }
+}
+
+void WhatWouldTakeMoreThanAGigabyteIsRefused(void**) {
+  const ByteVector text = BytesOf("passphrase");
+  const auto refused = [&](uint32_t cost, uint32_t r, uint32_t p) {
+    Refused(ScryptKey(text.data(), text.size(), text.data(), text.size(), cost, r, p), Code::kBadArgument);
+  };
+  refused(0, 8, 1);
+  refused(24, 64, 1);
+  refused(20, 8, 1);
+  refused(10, 65, 1);
+  refused(10, 8, 17);
+  assert_int_equal(Good(DescribeKey(Good(ScryptKey(text.data(), text.size(), text.data(), text.size(), 10, 8, 1)))).bits, 256);
+}
+
+}  // namespace
+}  // namespace dke
+
+int main() {
+  using namespace dke;
+  const CMUnitTest tests[] = {cmocka_unit_test(ScryptGivesThePublishedBytes), cmocka_unit_test(WhatWouldTakeMoreThanAGigabyteIsRefused)};
+  return cmocka_run_group_tests(tests, UseMemory, nullptr);
+}
