@@ -91,7 +91,7 @@ const same = (one: SnapshotRow[string] | undefined, other: SnapshotRow[string] |
     : (one ?? null) === (other ?? null);
 
 /** A fresh id that follows from the old one and the tenant, and sorts like it. */
-const idIn = (tenantId: string, id: string): string => {
+export const idIn = (tenantId: string, id: string): string => {
   const digits = hash('sha256', Buffer.concat([Buffer.from('dke restored id'), idBytes(tenantId), idBytes(id)]), 'hex');
   return `${id.slice(0, 14)}7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
 };
@@ -199,12 +199,12 @@ export const restoreRows = async (
         }
         wanted =
           table === 'keys'
-            ? {
+            ? // Until the erasure turn that follows it is not said to be unrecoverable.
+              {
                 ...row,
                 state: 'destroyed',
                 destroyed_at: row.destroyed_at ?? destroyedAt,
                 reimported_at: null,
-                unrecoverable_at: row.unrecoverable_at ?? destroyedAt,
               }
             : { ...row, destroyed_at: row.destroyed_at ?? destroyedAt, content: null };
       }

@@ -5,7 +5,6 @@ import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { largestPageSize } from '../../domain/page.ts';
-import { everyTenant } from '../../domain/tenant.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -119,7 +118,7 @@ export const restoreSnapshot =
         // A tenant's key that was not committed is taken out of memory.
         .finally(() => ring.retainStored(store.read));
       if (!request.dryRun) {
-        await renewAll(ports);
+        await renewTenant(ports, outcome.tenantId);
         erasure.schedule();
         log.warn('a snapshot was restored', { snapshotId: id, tenantId: outcome.tenantId });
       }
@@ -129,8 +128,11 @@ export const restoreSnapshot =
     }
   };
 
-/** Shows the service's memory everything anew: nothing in it is of before the restore. */
-const renewAll = async ({ store, directory }: Pick<Ports, 'store' | 'directory'>): Promise<void> => {
+/** Shows the service's memory the tenant anew: nothing in it is of before the restore. */
+const renewTenant = async (
+  { store, directory }: Pick<Ports, 'store' | 'directory'>,
+  tenantId: string,
+): Promise<void> => {
   const idsOf = async (
     list: (window: { after?: string; limit: number }) => Promise<readonly { readonly id: string }[]>,
   ): Promise<readonly string[]> => {
@@ -142,21 +144,22 @@ const renewAll = async ({ store, directory }: Pick<Ports, 'store' | 'directory'>
       if (page.length < largestPageSize) return ids;
     }
   };
-  const vaults = await idsOf((window) => store.read.vaults.list(everyTenant, window));
-  const applications = await idsOf((window) => store.read.applications.list(everyTenant, {}, window));
-  const endpoints = await idsOf((window) => store.read.endpoints.list(everyTenant, window));
-  const known = directory.endpoints().map(({ id }) => id);
-  const keys = new Set<string>();
-  for (const id of new Set([...endpoints, ...known])) {
-    const endpoint = await store.read.endpoints.get(everyTenant, id);
+  const known = directory.endpoints().filter((endpoint) => endpoint.tenantId === tenantId);
+  const endpoints = new Set([
+    ...known.map(({ id }) => id),
+    ...(await idsOf((window) => store.read.endpoints.list(tenantId, window))),
+  ]);
+  const keys = new Set(known.map(({ keyId }) => keyId));
+  for (const id of endpoints) {
+    const endpoint = await store.read.endpoints.get(tenantId, id);
     if (endpoint !== undefined) keys.add(endpoint.keyId);
   }
-  // Every vault: that drops every object.
+  // With a vault every object goes out of memory.
   await directory.renew({
-    tenants: (await store.read.tenants.list()).map(({ id }) => id),
-    vaults,
-    applications,
-    endpoints: [...new Set([...endpoints, ...known])],
+    tenants: [tenantId],
+    vaults: await idsOf((window) => store.read.vaults.list(tenantId, window)),
+    applications: await idsOf((window) => store.read.applications.list(tenantId, {}, window)),
+    endpoints: [...endpoints],
     keys: [...keys],
   });
 };
