@@ -16,6 +16,7 @@ import { openAwsReader } from './clouds/aws.ts';
 import { type AuditSinkConfig, type Config, checkFile } from './config.ts';
 import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
 import { createKeyStoreProbe } from './diagnostics/key-store-probe.ts';
+import { type Role, roleNames, rowOf } from './domain/access.ts';
 import { serviceActor } from './domain/actor.ts';
 import { type ApiFrontOptions, createApiFront } from './fronts/api/app.ts';
 import { addClosedDataPaths, addClosedHealth, createSealedApp } from './fronts/closed.ts';
@@ -25,6 +26,8 @@ import { serveConsole } from './fronts/shared/console-pages.ts';
 import { createDispatch, type RawFront } from './fronts/shared/dispatch.ts';
 import { createTdeFront, type TdeFront } from './fronts/tde/app.ts';
 import { createXksFront, type XksFront } from './fronts/xks/app.ts';
+import { createOpenId, type OpenIdOptions } from './identity/open-id.ts';
+import { createPasskeys } from './identity/passkeys.ts';
 import type { TlsMaterial } from './listener/listener.ts';
 import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
@@ -379,6 +382,27 @@ const readPem = (path: string): string => {
 const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
 
+const readOpenId = ({ clientSecretFile, ca, roles, ...rest }: NonNullable<Config['oidc']>): OpenIdOptions => {
+  if (clientSecretFile !== undefined) checkFile(clientSecretFile, 'secret');
+  if (ca !== undefined) checkFile(ca, 'public');
+  const known = new Map<string, Role>();
+  for (const [value, name] of Object.entries(roles)) {
+    const role = roleNames.find((each) => each === name);
+    if (role === undefined || rowOf(role).scoped === true || role === 'break-glass')
+      throw new StartError(
+        'config',
+        `oidc.roles: ${name} is no role that a claim can give: dke token roles lists them`,
+      );
+    known.set(value, role);
+  }
+  return {
+    ...rest,
+    roles: known,
+    clientSecret: clientSecretFile === undefined ? undefined : () => readFileSync(clientSecretFile, 'utf8').trim(),
+    ca: ca === undefined ? undefined : readPem(ca),
+  };
+};
+
 const begunSetting = 'begun';
 
 export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Config['postgresql']>): PostgresOptions => {
@@ -583,6 +607,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       identity,
       passwords: createPasswordHashes(options.passwordParameters),
       people: config.people,
+      passkeys: createPasskeys(publicUrl),
+      provider: config.oidc === undefined ? undefined : createOpenId(readOpenId(config.oidc), log),
       diagnosis,
       keyStoreProbe,
       cloud,

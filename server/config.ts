@@ -164,6 +164,19 @@ const schema = z.strictObject({
       invitation_hours: z.int().min(1).max(720).default(72),
     })
     .prefault({}),
+  oidc: z
+    .strictObject({
+      issuer: httpsAddress,
+      client_id: z.string().min(1).max(255),
+      client_secret_file: filePath.optional(),
+      label: z.string().min(1).max(64).default('single sign-on'),
+      scopes: z.string().min(1).max(500).default('openid profile email'),
+      ca: filePath.optional(),
+      role_claim: z.string().min(1).max(255).optional(),
+      roles: z.record(z.string(), z.string()).default({}),
+      second_factor: z.enum(['claims', 'provider', 'ours']).default('claims'),
+    })
+    .optional(),
   metrics: z.strictObject({ loopback: z.boolean().default(true) }).prefault({}),
   memory: z
     .strictObject({
@@ -356,6 +369,21 @@ export interface Config {
     readonly sessionMs: number;
     readonly invitationMs: number;
   };
+  /** Undefined: nobody signs in by OpenID. */
+  readonly oidc:
+    | {
+        readonly issuer: string;
+        readonly clientId: string;
+        readonly clientSecretFile: string | undefined;
+        readonly label: string;
+        readonly scopes: string;
+        readonly ca: string | undefined;
+        readonly roleClaim: string | undefined;
+        /** By the claim's value. */
+        readonly roles: Readonly<Record<string, string>>;
+        readonly secondFactor: 'claims' | 'provider' | 'ours';
+      }
+    | undefined;
   /** `loopback`: the service's own host reads them without a token. */
   readonly metrics: { readonly loopback: boolean };
   readonly memory: { readonly lockedBytes: number | undefined; readonly allowUnlocked: boolean };
@@ -385,6 +413,23 @@ const toPostgresql = (
   const place = (path: string | undefined): string | undefined =>
     path === undefined ? undefined : resolve(folder, path);
   return { host, port, user, database, passwordFile: place(password_file), ca: place(ca), readers };
+};
+
+const toOidc = (oidc: Parsed['oidc'], folder: string): Config['oidc'] => {
+  if (oidc === undefined) return undefined;
+  const place = (path: string | undefined): string | undefined =>
+    path === undefined ? undefined : resolve(folder, path);
+  return {
+    issuer: oidc.issuer,
+    clientId: oidc.client_id,
+    clientSecretFile: place(oidc.client_secret_file),
+    label: oidc.label,
+    scopes: oidc.scopes,
+    ca: place(oidc.ca),
+    roleClaim: oidc.role_claim,
+    roles: oidc.roles,
+    secondFactor: oidc.second_factor,
+  };
 };
 
 const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<Config, 'settings'> => {
@@ -444,6 +489,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<C
       sessionMs: parsed.people.session_hours * 3_600_000,
       invitationMs: parsed.people.invitation_hours * 3_600_000,
     },
+    oidc: toOidc(parsed.oidc, folder),
     metrics: { loopback: parsed.metrics.loopback },
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
     auditSinks: parsed.audit.sinks.map((sink) => toSink(sink, folder)),
@@ -502,7 +548,7 @@ const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const listSettings = (parsed: Parsed, given: unknown): readonly Setting[] =>
   Object.entries(parsed).flatMap(([table, fields]) => {
-    const values: readonly (readonly [string, unknown])[] = Object.entries(fields);
+    const values: readonly (readonly [string, unknown])[] = Object.entries(fields ?? {});
     const own = isTable(given) && isTable(given[table]) ? given[table] : {};
     return values.map(([name, value]) => {
       return {

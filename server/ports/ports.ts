@@ -6,6 +6,7 @@ import type { CryptoCore } from './crypto-core.ts';
 import type { Directory } from './directory.ts';
 import type { EndpointDiagnosis } from './endpoint-diagnosis.ts';
 import type { ErasureTurns } from './erasure.ts';
+import type { IdentityProvider, Passkeys } from './identity.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { CloudReader, KeyStoreConnection } from './key-store-connection.ts';
 import type { Log } from './log.ts';
@@ -34,6 +35,9 @@ export interface Ports {
   readonly identity: ServiceIdentity;
   readonly passwords: PasswordHashes;
   readonly people: PeoplePolicy;
+  readonly passkeys: Passkeys;
+  /** Undefined where nobody signs in by OpenID. */
+  readonly provider: IdentityProvider | undefined;
   readonly diagnosis: EndpointDiagnosis;
   readonly keyStoreProbe: KeyStoreConnection;
   /** Undefined where the cloud is not asked. */

@@ -15,7 +15,7 @@ interface Layer {
 }
 
 const nothing = /^\b$/;
-const adapters = ['store', 'native', 'roots', 'sinks', 'clouds', 'snapshots'];
+const adapters = ['store', 'native', 'roots', 'sinks', 'clouds', 'snapshots', 'identity'];
 // A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports another.
 const fronts = [
   ...new Set(files(['server'], '.ts').flatMap((path) => /^server\/fronts\/([a-z-]+)/.exec(path)?.[1] ?? [])),
@@ -48,6 +48,7 @@ const layers: readonly Layer[] = [
   // A wrapped root file has nothing in clear. A hardware module's secret passes through the child that asks it, as bytes.
   { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon'] },
   { name: 'clouds', path: /^server\/clouds\//, may: ['base', 'domain', 'ports'] },
+  { name: 'identity', path: /^server\/identity\//, may: ['base', 'domain', 'ports'] },
   // It seals and opens by references into the addon: keys do not pass through here.
   { name: 'snapshots', path: /^server\/snapshots\//, may: ['base', 'domain', 'ports', 'addon'], packages: /^node:/ },
   { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'domain', 'ports'] },

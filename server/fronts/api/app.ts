@@ -29,7 +29,7 @@ import { answerError, HttpRefusal, ValidationError } from './errors.ts';
 import { StreamedFile } from './export.ts';
 
 import { representApproval } from './handlers/approvals.ts';
-import { type Created, SecretJson, SessionChange } from './handlers/handler.ts';
+import { BoundAnswer, type Created, SecretJson, SessionChange } from './handlers/handler.ts';
 
 import { createHandlers, missingHandler } from './handlers/index.ts';
 import { createIdempotency, idempotencyHeader, type KeptAnswer } from './idempotency.ts';
@@ -63,6 +63,8 @@ type AnyHandler = (call: {
   readonly grants: readonly Grant[];
   readonly session: Caller['session'];
   readonly from: SignInOrigin;
+  readonly search: string;
+  readonly binding: string | undefined;
   readonly secrets: Readonly<Record<string, Buffer>>;
   readonly path: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
@@ -249,7 +251,23 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       const secrets = takeSecrets(row, bytes);
       try {
         const body = readJson(row.body, context.req.header('content-type'), bytes);
-        return await answer(context, { actor, grants, session, from, secrets, path, query, body, file }, bytes);
+        return await answer(
+          context,
+          {
+            actor,
+            grants,
+            session,
+            from,
+            search: new URL(context.req.url).search,
+            binding: authenticator.bindingOf(context),
+            secrets,
+            path,
+            query,
+            body,
+            file,
+          },
+          bytes,
+        );
       } finally {
         for (const secret of Object.values(secrets)) secret.fill(0);
         if (isOpen) bytes.fill(0);
@@ -269,8 +287,15 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       if (row.creates) return create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
       const given = await handler(call);
       if (given instanceof StreamedFile) return sendFile(given);
-      if (given instanceof SessionChange) authenticator.setSession(context, given.session);
-      const value = given instanceof SessionChange ? given.answer : given;
+      if (given instanceof BoundAnswer) authenticator.setBinding(context, given.binding);
+      if (given instanceof SessionChange) {
+        if (given.session !== null || given.location === null) authenticator.setSession(context, given.session);
+        if (given.location !== null) {
+          authenticator.setBinding(context, null);
+          return context.redirect(given.location, 303);
+        }
+      }
+      const value = given instanceof SessionChange || given instanceof BoundAnswer ? given.answer : given;
       if (row.answer === null) return context.body(null, 204);
       return context.body(JSON.stringify(value), 200, {
         'content-type': 'application/json',

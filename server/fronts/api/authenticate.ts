@@ -41,6 +41,8 @@ export const isOwnSite = (context: Context): boolean => {
   return site !== undefined || origin !== undefined;
 };
 
+const bindingCookie = '__Host-dke-sign-in';
+const bindingAttributes = { path: '/', secure: true, httpOnly: true, sameSite: 'Lax' } as const;
 const attributes = { path: '/', secure: true, httpOnly: true, sameSite: 'Strict' } as const;
 
 export const createAuthenticator = (
@@ -72,6 +74,13 @@ export const createAuthenticator = (
     agent: context.req.header('user-agent') ?? null,
     before: getCookie(context, sessionCookie),
   }),
+
+  /** Of a sign-in at the OpenID provider: other sites send it when they lead back here. */
+  bindingOf: (context: Context): string | undefined => getCookie(context, bindingCookie),
+  setBinding(context: Context, value: string | null): void {
+    if (value === null) deleteCookie(context, bindingCookie, bindingAttributes);
+    else setCookie(context, bindingCookie, value, { ...bindingAttributes, maxAge: 600 });
+  },
 
   setSession(context: Context, value: string | null): void {
     if (value === null) deleteCookie(context, sessionCookie, attributes);

@@ -108,10 +108,25 @@ export interface SessionOperations {
   end(actor: TenantActor, id: string): Promise<SessionView>;
 }
 
-export interface SignInWays {
+export interface PasskeyOperations {
+  /** Options for the browser's authenticator. */
+  beginNew(caller: SessionCaller): Promise<object>;
+  /** The session is complete then, and has a new value. */
+  finishNew(caller: SessionCaller, name: string, answer: object, from: SignInOrigin): Promise<StartedSession>;
+  /** For somebody who has not said who they are. */
+  begin(from: SignInOrigin): Promise<object>;
+  finish(answer: object, from: SignInOrigin): Promise<StartedSession>;
+  /** As the second factor of a session. */
+  beginSecond(caller: SessionCaller): Promise<object>;
+}
+
+export interface OpenIdOperations {
   /** The provider's name for people; null: there is none. */
-  readonly openId: string | null;
-  readonly passkeys: boolean;
+  label(): string | null;
+  /** `url`: where the browser goes; `binding`: for a cookie, so that the same browser comes back. */
+  begin(from: SignInOrigin): Promise<{ readonly url: string; readonly binding: string }>;
+  /** `search`: the query with which it came back. */
+  finish(search: string, binding: string | undefined, from: SignInOrigin): Promise<StartedSession>;
 }
 
 export interface SignInOperations {
@@ -120,9 +135,11 @@ export interface SignInOperations {
   /** 'unauthenticated' for a code that is not right, or was used. */
   secondFactor(
     caller: SessionCaller,
-    given: { readonly code: Uint8Array } | { readonly recoveryCode: Uint8Array },
+    given: { readonly code: Uint8Array } | { readonly recoveryCode: Uint8Array } | { readonly passkey: object },
     from: SignInOrigin,
   ): Promise<StartedSession>;
+  /** Whether passkeys can be used at this address. */
+  hasPasskeys(): boolean;
   /** Takes the password, which becomes the user's. */
   redeem(invitation: string, password: Buffer, from: SignInOrigin): Promise<StartedSession>;
 }
@@ -165,4 +182,6 @@ export interface PeopleOperations {
   readonly signIn: SignInOperations;
   readonly profile: ProfileOperations;
   readonly factors: FactorOperations;
+  readonly passkeys: PasskeyOperations;
+  readonly openId: OpenIdOperations;
 }

@@ -83,7 +83,7 @@ export const createSignIn = (
     return sessions.open(made, from);
   };
 
-  const operations: Omit<SignInOperations, 'secondFactor'> = {
+  const operations: Omit<SignInOperations, 'secondFactor' | 'hasPasskeys'> = {
     byPassword: async (name, password, from) => {
       try {
         lockout.admit(from.peer);

@@ -17,6 +17,11 @@ describe('nobody gets in without a credential', () => {
   test('these routes are open, because the request bears a credential of its own; no other is', () => {
     expect(rows.filter(({ row }) => row.needs === 'sign-in').map(({ name }) => name)).toEqual([
       'session.start',
+      'session.ways',
+      'session.beginPasskey',
+      'session.passkey',
+      'session.beginOpenId',
+      'session.finishOpenId',
       'session.redeem',
     ]);
   });

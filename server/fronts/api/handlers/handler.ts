@@ -25,9 +25,22 @@ export interface Created<A> {
 export class SessionChange<A> {
   readonly answer: A;
   readonly session: string | null;
-  constructor(answer: A, session: string | null) {
+  /** Where the browser goes: for an answer that no page has asked for. */
+  readonly location: string | null;
+  constructor(answer: A, session: string | null, location: string | null = null) {
     this.answer = answer;
     this.session = session;
+    this.location = location;
+  }
+}
+
+/** The answer, and what the browser brings along when it comes back from the OpenID provider. */
+export class BoundAnswer<A> {
+  readonly answer: A;
+  readonly binding: string;
+  constructor(answer: A, binding: string) {
+    this.answer = answer;
+    this.binding = binding;
   }
 }
 
@@ -37,6 +50,9 @@ export type ApiCall<R extends RouteRow> = RouteInput<R> & {
   /** Set when a browser's session acts. */
   readonly session: SessionCaller | null;
   readonly from: SignInOrigin;
+  /** The query as it came, with its `?`, and the cookie of a sign-in at the OpenID provider. */
+  readonly search: string;
+  readonly binding: string | undefined;
   /** Those of the row's `secrets` that are there. The operation that takes one wipes it; the front wipes the rest. */
   readonly secrets: Readonly<Record<string, Buffer>>;
 };
@@ -49,7 +65,7 @@ export type Handler<R extends RouteRow> = (
       ? StreamedFile
       : R extends { readonly setsSession: true }
         ? SessionChange<AnswerOf<R>>
-        : AnswerOf<R>
+        : AnswerOf<R> | BoundAnswer<AnswerOf<R>>
 >;
 
 export type Handlers = {

@@ -5,7 +5,7 @@ import { ValidationError } from '../errors.ts';
 import { representPage, representToken } from '../represent.ts';
 import { representOpenSession, representUser } from '../represent-people.ts';
 import { type Handlers, SecretJson } from './handler.ts';
-import { ownSession, startedSession } from './session.ts';
+import { jsonOf, ownSession, startedSession } from './session.ts';
 
 /** The bytes of several pieces in one, and the pieces that are secret wiped. */
 const joinSecret = (pieces: readonly (string | Buffer)[]): SecretJson => {
@@ -44,7 +44,7 @@ const codesDocument = (codes: readonly Buffer[]): SecretJson =>
     ']}',
   ]);
 
-export const profileHandlers = ({ profile, factors, access }: Operations): Handlers['profile'] => ({
+export const profileHandlers = ({ profile, factors, passkeys, access }: Operations): Handlers['profile'] => ({
   get: async ({ session }) => representUser(await profile.get(ownSession(session))),
   changePassword: async ({ session, secrets: { current, password }, from }) => {
     const own = ownSession(session);
@@ -59,6 +59,9 @@ export const profileHandlers = ({ profile, factors, access }: Operations): Handl
     if (code === undefined) throw new ValidationError([{ path: 'code', message: 'is missing' }]);
     return startedSession(access)(await factors.confirm(ownSession(session), path.id, code, from));
   },
+  beginPasskey: async ({ session }) => ({ options: jsonOf(await passkeys.beginNew(ownSession(session))) }),
+  addPasskey: async ({ session, body: { name, answer }, from }) =>
+    startedSession(access)(await passkeys.finishNew(ownSession(session), name, answer, from)),
   makeRecoveryCodes: async ({ session }) => {
     const own = ownSession(session);
     return { id: own.sessionId, answer: codesDocument(await factors.makeRecoveryCodes(own)) };

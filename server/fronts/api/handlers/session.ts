@@ -3,10 +3,13 @@
 import { ServiceError } from '../../../base/errors.ts';
 import type { Operations } from '../../../operations/index.ts';
 import type { SessionCaller, StartedSession } from '../../../operations/people/face.ts';
-import type { Session } from '../../contract/api/session.ts';
+import type { PasskeyOptions, Session } from '../../contract/api/session.ts';
 import { ValidationError } from '../errors.ts';
 import { representSession } from '../represent-people.ts';
-import { type Handlers, SessionChange } from './handler.ts';
+import { BoundAnswer, type Handlers, SessionChange } from './handler.ts';
+
+/** What a library made for a browser, as the JSON that it becomes. */
+export const jsonOf = (value: object): PasskeyOptions => JSON.parse(JSON.stringify(value)) as PasskeyOptions;
 
 /** The answer to whoever has just signed in. */
 export const startedSession =
@@ -31,7 +34,7 @@ export const ownSession = (session: SessionCaller | null): SessionCaller => {
   return session;
 };
 
-export const sessionHandlers = ({ signIn, sessions, access }: Operations): Handlers['session'] => {
+export const sessionHandlers = ({ signIn, sessions, passkeys, openId, access }: Operations): Handlers['session'] => {
   const answer = startedSession(access);
   return {
     start: async ({ body: { user, token }, secrets: { password }, from }) => {
@@ -40,9 +43,30 @@ export const sessionHandlers = ({ signIn, sessions, access }: Operations): Handl
         throw new ValidationError([{ path: 'password', message: 'is missing' }]);
       return answer(await signIn.byPassword(user, password, from));
     },
-    secondFactor: async ({ session, secrets: { code, recoveryCode }, from }) => {
+    ways: () => Promise.resolve({ openId: openId.label(), passkeys: signIn.hasPasskeys() }),
+    beginPasskey: async ({ from }) => ({ options: jsonOf(await passkeys.begin(from)) }),
+    passkey: async ({ body, from }) => answer(await passkeys.finish(body.answer, from)),
+    beginOpenId: async ({ from }) => {
+      const { url, binding } = await openId.begin(from);
+      return new BoundAnswer({ url }, binding);
+    },
+    finishOpenId: async ({ search, binding, from }) => {
+      try {
+        return new SessionChange(undefined, (await openId.finish(search, binding, from)).value, '/');
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        return new SessionChange(
+          undefined,
+          null,
+          `/?${new URLSearchParams({ refused: error.message, hint: error.hint ?? '' })}`,
+        );
+      }
+    },
+    beginSecondFactor: async ({ session }) => ({ options: jsonOf(await passkeys.beginSecond(ownSession(session))) }),
+    secondFactor: async ({ session, body: { passkey }, secrets: { code, recoveryCode }, from }) => {
       const own = ownSession(session);
       if (code !== undefined) return answer(await signIn.secondFactor(own, { code }, from));
+      if (passkey !== undefined) return answer(await signIn.secondFactor(own, { passkey }, from));
       if (recoveryCode === undefined) throw new ValidationError([{ path: 'code', message: 'is missing' }]);
       return answer(await signIn.secondFactor(own, { recoveryCode }, from));
     },

@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import { displayName, identifier, pageOf, pageQuery, type RouteGroup } from './row.ts';
-import { passwordText, sessionSchema } from './session.ts';
+import { passkeyAnswer, passkeyQuestion, passwordText, sessionSchema } from './session.ts';
 import { openSessionSchema } from './sessions.ts';
 import { issuedTokenSchema, newGrantSchema } from './tokens.ts';
 import { userSchema } from './users.ts';
@@ -54,6 +54,24 @@ export const profileRoutes = {
     summary: 'Confirm a one-time password by its first code',
     body: z.strictObject({ code: passwordText }).openapi('TotpConfirmation'),
     secrets: ['code'],
+    answer: sessionSchema,
+    setsSession: true,
+  },
+  beginPasskey: {
+    method: 'post',
+    path: '/api/profile/passkeys/options',
+    needs: 'signed-in',
+    unfinished: ['enrolment'],
+    summary: 'Begin a passkey',
+    answer: passkeyQuestion,
+  },
+  addPasskey: {
+    method: 'post',
+    path: '/api/profile/passkeys',
+    needs: 'signed-in',
+    unfinished: ['enrolment'],
+    summary: 'Keep a passkey that an authenticator has made',
+    body: z.strictObject({ name: displayName, answer: passkeyAnswer }).openapi('NewPasskey'),
     answer: sessionSchema,
     setsSession: true,
   },

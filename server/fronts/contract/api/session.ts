@@ -8,6 +8,18 @@ import { grantSchema } from './tokens.ts';
 /** Read as bytes before the body becomes text, which then has blanks here. */
 export const passwordText = z.string().max(4096).openapi({ format: 'password' });
 
+/** As browsers make and take them: PublicKeyCredential.toJSON, parseRequestOptionsFromJSON, parseCreationOptionsFromJSON. */
+export const passkeyAnswer = z
+  .record(z.string(), z.json())
+  .openapi({ type: 'object', description: 'PublicKeyCredential.toJSON()' });
+export const passkeyQuestion = z
+  .strictObject({
+    options: z.record(z.string(), z.json()).openapi({ type: 'object', description: 'WebAuthn Level 3, JSON' }),
+  })
+  .openapi('PasskeyQuestion');
+
+export type PasskeyOptions = z.output<typeof passkeyQuestion>['options'];
+
 export const sessionSchema = z
   .strictObject({
     id: identifier.openapi({ description: 'Id of the user or the token that acts.' }),
@@ -68,16 +80,81 @@ export const sessionRoutes = {
     answer: sessionSchema,
     setsSession: true,
   },
+  ways: {
+    method: 'get',
+    path: '/api/sign-in',
+    needs: 'sign-in',
+    summary: 'The ways to sign in',
+    answer: z
+      .strictObject({
+        openId: z.string().nullable().openapi({ description: "The OpenID provider's name for people; null: none." }),
+        passkeys: z.boolean(),
+      })
+      .openapi('SignInWays'),
+  },
+  beginPasskey: {
+    method: 'post',
+    path: '/api/session/passkey/options',
+    needs: 'sign-in',
+    summary: 'Begin signing in with a passkey',
+    answer: passkeyQuestion,
+  },
+  passkey: {
+    method: 'post',
+    path: '/api/session/passkey',
+    needs: 'sign-in',
+    summary: 'Sign in with a passkey',
+    description: 'The authenticator has verified its user, so that nothing else is asked for.',
+    body: z.strictObject({ answer: passkeyAnswer }).openapi('PasskeySignIn'),
+    answer: sessionSchema,
+    setsSession: true,
+  },
+  beginOpenId: {
+    method: 'post',
+    path: '/api/session/openid',
+    needs: 'sign-in',
+    summary: 'Begin signing in at the OpenID provider',
+    description: 'Sets a cookie by which the same browser is known when it comes back.',
+    answer: z
+      .strictObject({ url: z.string().openapi({ description: 'Where the browser goes.' }) })
+      .openapi('OpenIdStart'),
+  },
+  finishOpenId: {
+    method: 'get',
+    path: '/api/session/openid/callback',
+    needs: 'sign-in',
+    summary: 'Where the OpenID provider sends the browser back to',
+    description: 'Answers 303: to the console when the sign-in holds, else to its sign-in page, which says why.',
+    query: z.looseObject({ state: z.string().max(1000).optional() }),
+    answer: null,
+    setsSession: true,
+  },
+  beginSecondFactor: {
+    method: 'post',
+    path: '/api/session/second-factor/options',
+    needs: 'signed-in',
+    unfinished: ['second-factor'],
+    summary: 'Begin giving a passkey as the second factor',
+    answer: passkeyQuestion,
+  },
   secondFactor: {
     method: 'post',
     path: '/api/session/second-factor',
     needs: 'signed-in',
     unfinished: ['second-factor'],
     summary: 'Give the second factor',
-    description: 'A one-time code, or a recovery code. The session gets a new cookie.',
+    description: 'A one-time code, a recovery code, or the answer of a passkey. The session gets a new cookie.',
     body: z
-      .strictObject({ code: passwordText.optional(), recoveryCode: passwordText.optional() })
-      .refine(({ code, recoveryCode }) => (code === undefined) !== (recoveryCode === undefined), 'give one of the two')
+      .strictObject({
+        code: passwordText.optional(),
+        recoveryCode: passwordText.optional(),
+        passkey: passkeyAnswer.optional(),
+      })
+      .refine(
+        ({ code, recoveryCode, passkey }) =>
+          [code, recoveryCode, passkey].filter((each) => each !== undefined).length === 1,
+        'give one of the three',
+      )
       .openapi('SecondFactor'),
     secrets: ['code', 'recoveryCode'],
     answer: sessionSchema,

@@ -1,0 +1,142 @@
+// OpenID Connect Core 1.0 over openid-client: the authorization code flow with PKCE (RFC 7636), state and nonce. The provider is looked up
+// (discovery) at the first sign-in, so that the service starts without it.
+
+import { isDeepStrictEqual } from 'node:util';
+import * as openid from 'openid-client';
+import { Agent, fetch as fetchWith } from 'undici';
+import { ServiceError } from '../base/errors.ts';
+import type { Role } from '../domain/access.ts';
+import type { IdentityProvider, OpenIdPerson } from '../ports/identity.ts';
+import type { Log } from '../ports/log.ts';
+
+export interface OpenIdOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Absent: a public client. Read at each look-up of the provider, so that it can be changed. */
+  readonly clientSecret: (() => string) | undefined;
+  readonly label: string;
+  readonly scopes: string;
+  /** PEM, beside the public authorities' when it is given: instead of them. */
+  readonly ca: string | undefined;
+  readonly roleClaim: string | undefined;
+  /** By the claim's value. */
+  readonly roles: ReadonlyMap<string, Role>;
+  /** `claims`: what `amr` says (RFC 8176); `provider`: it always asks; `ours`: the service asks. */
+  readonly secondFactor: 'claims' | 'provider' | 'ours';
+}
+
+interface Kept {
+  readonly verifier: string;
+  readonly state: string;
+  readonly nonce: string;
+}
+
+/** How long the provider's metadata are believed. */
+const believedMs = 3_600_000;
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+const listOf = (value: unknown): readonly string[] =>
+  typeof value === 'string' ? [value] : Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+
+export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider => {
+  const dispatcher = options.ca === undefined ? undefined : new Agent({ connect: { ca: options.ca } });
+  const fetchFrom: openid.CustomFetch = async (url, init) =>
+    (await fetchWith(url, {
+      method: init.method,
+      headers: init.headers,
+      ...(init.body === undefined || init.body === null ? {} : { body: String(init.body) }),
+      redirect: 'manual',
+      signal: init.signal ?? null,
+      ...(dispatcher === undefined ? {} : { dispatcher }),
+    })) as unknown as Response;
+
+  let known: { readonly configuration: openid.Configuration; readonly at: number } | undefined;
+  const lookUp = async (): Promise<openid.Configuration> => {
+    const now = performance.now();
+    if (known !== undefined && now - known.at < believedMs) return known.configuration;
+    try {
+      const secret = options.clientSecret?.();
+      const configuration = await openid.discovery(
+        new URL(options.issuer),
+        options.clientId,
+        secret === undefined ? {} : { client_secret: secret },
+        secret === undefined ? openid.None() : undefined,
+        { [openid.customFetch]: fetchFrom, timeout: 10 },
+      );
+      configuration[openid.customFetch] = fetchFrom;
+      known = { configuration, at: now };
+      return configuration;
+    } catch (error) {
+      log.warn('the OpenID provider was not found', { issuer: options.issuer, error });
+      throw new ServiceError('unavailable', 'the OpenID provider does not answer', {
+        hint: 'look at [oidc] in dke.toml and whether the provider is reached from here; a password signs in without it',
+        cause: error,
+      });
+    }
+  };
+
+  const personOf = (claims: Readonly<Record<string, unknown>> & { readonly sub: string }): OpenIdPerson => {
+    const values = options.roleClaim === undefined ? undefined : listOf(claims[options.roleClaim]);
+    const roles = values?.flatMap((value) => options.roles.get(value) ?? []);
+    return {
+      subject: claims.sub,
+      name: textOf(claims.preferred_username) ?? textOf(claims.email),
+      displayName: textOf(claims.name),
+      email: claims.email_verified === false ? null : textOf(claims.email),
+      roles: roles === undefined ? null : [...new Set(roles)].sort(),
+      secondFactor:
+        options.secondFactor === 'provider' ||
+        (options.secondFactor === 'claims' && listOf(claims.amr).some((method) => method === 'mfa')),
+    };
+  };
+
+  return {
+    label: options.label,
+
+    begin: async (redirectUri) => {
+      const configuration = await lookUp();
+      const kept: Kept = {
+        verifier: openid.randomPKCECodeVerifier(),
+        state: openid.randomState(),
+        nonce: openid.randomNonce(),
+      };
+      const url = openid.buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        scope: options.scopes,
+        code_challenge: await openid.calculatePKCECodeChallenge(kept.verifier),
+        code_challenge_method: 'S256',
+        state: kept.state,
+        nonce: kept.nonce,
+      });
+      return { url: url.href, state: kept.state, data: JSON.stringify(kept) };
+    },
+
+    finish: async (returned, data) => {
+      const configuration = await lookUp();
+      const { verifier, state, nonce } = JSON.parse(data) as Kept;
+      try {
+        const tokens = await openid.authorizationCodeGrant(configuration, returned, {
+          pkceCodeVerifier: verifier,
+          expectedState: state,
+          expectedNonce: nonce,
+          idTokenExpected: true,
+        });
+        const claims = tokens.claims();
+        if (claims === undefined) throw new Error('the answer has no ID token');
+        // Many providers tell names and groups at their userinfo endpoint alone.
+        const more =
+          configuration.serverMetadata().userinfo_endpoint === undefined
+            ? {}
+            : await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub);
+        const merged = { ...more, ...claims };
+        if (!isDeepStrictEqual(merged.sub, claims.sub)) throw new Error('the subjects differ');
+        return personOf(merged);
+      } catch (error) {
+        log.warn('a sign-in at the OpenID provider did not hold', { error });
+        throw new ServiceError('unauthenticated', 'the sign-in at the OpenID provider does not hold', {
+          hint: 'try again from the sign-in page; the service’s log says why',
+          cause: error,
+        });
+      }
+    },
+  };
+};

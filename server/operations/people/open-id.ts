@@ -1,0 +1,180 @@
+// Signing in at the OpenID provider. Who comes back is known by the subject. Where a claim gives roles, the provider decides who is
+// a user here and what they may do, at each sign-in; otherwise an administrator has registered the subject.
+
+import { ServiceError } from '../../base/errors.ts';
+import { newId, serviceTenantId } from '../../base/ids.ts';
+import type { Grant } from '../../domain/access.ts';
+import { foldUserName, isEmail, isUserName } from '../../domain/user.ts';
+import type { IdentityProvider, OpenIdPerson } from '../../ports/identity.ts';
+import type { StoredUser } from '../../ports/people.ts';
+import type { Ports } from '../../ports/ports.ts';
+import { nameGrant } from '../grants.ts';
+import type { OpenIdOperations, SignInOrigin } from './face.ts';
+import type { Lockout } from './lockout.ts';
+import type { Sessions } from './sessions.ts';
+import type { SignIn } from './sign-in.ts';
+
+const holdsMs = 10 * 60_000;
+export const openIdCallback = '/api/session/openid/callback';
+
+const grantsOf = ({ roles }: OpenIdPerson): readonly Grant[] | null =>
+  roles === null ? null : roles.map((role) => ({ role, scope: null, tenantId: null }));
+
+const sameGrants = (one: readonly Grant[], other: readonly Grant[]): boolean =>
+  JSON.stringify(one.map(nameGrant).sort()) === JSON.stringify(other.map(nameGrant).sort());
+
+export const createOpenIdOperations = (
+  {
+    store,
+    core,
+    ring,
+    clock,
+    identity,
+    provider,
+  }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'identity'> & {
+    readonly provider: IdentityProvider | undefined;
+  },
+  sessions: Sessions,
+  signIn: SignIn,
+  lockout: Lockout,
+): OpenIdOperations => {
+  const requireProvider = (): IdentityProvider => {
+    if (provider === undefined)
+      throw new ServiceError('conflict', 'no OpenID provider is set up', { hint: '[oidc] in dke.toml names one' });
+    return provider;
+  };
+  const hashOf = (state: string): string => ring.hashToken('sign-in-attempt', `openid\0${state}`);
+  /** The browser that began is the one that comes back. */
+  const bindingHash = (binding: string): string => ring.hashToken('sign-in-attempt', `binding\0${binding}`);
+
+  const actorOf = ({ requestId, peer }: SignInOrigin) =>
+    ({ kind: 'service', id: 'openid', name: 'openid', requestId, peer }) as const;
+
+  const addUser = async (person: OpenIdPerson, grants: readonly Grant[], from: SignInOrigin): Promise<StoredUser> => {
+    const name = person.name !== null && isUserName(person.name) ? person.name : person.subject;
+    if (!isUserName(name))
+      throw new ServiceError('forbidden', 'the provider gives no name that can be a user name', {
+        hint: 'an administrator can register the subject: dke user create NAME --subject',
+      });
+    const now = clock.now();
+    const user: StoredUser = {
+      id: newId(now),
+      tenantId: null,
+      name,
+      displayName: person.displayName?.slice(0, 128).trim() || name,
+      email: person.email !== null && isEmail(person.email) ? person.email : null,
+      grants,
+      state: 'active',
+      hasPassword: false,
+      mustChangePassword: false,
+      passwordChangedAt: null,
+      subject: person.subject,
+      createdAt: now,
+      lastSignInAt: null,
+      password: null,
+      invitationHash: null,
+      invitedUntil: null,
+      integrity: 'ok',
+    };
+    await store.write(async (tx) => {
+      if ((await tx.users.findByName(foldUserName(name))) !== undefined)
+        throw new ServiceError('forbidden', 'there is another user of this name', {
+          hint: 'an administrator can join the two: dke user change NAME --subject',
+        });
+      await tx.users.insert(user);
+      await tx.audit.append({
+        kind: 'user.created',
+        actor: actorOf(from),
+        tenantId: serviceTenantId,
+        subject: { kind: 'user', id: user.id },
+        details: { name, roles: grants.map(nameGrant), subject: person.subject },
+      });
+    });
+    return user;
+  };
+
+  const changeRoles = async (user: StoredUser, grants: readonly Grant[], from: SignInOrigin): Promise<StoredUser> => {
+    const after = { ...user, grants };
+    await store.write(async (tx) => {
+      await tx.users.update(after);
+      const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
+      await tx.audit.append({
+        kind: 'user.changed',
+        actor: actorOf(from),
+        tenantId: user.tenantId ?? serviceTenantId,
+        subject: { kind: 'user', id: user.id },
+        details: { name: user.name, changed: ['roles'], roles: grants.map(nameGrant), sessionsEnded },
+      });
+    });
+    sessions.forget();
+    return after;
+  };
+
+  return {
+    label: () => provider?.label ?? null,
+
+    begin: async (from) => {
+      lockout.admit(from.peer);
+      const { url, state, data } = await requireProvider().begin(`${identity.publicUrl()}${openIdCallback}`);
+      const bytes = Buffer.alloc(32);
+      core.random(bytes);
+      const binding = bytes.toString('base64url');
+      core.wipe(bytes);
+      const kept = JSON.stringify({ binding: bindingHash(binding), data });
+      await store.write(
+        (tx) =>
+          tx.attempts.insert({
+            hash: hashOf(state),
+            kind: 'openid',
+            userId: null,
+            data: kept,
+            expiresAt: clock.now() + holdsMs,
+          }),
+        { durable: false },
+      );
+      return { url, binding };
+    },
+
+    finish: async (search, binding, from) => {
+      lockout.admit(from.peer);
+      const returned = new URL(`${identity.publicUrl()}${openIdCallback}${search}`);
+      const attempt = await store.write((tx) => tx.attempts.take(hashOf(returned.searchParams.get('state') ?? '')), {
+        durable: false,
+      });
+      const kept =
+        attempt?.kind === 'openid' && attempt.expiresAt > clock.now()
+          ? (JSON.parse(attempt.data) as { readonly binding: string; readonly data: string })
+          : undefined;
+      if (kept === undefined || binding === undefined || kept.binding !== bindingHash(binding)) {
+        await signIn.refuse({ method: 'openid', reason: 'unknown-state', user: undefined }, undefined, from);
+        throw new ServiceError('unauthenticated', 'this sign-in was not begun in this browser, or too long ago', {
+          hint: 'begin again at the sign-in page',
+        });
+      }
+      const person = await requireProvider().finish(returned, kept.data);
+      const grants = grantsOf(person);
+      let user = await store.read.users.findBySubject(person.subject);
+      const refused =
+        grants !== null && grants.length === 0
+          ? 'no-role'
+          : user === undefined
+            ? grants === null
+              ? 'unknown-user'
+              : undefined
+            : user.integrity !== 'ok'
+              ? 'tampered'
+              : user.state !== 'active'
+                ? 'disabled'
+                : undefined;
+      if (refused !== undefined) {
+        await signIn.refuse({ method: 'openid', reason: refused, user }, undefined, from);
+        throw new ServiceError('forbidden', 'the provider knows you, and this service lets you do nothing', {
+          hint: `an administrator can register you: dke user create NAME --role ROLE --subject ${person.subject}`,
+        });
+      }
+      if (user === undefined) user = await addUser(person, grants ?? [], from);
+      else if (grants !== null && !sameGrants(user.grants, grants)) user = await changeRoles(user, grants, from);
+      return signIn.admit(user, { method: 'openid', proved: person.secondFactor ? 2 : 1 }, undefined, from);
+    },
+  };
+};

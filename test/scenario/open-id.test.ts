@@ -1,0 +1,219 @@
+// Signing in at a real OpenID provider (oidc-provider) over TLS with an authority of the test: people whose subject is registered, people
+// whose claim gives them roles, and what does not hold.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Provider from 'oidc-provider';
+import { Agent, fetch } from 'undici';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ServiceErrorCode } from '../../server/base/errors.ts';
+import { makeAuthority } from '../support/authority.ts';
+import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
+import { everything, originOf } from '../support/people.ts';
+
+const callback = 'https://keys.example/api/session/openid/callback';
+const groups = new Map([
+  ['ada', ['dke-auditors', 'others']],
+  ['nobody', ['others']],
+]);
+
+let folder: string;
+let server: Server;
+let issuer: string;
+let dispatcher: Agent;
+let caFile: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-open-id-'));
+  const authority = makeAuthority(folder, 'provider authority');
+  caFile = authority.certificate;
+  const { certificate, key } = authority.issue({ commonName: 'localhost', names: ['DNS:localhost'], usage: 'serverAuth' });
+  let handle: ReturnType<Provider['callback']> | undefined;
+  server = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (incoming, outgoing) =>
+    handle?.(incoming, outgoing),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  issuer = `https://localhost:${(server.address() as AddressInfo).port}`;
+  const provider = new Provider(issuer, {
+    clients: [{ client_id: 'dke', client_secret: 'a secret of the test, long enough', redirect_uris: [callback] }],
+    claims: { openid: ['sub'], profile: ['name', 'preferred_username', 'groups'], email: ['email'] },
+    findAccount: (_, id) => ({
+      accountId: id,
+      claims: () => ({
+        sub: id,
+        name: `Person ${id}`,
+        preferred_username: id,
+        email: `${id}@example.com`,
+        groups: groups.get(id) ?? [],
+      }),
+    }),
+    pkce: { required: () => true },
+    cookies: { keys: ['of the test'] },
+    features: { devInteractions: { enabled: true } },
+  });
+  handle = provider.callback();
+  dispatcher = new Agent({ connect: { ca: authority.pem } });
+  writeFileSync(join(folder, 'client-secret'), 'a secret of the test, long enough\n', { mode: 0o600 });
+}, 30_000);
+afterAll(async () => {
+  await dispatcher.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A browser at the provider: signs in as `who`, agrees, and answers the address that it is sent back to. */
+const signInAt = async (start: string, who: string): Promise<string> => {
+  const cookies = new Map<string, string>();
+  let url = start;
+  let form: URLSearchParams | undefined;
+  for (let step = 0; step < 20; step += 1) {
+    if (url.startsWith(callback)) return url;
+    const answer = await fetch(url, {
+      dispatcher,
+      redirect: 'manual',
+      method: form === undefined ? 'GET' : 'POST',
+      headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+      ...(form === undefined ? {} : { body: form }),
+    });
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      cookies.set(name, value);
+    }
+    const location = answer.headers.get('location');
+    const page = await answer.text();
+    if (location !== null) {
+      url = new URL(location, url).href;
+      form = undefined;
+      continue;
+    }
+    const action = /action="([^"]+)"/.exec(page)?.[1];
+    const prompt = /name="prompt" value="([^"]+)"/.exec(page)?.[1];
+    if (action === undefined || prompt === undefined) throw new Error(`no form at ${url}: ${page.slice(0, 300)}`);
+    url = new URL(action, url).href;
+    form = new URLSearchParams({ prompt, ...(prompt === 'login' ? { login: who, password: 'any' } : {}) });
+  }
+  throw new Error('the provider leads nowhere');
+};
+
+const open = (more: string): Promise<OpenedService> =>
+  openTestService({
+    toml: `[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[oidc]\nissuer = "${issuer}"\nclient_id = "dke"\nclient_secret_file = "${join(folder, 'client-secret')}"\nca = "${caFile}"\n${more}`,
+  });
+const signIn = async ({ operations }: OpenedService, who: string) => {
+  const { url, binding } = await operations.openId.begin(originOf());
+  const returned = new URL(await signInAt(url, who));
+  return operations.openId.finish(returned.search, binding, originOf());
+};
+const errorOf = async (work: Promise<unknown>): Promise<ServiceErrorCode> => {
+  try {
+    await work;
+  } catch (error) {
+    return (error as { code: ServiceErrorCode }).code;
+  }
+  throw new Error('it did not fail');
+};
+
+describe('people who are registered', () => {
+  let opened: OpenedService;
+  beforeAll(async () => {
+    opened = await open('second_factor = "provider"\n');
+    await opened.operations.users.create(administrator, everything, {
+      name: 'carla',
+      subject: 'carla',
+      grants: [{ role: 'key-manager', scope: null }],
+    });
+  });
+  afterAll(() => opened.remove());
+
+  test('sign in by their subject, and the provider has asked for the second factor', async () => {
+    const started = await signIn(opened, 'carla');
+    expect(started).toMatchObject({ actor: { kind: 'user', name: 'carla' }, missing: null });
+    const [session] = (await opened.operations.sessions.list(administrator, {})).items;
+    expect(session).toMatchObject({ method: 'openid', proved: 2, holder: { name: 'carla' } });
+  });
+  test('nobody else does', async () => {
+    expect(await errorOf(signIn(opened, 'stranger'))).toBe('forbidden');
+  });
+  test('another browser, a second time, another state: none of them holds', async () => {
+    const { openId } = opened.operations;
+    const { url, binding } = await openId.begin(originOf());
+    const { search } = new URL(await signInAt(url, 'carla'));
+    const other = await openId.begin(originOf());
+    expect(await errorOf(openId.finish(search, other.binding, originOf()))).toBe('unauthenticated');
+    expect(await errorOf(openId.finish(search, binding, originOf()))).toBe('unauthenticated');
+    expect(await errorOf(openId.finish('?state=x&code=y', binding, originOf()))).toBe('unauthenticated');
+    const third = await openId.begin(originOf());
+    const state = new URL(third.url).searchParams.get('state') ?? '';
+    const forged = `?state=${encodeURIComponent(state)}&code=forged&iss=${encodeURIComponent(issuer)}`;
+    expect(await errorOf(openId.finish(forged, third.binding, originOf()))).toBe('unauthenticated');
+  });
+  test('the browser is led: a cookie on the way out, a session on the way back', async () => {
+    const front = createHttpServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
+    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+    const base = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
+    const ways = await (await fetch(`${base}/api/sign-in`)).json();
+    expect(ways).toEqual({ openId: 'single sign-on', passkeys: true });
+    const begun = await fetch(`${base}/api/session/openid`, { method: 'POST' });
+    const cookie = begun.headers.get('set-cookie') ?? '';
+    expect(cookie).toMatch(/^__Host-dke-sign-in=[\w-]{43}; .*HttpOnly.*Secure.*SameSite=Lax/);
+    const { url } = (await begun.json()) as { url: string };
+    const { search } = new URL(await signInAt(url, 'carla'));
+    const back = await fetch(`${base}/api/session/openid/callback${search}`, {
+      redirect: 'manual',
+      headers: { cookie: cookie.split(';')[0] ?? '' },
+    });
+    expect([back.status, back.headers.get('location')]).toEqual([303, '/']);
+    expect(back.headers.getSetCookie().join('\n')).toMatch(/__Host-dke-session=[\w-]{43}; .*SameSite=Strict/);
+    const refused = await fetch(`${base}/api/session/openid/callback?state=x`, { redirect: 'manual' });
+    expect(refused.status).toBe(303);
+    expect(refused.headers.get('location')).toMatch(/^\/\?refused=/);
+    expect(refused.headers.getSetCookie().join('\n')).not.toContain('dke-session');
+    front.closeAllConnections();
+    await new Promise((resolve) => front.close(resolve));
+  });
+});
+
+describe('people whose claim gives them roles', () => {
+  let opened: OpenedService;
+  beforeAll(async () => {
+    opened = await open(
+      'role_claim = "groups"\nscopes = "openid profile email"\n[oidc.roles]\ndke-auditors = "auditor"\ndke-keys = "key-manager"\n',
+    );
+  });
+  afterAll(() => opened.remove());
+
+  test('are users from their first sign-in on, with what the claim says at each', async () => {
+    const first = await signIn(opened, 'ada');
+    expect(first).toMatchObject({ actor: { name: 'ada' }, missing: null, grants: [{ role: 'auditor' }] });
+    const user = await opened.operations.users.get(administrator, first.actor.id);
+    expect(user).toMatchObject({
+      subject: 'ada',
+      displayName: 'Person ada',
+      email: 'ada@example.com',
+      hasPassword: false,
+    });
+    groups.set('ada', ['dke-keys']);
+    const second = await signIn(opened, 'ada');
+    // Who can change things needs a second factor, and the provider says nothing of one.
+    expect(second).toMatchObject({ actor: { id: first.actor.id }, missing: 'enrolment' });
+    expect((await opened.operations.users.get(administrator, first.actor.id)).grants).toMatchObject([
+      { role: 'key-manager' },
+    ]);
+    expect(await errorOf(opened.operations.sessions.authenticate(first.value, 'r', null))).toBe('unauthenticated');
+  });
+  test('nobody is let in without one', async () => {
+    expect(await errorOf(signIn(opened, 'nobody'))).toBe('forbidden');
+  });
+});
+
+test('a provider that does not answer keeps nobody else out, and says so', async () => {
+  const opened = await openTestService({
+    toml: '[memory]\nallow_unlocked = true\n[oidc]\nissuer = "https://localhost:9"\nclient_id = "dke"\n',
+  });
+  expect(await errorOf(opened.operations.openId.begin(originOf()))).toBe('unavailable');
+  await opened.remove();
+});

@@ -1,0 +1,81 @@
+// Passkeys, with an authenticator in software: made by somebody who is signed in, then a sign-in of their own and a second factor.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ServiceErrorCode } from '../../../server/base/errors.ts';
+import type { SessionCaller, StartedSession } from '../../../server/operations/people/face.ts';
+import { createAuthenticator } from '../../support/authenticator.ts';
+import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { bytesOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+
+const origin = 'https://keys.example';
+let opened: OpenedService;
+beforeAll(async () => {
+  opened = await openTestService();
+});
+afterAll(() => opened.remove());
+
+const errorOf = async (work: Promise<unknown>): Promise<ServiceErrorCode> => {
+  try {
+    await work;
+  } catch (error) {
+    return (error as { code: ServiceErrorCode }).code;
+  }
+  throw new Error('it did not fail');
+};
+type Question = { readonly challenge: string; readonly user: { readonly id: string } };
+const add = async (caller: SessionCaller): Promise<[ReturnType<typeof createAuthenticator>, StartedSession]> => {
+  const authenticator = createAuthenticator(origin);
+  const { passkeys } = opened.operations;
+  const answer = authenticator.make((await passkeys.beginNew(caller)) as Question);
+  return [authenticator, await passkeys.finishNew(caller, 'laptop', answer, originOf())];
+};
+const ask = async (): Promise<Question> => (await opened.operations.passkeys.begin(originOf())) as Question;
+
+describe('a passkey', () => {
+  test('enrols somebody who needs a second factor, then signs them in by itself', async () => {
+    const { user, session } = await makeUser(opened.operations, 'ada', 'key-manager');
+    expect(session.missing).toBe('enrolment');
+    const [authenticator, enrolled] = await add(session);
+    expect(enrolled.missing).toBeNull();
+    const started = await opened.operations.passkeys.finish(authenticator.answer(await ask()), originOf());
+    expect(started).toMatchObject({ actor: { kind: 'user', id: user.id }, missing: null });
+  });
+  test('is the second factor after a password', async () => {
+    const { session } = await makeUser(opened.operations, 'bert', 'key-manager');
+    const [authenticator] = await add(session);
+    const { signIn, passkeys } = opened.operations;
+    const caller = await signIn.byPassword('bert', bytesOf(goodPassword), originOf());
+    expect(caller.missing).toBe('second-factor');
+    const question = (await passkeys.beginSecond(caller)) as Question;
+    const complete = await signIn.secondFactor(caller, { passkey: authenticator.answer(question) }, originOf());
+    expect(complete.missing).toBeNull();
+  });
+  test('answers a question once, of this service alone, and with its user verified', async () => {
+    const { session } = await makeUser(opened.operations, 'carla', 'key-manager');
+    const [authenticator] = await add(session);
+    const finish = (answer: object) => opened.operations.passkeys.finish(answer, originOf());
+    const answer = authenticator.answer(await ask());
+    await finish(answer);
+    for (const wrong of [
+      answer,
+      authenticator.answer({ challenge: 'bm90LWFza2Vk' }),
+      authenticator.answer(await ask(), { origin: 'https://keys.example.evil' }),
+      authenticator.answer(await ask(), { flags: 0x01 }),
+      authenticator.answer(await ask(), { userId: 'nobody' }),
+      createAuthenticator(origin).answer(await ask(), { userId: session.actor.id }),
+      {},
+    ])
+      expect(await errorOf(finish(wrong))).toBe('unauthenticated');
+  });
+  test('of another user, of a disabled user, or taken away signs nobody in', async () => {
+    const one = await makeUser(opened.operations, 'dora', 'key-manager');
+    const other = await makeUser(opened.operations, 'emil', 'key-manager');
+    const [authenticator] = await add(one.session);
+    const finish = (answer: object) => opened.operations.passkeys.finish(answer, originOf());
+    expect(await errorOf(finish(authenticator.answer(await ask(), { userId: other.user.id })))).toBe('unauthenticated');
+    await opened.operations.users.disable(administrator, everything, one.user.id);
+    expect(await errorOf(finish(authenticator.answer(await ask())))).toBe('unauthenticated');
+    await opened.operations.users.enable(administrator, everything, one.user.id);
+    await opened.operations.users.removeFactors(administrator, everything, one.user.id);
+    expect(await errorOf(finish(authenticator.answer(await ask())))).toBe('unauthenticated');
+  });
+});
