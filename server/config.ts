@@ -166,8 +166,8 @@ const schema = z.strictObject({
     .prefault({}),
   oidc: z
     .strictObject({
-      issuer: httpsAddress,
-      client_id: z.string().min(1).max(255),
+      issuer: httpsAddress.optional(),
+      client_id: z.string().min(1).max(255).optional(),
       client_secret_file: filePath.optional(),
       label: z.string().min(1).max(64).default('single sign-on'),
       scopes: z.string().min(1).max(500).default('openid profile email'),
@@ -176,7 +176,11 @@ const schema = z.strictObject({
       roles: z.record(z.string(), z.string()).default({}),
       second_factor: z.enum(['claims', 'provider', 'ours']).default('claims'),
     })
-    .optional(),
+    .refine(
+      ({ issuer, client_id }) => (issuer === undefined) === (client_id === undefined),
+      'issuer and client_id come together',
+    )
+    .prefault({}),
   metrics: z.strictObject({ loopback: z.boolean().default(true) }).prefault({}),
   memory: z
     .strictObject({
@@ -416,12 +420,13 @@ const toPostgresql = (
 };
 
 const toOidc = (oidc: Parsed['oidc'], folder: string): Config['oidc'] => {
-  if (oidc === undefined) return undefined;
+  const { issuer, client_id: clientId } = oidc;
+  if (issuer === undefined || clientId === undefined) return undefined;
   const place = (path: string | undefined): string | undefined =>
     path === undefined ? undefined : resolve(folder, path);
   return {
-    issuer: oidc.issuer,
-    clientId: oidc.client_id,
+    issuer,
+    clientId,
     clientSecretFile: place(oidc.client_secret_file),
     label: oidc.label,
     scopes: oidc.scopes,
@@ -548,7 +553,7 @@ const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const listSettings = (parsed: Parsed, given: unknown): readonly Setting[] =>
   Object.entries(parsed).flatMap(([table, fields]) => {
-    const values: readonly (readonly [string, unknown])[] = Object.entries(fields ?? {});
+    const values: readonly (readonly [string, unknown])[] = Object.entries(fields);
     const own = isTable(given) && isTable(given[table]) ? given[table] : {};
     return values.map(([name, value]) => {
       return {

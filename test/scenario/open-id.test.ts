@@ -30,7 +30,11 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dke-open-id-'));
   const authority = makeAuthority(folder, 'provider authority');
   caFile = authority.certificate;
-  const { certificate, key } = authority.issue({ commonName: 'localhost', names: ['DNS:localhost'], usage: 'serverAuth' });
+  const { certificate, key } = authority.issue({
+    commonName: 'localhost',
+    names: ['DNS:localhost'],
+    usage: 'serverAuth',
+  });
   let handle: ReturnType<Provider['callback']> | undefined;
   server = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (incoming, outgoing) =>
     handle?.(incoming, outgoing),
