@@ -43,7 +43,9 @@ const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promi
   // Read here, not in the directory: what is made must not come after the record that stopped its tenant.
   const tenant = await findTenant(tx, application.tenantId);
   if (isStopped(tenant) !== null)
-    throw new ServiceError('unauthenticated', 'the tenant of the application is not served any more');
+    throw new ServiceError('unauthenticated', 'the tenant of the application is not served any more', {
+      reason: 'disabled',
+    });
   const { groupId } = await findApplication(tx, application.tenantId, application.id);
   if (groupId !== application.groupId)
     throw new ServiceError('conflict', 'the application was moved to another group meanwhile', { hint: 'try again' });
