@@ -358,6 +358,7 @@ export const RequestLog = ({
         <ListView
           {...shown}
           list={list}
+          endless
           filtered={filtered}
           onClearFilters={clear}
           empty={

@@ -1,0 +1,44 @@
+// The weight of the console's pages as they are built, and the pictures of its tour.
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { tourPictures } from '../support/tour-pictures.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const pages = join(root, 'dist/web');
+const index = join(pages, 'index.html');
+if (!existsSync(index)) console.log('skipped: the pages are not built (npm run build:web)');
+
+describe.runIf(existsSync(index))('the pages as built', () => {
+  const html = existsSync(index) ? readFileSync(index, 'utf8') : '';
+
+  test('the first page needs less than 200 kB of compressed script', () => {
+    const scripts = [...new Set(html.match(/assets\/[\w.-]+\.js/g))];
+    expect(scripts.length).toBeGreaterThan(0);
+    const bytes = scripts.reduce(
+      (sum, path) => sum + gzipSync(readFileSync(join(pages, path)), { level: 9 }).length,
+      0,
+    );
+    expect(bytes).toBeLessThan(200_000);
+  });
+
+  test('nothing is inlined, and nothing names another host', () => {
+    expect(html).not.toMatch(/<script(?![^>]*\bsrc=)[^>]*>/);
+    expect(html).not.toMatch(/https?:\/\//);
+  });
+});
+
+describe('the tour', () => {
+  const folder = join(root, 'docs/tour');
+
+  test('has each picture that it shows, and no other', () => {
+    expect(readdirSync(folder).sort()).toEqual([...new Set(tourPictures())].map((name) => `${name}.png`).sort());
+  });
+
+  test('has pictures of less than 2 MB together', () => {
+    expect(readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)).toBeLessThan(
+      2_000_000,
+    );
+  });
+});
