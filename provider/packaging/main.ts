@@ -131,7 +131,19 @@ const layProgram = ({ root, closure }: Build, spec: PackageSpec, stage: string):
   if (existsSync(jar)) copy(jar, join(stage, javaProvider));
 };
 
-/** Licences of everything that is inside and not ours. */
+/** MariaDB asks a plugin for its licence: this one is taken under either, as its taker chooses (provider/mariadb/LICENSE.md). */
+const pluginCopyright = (date: Date): string => `
+Files: ${mariadbPlugin.slice(1)}
+Copyright: ${date.getUTCFullYear()} DKE authors
+License: Apache-2.0 or GPL-2.0-or-later
+Comment: At the choice of whoever takes it; loaded into MariaDB it is under the GPL. It contains nothing of the other files.
+`;
+const gpl = `
+License: GPL-2.0-or-later
+ On Debian systems the text of version 2 is in /usr/share/common-licenses/GPL-2.
+`;
+
+/** Licences of everything that is inside and not ours, and our own. */
 const layLicences = ({ root, closure, date }: Build, spec: PackageSpec, stage: string): void => {
   const doc = join(stage, 'usr/share/doc', spec.name);
   const parts = closure.packages.map((path) => {
@@ -154,6 +166,7 @@ const layLicences = ({ root, closure, date }: Build, spec: PackageSpec, stage: s
       : readFileSync(nodeLicence, 'utf8');
   put(join(doc, 'licences-of-packages.gz'), gzipSync(parts.join('\n'), { level: 9 }));
   put(join(doc, 'licences-of-node.gz'), gzipSync(node, { level: 9 }));
+  const hasPlugin = existsSync(join(stage, mariadbPlugin));
   put(
     join(doc, 'copyright'),
     `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -164,10 +177,10 @@ Comment: Inside are Node.js (licences-of-node.gz), OpenSSL's libcrypto (linked i
 Files: *
 Copyright: ${date.getUTCFullYear()} DKE authors
 License: Apache-2.0
-
+${hasPlugin ? pluginCopyright(date) : ''}
 License: Apache-2.0
  On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
-`,
+${hasPlugin ? gpl : ''}`,
   );
 };
 

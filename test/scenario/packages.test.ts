@@ -149,6 +149,12 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
     const doc = join(system, 'usr/share/doc', name);
     for (const file of ['copyright', 'licences-of-packages.gz', 'licences-of-node.gz'])
       expect(existsSync(join(doc, file)), file).toBe(true);
+    const copyright = readFileSync(join(doc, 'copyright'), 'utf8');
+    expect(copyright).toContain('License: Apache-2.0\n');
+    // The plugin is in the provider's package where it was built.
+    const plugin = name === 'dke-provider' && existsSync(join(system, 'usr/lib/mysql/plugin/dke_key_management.so'));
+    expect(copyright.includes('License: Apache-2.0 or GPL-2.0-or-later')).toBe(plugin);
+    expect(copyright.includes('/usr/share/common-licenses/GPL-2.')).toBe(plugin);
     const { uid, gid, mode } = statSync(packaged(name, 'bin/dke'));
     expect([uid, gid, mode & 0o7777]).toEqual([0, 0, 0o755]);
   }

@@ -77,8 +77,9 @@ export class FindOperation implements Operation {
     this.#next = answer.more && last !== undefined ? { ...head, after: last.handle } : null;
     this.#found.push(...found);
     if (found.length > 0) this.#none = false;
-    // No failure for Cryptoki, but for the database that opens: it says that it has no such key, and nothing more.
-    if (this.#none && this.#next === null && head.label !== undefined) {
+    // No failure for Cryptoki, but for the database that opens: it says that it has no such key, and nothing more. A data object that is
+    // not there is no failure for anybody: databases look whether they have put one there before.
+    if (this.#none && this.#next === null && head.label !== undefined && head.class !== 'data') {
       const label = printableLabel(Buffer.from(head.label, 'base64'));
       this.#application.tell('info', { id: requestId, label }, tell('label-missing', { label }));
     }

@@ -133,6 +133,15 @@ describe.each([
     expect(await find(agent, session, [CKA.VALUE, Buffer.from('w')])).toEqual([]);
   });
 
+  test('a label that is missed is told for a key, not for a data object, which databases only look for', async () => {
+    const { agent, session } = await start();
+    await find(agent, session, [CKA.CLASS, CKO.DATA], label('DATA_OBJECT_SUPPORTED_IDEN'));
+    expect(agent.lines.join()).not.toContain('DATA_OBJECT_SUPPORTED_IDEN');
+    await find(agent, session, [CKA.CLASS, CKO.SECRET_KEY], label('NOBODYS'));
+    await find(agent, session, label('NEITHER'));
+    for (const name of ['NOBODYS', 'NEITHER']) expect(agent.lines.join()).toContain(`no object has the label ${name}`);
+  });
+
   test('are found by any attribute, and by none', async () => {
     const { agent, session } = await start();
     const keys = [];
