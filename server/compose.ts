@@ -13,7 +13,7 @@ import { createExclusion } from './base/exclusion.ts';
 import { newId, serviceTenantId } from './base/ids.ts';
 import { StartError } from './base/start-error.ts';
 import { openAwsReader } from './clouds/aws.ts';
-import { type AuditSinkConfig, type Config, checkFile } from './config.ts';
+import { type AuditSinkConfig, type Config, checkFile, type NotificationTargetConfig } from './config.ts';
 import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
 import { createKeyStoreProbe } from './diagnostics/key-store-probe.ts';
 import { type Role, roleNames, rowOf } from './domain/access.ts';
@@ -39,7 +39,7 @@ import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { type Approvals, createApprovals } from './operations/approvals.ts';
 import { changeEndpoint } from './operations/change-endpoint.ts';
 import { changeTenant, type TenantRules } from './operations/change-tenant.ts';
-import { changeVault, deleteVault } from './operations/change-vault.ts';
+import { changeVault, deleteVault, setVaultProfile } from './operations/change-vault.ts';
 import { checkHealth } from './operations/check-health.ts';
 import { createEndpoint } from './operations/create-endpoint.ts';
 import { createGroup } from './operations/create-group.ts';
@@ -68,6 +68,10 @@ import {
 import { createMeter } from './operations/meter.ts';
 import { createMinuteJobs } from './operations/minute-jobs.ts';
 import { moveApplication } from './operations/move-application.ts';
+import { createNotificationDelivery, type NotificationDelivery } from './operations/notifications/deliver.ts';
+import { inbox } from './operations/notifications/inbox.ts';
+import { createSources } from './operations/notifications/sources.ts';
+import { createNotificationWatch } from './operations/notifications/watch.ts';
 import { createPeople } from './operations/people/index.ts';
 import { createTenantRetention, purgeTenant, type TenantRetention } from './operations/purge-tenant.ts';
 import { createQuarantine, type Quarantine } from './operations/quarantine.ts';
@@ -116,12 +120,15 @@ import type { AuditSink } from './ports/audit-sink.ts';
 import { RootKeyError } from './ports/key-ring.ts';
 import type { Log } from './ports/log.ts';
 import type { ServedCertificate } from './ports/meter.ts';
+import type { NotificationTarget } from './ports/notification-target.ts';
 import type { Ports } from './ports/ports.ts';
 import { type OpenRoot, openRoot, type SealedRoot } from './roots/open.ts';
 import type { AskPassphrase } from './roots/ways.ts';
+import { openEmail } from './sinks/email.ts';
 import { openFileSink } from './sinks/file.ts';
 import { openHttpsSink } from './sinks/https.ts';
 import { openSyslogSink } from './sinks/syslog.ts';
+import { openWebhook } from './sinks/webhook.ts';
 import { openArchive } from './snapshots/archive.ts';
 import { StoreError } from './store/errors.ts';
 import type { PostgresOptions } from './store/postgres/engine.ts';
@@ -162,6 +169,8 @@ export interface ServiceOptions {
 
 export interface Service {
   readonly operations: Operations;
+  /** Looks now at everything that notifications tell of. */
+  lookAround(): Promise<void>;
   /** Answers one request, whatever it is for. */
   readonly handle: RawFront['handle'];
   readonly xks: XksFront;
@@ -195,6 +204,7 @@ export const createOperations = (
   snapshots: Operations['snapshots'],
   rules: { readonly tenants: TenantRules },
   ofProcess: Pick<Operations, 'health' | 'overview' | 'settings'>,
+  delivery: NotificationDelivery,
 ): Operations => ({
   tenants: {
     ...readTenants(ports),
@@ -207,6 +217,7 @@ export const createOperations = (
     create: createVault(ports),
     enable: changeVault(ports, 'enabled'),
     disable: changeVault(ports, 'disabled'),
+    setProfile: setVaultProfile(ports),
     ...deleteVault(ports, approvals),
   },
   keys: {
@@ -247,6 +258,7 @@ export const createOperations = (
   recoveryKeys: recoveryKeys(ports),
   audit: readAudit(ports, sealer, forwarding),
   approvals: approvals.operations,
+  notifications: inbox(ports, delivery),
   dualControl: dualControl(ports, approvals),
   access: createAccess(ports),
   root: manageRoot(ports),
@@ -431,6 +443,16 @@ const checkSinkFiles = (sink: AuditSinkConfig): void => {
   for (const path of secrets) if (path !== undefined) checkFile(path, 'secret');
 };
 
+/** What a target's files must be, before anything is started. */
+const checkTargetFiles = (target: NotificationTargetConfig): void => {
+  if (target.ca !== undefined) checkFile(target.ca, 'public');
+  const secret = target.type === 'webhook' ? target.secretFile : target.passwordFile;
+  if (secret !== undefined) checkFile(secret, 'secret');
+};
+
+const openTarget = (target: NotificationTargetConfig, version: string, now: () => number): NotificationTarget =>
+  target.type === 'webhook' ? openWebhook({ ...target, version, now }) : openEmail(target);
+
 const openSink = (sink: AuditSinkConfig, version: string): AuditSink => {
   if (sink.type === 'file') return openFileSink(sink);
   return sink.type === 'syslog' ? openSyslogSink(sink) : openHttpsSink({ ...sink, version });
@@ -540,6 +562,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       });
     await ring.unlock(whole, root);
     for (const sink of config.auditSinks) checkSinkFiles(sink);
+    for (const target of config.notificationTargets) checkTargetFiles(target);
     const sealer = createAuditSealer({ store: whole, ring, root, clock, log });
     const finding = await sealer.inspect();
     if (finding.state !== 'sound' && acceptDatabase) await sealer.accept(finding);
@@ -624,6 +647,10 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     let certificates: readonly ServedCertificate[] = [];
     const latency = createXksLatency({ store, clock });
     const health = checkHealth(ports);
+    const delivery = createNotificationDelivery(
+      { store, clock, log },
+      config.notificationTargets.map((target) => openTarget(target, version, () => clock.now())),
+    );
     const operations = createOperations(
       ports,
       sealer,
@@ -642,6 +669,11 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         }),
         settings: async () => ({ source: config.source, items: config.settings }),
       },
+      delivery,
+    );
+    const notifications = createNotificationWatch(
+      ports,
+      createSources(ports, { certificates: () => certificates, forwarding }),
     );
     const metrics = readMetrics(ports, {
       health: operations.health,
@@ -698,6 +730,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const minutes = createMinuteJobs(ports, {
       'requests for approval': approvals.expire,
       'deleted tenants': retention.turn,
+      notifications: notifications.turn,
     });
     const watch = createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000);
     let adminToken: string | undefined;
@@ -728,6 +761,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       housekeeping.start();
       watch.start();
       minutes.start();
+      delivery.start();
       snapshots.schedule.start();
       forwarding.start();
       meter.start();
@@ -752,6 +786,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
 
     return {
       operations,
+      lookAround: () => notifications.turn(true),
       handle: (incoming, outgoing) => handle(incoming, outgoing),
       xks,
       tde,
@@ -780,6 +815,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         await snapshots.schedule.stop();
         await watch.stop();
         await minutes.stop();
+        await delivery.stop(2_000);
         await erasure.stop();
         await housekeeping.stop();
         meter.stop();

@@ -78,6 +78,36 @@ const isCron = (text: string): boolean => {
     return false;
   }
 };
+const leastSeverity = z.enum(['info', 'low', 'medium', 'high', 'critical']).default('low');
+const notificationTarget = z.discriminatedUnion('type', [
+  z.strictObject({
+    name: sinkName,
+    type: z.literal('webhook'),
+    url: httpsAddress,
+    secret_file: filePath,
+    ca: filePath.optional(),
+    allow_private: z.boolean().default(false),
+    least_severity: leastSeverity,
+  }),
+  z
+    .strictObject({
+      name: sinkName,
+      type: z.literal('email'),
+      host: hostName,
+      port: z.int().min(1).max(65_535).default(587),
+      tls: z.enum(['starttls', 'implicit']).default('starttls'),
+      from: z.email(),
+      to: z.array(z.email()).min(1).max(50),
+      user: z.string().min(1).max(256).optional(),
+      password_file: filePath.optional(),
+      ca: filePath.optional(),
+      least_severity: leastSeverity,
+    })
+    .refine(
+      (mail) => (mail.user === undefined) === (mail.password_file === undefined),
+      'user and password_file come together',
+    ),
+]);
 
 const schema = z.strictObject({
   server: z
@@ -202,6 +232,15 @@ const schema = z.strictObject({
     })
     .prefault({}),
   approvals: z.strictObject({ expire_hours: z.int().min(1).max(8760).default(72) }).prefault({}),
+  notifications: z
+    .strictObject({
+      targets: z
+        .array(notificationTarget)
+        .max(20)
+        .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'names are given once each')
+        .default([]),
+    })
+    .prefault({}),
   external_key_stores: z.strictObject({ probe_seconds: seconds(86_400).default(300) }).prefault({}),
   aws: z
     .strictObject({
@@ -310,6 +349,41 @@ export interface Setting {
   readonly value: string | null;
   readonly origin: 'file' | 'default';
 }
+interface TargetBase {
+  readonly name: string;
+  readonly ca: string | undefined;
+  readonly leastSeverity: z.infer<typeof leastSeverity>;
+}
+export type NotificationTargetConfig =
+  | (TargetBase & {
+      readonly type: 'webhook';
+      readonly url: string;
+      readonly secretFile: string;
+      readonly allowPrivate: boolean;
+    })
+  | (TargetBase & {
+      readonly type: 'email';
+      readonly host: string;
+      readonly port: number;
+      readonly tls: 'starttls' | 'implicit';
+      readonly from: string;
+      readonly to: readonly string[];
+      readonly user: string | undefined;
+      readonly passwordFile: string | undefined;
+    });
+
+const toTarget = (given: z.infer<typeof notificationTarget>, folder: string): NotificationTargetConfig => {
+  const place = (path: string | undefined): string | undefined =>
+    path === undefined ? undefined : resolve(folder, path);
+  const { name, ca, least_severity } = given;
+  const base = { name, ca: place(ca), leastSeverity: least_severity };
+  if (given.type === 'webhook') {
+    const { type, url, secret_file, allow_private } = given;
+    return { type, ...base, url, secretFile: resolve(folder, secret_file), allowPrivate: allow_private };
+  }
+  const { type, host, port, tls, from, to, user, password_file } = given;
+  return { type, ...base, host, port, tls, from, to, user, passwordFile: place(password_file) };
+};
 
 export interface Config {
   /** Every setting and where it comes from. None is a secret: those are in files of their own, whose paths stand here. */
@@ -395,6 +469,8 @@ export interface Config {
   readonly auditSinks: readonly AuditSinkConfig[];
   /** `expireMs`: how long a request waits for approval, and an approved one for its requester. */
   readonly approvals: { readonly expireMs: number };
+  /** Where notifications are sent to, beside the inbox. */
+  readonly notificationTargets: readonly NotificationTargetConfig[];
   readonly externalKeyStores: { readonly probeSeconds: number };
   readonly aws: {
     readonly read: boolean;
@@ -499,6 +575,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<C
     memory: { lockedBytes: parsed.memory.locked_bytes, allowUnlocked: parsed.memory.allow_unlocked },
     auditSinks: parsed.audit.sinks.map((sink) => toSink(sink, folder)),
     approvals: { expireMs: parsed.approvals.expire_hours * 3_600_000 },
+    notificationTargets: parsed.notifications.targets.map((target) => toTarget(target, folder)),
     externalKeyStores: { probeSeconds: parsed.external_key_stores.probe_seconds },
     aws: {
       read: parsed.aws.read,

@@ -9,6 +9,7 @@ import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
 import { addKeyStore } from './key-store.ts';
+import { addNotification } from './notification.ts';
 import { addOverview } from './overview.ts';
 import { addProvider } from './provider.ts';
 import { addRecoveryKey } from './recovery-key.ts';
@@ -70,6 +71,7 @@ export const makeProgram = (version: string): Command => {
   addApproval(program);
   addSnapshot(program);
   addRecoveryKey(program);
+  addNotification(program);
   addAudit(program);
   addStatus(program);
   addRoot(program);

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { AnswerOf } from '../fronts/contract/api/row.ts';
-import type { DualControlRule } from '../fronts/contract/api/vaults.ts';
+import type { DualControlRule, Vault } from '../fronts/contract/api/vaults.ts';
 import { action, type Paging, paged } from './caller.ts';
 import { confirm, type Output } from './output.ts';
 
@@ -144,6 +144,18 @@ export const addVault = (program: Command): void => {
           output.record(await call(routes.delete, { path }));
         },
       ),
+    );
+
+  noun
+    .command('profile <vault> <profile>')
+    .description('Says how often its keys are to be rotated: standard (6 to 12 months) or high-security (3 to 6).')
+    .action(
+      action(async ({ call, output, resolve }, _, vault, profile) => {
+        const path = { id: await resolve('vault', vault) };
+        // The service refuses what is none, and says so.
+        const body = { profile: profile as Vault['profile'] };
+        output.record(await call(routes.setProfile, { path, body }));
+      }),
     );
 
   addDualControl(noun);

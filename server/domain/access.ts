@@ -41,6 +41,8 @@ export const permissions = {
   'snapshots:export': 'Take snapshots out of the service',
   'snapshots:restore': 'Import and restore snapshots; the recovery key is needed too',
   'recovery-keys:manage': 'Register and remove recovery keys, to which snapshots are sealed',
+  'notifications:read': 'See what needs somebody',
+  'notifications:acknowledge': 'Acknowledge notifications, and test their targets',
   'tokens:read': 'See API tokens',
   'tokens:manage': 'Make and revoke API tokens, and so give roles',
   'users:read': 'See users, what they may do, and sessions',
@@ -69,6 +71,9 @@ const resources = [
   'master-keys:read',
   'applications:read',
 ] as const;
+
+/** Those who do something about it. */
+const inbox = ['notifications:read', 'notifications:acknowledge'] as const;
 
 export interface RoleRow {
   readonly description: string;
@@ -103,6 +108,7 @@ export const roles = {
       'snapshots:read',
       'snapshots:manage',
       'snapshots:export',
+      ...inbox,
     ],
     reach: 'platform',
   },
@@ -118,21 +124,30 @@ export const roles = {
       'approvals:read',
       'users:read',
       'users:manage',
+      ...inbox,
     ],
     reach: 'tenant',
   },
   'key-manager': {
     description: 'Makes, rotates, disables and soft-deletes keys and vaults. Destroys none.',
-    permissions: [...resources, 'endpoints:read', 'vaults:manage', 'keys:manage', 'keys:delete', 'approvals:read'],
+    permissions: [
+      ...resources,
+      'endpoints:read',
+      'vaults:manage',
+      'keys:manage',
+      'keys:delete',
+      'approvals:read',
+      ...inbox,
+    ],
   },
   'key-destroyer': {
     description: 'Destroys master keys of databases and purges deleted tenants, for good. Makes none.',
-    permissions: [...resources, 'master-keys:destroy', 'tenants:purge', 'approvals:read'],
+    permissions: [...resources, 'master-keys:destroy', 'tenants:purge', 'approvals:read', 'notifications:read'],
   },
   'key-approver': {
     description:
       'Agrees to what dual control holds back, or refuses it; never to what they asked for. Does nothing by themselves.',
-    permissions: [...resources, 'approvals:read', 'approvals:decide'],
+    permissions: [...resources, 'approvals:read', 'approvals:decide', 'notifications:read'],
   },
   'recovery-officer': {
     description: 'Says which recovery keys open snapshots, and restores them. Makes and exports none.',
@@ -152,6 +167,7 @@ export const roles = {
       'endpoints:credentials',
       'diagnostics:run',
       'approvals:read',
+      ...inbox,
     ],
   },
   'application-owner': {

@@ -228,6 +228,13 @@ export const auditKinds = {
   'endpoint.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'prefix'] },
   'endpoint.credential-added': { severity: 'medium', activity: 'create', fields: ['accessKeyId'] },
   'endpoint.credential-removed': { severity: 'medium', activity: 'delete', fields: ['accessKeyId'] },
+  'vault.profile-changed': { severity: 'low', activity: 'update', fields: ['name', 'profile'] },
+  'notification.acknowledged': {
+    severity: 'info',
+    activity: 'update',
+    fields: ['notification', 'name', 'severity'],
+  },
+  'notification.tested': { severity: 'info', activity: 'other', fields: ['targets', 'failed'] },
   'dual-control.changed': { severity: 'high', activity: 'update', fields: ['name', 'before', 'after'] },
   'approval.requested': {
     severity: 'medium',
@@ -312,7 +319,8 @@ export type SubjectKind =
   | 'token'
   | 'approval'
   | 'user'
-  | 'session';
+  | 'session'
+  | 'notification';
 
 /** A stored record. `sequence` gives the order; `at` is for people. */
 export interface AuditEvent {

@@ -1,6 +1,7 @@
 // A vault holds keys. When it is disabled or deleted, look-ups of its keys fail (specification section 2).
 
 import type { DualControlRule } from './dual-control.ts';
+import type { RotationProfile } from './notification.ts';
 
 /** Whether the stored row still bears the authentication code that the service wrote with it. */
 export type Integrity = 'ok' | 'tampered';
@@ -17,5 +18,6 @@ export interface Vault {
   readonly createdAt: number;
   /** Null: one person is enough. */
   readonly dualControl: DualControlRule | null;
+  readonly profile: RotationProfile;
   readonly integrity: Integrity;
 }

@@ -19,6 +19,7 @@ export const readServedCertificate = (pem: string): ServedCertificate => {
   const [own] = chain;
   return {
     names: own === undefined ? [] : namesOf(own),
+    beginsAt: own === undefined ? 0 : Date.parse(own.validFrom),
     endsAt: Math.min(...chain.map(({ validTo }) => Date.parse(validTo))),
   };
 };

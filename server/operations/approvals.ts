@@ -212,8 +212,8 @@ export const createApprovals = (
     const identity = await findIdentity(tx, approval.requestedBy.id, clock.now());
     const { permission } = operationOf(approval.kind);
     if (identity === undefined || !isAllowed(identity.grants, permission, approval.tenantId, null)) return undefined;
-    const { id, name } = identity;
-    return inTenant({ kind: 'administrator', id, name, requestId, peer: null }, approval.tenantId);
+    const { kind, id, name } = identity;
+    return inTenant({ kind, id, name, requestId, peer: null }, approval.tenantId);
   };
 
   /** One that waits already, or is approved, for the same subject. */

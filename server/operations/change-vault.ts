@@ -44,6 +44,28 @@ export const changeVault =
     return vault;
   };
 
+export const setVaultProfile =
+  ({ store, directory }: Pick<Ports, 'store' | 'directory'>): VaultOperations['setProfile'] =>
+  async (actor, id, profile) => {
+    const vault = await store.write(async (tx): Promise<Vault> => {
+      const before = await findVault(tx, actor.tenantId, id);
+      if (before.profile === profile) return before;
+      if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
+      const after: Vault = { ...before, profile };
+      await tx.vaults.update(after);
+      await tx.audit.append({
+        kind: 'vault.profile-changed',
+        actor,
+        tenantId: after.tenantId,
+        subject: { kind: 'vault', id },
+        details: { name: after.name, profile },
+      });
+      return after;
+    });
+    await directory.renew({ vaults: [id] });
+    return vault;
+  };
+
 export const deleteVault = (
   { directory }: Pick<Ports, 'directory'>,
   { withApproval }: Pick<Approvals, 'withApproval'>,

@@ -25,6 +25,7 @@ export const createGroup =
         state: 'enabled',
         createdAt: now,
         dualControl: null,
+        profile: 'standard',
         integrity: 'ok',
       };
       await tx.vaults.insert(vault);

@@ -24,6 +24,7 @@ export const createVault =
         state: 'enabled',
         createdAt: now,
         dualControl: null,
+        profile: 'standard',
         integrity: 'ok',
       };
       await tx.vaults.insert(made);

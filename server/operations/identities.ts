@@ -1,46 +1,60 @@
-// Who can act for themselves: whoever an approver or a requester may be. Beside what they may do it tells since when they are there, because
-// nobody is made an approver for a request that waits already.
+// Who can act for themselves: users, and tokens that are nobody's own (a user's token acts as the user). Whoever an approver or a requester may
+// be is one of them. Beside what they may do it tells since when they are there, because nobody is made an approver for a request that waits
+// already.
 
 import { type Grant, isAllowed, type Permission } from '../domain/access.ts';
+import type { Actor } from '../domain/actor.ts';
 import type { Identity } from '../domain/approval.ts';
 import { largestPageSize } from '../domain/page.ts';
 import { everyTenant } from '../domain/tenant.ts';
-import type { Repositories, StoredToken } from '../ports/store.ts';
+import type { StoredUser } from '../ports/people.ts';
+import type { Repositories, StoredToken, Window } from '../ports/store.ts';
 
 export interface ActingIdentity extends Identity {
+  readonly kind: Actor['kind'];
   readonly grants: readonly Grant[];
   readonly createdAt: number;
 }
 
-type From = Pick<Repositories, 'tokens'>;
+type From = Pick<Repositories, 'tokens' | 'users'>;
 
-const isLive = (token: StoredToken, now: number): boolean =>
-  token.integrity === 'ok' &&
-  token.kind === 'api' &&
-  token.revokedAt === null &&
-  (token.expiresAt === null || token.expiresAt > now);
-
-const ofToken = ({ id, name, grants, createdAt }: StoredToken): ActingIdentity => ({ id, name, grants, createdAt });
+const ofToken = (token: StoredToken, now: number): readonly ActingIdentity[] => {
+  const { id, name, grants, createdAt, ownerId, integrity, kind, revokedAt, expiresAt } = token;
+  const live = integrity === 'ok' && kind === 'api' && revokedAt === null && (expiresAt === null || expiresAt > now);
+  return live && ownerId === null ? [{ kind: 'administrator', id, name, grants, createdAt }] : [];
+};
+const ofUser = ({ id, name, grants, createdAt, state, integrity }: StoredUser): readonly ActingIdentity[] =>
+  state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants, createdAt }] : [];
 
 /** Undefined when nobody of this id may act now. */
 export const findIdentity = async (from: From, id: string, now: number): Promise<ActingIdentity | undefined> => {
   const token = await from.tokens.get(everyTenant, id);
-  return token !== undefined && isLive(token, now) ? ofToken(token) : undefined;
+  if (token !== undefined) return ofToken(token, now)[0];
+  const user = await from.users.get(everyTenant, id);
+  return user === undefined ? undefined : ofUser(user)[0];
 };
 
-/** Whoever has a permission in a tenant, by id. */
+const readAll = async <T extends { readonly id: string }>(
+  list: (window: Window) => Promise<readonly T[]>,
+): Promise<readonly T[]> => {
+  const found: T[] = [];
+  for (;;) {
+    const page = await list({ after: found.at(-1)?.id, limit: largestPageSize });
+    found.push(...page);
+    if (page.length < largestPageSize) return found;
+  }
+};
+
+/** Whoever has a permission in a tenant: tokens, then users, by id. */
 export const listIdentities = async (
   from: From,
   permission: Permission,
   tenantId: string,
   now: number,
 ): Promise<readonly ActingIdentity[]> => {
-  const found: ActingIdentity[] = [];
-  let after: string | undefined;
-  do {
-    const page = await from.tokens.list(everyTenant, { after, limit: largestPageSize });
-    found.push(...page.filter((token) => isLive(token, now)).map(ofToken));
-    after = page.length < largestPageSize ? undefined : page.at(-1)?.id;
-  } while (after !== undefined);
-  return found.filter(({ grants }) => isAllowed(grants, permission, tenantId, null));
+  const tokens = await readAll((window) => from.tokens.list(everyTenant, window));
+  const users = await readAll((window) => from.users.list(everyTenant, window));
+  return [...tokens.flatMap((token) => ofToken(token, now)), ...users.flatMap(ofUser)].filter(({ grants }) =>
+    isAllowed(grants, permission, tenantId, null),
+  );
 };

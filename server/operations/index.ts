@@ -18,6 +18,7 @@ import type { ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
 import type { LatencySummary } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
+import type { Notification, NotificationKind, RotationProfile } from '../domain/notification.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, RunOutcome, StepOutcome } from '../domain/runbook-run.ts';
@@ -38,6 +39,7 @@ import type { Vault } from '../domain/vault.ts';
 import type { AuditSinkState } from '../ports/audit-sink.ts';
 import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
+import type { NotificationTargetState } from '../ports/notification-target.ts';
 import type { RootWay } from '../ports/root-provider.ts';
 import type { StoredCheckpoint, TenantContents } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
@@ -82,6 +84,8 @@ export interface VaultOperations {
   disable(actor: TenantActor, id: string): Promise<Vault>;
   /** The row stays with state 'deleted'; keys inside are found no more. A TDE vault with live master keys: 'conflict'. */
   delete(actor: TenantActor, id: string): Promise<Vault>;
+  /** How often its keys are to be rotated. */
+  setProfile(actor: TenantActor, id: string, profile: RotationProfile): Promise<Vault>;
   planDelete(actor: TenantActor, id: string): Promise<DryRun>;
 }
 
@@ -114,6 +118,27 @@ export interface DualControlOperations {
   /** Null takes the rule away. A weaker rule needs the agreement that the present one asks for: `ApprovalNeeded`. */
   change(actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<VaultDualControl>;
   planChange(actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<DryRun>;
+}
+
+/** A notification with what is to be said about it. */
+export interface InboxItem extends Notification {
+  readonly text: string;
+  readonly cure: string;
+}
+
+export interface NotificationOperations {
+  /** Open ones by the time of their harm, resolved ones newest first. */
+  list(
+    actor: TenantActor,
+    query: PageRequest & {
+      readonly state?: 'open' | 'resolved' | undefined;
+      readonly kind?: NotificationKind | undefined;
+    },
+  ): Promise<Page<InboxItem>>;
+  acknowledge(actor: TenantActor, id: string): Promise<InboxItem>;
+  targets(): Promise<readonly NotificationTargetState[]>;
+  /** Sends a test to every target; null: it took it. */
+  test(actor: Actor): Promise<readonly { readonly name: string; readonly failure: string | null }[]>;
 }
 
 export interface KeyFilter extends PageRequest {
@@ -710,6 +735,7 @@ export interface Operations extends PeopleOperations {
   readonly recoveryKeys: RecoveryKeyOperations;
   readonly audit: AuditOperations;
   readonly approvals: ApprovalOperations;
+  readonly notifications: NotificationOperations;
   readonly dualControl: DualControlOperations;
   readonly access: AccessOperations;
   readonly tokens: TokenOperations;

@@ -3,6 +3,8 @@
 import type { Ports } from '../ports/ports.ts';
 
 const everyMs = 60_000;
+/** After the start, so that what was so meanwhile is known soon. */
+const firstMs = 2_000;
 
 export interface MinuteJobs {
   start(): void;
@@ -23,16 +25,16 @@ export const createMinuteJobs = (
       await job().catch((error: unknown) => log.error(`${about} could not be looked at`, { error }));
     }
   };
-  const next = (): void => {
+  const next = (afterMs: number): void => {
     timer = setTimeout(() => {
       running = turn().finally(() => {
-        if (!stopped) next();
+        if (!stopped) next(everyMs);
       });
-    }, everyMs);
+    }, afterMs);
     timer.unref();
   };
   return {
-    start: next,
+    start: () => next(firstMs),
     stop: async () => {
       stopped = true;
       clearTimeout(timer);

@@ -40,6 +40,8 @@ export interface ProcessFacts {
 /** A certificate that the listener serves. */
 export interface ServedCertificate {
   readonly names: readonly string[];
+  /** Of the server's own certificate. */
+  readonly beginsAt: number;
   /** The earliest end of its chain. */
   readonly endsAt: number;
 }

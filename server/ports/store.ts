@@ -17,6 +17,7 @@ import type { Connection, ExternalKeyStore } from '../domain/external-key-store.
 import type { Key } from '../domain/key.ts';
 import type { LatencyCounts } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
+import type { Notification, NotificationKind, RotationProfile } from '../domain/notification.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
@@ -98,6 +99,14 @@ export interface LatencyMinute {
   readonly endpointId: string;
   readonly minute: number;
   readonly counts: LatencyCounts;
+}
+
+/** What happened to a notification, as it was then. */
+export interface NotificationEvent {
+  readonly sequence: number;
+  readonly event: 'raised' | 'worse' | 'resolved';
+  readonly at: number;
+  readonly notification: Notification;
 }
 
 export interface Window {
@@ -353,6 +362,45 @@ export interface Repositories extends PeopleRepositories {
     listOpen(): Promise<readonly Approval[]>;
     insert(approval: Approval): Promise<void>;
     update(approval: Approval): Promise<void>;
+  };
+  readonly notifications: {
+    get(tenant: TenantScope, id: string): Promise<Notification | undefined>;
+    /** By the time of their harm; `after` is that time and the id: see `harmCursor`. */
+    listOpen(
+      tenant: TenantScope,
+      filter: { readonly kind?: NotificationKind | undefined },
+      window: Window,
+    ): Promise<readonly Notification[]>;
+    /** Newest first. */
+    listResolved(
+      tenant: TenantScope,
+      filter: { readonly kind?: NotificationKind | undefined },
+      window: Window,
+    ): Promise<readonly Notification[]>;
+    /** Of every tenant. */
+    listOpenOf(kinds: readonly NotificationKind[]): Promise<readonly Notification[]>;
+    /** 'conflict' when one of this kind about this subject is open. */
+    insert(notification: Notification): Promise<void>;
+    update(notification: Notification): Promise<void>;
+    appendEvent(event: Omit<NotificationEvent, 'sequence'>): Promise<void>;
+    /** In their order. */
+    listEvents(after: number, limit: number): Promise<readonly NotificationEvent[]>;
+    countEvents(after: number): Promise<number>;
+    /** Deletes what was over, or happened, before this time. */
+    prune(before: number): Promise<void>;
+    /** Vaults of a profile with active general-purpose keys whose current version was made before this time. */
+    oldKeys(
+      profile: RotationProfile,
+      before: number,
+    ): Promise<
+      readonly {
+        readonly tenantId: string;
+        readonly vaultId: string;
+        readonly vaultName: string;
+        readonly keys: number;
+        readonly oldest: number;
+      }[]
+    >;
   };
   readonly diagnoses: {
     insert(diagnosis: StoredDiagnosis): Promise<void>;

@@ -413,6 +413,64 @@ const approvals = ({ long }: ColumnKinds): Migration => ({
   },
 });
 
+/** The inbox, what is sent on from it, and how often the keys of a vault are to be rotated. */
+const notifications = ({ long, sequence }: ColumnKinds): Migration => ({
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  up: async (db: Kysely<any>) => {
+    await db.schema
+      .alterTable('vaults')
+      .addColumn('profile', 'text', (c) => c.notNull().defaultTo('standard'))
+      .execute();
+    await db.schema
+      .createTable('notifications')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('tenant_id', 'text', (c) => c.notNull())
+      .addColumn('kind', 'text', (c) => c.notNull())
+      .addColumn('subject_kind', 'text', (c) => c.notNull())
+      .addColumn('subject_id', 'text', (c) => c.notNull())
+      .addColumn('subject_name', 'text', (c) => c.notNull())
+      .addColumn('severity', 'text', (c) => c.notNull())
+      .addColumn('stage', 'integer', (c) => c.notNull())
+      .addColumn('harm_at', long, (c) => c.notNull())
+      .addColumn('details', 'text', (c) => c.notNull())
+      .addColumn('raised_at', long, (c) => c.notNull())
+      .addColumn('resolved_at', long)
+      .addColumn('acknowledged_at', long)
+      .addColumn('acknowledged_by', 'text')
+      .execute();
+    // One open one about one thing, whoever looks.
+    await db.schema
+      .createIndex('notifications_open')
+      .on('notifications')
+      .columns(['kind', 'subject_id'])
+      .unique()
+      .where(sql.ref('resolved_at'), 'is', null)
+      .execute();
+    await db.schema
+      .createIndex('notifications_by_harm')
+      .on('notifications')
+      .columns(['harm_at', 'id'])
+      .where(sql.ref('resolved_at'), 'is', null)
+      .execute();
+    await db.schema
+      .createIndex('notifications_by_harm_of_tenant')
+      .on('notifications')
+      .columns(['tenant_id', 'harm_at', 'id'])
+      .where(sql.ref('resolved_at'), 'is', null)
+      .execute();
+    await db.schema.createIndex('notifications_by_end').on('notifications').columns(['resolved_at']).execute();
+    await db.schema
+      .createTable('notification_events')
+      .addColumn('sequence', sequence.type, sequence.define)
+      .addColumn('event', 'text', (c) => c.notNull())
+      .addColumn('at', long, (c) => c.notNull())
+      .addColumn('notification_id', 'text', (c) => c.notNull())
+      .addColumn('document', 'text', (c) => c.notNull())
+      .execute();
+    await db.schema.createIndex('key_versions_by_age').on('key_versions').columns(['created_at']).execute();
+  },
+});
+
 export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
   const migrations: Record<string, Migration> = {
     '2025-01-initial': initial(kinds),
@@ -423,6 +481,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-03-snapshots': snapshotMigration(kinds),
     '2025-03-people': people(kinds),
     '2025-03-latency': latencyMigration(),
+    '2025-04-notifications': notifications(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -13,6 +13,7 @@ import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts';
 import { createApprovalRepository } from './approvals.ts';
 import { createAuditLog } from './audit-log.ts';
+import { createNotificationRepository } from './notifications.ts';
 import { createPeople } from './people.ts';
 import { createRequestLog } from './request-log.ts';
 import * as rows from './rows.ts';
@@ -828,6 +829,8 @@ export const createRepositories = (
     latency: createLatency(db),
     runbookRuns: createRunbookRuns(db),
     approvals: createApprovalRepository(db, authenticate),
+
+    notifications: createNotificationRepository(db),
 
     requests: createRequestLog(db),
     snapshots: createSnapshots(db, authenticate),

@@ -19,6 +19,7 @@ import {
 import { type Connection, type ExternalKeyStore, neverLooked } from '../domain/external-key-store.ts';
 import type { Key, KeyAlgorithm, KeyUsage } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
+import type { RotationProfile } from '../domain/notification.ts';
 import type { ApplicationState, Instance, ObjectClass, TdeApplication, TdeGroup } from '../domain/tde.ts';
 import type { Integrity, Vault, VaultState } from '../domain/vault.ts';
 import type { StoredAccessGuid, StoredDiagnosis, StoredObject, StoredToken } from '../ports/store.ts';
@@ -48,7 +49,7 @@ export const policyColumns = {
     'purged_at',
     'unrecoverable_at',
   ],
-  vaults: ['id', 'tenant_id', 'name', 'kind', 'state', 'created_at', 'dual_control'],
+  vaults: ['id', 'tenant_id', 'name', 'kind', 'state', 'created_at', 'dual_control', 'profile'],
   keys: [
     'id',
     'tenant_id',
@@ -226,6 +227,7 @@ export const vaultRow = (vault: Vault) => ({
   state: vault.state,
   created_at: vault.createdAt,
   dual_control: vault.dualControl === null ? null : canonicalJson({ ...vault.dualControl }),
+  profile: vault.profile,
 });
 export const toVault = (row: Row<'vaults'>, integrity: Integrity): Vault => ({
   id: row.id,
@@ -235,6 +237,7 @@ export const toVault = (row: Row<'vaults'>, integrity: Integrity): Vault => ({
   state: row.state as VaultState,
   createdAt: row.created_at,
   dualControl: parseRule(row.dual_control),
+  profile: row.profile as RotationProfile,
   integrity,
 });
 

@@ -37,6 +37,8 @@ export interface Schema {
     created_at: number;
     /** Canonical JSON of the rule; null: none. */
     dual_control: string | null;
+    /** How often its keys are to be rotated. */
+    profile: string;
     row_mac: string;
   };
   keys: {
@@ -304,6 +306,29 @@ export interface Schema {
     actor_id: string;
     actor_name: string;
     note: string | null;
+  };
+  notifications: {
+    id: string;
+    tenant_id: string;
+    kind: string;
+    subject_kind: string;
+    subject_id: string;
+    subject_name: string;
+    severity: string;
+    stage: number;
+    harm_at: number;
+    details: string;
+    raised_at: number;
+    resolved_at: number | null;
+    acknowledged_at: number | null;
+    acknowledged_by: string | null;
+  };
+  notification_events: {
+    sequence: Generated<number>;
+    event: string;
+    at: number;
+    notification_id: string;
+    document: string;
   };
   approvals: {
     id: string;

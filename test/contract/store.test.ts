@@ -87,6 +87,7 @@ const vaultOf = (name: string): Vault => ({
   state: 'enabled',
   createdAt: 2,
   dualControl: null,
+  profile: 'standard',
   integrity: 'ok',
 });
 const keyOf = (vaultId: string): Key => ({

@@ -40,6 +40,7 @@ type Thing =
   | 'diagnosis'
   | 'keyStore'
   | 'approval'
+  | 'notification'
   | 'token'
   | 'user'
   | 'auditRecord';
@@ -100,6 +101,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     dualControl: of('vault'),
     setDualControl: of('vault', () => rule),
     removeDualControl: of('governedVault'),
+    setProfile: of('vault', () => ({ profile: 'high-security' })),
   },
   keys: {
     create: { refers: true, body: ({ vault }) => ({ name: 'made', vaultId: vault }) },
@@ -177,6 +179,12 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     get: of('keyStore'),
     probe: of('keyStore'),
     remove: of('keyStore'),
+  },
+  notifications: {
+    list: list('notification'),
+    acknowledge: of('notification'),
+    targets: platform,
+    test: platform,
   },
   approvals: {
     list: list('approval'),
@@ -305,6 +313,8 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
   await make(`/vaults/${governed.id}/dual-control`, rule, 'put');
   await send(token, 'delete', `/api/keys/${held.id}`);
   const [approval] = (await must<{ items: { id: string }[] }>(token, 'get', '/api/approvals')).items;
+  await service.lookAround();
+  const [notification] = (await must<{ items: { id: string }[] }>(token, 'get', '/api/notifications')).items;
   const group = await make('/tde/groups', { name: 'group' });
   const registered = await make<{ application: { id: string }; record: { id: string }; accessGuid: string }>(
     '/tde/applications',
@@ -365,6 +375,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
       diagnosis: diagnosis.id,
       keyStore: keyStore.id,
       approval: approval?.id ?? '',
+      notification: notification?.id ?? '',
       token: helper.record.id,
       user: user.id,
       auditRecord: String(events.items[0]?.sequence ?? ''),
@@ -378,8 +389,8 @@ const stateOf = async ({ token, ids }: World): Promise<readonly string[]> => {
   const told: string[] = [];
   for (const { row, given } of routes)
     if (row.method === 'get' && row.streams === undefined && (given?.shows ?? given?.path) !== undefined) {
-      // The log of requests and of what was done goes on by itself.
-      if (/audit|requests|diagnostics|tokens/.test(row.path)) continue;
+      // The log of requests and of what was done goes on by itself, and so does what is noticed.
+      if (/audit|requests|diagnostics|tokens|notifications/.test(row.path)) continue;
       told.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
     }
   return told;

@@ -23,6 +23,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   approvals: 'Approvals',
   snapshots: 'Snapshots',
   recoveryKeys: 'Snapshots',
+  notifications: 'Notifications',
   audit: 'Audit',
   tokens: 'Tokens',
   users: 'Users',

@@ -71,6 +71,7 @@ export const representVault = (vault: Vault): vaults.Vault => ({
   kind: vault.kind,
   state: vault.state,
   dualControl: vault.dualControl,
+  profile: vault.profile,
   createdAt: moment(vault.createdAt),
   integrity: vault.integrity,
 });

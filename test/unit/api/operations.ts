@@ -32,6 +32,7 @@ const vault = (name: string, state: Vault['state'] = 'enabled'): Vault => ({
   state,
   createdAt: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
   dualControl: null,
+  profile: 'standard',
   integrity: 'ok',
 });
 

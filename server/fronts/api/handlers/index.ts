@@ -11,6 +11,7 @@ import { externalKeyStoresHandlers } from './external-key-stores.ts';
 import type { Handlers } from './handler.ts';
 import { keysHandlers } from './keys.ts';
 import { masterKeysHandlers } from './master-keys.ts';
+import { notificationsHandlers } from './notifications.ts';
 import { overviewHandlers, settingsHandlers } from './overview.ts';
 import { profileHandlers } from './profile.ts';
 import { recoveryKeysHandlers } from './recovery-keys.ts';
@@ -42,6 +43,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   approvals: approvalsHandlers(operations),
   snapshots: snapshotsHandlers(operations),
   recoveryKeys: recoveryKeysHandlers(operations),
+  notifications: notificationsHandlers(operations),
   audit: auditHandlers(operations),
   tokens: tokensHandlers(operations),
   users: usersHandlers(operations),

@@ -7,6 +7,7 @@ import { endpointRoutes } from './endpoints.ts';
 import { externalKeyStoreRoutes } from './external-key-stores.ts';
 import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
+import { notificationRoutes } from './notifications.ts';
 import { overviewRoutes } from './overview.ts';
 import { profileRoutes } from './profile.ts';
 import { quarantineRoutes } from './quarantine.ts';
@@ -42,6 +43,7 @@ export const apiRoutes = {
   approvals: approvalRoutes,
   snapshots: snapshotRoutes,
   recoveryKeys: recoveryKeyRoutes,
+  notifications: notificationRoutes,
   audit: auditRoutes,
   tokens: tokenRoutes,
   users: userRoutes,

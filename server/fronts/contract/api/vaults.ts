@@ -2,6 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { mostApprovals as domainMost, GovernedAction } from '../../../domain/dual-control.ts';
+import type { RotationProfile } from '../../../domain/notification.ts';
 import type { VaultState } from '../../../domain/vault.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import { displayName, identifier, integrity, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
@@ -50,6 +51,8 @@ const vaultDualControl = z
   })
   .openapi('VaultDualControl');
 
+const profile = z.enum(['standard', 'high-security'] satisfies RotationProfile[]);
+
 export const vaultSchema = z
   .strictObject({
     id: identifier,
@@ -58,6 +61,7 @@ export const vaultSchema = z
     kind: z.enum(['general', 'tde']).openapi({ description: 'tde: belongs to a TDE group and holds its master keys' }),
     state: z.enum(['enabled', 'disabled', 'deleted'] satisfies VaultState[]),
     dualControl: dualControlRule.nullable().openapi({ description: 'null: one person is enough' }),
+    profile: profile.openapi({ description: 'How often its keys are to be rotated.' }),
     createdAt: moment,
     integrity,
   })
@@ -112,6 +116,16 @@ export const vaultRoutes = {
     query: dryRunQuery,
     answer: vaultSchema.extend({ plan: approvalNeeds.optional() }).openapi('DeletedVault'),
     mayWait: true,
+    changes: 'get',
+  },
+  setProfile: {
+    method: 'put',
+    path: '/api/vaults/{id}/profile',
+    needs: 'vaults:manage',
+    summary: 'Say how often the keys of a vault are to be rotated',
+    description: 'standard: every 6 to 12 months; high-security: every 3 to 6. Notifications go by it.',
+    body: z.strictObject({ profile }).openapi('VaultProfile'),
+    answer: vaultSchema,
     changes: 'get',
   },
   dualControl: {

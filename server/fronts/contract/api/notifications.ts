@@ -1,0 +1,98 @@
+// Notifications: what needs somebody before it does harm, sorted by the time that is left.
+
+import { z } from '@hono/zod-openapi';
+import type { AuditSeverity } from '../../../domain/audit-event.ts';
+import type { NotificationKind } from '../../../domain/notification.ts';
+import { identifier, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+
+/** Every kind, in the order of the table; the compiler refuses a missing or an unknown one. */
+const kinds = {
+  'key.rotation-due': 0,
+  'master-key.rotation-due': 0,
+  'endpoint.credential-due': 0,
+  'application.access-guid-due': 0,
+  'tls.certificate-ending': 0,
+  'tls.certificate-old': 0,
+  'client-authority.ending': 0,
+  'token.expiring': 0,
+  'key-store.disconnected': 0,
+  'endpoint.failing': 0,
+  'approval.pending': 0,
+  'dual-control.unsatisfiable': 0,
+  'audit.sink-behind': 0,
+  'audit.checkpoint-stale': 0,
+  'erasure.held': 0,
+} as const satisfies Record<NotificationKind, 0>;
+const kind = z.enum(Object.keys(kinds) as [NotificationKind, ...NotificationKind[]]);
+
+export const notificationSchema = z
+  .strictObject({
+    id: identifier,
+    kind,
+    tenantId: identifier.openapi({ description: "The service's own where it is about the platform." }),
+    severity: z.enum(['info', 'low', 'medium', 'high', 'critical'] satisfies AuditSeverity[]),
+    stage: z
+      .int()
+      .openapi({ description: 'Grows as the harm comes nearer; each stage asks for a new acknowledgement.' }),
+    text: z.string(),
+    cure: z.string().openapi({ description: 'What to do about it.' }),
+    subject: z.strictObject({ kind: z.string(), id: z.string(), name: z.string() }),
+    harmAt: moment.openapi({ description: 'When it does harm; in the past: since when.' }),
+    details: z.record(z.string(), z.unknown()).readonly(),
+    raisedAt: moment,
+    resolvedAt: moment.nullable(),
+    acknowledgedAt: moment.nullable(),
+    acknowledgedBy: z.string().nullable(),
+  })
+  .openapi('Notification');
+export type Notification = z.output<typeof notificationSchema>;
+
+const targetSchema = z
+  .strictObject({
+    name: z.string(),
+    type: z.enum(['webhook', 'email']),
+    target: z.string(),
+    waiting: z.int(),
+    deliveredAt: moment.nullable(),
+    failure: z.strictObject({ since: moment, message: z.string() }).nullable(),
+  })
+  .openapi('NotificationTarget');
+
+export const notificationRoutes = {
+  list: {
+    method: 'get',
+    path: '/api/notifications',
+    needs: 'notifications:read',
+    tenancy: 'both',
+    summary: 'What needs somebody, by the time that is left',
+    description: 'Open ones come by the time of their harm, resolved ones newest first; those are kept for 90 days.',
+    query: pageQuery.extend({ state: z.enum(['open', 'resolved']).optional(), kind: kind.optional() }),
+    answer: pageOf(notificationSchema),
+  },
+  acknowledge: {
+    method: 'post',
+    path: '/api/notifications/{id}/acknowledge',
+    needs: 'notifications:acknowledge',
+    tenancy: 'both',
+    summary: 'Acknowledge a notification',
+    description: 'Somebody takes care. It stays until its cause is gone, and asks again when it grows worse.',
+    answer: notificationSchema,
+  },
+  targets: {
+    method: 'get',
+    path: '/api/notifications/targets',
+    needs: 'notifications:read',
+    tenancy: 'platform',
+    summary: 'List where notifications are sent to',
+    description: 'Targets come from the configuration file alone.',
+    answer: listOf(targetSchema),
+  },
+  test: {
+    method: 'post',
+    path: '/api/notifications/test',
+    needs: 'notifications:acknowledge',
+    tenancy: 'platform',
+    summary: 'Send a test to every target',
+    answer: listOf(z.strictObject({ name: z.string(), failure: z.string().nullable() })),
+  },
+} as const satisfies RouteGroup;

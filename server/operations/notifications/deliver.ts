@@ -1,0 +1,142 @@
+// Sends what happens in the inbox on to the targets of the configuration file. Each has a cursor of its own in the store and a loop of its
+// own: one that is away misses nothing, and holds up nobody. At least once; the event's id tells a repeat. What was over before it could be sent is
+// not sent any more.
+
+import { newId } from '../../base/ids.ts';
+import { isAtLeast, notificationRow, textOf } from '../../domain/notification.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type {
+  NotificationMessage,
+  NotificationTarget,
+  NotificationTargetState,
+} from '../../ports/notification-target.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { NotificationEvent } from '../../ports/store.ts';
+
+const batch = 50;
+const pollMs = 1_000;
+const shortestPauseMs = 1_000;
+const longestPauseMs = 300_000;
+
+export interface NotificationDelivery {
+  start(): void;
+  stop(graceMs: number): Promise<void>;
+  state(): Promise<readonly NotificationTargetState[]>;
+  /** Sends a test to each target now; null: it took it. */
+  test(): Promise<readonly { readonly name: string; readonly failure: string | null }[]>;
+}
+
+const settingOf = (name: string): string => `notification-target:${name}`;
+const messageOf = ({ sequence, event, at, notification }: NotificationEvent): NotificationMessage => ({
+  id: `${notification.id}-${sequence}`,
+  event,
+  at,
+  text: textOf(notification),
+  cure: notificationRow(notification.kind).cure,
+  notification,
+});
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'failed');
+
+export const createNotificationDelivery = (
+  { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
+  targets: readonly NotificationTarget[],
+): NotificationDelivery => {
+  const stopping = new AbortController();
+  const states = new Map<string, Pick<NotificationTargetState, 'deliveredAt' | 'failure'>>();
+  let loops: Promise<unknown> = Promise.resolve();
+
+  const pause = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        stopping.signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      timer.unref();
+      if (stopping.signal.aborted) end();
+      else stopping.signal.addEventListener('abort', end);
+    });
+
+  const cursorOf = async (name: string): Promise<number> =>
+    Number((await store.read.settings.get(settingOf(name))) ?? 0);
+
+  const isWanted = async (target: NotificationTarget, { event, notification }: NotificationEvent): Promise<boolean> => {
+    if (!isAtLeast(notification.severity, target.leastSeverity)) return false;
+    if (event === 'resolved') return true;
+    const now = await store.read.notifications.get(everyTenant, notification.id);
+    return now?.resolvedAt === null && now.stage === notification.stage;
+  };
+
+  const deliver = async (target: NotificationTarget): Promise<void> => {
+    let pauseMs = shortestPauseMs;
+    while (!stopping.signal.aborted) {
+      try {
+        const cursor = await cursorOf(target.name);
+        const events = await store.read.notifications.listEvents(cursor, batch);
+        if (events.length === 0) await pause(pollMs);
+        for (const event of events) {
+          if (stopping.signal.aborted) return;
+          if (await isWanted(target, event)) {
+            await target.send(messageOf(event));
+            states.set(target.name, { deliveredAt: clock.now(), failure: null });
+          }
+          await store.write((tx) => tx.settings.set(settingOf(target.name), String(event.sequence)));
+          pauseMs = shortestPauseMs;
+        }
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        const before = states.get(target.name);
+        const message = reasonOf(error);
+        if (before?.failure?.message !== message)
+          log.error('a notification does not reach its target; it is tried again', { target: target.name, error });
+        const since = before?.failure?.since ?? clock.now();
+        states.set(target.name, { deliveredAt: before?.deliveredAt ?? null, failure: { since, message } });
+        await pause(pauseMs);
+        pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+      }
+    }
+  };
+
+  return {
+    start: () => {
+      loops = Promise.all(targets.map(deliver));
+    },
+    stop: async (graceMs) => {
+      stopping.abort();
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceMs);
+      });
+      await Promise.race([loops, late]);
+      clearTimeout(timer);
+      await Promise.allSettled(targets.map((target) => target.close()));
+      await loops;
+    },
+    state: () =>
+      Promise.all(
+        targets.map(async ({ name, type, target }) => ({
+          name,
+          type,
+          target,
+          waiting: await store.read.notifications.countEvents(await cursorOf(name)),
+          ...(states.get(name) ?? { deliveredAt: null, failure: null }),
+        })),
+      ),
+    test: () =>
+      Promise.all(
+        targets.map(async (target) => {
+          const message: NotificationMessage = {
+            id: newId(clock.now()),
+            event: 'test',
+            at: clock.now(),
+            text: 'this is a test: notifications of this service reach you',
+            cure: '',
+            notification: null,
+          };
+          const failure = await target.send(message).then(() => null, reasonOf);
+          return { name: target.name, failure };
+        }),
+      ),
+  };
+};

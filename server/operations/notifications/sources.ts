@@ -1,0 +1,309 @@
+// What people are told about, and how it is found out. Hourly what goes by days, each minute what fails now. Pages are read one after
+// another, so that a store with many rows is not held up.
+
+import { X509Certificate } from 'node:crypto';
+import { toRfc3339 } from '../../base/clock.ts';
+import { serviceTenantId } from '../../base/ids.ts';
+import { mayApprove } from '../../domain/dual-control.ts';
+import {
+  type Condition,
+  certificateDays,
+  credentialDays,
+  dayMs,
+  notificationKinds,
+  rotationProfiles,
+} from '../../domain/notification.ts';
+import { largestPageSize } from '../../domain/page.ts';
+import { everyTenant } from '../../domain/tenant.ts';
+import type { ServedCertificate } from '../../ports/meter.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Window } from '../../ports/store.ts';
+import type { AuditForwarding } from '../forward-audit.ts';
+import { listIdentities } from '../identities.ts';
+import type { NotificationSource } from './watch.ts';
+
+interface Views {
+  readonly certificates: () => readonly ServedCertificate[];
+  readonly forwarding: Pick<AuditForwarding, 'state'>;
+}
+
+const minuteMs = 60_000;
+const service = { kind: 'service', id: 'service', name: 'service' } as const;
+
+/** Every item of a list by id. */
+async function* all<T extends { readonly id: string }>(
+  list: (window: Window) => Promise<readonly T[]>,
+): AsyncGenerator<T> {
+  let after: string | undefined;
+  do {
+    const page = await list({ after, limit: largestPageSize });
+    yield* page;
+    after = page.length < largestPageSize ? undefined : page.at(-1)?.id;
+  } while (after !== undefined);
+}
+
+const certificatesOf = (pem: string): readonly X509Certificate[] =>
+  (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
+    (one) => new X509Certificate(one),
+  );
+
+export const createSources = (
+  { store, clock, erasure }: Pick<Ports, 'store' | 'clock' | 'erasure'>,
+  { certificates, forwarding }: Views,
+): readonly NotificationSource[] => {
+  const { read } = store;
+  /** Oldest of what is exchanged quarterly. */
+  const exchangeDue = (
+    kind: 'endpoint.credential-due' | 'application.access-guid-due',
+    owner: { readonly tenantId: string; readonly id: string; readonly name: string },
+    subjectKind: string,
+    made: readonly number[],
+  ): readonly Condition[] =>
+    made.length === 0
+      ? []
+      : [
+          {
+            kind,
+            tenantId: owner.tenantId,
+            subject: { kind: subjectKind, id: owner.id, name: owner.name },
+            harmAt: Math.min(...made) + credentialDays * dayMs,
+            details: { since: toRfc3339(Math.min(...made)) },
+          },
+        ];
+
+  const rotation = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    for (const [profile, { fromDays, toDays }] of Object.entries(rotationProfiles) as [
+      keyof typeof rotationProfiles,
+      (typeof rotationProfiles)[keyof typeof rotationProfiles],
+    ][])
+      for (const old of await read.notifications.oldKeys(profile, clock.now() - fromDays * dayMs))
+        found.push({
+          kind: 'key.rotation-due',
+          tenantId: old.tenantId,
+          subject: { kind: 'vault', id: old.vaultId, name: old.vaultName },
+          harmAt: old.oldest + toDays * dayMs,
+          leadDays: [toDays - fromDays, 30],
+          details: { keys: old.keys, oldest: toRfc3339(old.oldest), profile },
+        });
+    return found;
+  };
+
+  const applications = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    for await (const application of all((window) => read.applications.list(everyTenant, {}, window))) {
+      if (application.state !== 'enabled') continue;
+      const guids = await read.accessGuids.list(application.id);
+      const live = guids.filter(({ removedAt }) => removedAt === null).map(({ createdAt }) => createdAt);
+      found.push(...exchangeDue('application.access-guid-due', application, 'application', live));
+      const newest = await read.objects.newestMasterKey(application.id);
+      const key = newest === undefined ? undefined : await read.keys.get(application.tenantId, newest);
+      if (key === undefined || key.state === 'destroyed') continue;
+      const vault = await read.vaults.get(application.tenantId, key.vaultId);
+      const { fromDays, toDays } = rotationProfiles[vault?.profile ?? 'standard'];
+      found.push({
+        kind: 'master-key.rotation-due',
+        tenantId: application.tenantId,
+        subject: { kind: 'application', id: application.id, name: application.name },
+        harmAt: key.createdAt + toDays * dayMs,
+        leadDays: [toDays - fromDays, 30],
+        details: { key: key.name, since: toRfc3339(key.createdAt), profile: vault?.profile ?? 'standard' },
+      });
+    }
+    return found;
+  };
+
+  const endpoints = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    for await (const endpoint of all((window) => read.endpoints.list(everyTenant, window))) {
+      const { id, name, tenantId, credentials, settings } = endpoint;
+      const made = credentials.map(({ createdAt }) => createdAt);
+      found.push(...exchangeDue('endpoint.credential-due', endpoint, 'endpoint', made));
+      const ends = certificatesOf(settings.clientCertificate?.authorities ?? '').map(({ validTo }) =>
+        Date.parse(validTo),
+      );
+      if (ends.length > 0)
+        found.push({
+          kind: 'client-authority.ending',
+          tenantId,
+          subject: { kind: 'endpoint', id, name },
+          harmAt: Math.min(...ends),
+          details: { endsAt: toRfc3339(Math.min(...ends)) },
+        });
+    }
+    return found;
+  };
+
+  const served = (): Promise<readonly Condition[]> =>
+    Promise.resolve(
+      certificates().flatMap(({ names, beginsAt, endsAt }): readonly Condition[] => {
+        const name = names.join(', ');
+        const about = { tenantId: serviceTenantId, subject: { kind: 'certificate', id: name, name } };
+        const details = { beginsAt: toRfc3339(beginsAt), endsAt: toRfc3339(endsAt) };
+        return [
+          { kind: 'tls.certificate-ending', ...about, harmAt: endsAt, details },
+          { kind: 'tls.certificate-old', ...about, harmAt: beginsAt + certificateDays * dayMs, details },
+        ];
+      }),
+    );
+
+  const tokens = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    const now = clock.now();
+    for await (const token of all((window) => read.tokens.list(everyTenant, window))) {
+      const { id, name, createdAt, expiresAt, revokedAt } = token;
+      // A week after its end nobody asks any more.
+      if (expiresAt === null || revokedAt !== null || expiresAt < now - 7 * dayMs) continue;
+      // One that was made for a day is not announced for a month.
+      const life = expiresAt - createdAt;
+      found.push({
+        kind: 'token.expiring',
+        tenantId: token.tenantId ?? serviceTenantId,
+        subject: { kind: 'token', id, name },
+        harmAt: expiresAt,
+        leadDays: notificationKinds['token.expiring'].leadDays.filter((days) => days * dayMs * 3 <= life),
+        details: { expiresAt: toRfc3339(expiresAt) },
+      });
+    }
+    return found.filter(({ leadDays = [], harmAt }) => leadDays.length > 0 || (harmAt ?? 0) <= now);
+  };
+
+  const dualControl = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    for await (const { id, name, tenantId, state, dualControl: rule } of all((window) =>
+      read.vaults.list(everyTenant, window),
+    )) {
+      if (rule === null || state === 'deleted') continue;
+      const able = await listIdentities(read, 'approvals:decide', tenantId, clock.now());
+      const approvers = able.filter((each) => mayApprove(rule, each.id)).length;
+      if (approvers < rule.required)
+        found.push({
+          kind: 'dual-control.unsatisfiable',
+          tenantId,
+          subject: { kind: 'vault', id, name },
+          harmAt: null,
+          details: { required: rule.required, approvers },
+        });
+    }
+    return found;
+  };
+
+  const keyStores = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    for await (const { id, name, tenantId, connection } of all((window) =>
+      read.externalKeyStores.list(everyTenant, window),
+    ))
+      if (connection.since !== null && (connection.state === 'DISCONNECTED' || connection.state === 'FAILED'))
+        found.push({
+          kind: 'key-store.disconnected',
+          tenantId,
+          subject: { kind: 'external-key-store', id, name },
+          harmAt: connection.since,
+          details: { state: connection.state, errorCode: connection.errorCode },
+        });
+    return found;
+  };
+
+  const failing = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    const enough = 10;
+    for await (const { id, name, tenantId, state } of all((window) => read.endpoints.list(everyTenant, window))) {
+      if (state !== 'enabled') continue;
+      const filter = { endpointId: id, result: 'refused', from: clock.now() - 5 * minuteMs } as const;
+      const { items } = await read.requests.search(everyTenant, filter, { limit: enough });
+      if (items.length < enough) continue;
+      const errors = items.map(({ errorName }) => errorName ?? 'unknown');
+      const count = (error: string): number => errors.filter((each) => each === error).length;
+      const [mostly = 'unknown'] = [...new Set(errors)].sort((a, b) => count(b) - count(a));
+      found.push({
+        kind: 'endpoint.failing',
+        tenantId,
+        subject: { kind: 'endpoint', id, name },
+        harmAt: null,
+        details: { mostly },
+      });
+    }
+    return found;
+  };
+
+  const approvals = async (): Promise<readonly Condition[]> =>
+    (await read.approvals.listOpen()).map(({ id, kind, tenantId, subject, expiresAt, missing, requestedBy }) => ({
+      kind: 'approval.pending',
+      tenantId,
+      subject: { kind: 'approval', id, name: subject.name },
+      harmAt: expiresAt,
+      details: { operation: kind, requestedBy: requestedBy.name, missing },
+    }));
+
+  const platform = async (): Promise<readonly Condition[]> => {
+    const now = clock.now();
+    const found: Condition[] = [];
+    for (const { name, target, lag, failure } of await forwarding.state())
+      if (failure !== null && now - failure.since > 5 * minuteMs)
+        found.push({
+          kind: 'audit.sink-behind',
+          tenantId: serviceTenantId,
+          subject: { kind: 'audit-sink', id: name, name },
+          harmAt: failure.since,
+          details: { target, lag, message: failure.message.slice(0, 200) },
+        });
+    const size = await read.audit.size();
+    const checkpoint = await read.audit.latestCheckpoint();
+    const covered = checkpoint?.size ?? 0;
+    const [first] =
+      size > covered
+        ? await read.audit.list(everyTenant, { order: 'oldest' }, { after: String(covered), limit: 1 })
+        : [];
+    if (first !== undefined && now - first.at > 5 * minuteMs)
+      found.push({
+        kind: 'audit.checkpoint-stale',
+        tenantId: serviceTenantId,
+        subject: service,
+        harmAt: first.at,
+        details: { records: size - covered },
+      });
+    const { state, hold } = erasure.state();
+    if (state === 'held' && hold !== null)
+      found.push({
+        kind: 'erasure.held',
+        tenantId: serviceTenantId,
+        subject: service,
+        harmAt: hold.since,
+        details: { records: hold.records.length },
+      });
+    return found;
+  };
+
+  return [
+    { about: 'the age of keys', kinds: ['key.rotation-due'], every: 'hour', look: rotation },
+    {
+      about: 'the age of master keys and access_guids',
+      kinds: ['master-key.rotation-due', 'application.access-guid-due'],
+      every: 'hour',
+      look: applications,
+    },
+    {
+      about: 'the age of credentials',
+      kinds: ['endpoint.credential-due', 'client-authority.ending'],
+      every: 'hour',
+      look: endpoints,
+    },
+    {
+      about: 'the certificates',
+      kinds: ['tls.certificate-ending', 'tls.certificate-old'],
+      every: 'hour',
+      look: served,
+    },
+    { about: 'the end of tokens', kinds: ['token.expiring'], every: 'hour', look: tokens },
+    { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'hour', look: dualControl },
+    { about: 'external key stores', kinds: ['key-store.disconnected'], every: 'minute', look: keyStores },
+    { about: 'requests of endpoints', kinds: ['endpoint.failing'], every: 'minute', look: failing },
+    { about: 'requests for approval', kinds: ['approval.pending'], every: 'minute', look: approvals },
+    {
+      about: 'audit log and erasure',
+      kinds: ['audit.sink-behind', 'audit.checkpoint-stale', 'erasure.held'],
+      every: 'minute',
+      look: platform,
+    },
+  ];
+};

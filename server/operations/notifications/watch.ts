@@ -1,0 +1,94 @@
+// Keeps the inbox: what is so now is compared with what is open. Something new is raised, something that came nearer to harm is raised again
+// (and asks for a new acknowledgement), something that is over is resolved. Each change is one event, in the same transaction, for
+// the targets to have (deliver.ts).
+//
+// A source looks at one subject, and alone decides about the kinds that it names: what it does not find any more is over. When it fails,
+// what was open stays open.
+
+import { newId } from '../../base/ids.ts';
+import {
+  type Condition,
+  type Notification,
+  type NotificationKind,
+  severityOf,
+  stageOf,
+} from '../../domain/notification.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+
+export interface NotificationSource {
+  /** For people. */
+  readonly about: string;
+  /** Each kind is one source's. */
+  readonly kinds: readonly NotificationKind[];
+  readonly every: 'minute' | 'hour';
+  readonly look: () => Promise<readonly Condition[]>;
+}
+
+const keyOf = ({ kind, subject }: Pick<Condition, 'kind' | 'subject'>): string => `${kind} ${subject.id}`;
+const keptMs = 90 * 86_400_000;
+
+export const createNotificationWatch = (
+  { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
+  sources: readonly NotificationSource[],
+) => {
+  const lookedAt = new Map<NotificationSource, number>();
+
+  /** Null: nothing to do. */
+  const change = (open: Notification | undefined, condition: Condition | undefined, now: number) => {
+    if (condition === undefined)
+      return open === undefined ? null : ({ event: 'resolved', notification: { ...open, resolvedAt: now } } as const);
+    const { kind, tenantId, subject, details } = condition;
+    const stage = stageOf(condition, now);
+    const harmAt = condition.harmAt ?? open?.harmAt ?? now;
+    const severity = severityOf(kind, stage);
+    if (open === undefined) {
+      if (stage === 0) return null;
+      const notification: Notification = {
+        ...{ id: newId(now), kind, tenantId, subject, severity, stage, harmAt, details },
+        ...{ raisedAt: now, resolvedAt: null, acknowledgedAt: null, acknowledgedBy: null },
+      };
+      return { event: 'raised', notification } as const;
+    }
+    if (stage === 0) return { event: 'resolved', notification: { ...open, resolvedAt: now } } as const;
+    if (stage <= open.stage && harmAt === open.harmAt) return null;
+    const after = { ...open, subject, severity, stage, harmAt, details };
+    return stage > open.stage
+      ? ({ event: 'worse', notification: { ...after, acknowledgedAt: null, acknowledgedBy: null } } as const)
+      : ({ event: 'same', notification: after } as const);
+  };
+
+  const reconcile = async (from: Repositories, kinds: readonly NotificationKind[], found: readonly Condition[]) => {
+    const now = clock.now();
+    const open = new Map((await from.notifications.listOpenOf(kinds)).map((one) => [keyOf(one), one]));
+    const is = new Map(found.map((one) => [keyOf(one), one]));
+    return [...new Set([...open.keys(), ...is.keys()])].flatMap((key) => change(open.get(key), is.get(key), now) ?? []);
+  };
+
+  const lookAt = async ({ kinds, look }: NotificationSource): Promise<void> => {
+    const found = await look();
+    if ((await reconcile(store.read, kinds, found)).length === 0) return;
+    await store.write(async (tx) => {
+      for (const { event, notification } of await reconcile(tx, kinds, found)) {
+        if (event === 'raised') await tx.notifications.insert(notification);
+        else await tx.notifications.update(notification);
+        if (event !== 'same') await tx.notifications.appendEvent({ event, at: clock.now(), notification });
+      }
+    });
+  };
+
+  return {
+    /** Looks at every source whose time has come; with `all` at each. */
+    turn: async (all = false): Promise<void> => {
+      for (const source of sources) {
+        const last = lookedAt.get(source);
+        const dueMs = source.every === 'minute' ? 0 : 3_600_000;
+        if (!all && last !== undefined && clock.monotonic() - last < dueMs) continue;
+        lookedAt.set(source, clock.monotonic());
+        await lookAt(source).catch((error: unknown) => log.error(`${source.about} could not be looked at`, { error }));
+      }
+      await store.write((tx) => tx.notifications.prune(clock.now() - keptMs), { durable: false });
+    },
+  };
+};
+export type NotificationWatch = ReturnType<typeof createNotificationWatch>;

@@ -1,0 +1,37 @@
+// Where notifications are sent to, beside the inbox. Targets come from the configuration file alone: who may use the console may not choose
+// whom the service calls.
+
+import type { AuditSeverity } from '../domain/audit-event.ts';
+import type { Notification } from '../domain/notification.ts';
+
+export interface NotificationMessage {
+  /** Of the event: the same at every attempt, so that a receiver knows a repeat. */
+  readonly id: string;
+  readonly event: 'raised' | 'worse' | 'resolved' | 'test';
+  readonly at: number;
+  readonly text: string;
+  readonly cure: string;
+  /** Null in a test. */
+  readonly notification: Notification | null;
+}
+
+export interface NotificationTarget {
+  readonly name: string;
+  readonly type: 'webhook' | 'email';
+  /** For people: host and path, or addresses. */
+  readonly target: string;
+  readonly leastSeverity: AuditSeverity;
+  /** Resolves when the target has taken it; rejects when that is not certain. One call at a time. */
+  send(message: NotificationMessage): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface NotificationTargetState {
+  readonly name: string;
+  readonly type: NotificationTarget['type'];
+  readonly target: string;
+  /** What it does not have yet. */
+  readonly waiting: number;
+  readonly deliveredAt: number | null;
+  readonly failure: { readonly since: number; readonly message: string } | null;
+}

@@ -1,0 +1,84 @@
+// Notification target `email`: one plain-text message an event, over SMTP with STARTTLS (RFC 3207) or TLS from the start. Without either
+// nothing is sent: names of keys and databases are not for the wire.
+
+import { readFileSync } from 'node:fs';
+import { createTransport } from 'nodemailer';
+import { toRfc3339 } from '../base/clock.ts';
+import type { AuditSeverity } from '../domain/audit-event.ts';
+import type { NotificationMessage, NotificationTarget } from '../ports/notification-target.ts';
+
+export interface EmailOptions {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly tls: 'starttls' | 'implicit';
+  readonly from: string;
+  readonly to: readonly string[];
+  readonly user: string | undefined;
+  readonly passwordFile: string | undefined;
+  readonly ca: string | undefined;
+  readonly leastSeverity: AuditSeverity;
+}
+
+const timeoutMs = 15_000;
+
+export const mailText = ({ event, at, text, cure, notification }: NotificationMessage): string =>
+  [
+    event === 'resolved' ? `It is over: ${text}.` : `${text}.`,
+    '',
+    ...(event === 'resolved' || cure === '' ? [] : [`What to do: ${cure}.`, '']),
+    ...(notification === null
+      ? []
+      : [
+          `kind      ${notification.kind}`,
+          `severity  ${notification.severity}`,
+          `about     ${notification.subject.kind} ${notification.subject.name} (${notification.subject.id})`,
+          ...(event === 'resolved' ? [] : [`harm at   ${toRfc3339(notification.harmAt)}`]),
+          ...Object.entries(notification.details).map(([name, value]) => `${name.padEnd(9)} ${JSON.stringify(value)}`),
+        ]),
+    `at        ${toRfc3339(at)}`,
+  ].join('\n');
+
+const titles = { raised: '', worse: 'again: ', resolved: 'over: ', test: 'test: ' } as const;
+
+export const openEmail = (options: EmailOptions): NotificationTarget => {
+  const { name, host, port, tls, from, to, user, passwordFile, ca, leastSeverity } = options;
+  return {
+    name,
+    type: 'email',
+    target: to.join(', '),
+    leastSeverity,
+    send: async (message) => {
+      // Opened for each message: they are few, and a password or an authority that was changed is taken.
+      const transport = createTransport({
+        host,
+        port,
+        secure: tls === 'implicit',
+        requireTLS: tls === 'starttls',
+        ...(user === undefined || passwordFile === undefined
+          ? {}
+          : { auth: { user, pass: readFileSync(passwordFile, 'utf8').trim() } }),
+        tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca: readFileSync(ca) }) },
+        connectionTimeout: timeoutMs,
+        greetingTimeout: timeoutMs,
+        socketTimeout: timeoutMs,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      });
+      try {
+        const severity = message.notification === null ? '' : `[${message.notification.severity}] `;
+        await transport.sendMail({
+          from,
+          to: [...to],
+          subject: `DKE ${severity}${titles[message.event]}${message.text}`,
+          text: mailText(message),
+          messageId: `<${message.id}@dke>`,
+          headers: { 'Auto-Submitted': 'auto-generated' },
+        });
+      } finally {
+        transport.close();
+      }
+    },
+    close: () => Promise.resolve(),
+  };
+};

@@ -1,0 +1,162 @@
+// The inbox, and the events that are sent on from it. What stands here is derived from the rest and authenticated by nothing: it decides
+// nothing.
+
+import { type Kysely, sql } from 'kysely';
+import { canonicalJson } from '../base/bytes.ts';
+import type { AuditSeverity } from '../domain/audit-event.ts';
+import type { Notification, NotificationKind } from '../domain/notification.ts';
+import type { Repositories } from '../ports/store.ts';
+import type { Schema } from './schema.ts';
+import { inScope } from './tenants.ts';
+
+const toRow = (one: Notification): Schema['notifications'] => ({
+  id: one.id,
+  tenant_id: one.tenantId,
+  kind: one.kind,
+  subject_kind: one.subject.kind,
+  subject_id: one.subject.id,
+  subject_name: one.subject.name,
+  severity: one.severity,
+  stage: one.stage,
+  harm_at: one.harmAt,
+  details: canonicalJson(one.details),
+  raised_at: one.raisedAt,
+  resolved_at: one.resolvedAt,
+  acknowledged_at: one.acknowledgedAt,
+  acknowledged_by: one.acknowledgedBy,
+});
+const fromRow = (row: Schema['notifications']): Notification => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  kind: row.kind as NotificationKind,
+  subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
+  severity: row.severity as AuditSeverity,
+  stage: row.stage,
+  harmAt: row.harm_at,
+  details: JSON.parse(row.details) as Notification['details'],
+  raisedAt: row.raised_at,
+  resolvedAt: row.resolved_at,
+  acknowledgedAt: row.acknowledged_at,
+  acknowledgedBy: row.acknowledged_by,
+});
+
+/** `1767225600000.01981d2c-...`: when it does harm, and which of those. */
+const parseCursor = (after: string): { readonly at: number; readonly id: string } | undefined => {
+  const [, at, id] = /^(\d{1,16})\.(.{1,64})$/.exec(after) ?? [];
+  return at === undefined || id === undefined ? undefined : { at: Number(at), id };
+};
+
+export const createNotificationRepository = (db: Kysely<Schema>): Repositories['notifications'] => ({
+  get: async (tenant, id) => {
+    const row = await inScope(
+      db.selectFrom('notifications').selectAll().where('id', '=', id),
+      tenant,
+    ).executeTakeFirst();
+    return row && fromRow(row);
+  },
+  listOpen: async (tenant, { kind }, { after, limit }) => {
+    let query = inScope(
+      db
+        .selectFrom('notifications')
+        .selectAll()
+        .where('resolved_at', 'is', null)
+        .orderBy('harm_at')
+        .orderBy('id')
+        .limit(limit),
+      tenant,
+    );
+    if (kind !== undefined) query = query.where('kind', '=', kind);
+    const cursor = after === undefined ? undefined : parseCursor(after);
+    if (cursor !== undefined)
+      query = query.where((row) =>
+        row.or([row('harm_at', '>', cursor.at), row.and([row('harm_at', '=', cursor.at), row('id', '>', cursor.id)])]),
+      );
+    return (await query.execute()).map(fromRow);
+  },
+  listResolved: async (tenant, { kind }, { after, limit }) => {
+    let query = inScope(
+      db
+        .selectFrom('notifications')
+        .selectAll()
+        .where('resolved_at', 'is not', null)
+        .orderBy('id', 'desc')
+        .limit(limit),
+      tenant,
+    );
+    if (kind !== undefined) query = query.where('kind', '=', kind);
+    if (after !== undefined) query = query.where('id', '<', after);
+    return (await query.execute()).map(fromRow);
+  },
+  listOpenOf: async (kinds) =>
+    (
+      await db
+        .selectFrom('notifications')
+        .selectAll()
+        .where('resolved_at', 'is', null)
+        .where('kind', 'in', kinds)
+        .execute()
+    ).map(fromRow),
+  insert: async (notification) => {
+    await db.insertInto('notifications').values(toRow(notification)).execute();
+  },
+  update: async (notification) => {
+    const { id, ...change } = toRow(notification);
+    await db.updateTable('notifications').set(change).where('id', '=', id).execute();
+  },
+  appendEvent: async ({ event, at, notification }) => {
+    await db
+      .insertInto('notification_events')
+      .values({ event, at, notification_id: notification.id, document: canonicalJson(toRow(notification)) })
+      .execute();
+  },
+  listEvents: async (after, limit) =>
+    (
+      await db
+        .selectFrom('notification_events')
+        .selectAll()
+        .where('sequence', '>', after)
+        .orderBy('sequence')
+        .limit(limit)
+        .execute()
+    ).map((row) => ({
+      sequence: row.sequence,
+      event: row.event as 'raised' | 'worse' | 'resolved',
+      at: row.at,
+      notification: fromRow(JSON.parse(row.document) as Schema['notifications']),
+    })),
+  countEvents: async (after) => {
+    const { count } = await db
+      .selectFrom('notification_events')
+      .select((row) => row.fn.countAll<number>().as('count'))
+      .where('sequence', '>', after)
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  },
+  prune: async (before) => {
+    await db.deleteFrom('notification_events').where('at', '<', before).execute();
+    await db.deleteFrom('notifications').where('resolved_at', '<', before).execute();
+  },
+  oldKeys: async (profile, before) =>
+    (
+      await db
+        .selectFrom('key_versions')
+        .innerJoin('keys', (join) =>
+          join.onRef('keys.id', '=', 'key_versions.key_id').onRef('keys.current_version', '=', 'key_versions.version'),
+        )
+        .innerJoin('vaults', 'vaults.id', 'keys.vault_id')
+        .where('key_versions.created_at', '<', before)
+        .where('keys.state', '=', 'active')
+        .where('keys.kind', '=', 'general')
+        .where('vaults.profile', '=', profile)
+        .where('vaults.state', '<>', 'deleted')
+        .groupBy(['vaults.tenant_id', 'vaults.id', 'vaults.name'])
+        .select((row) => [
+          'vaults.tenant_id as tenantId',
+          'vaults.id as vaultId',
+          'vaults.name as vaultName',
+          row.fn.countAll<number>().as('keys'),
+          sql<number>`min(key_versions.created_at)`.as('oldest'),
+        ])
+        .execute()
+    ).map((row) => ({ ...row, keys: Number(row.keys), oldest: Number(row.oldest) })),
+});

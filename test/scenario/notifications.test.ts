@@ -1,0 +1,227 @@
+// Notifications on their way out: signed webhooks and e-mail, to servers that are really there. What a target did not take is sent again,
+// what points inside is not called.
+
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SMTPServer } from 'smtp-server';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openEmail } from '../../server/sinks/email.ts';
+import { isPublicAddress, openWebhook, signatureHeader } from '../../server/sinks/webhook.ts';
+import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
+import { until } from '../support/host.ts';
+import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
+
+let folder: string;
+let authority: Authority;
+let certificate: IssuedCertificate;
+const secret = 'a secret that both sides know';
+let secretFile: string;
+
+interface Call {
+  readonly body: string;
+  readonly signature: string;
+}
+const calls: Call[] = [];
+let answer = 200;
+let hook: ReturnType<typeof createServer>;
+let hookUrl: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-notify-'));
+  authority = makeAuthority(folder, 'receivers');
+  certificate = authority.issue({
+    usage: 'serverAuth',
+    commonName: 'localhost',
+    names: ['DNS:localhost', 'IP:127.0.0.1'],
+  });
+  secretFile = join(folder, 'hook.secret');
+  writeFileSync(secretFile, `${secret}\n`, { mode: 0o600 });
+  hook = createServer(
+    { cert: readFileSync(certificate.certificate), key: readFileSync(certificate.key) },
+    (request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (text: string) => {
+        body += text;
+      });
+      request.on('end', () => {
+        if (answer === 200) calls.push({ body, signature: String(request.headers[signatureHeader]) });
+        response.writeHead(answer, answer === 302 ? { location: 'https://localhost/elsewhere' } : {}).end();
+      });
+    },
+  );
+  await new Promise<void>((resolve) => {
+    hook.listen(0, '127.0.0.1', resolve);
+  });
+  hookUrl = `https://localhost:${(hook.address() as AddressInfo).port}/dke`;
+});
+afterAll(() => {
+  hook?.closeAllConnections();
+  hook?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+beforeEach(() => {
+  calls.length = 0;
+  answer = 200;
+});
+
+const message = { id: 'm-1', event: 'test', at: 0, text: 'a test', cure: '', notification: null } as const;
+const webhook = (more: object = {}) =>
+  openWebhook({
+    ...{ name: 'hook', url: hookUrl, secretFile, ca: authority.certificate, allowPrivate: true },
+    ...{ leastSeverity: 'low', version: '0', now: () => 1_700_000_000_000, ...more },
+  } as const);
+
+describe('a webhook', () => {
+  test('is signed over its time and its body', async () => {
+    await webhook().send(message);
+    const [call] = calls;
+    const [, seconds, mac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(call?.signature ?? '') ?? [];
+    expect(seconds).toBe('1700000000');
+    expect(mac).toBe(createHmac('sha256', secret).update(`${seconds}.${call?.body}`).digest('hex'));
+    expect(JSON.parse(call?.body ?? '')).toMatchObject({ id: 'm-1', event: 'test', text: 'a test' });
+  });
+
+  test('that points inside is not called, by name or by address', async () => {
+    await expect(webhook({ allowPrivate: false }).send(message)).rejects.toThrow('no public address');
+    const byAddress = hookUrl.replace('localhost', '127.0.0.1');
+    await expect(webhook({ allowPrivate: false, url: byAddress }).send(message)).rejects.toThrow('no public address');
+    await expect(webhook({ allowPrivate: false, url: 'https://[::1]/' }).send(message)).rejects.toThrow('no public');
+    expect(calls).toEqual([]);
+  });
+
+  test('that sends elsewhere is not followed', async () => {
+    answer = 302;
+    await expect(webhook().send(message)).rejects.toThrow('status 302');
+  });
+
+  test('with a certificate that nobody vouches for is not called', async () => {
+    await expect(webhook({ ca: undefined }).send(message)).rejects.toThrow();
+    expect(calls).toEqual([]);
+  });
+
+  test.each([
+    ...['127.0.0.1', '10.1.2.3', '172.31.0.1', '192.168.1.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1'],
+    ...['255.255.255.255', '::1', '::', 'fe80::1', 'fc00::1', '::ffff:10.0.0.1', '2002:a00:1::', '64:ff9b::a00:1'],
+    ...['2001:db8::1', 'ff02::1', 'localhost', ''],
+  ])('%s is no public address', (address) => {
+    expect(isPublicAddress(address)).toBe(false);
+  });
+  test.each(['93.184.216.34', '172.32.0.1', '2606:2800:220:1::1'])('%s is one', (address) => {
+    expect(isPublicAddress(address)).toBe(true);
+  });
+});
+
+interface Mail {
+  readonly text: string;
+  readonly secure: boolean;
+  readonly user: string;
+}
+const startMail = async (tls: boolean) => {
+  const mails: Mail[] = [];
+  const server = new SMTPServer({
+    cert: readFileSync(certificate.certificate),
+    key: readFileSync(certificate.key),
+    ...(tls ? {} : { hideSTARTTLS: true, allowInsecureAuth: true, disabledCommands: ['STARTTLS'] }),
+    onAuth: ({ username = '', password }, _session, done) =>
+      password === 'mail password' ? done(null, { user: username }) : done(new Error('no')),
+    onData: (stream, session, done) => {
+      let text = '';
+      stream.on('data', (part: Buffer) => {
+        text += part.toString('utf8');
+      });
+      stream.on('end', () => {
+        mails.push({ text, secure: session.secure, user: String(session.user) });
+        done();
+      });
+    },
+  });
+  server.on('error', () => undefined);
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.server.address() as AddressInfo;
+  return { mails, port, close: () => new Promise<void>((resolve) => server.close(resolve)) };
+};
+const passwordFile = (): string => {
+  const path = join(folder, 'mail.password');
+  writeFileSync(path, 'mail password\n', { mode: 0o600 });
+  return path;
+};
+const email = (port: number, more: object = {}) =>
+  openEmail({
+    ...{
+      name: 'operators',
+      host: 'localhost',
+      port,
+      tls: 'starttls',
+      from: 'dke@example.com',
+      to: ['keys@example.com'],
+    },
+    ...{ user: 'dke', passwordFile: passwordFile(), ca: authority.certificate, leastSeverity: 'low', ...more },
+  } as const);
+
+describe('an e-mail', () => {
+  test('goes over STARTTLS, with the password of its file', async () => {
+    const mail = await startMail(true);
+    await email(mail.port).send(message);
+    expect(mail.mails).toMatchObject([{ secure: true, user: 'dke' }]);
+    expect(mail.mails[0]?.text).toMatch(/Subject: DKE test: a test/);
+    expect(mail.mails[0]?.text).toMatch(/To: keys@example.com/);
+    await mail.close();
+  });
+
+  test('does not go where there is no TLS, or a certificate that nobody vouches for', async () => {
+    const plain = await startMail(false);
+    await expect(email(plain.port).send(message)).rejects.toThrow();
+    expect(plain.mails).toEqual([]);
+    await plain.close();
+    const mail = await startMail(true);
+    await expect(email(mail.port, { ca: undefined }).send(message)).rejects.toThrow();
+    expect(mail.mails).toEqual([]);
+    await mail.close();
+  });
+});
+
+describe('the service', () => {
+  const toml = (): string =>
+    `[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[[notifications.targets]]\nname = "hook"\ntype = "webhook"\nurl = "${hookUrl}"\n` +
+    `secret_file = "${secretFile}"\nca = "${authority.certificate}"\nallow_private = true\n`;
+  const events = () => calls.map(({ body }) => JSON.parse(body) as { event: string; notification: { kind: string } });
+  const inbox = async ({ operations }: OpenedService) => (await operations.notifications.list(administrator, {})).items;
+
+  test('tells a target what waits, once; one that was away misses nothing, also over a restart', async () => {
+    answer = 503;
+    const opened = await openTestService({ toml: toml() });
+    const vault = await opened.operations.vaults.create(administrator, { name: 'ruled' });
+    const grants = [{ role: 'key-approver', scope: null }] as const;
+    const { record } = await opened.operations.tokens.create(administrator, 'the service', { name: 'anna', grants });
+    await opened.operations.dualControl.change(administrator, vault.id, {
+      ...{ required: 1, approvers: [record.id], actions: ['destroy'], databases: 'allowed' },
+    });
+    await opened.operations.tokens.revoke(administrator, record.id);
+    const raised = await until('a notification', async () =>
+      (await inbox(opened)).find(({ kind }) => kind === 'dual-control.unsatisfiable'),
+    );
+    expect(raised).toMatchObject({ severity: 'high', subject: { name: 'ruled' } });
+    expect(raised.cure).toContain('key-approver');
+    await until(
+      'a failure of the target',
+      async () => (await opened.operations.notifications.targets())[0]?.failure?.message,
+    );
+    const taken = await opened.operations.notifications.acknowledge(administrator, raised.id);
+    expect(taken.acknowledgedBy).toBe('test');
+    await opened.stop();
+
+    answer = 200;
+    const again = await openTestService({ toml: toml(), folder: opened.folder });
+    await until('the delivery', () => Promise.resolve(calls.length > 0 || undefined));
+    expect(events().filter(({ event }) => event === 'raised')).toHaveLength(1);
+    expect(events()[0]).toMatchObject({ event: 'raised', notification: { kind: 'dual-control.unsatisfiable' } });
+    const results = await again.operations.notifications.test(administrator);
+    expect(results).toEqual([{ name: 'hook', failure: null }]);
+    await again.remove();
+  });
+});

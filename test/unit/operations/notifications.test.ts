@@ -1,0 +1,268 @@
+// The inbox over the real store: what is raised, when it is raised again, and when it is over. Time is the test's own.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newId, serviceTenantId } from '../../../server/base/ids.ts';
+import {
+  type Condition,
+  dayMs,
+  notificationKindNames,
+  notificationRow,
+  severityOf,
+  stageOf,
+} from '../../../server/domain/notification.ts';
+import { everyTenant } from '../../../server/domain/tenant.ts';
+import type { Vault } from '../../../server/domain/vault.ts';
+import { newTenant } from '../../../server/operations/create-tenant.ts';
+import { createSources } from '../../../server/operations/notifications/sources.ts';
+import { createNotificationWatch } from '../../../server/operations/notifications/watch.ts';
+import type { Store } from '../../../server/ports/store.ts';
+import { openStore } from '../../../server/store/store.ts';
+import { notificationsTable } from '../../support/notifications-page.ts';
+
+let time = Date.UTC(2026, 5, 1);
+let monotonic = 0;
+const clock = { now: () => time, monotonic: () => monotonic };
+const pass = (ms: number): void => {
+  time += ms;
+  monotonic += ms;
+};
+const complaints: string[] = [];
+const log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: (text: string) => void complaints.push(text),
+};
+const folder = mkdtempSync(join(tmpdir(), 'dke-inbox-'));
+let store: Store;
+let tenantId: string;
+beforeAll(async () => {
+  store = await openStore({
+    path: join(folder, 'dke.db'),
+    clock,
+    authenticateRow: () => 'mac',
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  const tenant = newTenant('default', time);
+  tenantId = tenant.id;
+  await store.write((tx) => tx.tenants.insert(tenant));
+});
+afterAll(async () => {
+  await store?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let found: Condition[] = [];
+let broken = false;
+const ending = (name: string, harmAt: number): Condition => ({
+  kind: 'tls.certificate-ending',
+  tenantId: serviceTenantId,
+  subject: { kind: 'certificate', id: name, name },
+  harmAt,
+  details: {},
+});
+const watchOf = () =>
+  createNotificationWatch({ store, clock, log }, [
+    {
+      about: 'certificates',
+      kinds: ['tls.certificate-ending'],
+      every: 'minute',
+      look: () => (broken ? Promise.reject(new Error('away')) : Promise.resolve(found)),
+    },
+  ]);
+const open = () => store.read.notifications.listOpen(everyTenant, {}, { limit: 100 });
+const events = async () =>
+  (await store.read.notifications.listEvents(0, 1000)).map(
+    ({ event, notification }) => `${event} ${notification.stage}`,
+  );
+
+describe('a notification', () => {
+  let watch: ReturnType<typeof watchOf>;
+  let from = 0;
+  beforeEach(async () => {
+    watch ??= watchOf();
+    found = [];
+    broken = false;
+    await watch.turn();
+    from = (await events()).length;
+  });
+  const since = async () => (await events()).slice(from);
+
+  test('is raised at each lead time, once, and asks again for somebody to take it', async () => {
+    found = [ending('keys.example', time + 40 * dayMs)];
+    await watch.turn();
+    expect(await open()).toEqual([]);
+    pass(10 * dayMs);
+    await watch.turn();
+    await watch.turn();
+    expect(await since()).toEqual(['raised 1']);
+    const [first] = await open();
+    expect(first).toMatchObject({ severity: 'low', stage: 1 });
+    if (first !== undefined)
+      await store.write((tx) => tx.notifications.update({ ...first, acknowledgedAt: time, acknowledgedBy: 'anna' }));
+    pass(dayMs);
+    await watch.turn();
+    expect((await open())[0]?.acknowledgedBy).toBe('anna');
+    pass(22 * dayMs);
+    await watch.turn();
+    expect((await open())[0]).toMatchObject({ severity: 'medium', stage: 2, acknowledgedAt: null, id: first?.id });
+    pass(8 * dayMs);
+    await watch.turn();
+    expect((await open())[0]).toMatchObject({ severity: 'critical', stage: 4 });
+    found = [ending('keys.example', time + 365 * dayMs)];
+    await watch.turn();
+    expect(await open()).toEqual([]);
+    expect(await since()).toEqual(['raised 1', 'worse 2', 'worse 4', 'resolved 4']);
+  });
+
+  test('stays open while nobody could look, and the rest goes on', async () => {
+    found = [ending('a.example', time + dayMs)];
+    await watch.turn();
+    broken = true;
+    await watch.turn();
+    expect(await open()).toHaveLength(1);
+    expect(complaints.at(-1)).toContain('certificates could not be looked at');
+  });
+
+  test('comes once, however many nodes look', async () => {
+    found = [ending('b.example', time + dayMs)];
+    await Promise.all([watch.turn(), watchOf().turn()]);
+    expect(await open()).toHaveLength(1);
+  });
+
+  test('stands before those with more time left', async () => {
+    found = [
+      ending('late.example', time + 20 * dayMs),
+      ending('soon.example', time + 2 * dayMs),
+      ending('now.example', time - 1),
+    ];
+    await watch.turn();
+    expect((await open()).map(({ subject }) => subject.name)).toEqual(['now.example', 'soon.example', 'late.example']);
+    const page = await store.read.notifications.listOpen(everyTenant, {}, { limit: 1 });
+    const cursor = `${page[0]?.harmAt}.${page[0]?.id}`;
+    const rest = await store.read.notifications.listOpen(everyTenant, {}, { after: cursor, limit: 5 });
+    expect(rest.map(({ subject }) => subject.name)).toEqual(['soon.example', 'late.example']);
+    expect(await store.read.notifications.listOpen(tenantId, {}, { limit: 5 })).toEqual([]);
+  });
+});
+
+test('docs/notifications.md shows the table (node test/support/notifications-page.ts)', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/notifications.md'), 'utf8');
+  expect(page).toContain(notificationsTable());
+});
+
+test('every kind has a severity for each of its stages, and says what to do', () => {
+  for (const kind of notificationKindNames) {
+    const { leadDays, severities, cure, text } = notificationRow(kind);
+    expect([kind, severities.length]).toEqual([kind, leadDays.length + 1]);
+    expect([...leadDays].sort((a, b) => b - a)).toEqual(leadDays);
+    expect(cure.length * text.length).toBeGreaterThan(0);
+  }
+  expect(stageOf(ending('x', 8 * dayMs), 0)).toBe(1);
+  expect(stageOf(ending('x', dayMs), 0)).toBe(3);
+  expect(severityOf('tls.certificate-ending', 99)).toBe('critical');
+});
+
+describe('what is looked at', () => {
+  const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
+    createSources(
+      {
+        store,
+        clock,
+        erasure: { schedule: () => undefined, state: () => ({ state: 'idle', hold: null, failure: null }) },
+      },
+      { certificates: () => certificates, forwarding: { state: () => Promise.resolve([]) } },
+    );
+  const look = async (kind: Condition['kind'], from = sources()): Promise<readonly Condition[]> => {
+    const source = from.find(({ kinds }) => kinds.includes(kind));
+    return ((await source?.look()) ?? []).filter((condition) => condition.kind === kind);
+  };
+  const made = async (profile: 'standard' | 'high-security', ageDays: number) => {
+    const id = newId(time);
+    const createdAt = time - ageDays * dayMs;
+    const vault: Vault = {
+      id,
+      tenantId,
+      name: `${profile} ${ageDays}`,
+      kind: 'general',
+      state: 'enabled',
+      createdAt,
+      dualControl: null,
+      profile,
+      integrity: 'ok',
+    };
+    const keyId = newId(time);
+    await store.write(async (tx) => {
+      await tx.vaults.insert(vault);
+      await tx.keys.insert({
+        ...{ id: keyId, tenantId, vaultId: id, name: 'k', kind: 'general', algorithm: 'aes', bits: 256, usages: [] },
+        ...{ state: 'active', disabledAt: null, currentVersion: 1, createdAt, deletedAt: null, reimportedAt: null },
+        ...{ destroyedAt: null, unrecoverableAt: null, applicationId: null, integrity: 'ok' },
+      });
+      await tx.keys.insertVersion({ keyId, version: 1, createdAt });
+    });
+    return { vaultId: id, keyId, createdAt };
+  };
+
+  test('keys: from 6 months, overdue after 12; in the high-security profile from 3, overdue after 6', async () => {
+    const young = await made('standard', 100);
+    const due = await made('standard', 200);
+    const strict = await made('high-security', 100);
+    const late = await made('high-security', 190);
+    const conditions = await look('key.rotation-due');
+    const stages = new Map(conditions.map((each) => [each.subject.id, stageOf(each, time)]));
+    expect(stages.get(young.vaultId)).toBeUndefined();
+    expect(stages.get(due.vaultId)).toBe(1);
+    expect(stages.get(strict.vaultId)).toBe(1);
+    expect(stages.get(late.vaultId)).toBe(3);
+    await store.write((tx) => tx.keys.insertVersion({ keyId: late.keyId, version: 2, createdAt: time }));
+    const key = await store.read.keys.get(tenantId, late.keyId);
+    if (key !== undefined) await store.write((tx) => tx.keys.update({ ...key, currentVersion: 2 }));
+    expect((await look('key.rotation-due')).map(({ subject }) => subject.id)).not.toContain(late.vaultId);
+  });
+
+  test('tokens: a month before their end, unless they were made for less', async () => {
+    const insert = async (name: string, madeDays: number, leftDays: number) => {
+      await store.write((tx) =>
+        tx.tokens.insert({
+          ...{
+            id: newId(time),
+            tenantId: null,
+            ownerId: null,
+            kind: 'api',
+            name,
+            grants: [],
+            hash: name,
+            integrity: 'ok',
+          },
+          ...{
+            createdAt: time - madeDays * dayMs,
+            expiresAt: time + leftDays * dayMs,
+            revokedAt: null,
+            lastUsedAt: null,
+          },
+        }),
+      );
+    };
+    await insert('yearly', 340, 25);
+    await insert('shift', 0, 0.3);
+    await insert('forgotten', 400, -30);
+    const stages = (await look('token.expiring')).map((each) => [each.subject.name, stageOf(each, time)]);
+    expect(stages).toEqual([['yearly', 1]]);
+  });
+
+  test('certificates: 30, 7 and 1 days before their end, and yearly', async () => {
+    const from = sources([{ names: ['keys.example'], beginsAt: time - 350 * dayMs, endsAt: time + 6 * dayMs }]);
+    expect((await look('tls.certificate-ending', from)).map((each) => stageOf(each, time))).toEqual([2]);
+    expect((await look('tls.certificate-old', from)).map((each) => stageOf(each, time))).toEqual([1]);
+  });
+
+  test('each kind is looked at by one source', () => {
+    const kinds = sources().flatMap((source) => source.kinds);
+    expect([...kinds].sort()).toEqual([...notificationKindNames].sort());
+  });
+});
