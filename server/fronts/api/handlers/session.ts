@@ -55,11 +55,8 @@ export const sessionHandlers = ({ signIn, sessions, passkeys, openId, access }: 
         return new SessionChange(undefined, (await openId.finish(search, binding, from)).value, '/');
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
-        return new SessionChange(
-          undefined,
-          null,
-          `/?${new URLSearchParams({ refused: error.message, hint: error.hint ?? '' })}`,
-        );
+        // The code alone: words in an address could be anybody's.
+        return new SessionChange(undefined, null, `/?refused=${error.code}`);
       }
     },
     beginSecondFactor: async ({ session }) => ({ options: jsonOf(await passkeys.beginSecond(ownSession(session))) }),

@@ -8,6 +8,7 @@ import type { Session } from '../api/types.ts';
 import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { Mark } from '../components/icon.tsx';
+import { AddPasskey, OtherWays, PasskeyStep } from '../components/other-ways.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
 import { ThemeToggle } from '../components/theme-toggle.tsx';
 import { sessionQuery, useSignOut } from './session.ts';
@@ -112,6 +113,7 @@ export const SignIn = () => {
           {withToken ? 'Use a name and a password' : 'Use a token'}
         </Button>
       </form>
+      <OtherWays />
     </Frame>
   );
 };
@@ -263,12 +265,18 @@ export const Unfinished = ({ missing }: { missing: NonNullable<Session['missing'
   return (
     <Frame title={title} text={text}>
       {missing === 'new-password' && <NewPassword />}
-      {missing === 'second-factor' && <SecondFactor />}
+      {missing === 'second-factor' && (
+        <>
+          <SecondFactor />
+          <PasskeyStep />
+        </>
+      )}
       {missing === 'enrolment' && (
         <div className={formClass}>
           <Suspense fallback={<p role="status">Opening…</p>}>
             <EnrolTotp onDone={() => undefined} />
           </Suspense>
+          <AddPasskey onDone={() => undefined} />
         </div>
       )}
       <Button className="mt-4 w-full" icon="signOut" onClick={() => signOut.mutate()}>

@@ -1,0 +1,151 @@
+// The ways to sign in that are not typed: a passkey, and the OpenID provider. The browser's own calls make and take the JSON of
+// WebAuthn; nothing of a key passes through here.
+
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { Session } from '../api/types.ts';
+import { sessionQuery } from '../app/session.ts';
+import { Button } from './button.tsx';
+import { TextField } from './field.tsx';
+import { ProblemView } from './problem-view.tsx';
+
+interface Ways {
+  readonly openId: string | null;
+  readonly passkeys: boolean;
+}
+
+const waysQuery = {
+  queryKey: ['/api/sign-in'],
+  queryFn: () => send<Ways>({ method: 'GET', path: '/api/sign-in' }),
+  staleTime: Number.POSITIVE_INFINITY,
+};
+
+const knowsPasskeys = (): boolean =>
+  typeof PublicKeyCredential === 'function' && typeof PublicKeyCredential.parseRequestOptionsFromJSON === 'function';
+
+const useWays = (): Ways => {
+  const ways = useQuery(waysQuery);
+  return { openId: ways.data?.openId ?? null, passkeys: ways.data?.passkeys === true && knowsPasskeys() };
+};
+
+const answerOf = (credential: Credential | null): object => {
+  if (!(credential instanceof PublicKeyCredential)) throw new Error('the authenticator has given no answer');
+  return credential.toJSON() as object;
+};
+
+/** Asks the service for a question, the authenticator for its answer, and gives it. */
+const usePasskey = (begin: string, give: (answer: object) => Promise<Session>) => {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async () => {
+      const { options } = await send<{ options: PublicKeyCredentialRequestOptionsJSON }>({
+        method: 'POST',
+        path: begin,
+      });
+      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
+      return give(answerOf(await navigator.credentials.get({ publicKey })));
+    },
+    onSuccess: () => client.invalidateQueries({ queryKey: sessionQuery.queryKey }),
+  });
+};
+
+/** Why the provider's way ended here: words of ours, chosen by the code in the address. */
+const refusals: Readonly<Record<string, string>> = {
+  forbidden: 'The provider knows you, but this service lets you do nothing. An administrator can register you.',
+  unavailable: 'The provider does not answer.',
+  'rate-limited': 'Too many attempts: wait a little.',
+};
+
+export const OtherWays = () => {
+  const { openId, passkeys } = useWays();
+  const [refused] = useState(() => new URLSearchParams(location.search).get('refused'));
+  const passkey = usePasskey('/api/session/passkey/options', (answer) =>
+    send<Session>({ method: 'POST', path: '/api/session/passkey', body: { answer } }),
+  );
+  const provider = useMutation({
+    mutationFn: () => send<{ url: string }>({ method: 'POST', path: '/api/session/openid' }),
+    onSuccess: ({ url }) => location.assign(url),
+  });
+  if (openId === null && !passkeys) return null;
+  return (
+    <div className="mt-4 space-y-3">
+      {refused !== null && (
+        <p role="alert" className="text-danger">
+          {refusals[refused] ?? 'The sign-in at the provider does not hold: try again.'}
+        </p>
+      )}
+      {openId !== null && (
+        <Button className="w-full" busy={provider.isPending} onClick={() => provider.mutate()}>
+          Continue with {openId}
+        </Button>
+      )}
+      {provider.error !== null && <ProblemView error={provider.error} compact />}
+      {passkeys && (
+        <Button className="w-full" busy={passkey.isPending} onClick={() => passkey.mutate()}>
+          Use a passkey
+        </Button>
+      )}
+      {passkey.error !== null && <ProblemView error={passkey.error} compact />}
+    </div>
+  );
+};
+
+/** A passkey in the place of a one-time code. */
+export const PasskeyStep = () => {
+  const { passkeys } = useWays();
+  const passkey = usePasskey('/api/session/second-factor/options', (answer) =>
+    send<Session>({ method: 'POST', path: '/api/session/second-factor', body: { passkey: answer } }),
+  );
+  if (!passkeys) return null;
+  return (
+    <div className="mt-4 space-y-3">
+      <Button className="w-full" busy={passkey.isPending} onClick={() => passkey.mutate()}>
+        Use a passkey
+      </Button>
+      {passkey.error !== null && <ProblemView error={passkey.error} compact />}
+    </div>
+  );
+};
+
+/** Makes a passkey: at the first sign-in, and in the profile. */
+export const AddPasskey = ({ onDone }: { onDone: () => void }) => {
+  const client = useQueryClient();
+  const { passkeys } = useWays();
+  const [name, setName] = useState('');
+  const add = useMutation({
+    mutationFn: async () => {
+      const begun = { method: 'POST', path: '/api/profile/passkeys/options' } as const;
+      const { options } = await send<{ options: PublicKeyCredentialCreationOptionsJSON }>(begun);
+      const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
+      const answer = answerOf(await navigator.credentials.create({ publicKey }));
+      return send<Session>({ method: 'POST', path: '/api/profile/passkeys', body: { name: name.trim(), answer } });
+    },
+    onSuccess: async () => {
+      await client.invalidateQueries({ queryKey: ['/api/profile'] });
+      await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
+      onDone();
+    },
+  });
+  if (!passkeys) return null;
+  return (
+    <form
+      className="space-y-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!add.isPending && name.trim() !== '') add.mutate();
+      }}
+    >
+      <TextField
+        label="Name of the passkey"
+        help="As you will know it: this laptop, the blue key."
+        value={name}
+        onValue={setName}
+      />
+      {add.error !== null && <ProblemView error={add.error} compact />}
+      <Button type="submit" busy={add.isPending} className="w-full">
+        Make a passkey
+      </Button>
+    </form>
+  );
+};
