@@ -1,0 +1,128 @@
+// Snapshots of a tenant with many keys: how long one takes to make, to verify with its key and to restore elsewhere, how large it is, what
+// memory it takes, and how long an erasure turn takes that takes one key out of it. The service runs in this process; nothing else is asked of it.
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { newId } from '../../server/base/ids.ts';
+import type { TenantActor } from '../../server/domain/actor.ts';
+import {
+  administrator,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+  untilAudited,
+} from '../support/open-service.ts';
+import { handOf } from '../support/snapshots.ts';
+
+export interface SnapshotFigure {
+  readonly keys: number;
+  readonly makeSeconds: number;
+  readonly verifySeconds: number;
+  readonly restoreSeconds: number;
+  readonly fileMiB: number;
+  /** What the process had most, beside what it had before. */
+  readonly memoryMiB: number;
+}
+export interface ErasureFigure {
+  readonly keys: number;
+  readonly seconds: number;
+}
+
+const seconds = async (work: () => Promise<unknown>): Promise<number> => {
+  const start = performance.now();
+  await work();
+  return (performance.now() - start) / 1000;
+};
+const MiB = 1_048_576;
+
+const settings = '[erasure]\ngather_ms = 20\n[memory]\nallow_unlocked = true\n';
+/** General keys: one version, one record each. Many requests at once share a commit. */
+const fill = async ({ operations }: OpenedService, actor: TenantActor, keys: number): Promise<void> => {
+  const vault = await operations.vaults.create(actor, { name: `bench ${newId(Date.now())}` });
+  const lanes = 64;
+  for (let made = 0; made < keys; made += lanes)
+    await Promise.all(
+      Array.from({ length: Math.min(lanes, keys - made) }, (_, at) =>
+        operations.keys.create(actor, { name: `key ${made + at}`, vaultId: vault.id }),
+      ),
+    );
+};
+
+export const measureSnapshots = async (keys: number): Promise<SnapshotFigure> => {
+  const opened = await openTestService({ toml: settings });
+  const other = await openTestService({ toml: settings });
+  try {
+    const tenantId = (await opened.operations.tenants.default()).id;
+    const actor: TenantActor = { ...administrator, tenantId, reach: tenantId };
+    await fill(opened, actor, keys);
+    const hand = await handOf(opened);
+    const there = await handOf(other, hand.recovery);
+    const before = process.memoryUsage().rss;
+    let most = before;
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().rss);
+    }, 50);
+    let id = '';
+    const makeSeconds = await seconds(async () => {
+      id = await hand.make(tenantId);
+    });
+    const path = join(opened.config.snapshots.directory, `${id}.dkesnap`);
+    const verifySeconds = await seconds(async () =>
+      opened.operations.snapshots.verify(administrator, id, await hand.answer(id)),
+    );
+    const { verifierKey } = await opened.operations.audit.log();
+    const content = await opened.operations.snapshots.export(administrator, id);
+    await other.operations.snapshots.import(administrator, content, verifierKey);
+    const restoreSeconds = await seconds(() => there.restore(id, { newTenant: 'restored' }));
+    clearInterval(watch);
+    return {
+      keys,
+      makeSeconds,
+      verifySeconds,
+      restoreSeconds,
+      fileMiB: statSync(path).size / MiB,
+      memoryMiB: (most - before) / MiB,
+    };
+  } finally {
+    await other.remove();
+    await opened.remove();
+  }
+};
+
+/** From the destruction of one key to the moment when it is unrecoverable, among so many; one snapshot is held. */
+export const measureErasure = async (keys: number): Promise<ErasureFigure> => {
+  const opened = await openTestService({ toml: settings });
+  try {
+    const tenantId = (await opened.operations.tenants.default()).id;
+    await fill(opened, { ...administrator, tenantId, reach: tenantId }, keys);
+    const { caller } = await registerCaller(opened, 'bench');
+    const { id } = await opened.operations.tde.generateKey(caller, masterKey('to be destroyed'));
+    await (await handOf(opened)).make(tenantId);
+    return {
+      keys,
+      seconds: await seconds(async () => {
+        await opened.operations.masterKeys.destroy(administrator, caller.application.id, id);
+        await untilAudited(opened, 'key.unrecoverable', id);
+      }),
+    };
+  } finally {
+    await opened.remove();
+  }
+};
+
+export const snapshotText = (
+  { keys, makeSeconds, verifySeconds, restoreSeconds, fileMiB, memoryMiB }: SnapshotFigure,
+  erasure: ErasureFigure,
+): string =>
+  [
+    `a tenant with ${keys} keys: snapshot ${makeSeconds.toFixed(1)} s, verified with its key ${verifySeconds.toFixed(1)} s, ` +
+      `restored into an empty service ${restoreSeconds.toFixed(1)} s`,
+    `file ${fileMiB.toFixed(0)} MiB, memory meanwhile ${memoryMiB.toFixed(0)} MiB more`,
+    `erasure turn among ${erasure.keys} keys, with one snapshot held: ${erasure.seconds.toFixed(1)} s`,
+  ].join('\n');
+
+if (import.meta.main) {
+  const keys = Number(process.argv[2] ?? 100_000);
+  const erased = Number(process.argv[3] ?? 10_000);
+  console.log(snapshotText(await measureSnapshots(keys), await measureErasure(erased)));
+}
