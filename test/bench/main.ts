@@ -15,6 +15,7 @@ import { ourName, startOurs } from './ours.ts';
 import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './peers.ts';
 import { type Figures, type Floor, measure, measureFloor, type Sample } from './pkcs11.ts';
 import { peakResidentMiB, pin, residentMiB } from './processes.ts';
+import { measureErasure, measureSnapshots, snapshotText } from './snapshots.ts';
 import { microseconds, ratio, table, thousands } from './statistics.ts';
 import { type Verdict, verdictText } from './verdict.ts';
 import { xksRows } from './xks-rows.ts';
@@ -116,6 +117,13 @@ try {
     const measured = await measureRow();
     report[title] = measured.report;
     xksTexts.push(measured.text);
+  }
+  const snapshotTitle = 'snapshot, verify and restore of 100,000 keys, erasure turn with 10,000';
+  if (snapshotTitle.includes(values.only)) {
+    say(`measuring ${snapshotTitle}`);
+    const [snapshots, erasure] = [await measureSnapshots(100_000), await measureErasure(10_000)];
+    report[snapshotTitle] = { ...snapshots, erasureSeconds: erasure.seconds };
+    xksTexts.push(`${snapshotTitle}\n${snapshotText(snapshots, erasure)}`);
   }
   const derbyTitle = 'Apache Derby, inserts, every page and log record encrypted';
   let derbyLines = '';
