@@ -15,6 +15,7 @@ import type { Repositories, Window } from '../ports/store.ts';
 import { stateAfter } from './change-tenant.ts';
 import { findTenant } from './find.ts';
 import type { TenantOperations } from './index.ts';
+import { removeFactorsOf } from './people/users.ts';
 
 type PurgePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'clock' | 'erasure'>;
 
@@ -129,6 +130,28 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
       if (vault.state !== 'deleted') await tx.vaults.update({ ...vault, state: 'deleted', integrity: 'ok' });
     },
   );
+  for await (const user of each((window) => read.users.list(tenantId, window), byId))
+    await store.write(async (tx) => {
+      await tx.users.update({
+        ...user,
+        state: 'deleted',
+        password: null,
+        hasPassword: false,
+        subject: null,
+        invitationHash: null,
+        invitedUntil: null,
+        integrity: 'ok',
+      });
+      await removeFactorsOf(tx, user.id);
+      const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
+      await tx.audit.append({
+        kind: 'user.deleted',
+        actor,
+        tenantId,
+        subject: { kind: 'user', id: user.id },
+        details: { name: user.name, sessionsEnded },
+      });
+    });
   await inBatches(
     each((window) => read.tokens.list(tenantId, window), byId),
     async (tx, token) => {

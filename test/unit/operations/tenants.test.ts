@@ -200,6 +200,9 @@ test('purged, nothing opens any more: not from the store, not from an old copy o
       toml: '[erasure]\ngather_ms = 1\n[memory]\nallow_unlocked = true\n',
     });
     const { operations } = opened;
+    const person = { name: 'maria', grants: [{ role: 'auditor', scope: null }] } as const;
+    const own = [{ role: 'administrator', scope: null, tenantId: null }] as const;
+    await operations.users.create(acme.actor, own, person);
     await operations.tenants.delete(administrator, acme.id);
     expect((await operations.tenants.purge(administrator, acme.id)).state).toBe('purged');
     expect((await served({ ...acme })).request).toBe(401);
@@ -212,6 +215,8 @@ test('purged, nothing opens any more: not from the store, not from an old copy o
     });
     for (const id of [acme.keyId, acme.masterKeyId])
       expect(await operations.keys.get(acme.actor, id)).toMatchObject({ state: 'destroyed', tenantId: acme.id });
+    // The name of a person who was in it is free again.
+    await operations.users.create(administrator, own, person);
     for (const event of ['restore', 'resume', 'delete', 'purge'] as const)
       await expect(operations.tenants[event](administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
     expect((await operations.tenants.create(administrator, { name: 'acme' })).id).not.toBe(acme.id);
