@@ -112,6 +112,9 @@ export const openFront = (
       return current;
     },
     'vaults.list': (_actor: unknown, query: unknown) => ({ items: [], next: JSON.stringify(query) }),
+    // What the sign-in page asks before anybody is known.
+    'openId.label': () => null,
+    'signIn.hasPasskeys': () => false,
     ...members,
   };
   const call = async (name: string, ...values: unknown[]): Promise<unknown> => {
