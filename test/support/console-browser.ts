@@ -45,8 +45,8 @@ export interface ConsoleBrowser {
   /** A context and its first page: light and 1280 pixels wide unless told otherwise. */
   open(options?: BrowserContextOptions): Promise<[BrowserContext, Page]>;
   shoot(name: string, page: Page): Promise<void>;
-  /** What axe-core finds in the page as it is shown, one text a finding. */
-  findBarriers(page: Page): Promise<readonly string[]>;
+  /** What axe-core finds in the page as it is shown, one text a finding; by all its rules, or these. */
+  findBarriers(page: Page, rules?: readonly string[]): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -108,11 +108,11 @@ export const openConsoleBrowser = async (url: string, executablePath: string): P
     shoot: async (name, page) => {
       await page.screenshot({ path: join(outputFolder, `${name}.png`), fullPage: true });
     },
-    findBarriers: async (page) => {
+    findBarriers: async (page, rules) => {
       if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe);
       // A menu that is open hangs at the end of the page, outside of its landmarks.
       const { violations } = await page.evaluate<AxeResult>(
-        `axe.run(document, { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+        `axe.run(document, { resultTypes: ['violations'], runOnly: ${JSON.stringify(rules ?? ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])},
           rules: { region: { enabled: document.querySelector('[role=menu]') === null } } })`,
       );
       return violations.flatMap(({ id, help, nodes }) =>

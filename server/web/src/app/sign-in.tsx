@@ -1,9 +1,10 @@
 // Sign-in: with a name and a password, or with a token. The secret goes into one POST and comes back as an HttpOnly cookie; the fields
 // are emptied as soon as the answer is there. What a session still needs (a new password, a second factor) is asked for here.
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
+import { givePasskey, hasPasskeys } from '../api/passkeys.ts';
 import type { Session } from '../api/types.ts';
 import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
@@ -41,6 +42,48 @@ const useEntry = (path: string, forget: () => void) => {
     onSuccess: () => client.invalidateQueries({ queryKey: sessionQuery.queryKey }),
     onSettled: forget,
   });
+};
+
+/** The ways that this service has beside names and tokens: passkeys, and an OpenID provider. */
+const OtherWays = () => {
+  const client = useQueryClient();
+  const ways = useQuery({
+    queryKey: ['/api/sign-in'],
+    queryFn: ({ signal }) =>
+      send<{ readonly openId: string | null; readonly passkeys: boolean }>(
+        { method: 'GET', path: '/api/sign-in' },
+        { signal },
+      ),
+    retry: false,
+  }).data;
+  const passkey = useMutation({
+    mutationFn: async () => {
+      const answer = await givePasskey('/api/session/passkey/options');
+      return send<Session>({ method: 'POST', path: '/api/session/passkey', body: { answer } });
+    },
+    onSuccess: () => client.invalidateQueries({ queryKey: sessionQuery.queryKey }),
+  });
+  const openId = useMutation({
+    mutationFn: () => send<{ readonly url: string }>({ method: 'POST', path: '/api/session/openid', body: {} }),
+    onSuccess: ({ url }) => location.assign(url),
+  });
+  const error = passkey.error ?? openId.error;
+  if (ways === undefined) return null;
+  return (
+    <div className="mt-3 space-y-3">
+      {error !== null && <ProblemView error={error} compact />}
+      {ways.passkeys && hasPasskeys() && (
+        <Button icon="key" className="w-full" busy={passkey.isPending} onClick={() => passkey.mutate()}>
+          Sign in with a passkey
+        </Button>
+      )}
+      {ways.openId !== null && (
+        <Button icon="users" className="w-full" busy={openId.isPending} onClick={() => openId.mutate()}>
+          {`Sign in with ${ways.openId}`}
+        </Button>
+      )}
+    </div>
+  );
 };
 
 export const SignIn = () => {
@@ -218,6 +261,7 @@ const SecondFactor = () => {
   const [code, setCode] = useState('');
   const [recovery, setRecovery] = useState(false);
   const give = useEntry('/api/session/second-factor', () => setCode(''));
+  const passkey = useMutation({ mutationFn: () => givePasskey('/api/session/second-factor/options') });
   return (
     <form
       className={formClass}
@@ -242,6 +286,17 @@ const SecondFactor = () => {
       <Button type="submit" tone="primary" busy={give.isPending} className="w-full">
         Go on
       </Button>
+      {hasPasskeys() && (
+        <Button
+          icon="key"
+          className="w-full"
+          busy={passkey.isPending}
+          onClick={() => passkey.mutate(undefined, { onSuccess: (answer) => give.mutate({ passkey: answer }) })}
+        >
+          Use a passkey
+        </Button>
+      )}
+      {passkey.error !== null && <ProblemView error={passkey.error} compact />}
       <Button tone="quiet" className="w-full" onClick={() => setRecovery(!recovery)}>
         {recovery ? 'Use a one-time code' : 'Use a recovery code'}
       </Button>

@@ -1,8 +1,9 @@
 // Who I am, what I may do, my password, my sessions. A token has no profile: it shows what the token may do.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
+import { hasPasskeys, makePasskey } from '../api/passkeys.ts';
 import type { Factor, Session, User } from '../api/types.ts';
 import { sessionQuery } from '../app/session.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
@@ -14,7 +15,7 @@ import { Dialog } from '../components/dialog.tsx';
 import { TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
+import { EmptyState, ProblemView } from '../components/problem-view.tsx';
 import { titled } from '../components/roles.ts';
 import { SecretOnceDialog, SecretValue } from '../components/secret-once.tsx';
 import { Time } from '../components/time.tsx';
@@ -83,7 +84,18 @@ const factorNames: Readonly<Record<Factor['kind'], string>> = {
 
 const Factors = ({ user }: { user: User }) => {
   const announce = useAnnounce();
+  const client = useQueryClient();
   const [enrolling, setEnrolling] = useState(false);
+  const passkey = useMutation({
+    mutationFn: async () => {
+      const answer = await makePasskey();
+      return send<Session>({ method: 'POST', path: '/api/profile/passkeys', body: { name: 'Passkey', answer } });
+    },
+    onSuccess: async () => {
+      await client.invalidateQueries({ queryKey: ['/api/profile'] });
+      announce('The passkey counts from now on');
+    },
+  });
   const [making, setMaking] = useState(false);
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   const [removing, setRemoving] = useState<Factor | null>(null);
@@ -96,6 +108,11 @@ const Factors = ({ user }: { user: User }) => {
       actions={
         <>
           {factors.length > 0 && <Button onClick={() => setMaking(true)}>Make recovery codes</Button>}
+          {hasPasskeys() && (
+            <Button icon="key" busy={passkey.isPending} onClick={() => passkey.mutate()}>
+              Add passkey
+            </Button>
+          )}
           <Button icon="plus" onClick={() => setEnrolling(true)}>
             Add one-time code
           </Button>
@@ -103,6 +120,11 @@ const Factors = ({ user }: { user: User }) => {
       }
       flush
     >
+      {passkey.error !== null && (
+        <div className="p-4">
+          <ProblemView error={passkey.error} compact />
+        </div>
+      )}
       {factors.length === 0 ? (
         <EmptyState title="Your password alone protects what you may do">
           Add a one-time code: an app on your phone shows one every half minute.

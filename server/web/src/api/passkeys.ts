@@ -1,0 +1,35 @@
+// Passkeys in the browser: the service's question becomes the browser's, and the answer goes back as JSON (WebAuthn Level 3).
+
+import { send } from './client.ts';
+
+interface Question {
+  readonly options: Readonly<Record<string, unknown>>;
+}
+const ask = (path: string): Promise<Question> => send<Question>({ method: 'POST', path, body: {} });
+
+const toJson = (credential: Credential | null): object => {
+  if (!(credential instanceof PublicKeyCredential)) throw new Error('No passkey was given.');
+  return credential.toJSON();
+};
+
+/** Whether the browser can do it at all. */
+export const hasPasskeys = (): boolean =>
+  'PublicKeyCredential' in globalThis && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
+
+/** Asks an authenticator for a passkey that it has; `path` gives the question. */
+export const givePasskey = async (path: string): Promise<object> => {
+  const { options } = await ask(path);
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(
+    options as unknown as PublicKeyCredentialRequestOptionsJSON,
+  );
+  return toJson(await navigator.credentials.get({ publicKey }));
+};
+
+/** Has an authenticator make a passkey. */
+export const makePasskey = async (): Promise<object> => {
+  const { options } = await ask('/api/profile/passkeys/options');
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(
+    options as unknown as PublicKeyCredentialCreationOptionsJSON,
+  );
+  return toJson(await navigator.credentials.create({ publicKey }));
+};
