@@ -236,20 +236,6 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
     expect(eyes.faults).toEqual([]);
   });
 
-  test('is found by search, with the keyboard', async () => {
-    await page.goto('/vaults');
-    await page.getByRole('heading', { level: 1, name: 'Vaults' }).waitFor();
-    await page.keyboard.press('Control+k');
-    const search = page.getByRole('dialog', { name: 'Search' });
-    await search.getByRole('option', { name: /Overview/ }).waitFor();
-    await page.keyboard.type('invoices');
-    await search.getByRole('option', { name: /invoices-2026/ }).waitFor();
-    await expectNoBarrier('search');
-    await eyes.shoot('search', page);
-    await page.keyboard.press('Enter');
-    await page.getByRole('heading', { level: 1, name: 'invoices-2026' }).waitFor();
-  });
-
   test('is used by keyboard alone, down to the destruction of a master key', async () => {
     await page.goto(`/tde/applications/${data.applicationId}`);
     await page.getByText('ORACLE.TDE.HSM.MK.06B7').first().waitFor();

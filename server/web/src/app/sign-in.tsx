@@ -1,7 +1,7 @@
 // Sign-in: with a name and a password, or with a token. The secret goes into one POST and comes back as an HttpOnly cookie; the fields
 // are emptied as soon as the answer is there. What a session still needs (a new password, a second factor) is asked for here.
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
 import { givePasskey, hasPasskeys } from '../api/passkeys.ts';
@@ -42,48 +42,6 @@ const useEntry = (path: string, forget: () => void) => {
     onSuccess: () => client.invalidateQueries({ queryKey: sessionQuery.queryKey }),
     onSettled: forget,
   });
-};
-
-/** The ways that this service has beside names and tokens: passkeys, and an OpenID provider. */
-const OtherWays = () => {
-  const client = useQueryClient();
-  const ways = useQuery({
-    queryKey: ['/api/sign-in'],
-    queryFn: ({ signal }) =>
-      send<{ readonly openId: string | null; readonly passkeys: boolean }>(
-        { method: 'GET', path: '/api/sign-in' },
-        { signal },
-      ),
-    retry: false,
-  }).data;
-  const passkey = useMutation({
-    mutationFn: async () => {
-      const answer = await givePasskey('/api/session/passkey/options');
-      return send<Session>({ method: 'POST', path: '/api/session/passkey', body: { answer } });
-    },
-    onSuccess: () => client.invalidateQueries({ queryKey: sessionQuery.queryKey }),
-  });
-  const openId = useMutation({
-    mutationFn: () => send<{ readonly url: string }>({ method: 'POST', path: '/api/session/openid', body: {} }),
-    onSuccess: ({ url }) => location.assign(url),
-  });
-  const error = passkey.error ?? openId.error;
-  if (ways === undefined) return null;
-  return (
-    <div className="mt-3 space-y-3">
-      {error !== null && <ProblemView error={error} compact />}
-      {ways.passkeys && hasPasskeys() && (
-        <Button icon="key" className="w-full" busy={passkey.isPending} onClick={() => passkey.mutate()}>
-          Sign in with a passkey
-        </Button>
-      )}
-      {ways.openId !== null && (
-        <Button icon="users" className="w-full" busy={openId.isPending} onClick={() => openId.mutate()}>
-          {`Sign in with ${ways.openId}`}
-        </Button>
-      )}
-    </div>
-  );
 };
 
 export const SignIn = () => {
