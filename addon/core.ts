@@ -444,6 +444,9 @@ export interface Core {
   hpkeSealKey(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, key: KeyRef): Buffer;
   /** Opens it. Throws authentication-failed whatever is wrong with it. */
   hpkeOpenKey(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array, kind: UnwrappedKind): KeyRef;
+  /** The same for a KEK, which nothing else lets out: a root key for another node. The caller answers for the recipient. */
+  hpkeSealKek(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, kek: KeyRef): Buffer;
+  hpkeOpenKek(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array): KeyRef;
 
   /**
    * Logs a user in to a PKCS#11 token of a library that this process has loaded otherwise; `session` is the library's handle as
@@ -464,6 +467,8 @@ export interface Core {
   openRootFile(path: string): { readonly current: RootFile; readonly previous: RootFile | undefined };
   /** Writes a fresh root key into the free slot, epoch + 1, fsynced and read back. The old slot stays. */
   addRootEpoch(path: string): RootFile;
+  /** The same with the KEK given, which is another node's root key of this epoch; answers a reference of its own. */
+  takeRootEpoch(path: string, epoch: number, key: KeyRef): RootFile;
   /** Writes the current slot once more, and syncs it: what a failed sync has left is perhaps in the cache alone. */
   settleRootFile(path: string): void;
   /** Overwrites the slot of an older epoch in place, fsyncs, reads back through O_DIRECT where possible. */

@@ -3,6 +3,7 @@
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { rootCertificates } from 'node:tls';
 import { Cron } from 'croner';
 import { Hono } from 'hono';
@@ -53,10 +54,12 @@ import { dualControl } from './operations/dual-control.ts';
 import { changeEndpointSettings } from './operations/endpoint-settings.ts';
 import { createKeyStoreWatch, externalKeyStores } from './operations/external-key-stores.ts';
 import { findDefaultTenant } from './operations/find.ts';
+import { createFleet } from './operations/fleet.ts';
 import { followRunbook } from './operations/follow-runbook.ts';
 import { type AuditForwarding, createAuditForwarding } from './operations/forward-audit.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
 import type { Operations } from './operations/index.ts';
+import { manageNodes } from './operations/manage-nodes.ts';
 import { manageRoot } from './operations/manage-root.ts';
 import {
   authenticateAdmin,
@@ -92,7 +95,7 @@ import { removeAccessGuid } from './operations/remove-access-guid.ts';
 import { removeEndpointCredential } from './operations/remove-endpoint-credential.ts';
 import { rotateAccessGuid } from './operations/rotate-access-guid.ts';
 import { rotateKey } from './operations/rotate-key.ts';
-import { createErasureScheduler } from './operations/run-erasure-turn.ts';
+import { createErasureScheduler, type ErasureScheduler } from './operations/run-erasure-turn.ts';
 import { type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
 import { setUp } from './operations/set-up.ts';
 import { makeSnapshot } from './operations/snapshots/make-snapshot.ts';
@@ -103,6 +106,7 @@ import { restoreSnapshot } from './operations/snapshots/restore-snapshot.ts';
 import { type SnapshotSchedule, scheduleSnapshots } from './operations/snapshots/schedule-snapshots.ts';
 import { verifySnapshot } from './operations/snapshots/verify-snapshot.ts';
 import { softDeleteKey } from './operations/soft-delete-key.ts';
+import { createRootSpread, type RootSpread } from './operations/spread-root.ts';
 import { switchApplication } from './operations/switch-application.ts';
 import { switchKey } from './operations/switch-key.ts';
 import { authenticateApplication } from './operations/tde/authenticate-application.ts';
@@ -122,6 +126,7 @@ import type { Log } from './ports/log.ts';
 import type { ServedCertificate } from './ports/meter.ts';
 import type { NotificationTarget } from './ports/notification-target.ts';
 import type { Ports } from './ports/ports.ts';
+import type { Repositories, Store } from './ports/store.ts';
 import { type OpenRoot, openRoot, type SealedRoot } from './roots/open.ts';
 import type { AskPassphrase } from './roots/ways.ts';
 import { openEmail } from './sinks/email.ts';
@@ -212,6 +217,8 @@ export const createOperations = (
     create: createTenant(ports),
     purge: purgeTenant(ports),
   },
+  nodes: manageNodes(ports),
+  observe: ports.fleet.observe,
   vaults: {
     ...readVaults(ports),
     create: createVault(ports),
@@ -417,6 +424,15 @@ const readOpenId = ({ clientSecretFile, ca, roles, ...rest }: NonNullable<Config
 
 const begunSetting = 'begun';
 
+/** The node's id: made at the first start, and its own for ever. A copy of the data directory is another node: without this file. */
+const readNodeId = (path: string, make: () => string): string => {
+  const known = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(known)) return known;
+  const id = make();
+  writeFileSync(path, `${id}\n`, { mode: 0o600 });
+  return id;
+};
+
 export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Config['postgresql']>): PostgresOptions => {
   if (passwordFile !== undefined) checkFile(passwordFile, 'secret');
   if (ca !== undefined) checkFile(ca, 'public');
@@ -426,6 +442,19 @@ export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Confi
     password: passwordFile === undefined ? undefined : () => readFileSync(passwordFile, 'utf8').trim(),
     ca: ca === undefined ? undefined : readPem(ca),
   };
+};
+
+/** Two processes under one id would answer for each other. One that was killed a moment ago is given the time to be gone. */
+const claimNode = async ({ link }: Store, id: string, path: string): Promise<void> => {
+  const until = performance.now() + 5_000;
+  while (link !== undefined && !(await link.claim(id))) {
+    if (performance.now() > until)
+      throw new StartError(
+        'store',
+        `another server runs as this node: when this data directory is a copy, delete ${path}, and it joins as a node of its own; nothing was changed`,
+      );
+    await setTimeout(200);
+  }
 };
 
 /** What a sink's files must be, before anything is started. */
@@ -488,6 +517,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       clock,
       authenticateRow: (text: string) => ring.authenticateRow(text),
       onFatal: (error: StoreError) => onFatal(new StartError('store', error.message, { cause: error })),
+      onKeks: (tx: Repositories) => ring.refresh(tx),
     };
     const whole =
       postgresql === undefined
@@ -495,8 +525,12 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         : await openPostgresStore({ postgres: readPostgresql(postgresql), ...surroundings });
     if (postgresql === undefined) chmodSync(databasePath, 0o600);
     undo.push(() => whole.close());
+    const nodeId = readNodeId(join(config.dataDirectory, 'node'), requestId);
+    await claimNode(whole, nodeId, join(config.dataDirectory, 'node'));
     // A first start that was cut off has a database in which nothing is sealed yet: it is finished here.
     const isEmpty = (await whole.read.keks.list()).length === 0;
+    // What follows may take long: somebody is asked for a passphrase, perhaps. Other nodes wait for a first start alone.
+    if (!isEmpty) await whole.started();
     // A first start that was cut off has begun to use the database; any other empty one is not that of the root key.
     const hasBegun = (await whole.read.settings.get(begunSetting)) !== undefined;
     if (isEmpty && !hasBegun && postgresql !== undefined && existsSync(config.root.path))
@@ -563,7 +597,32 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     await ring.unlock(whole, root);
     for (const sink of config.auditSinks) checkSinkFiles(sink);
     for (const target of config.notificationTargets) checkTargetFiles(target);
-    const sealer = createAuditSealer({ store: whole, ring, root, clock, log });
+    const removedFault = (): StartError =>
+      new StartError(
+        'store',
+        'this node was removed: to join again, copy the root key file of a node that runs, and delete the file node in the data directory',
+      );
+    let erasure: ErasureScheduler | undefined;
+    let spread: RootSpread | undefined;
+    let joinFault: StartError | undefined;
+    const fleet = createFleet(
+      { store: whole, ring, clock, log },
+      { id: nodeId, name: config.node.name, version, contactMs: postgresql?.contactMs ?? 0 },
+      {
+        removed: () => {
+          joinFault = removedFault();
+          onFatal(joinFault);
+        },
+        destroyed: () => erasure?.schedule(),
+        turned: (turn) => spread?.follow(turn) ?? Promise.resolve(),
+        mayLead: (turn) => spread?.mayLead(turn) ?? Promise.resolve(true),
+        took: (duty) => {
+          if (duty === 'erasure')
+            erasure?.resume().catch((error: unknown) => log.error('the erasure turn could not be resumed', { error }));
+        },
+      },
+    );
+    const sealer = createAuditSealer({ store: whole, ring, root, clock, log, isDuty: () => fleet.holds('audit') });
     const finding = await sealer.inspect();
     if (finding.state !== 'sound' && acceptDatabase) await sealer.accept(finding);
     const place = postgresql === undefined ? databasePath : `${postgresql.database} on ${postgresql.host}`;
@@ -576,19 +635,23 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     // From here on nothing is written while an operator has not looked at the database.
     const { store } = quarantine;
 
-    const directory = createDirectory(
+    const ownDirectory = createDirectory(
       { store, core, ring, clock, log },
       { objects: config.limits.cachedObjects, requests: config.limits.queuedRequests },
     );
+    const directory = fleet.over(ownDirectory);
     const usage = createUsageLog({ store, clock, log });
     const meter = createMeter(clock);
     const archive = openArchive(raw, config.snapshots.directory);
     archive.prepare();
     const exclusion = createExclusion();
-    const erasure = createErasureScheduler(
-      { store, core, ring, root, clock, log, archive, exclusion },
+    const ownSpread = createRootSpread({ core, root, ring, store, clock, log, fleet });
+    spread = ownSpread;
+    erasure = createErasureScheduler(
+      { store, core, ring, root, clock, log, archive, exclusion, fleet, spread: ownSpread },
       { gatherMs: config.erasure.gatherMs, retryMs: 30_000, heldMs: 2_000 },
     );
+    const turns = erasure;
     let stopping = false;
     const identity = {
       version,
@@ -622,9 +685,10 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       root,
       ring,
       directory,
+      fleet,
       clock,
       log,
-      erasure,
+      erasure: turns,
       usage,
       meter,
       identity,
@@ -636,10 +700,11 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       keyStoreProbe,
       cloud,
     };
+    undo.push(() => fleet.stop());
     undo.push(() => directory.close());
 
     const forwarding = createAuditForwarding(
-      { store, clock, log },
+      { store, clock, log, fleet },
       config.auditSinks.map((sink) => openSink(sink, version)),
     );
     const snapshots = openSnapshots(ports, config.snapshots);
@@ -709,7 +774,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       },
       clock: () => clock.now(),
       requestId,
-      product: { vendor: 'DKE', name: 'DKE', version, node: 'node-1' },
+      product: { vendor: 'DKE', name: 'DKE', version, node: config.node.name },
       onError: (error, id) => log.error('an XKS request failed', { requestId: id, error }),
     });
     const app = new Hono();
@@ -739,9 +804,11 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const serving = handle;
     const begin = async (): Promise<void> => {
       ({ adminToken } = await setUp(ports)());
+      await whole.started();
       await snapshots.settle();
-      await erasure.resume();
-      await directory.load();
+      await turns.resume();
+      await fleet.join(ownSpread.face());
+      if (joinFault !== undefined) throw joinFault;
       await store.write((tx) =>
         tx.audit.append({
           kind: 'service.started',
@@ -749,6 +816,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
           tenantId: serviceTenantId,
           subject: { kind: 'service', id: 'service' },
           details: {
+            node: fleet.name,
             version,
             rootEpoch: root.current.epoch,
             rootProvider: root.ways.find(({ opened }) => opened)?.name ?? 'passphrase',
@@ -816,7 +884,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         await watch.stop();
         await minutes.stop();
         await delivery.stop(2_000);
-        await erasure.stop();
+        await turns.stop();
         await housekeeping.stop();
         meter.stop();
         await store.write((tx) =>
@@ -825,12 +893,13 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
             actor: serviceActor(requestId()),
             tenantId: serviceTenantId,
             subject: { kind: 'service', id: 'service' },
-            details: {},
+            details: { node: fleet.name },
           }),
         );
         // Nobody waits for the last checkpoint, and the next one makes up for it.
         await sealer.checkpoint().catch((error: unknown) => log.error('the last checkpoint failed', { error }));
         await forwarding.stop(2_000);
+        await fleet.stop();
         directory.close();
         await store.close();
         root.release();

@@ -3,6 +3,7 @@
 // docs/dke.toml documents the same fields for people; a test keeps the two together.
 
 import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Cron } from 'croner';
 import { parse, TomlError } from 'smol-toml';
@@ -147,8 +148,17 @@ const schema = z.strictObject({
       password_file: filePath.optional(),
       ca: filePath.optional(),
       readers: z.int().min(1).max(100).default(8),
+      contact_seconds: z.int().min(0).max(86_400).default(300),
     })
     .refine(({ type, host }) => type === 'sqlite' || host !== undefined, 'postgresql needs its host')
+    .prefault({}),
+  node: z
+    .strictObject({
+      name: z
+        .string()
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/)
+        .optional(),
+    })
     .prefault({}),
   root: z
     .strictObject({
@@ -420,8 +430,12 @@ export interface Config {
         readonly passwordFile: string | undefined;
         readonly ca: string | undefined;
         readonly readers: number;
+        /** How long this node goes on using keys without hearing of changes; 0: as long as it takes. */
+        readonly contactMs: number;
       }
     | undefined;
+  /** What people call this server among others. */
+  readonly node: { readonly name: string };
   /** No providers: the file at `path` holds the root key itself. */
   readonly root: { readonly path: string; readonly providers: readonly RootWayConfig[] };
   readonly erasure: { readonly gatherMs: number };
@@ -486,13 +500,22 @@ export interface Config {
 }
 
 const toPostgresql = (
-  { type, host, port, user, database, password_file, ca, readers }: Parsed['store'],
+  { type, host, port, user, database, password_file, ca, readers, contact_seconds }: Parsed['store'],
   folder: string,
 ): Config['postgresql'] => {
   if (type === 'sqlite' || host === undefined) return undefined;
   const place = (path: string | undefined): string | undefined =>
     path === undefined ? undefined : resolve(folder, path);
-  return { host, port, user, database, passwordFile: place(password_file), ca: place(ca), readers };
+  return {
+    host,
+    port,
+    user,
+    database,
+    passwordFile: place(password_file),
+    ca: place(ca),
+    readers,
+    contactMs: contact_seconds * 1000,
+  };
 };
 
 const toOidc = (oidc: Parsed['oidc'], folder: string): Config['oidc'] => {
@@ -541,6 +564,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<C
       clientCertificates: parsed.tls.client_certificates,
     },
     postgresql: toPostgresql(parsed.store, folder),
+    node: { name: parsed.node.name ?? hostname() },
     root: {
       path: parsed.root.path === undefined ? resolve(dataDirectory, 'root.key') : resolve(folder, parsed.root.path),
       providers: parsed.root.providers.map((way) => toRootWay(way, folder)),

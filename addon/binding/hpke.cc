@@ -32,6 +32,18 @@ napi_value Open(const Arguments& arguments) {
   return arguments.ReturnNumber(static_cast<double>(key));
 }
 
+napi_value SealKek(const Arguments& arguments) {
+  const Bytes recipient = arguments.ReadBytes(0);
+  return arguments.ReturnBuffer(
+      arguments.Unwrap(HpkeSealKek(recipient.data, recipient.size, ReadContext(arguments, 1), arguments.Key(3))));
+}
+
+napi_value OpenKek(const Arguments& arguments) {
+  const Bytes sealed = arguments.ReadBytes(3);
+  const KeyRef key = arguments.Unwrap(HpkeOpenKek(arguments.Key(0), ReadContext(arguments, 1), sealed.data, sealed.size));
+  return arguments.ReturnNumber(static_cast<double>(key));
+}
+
 }  // namespace
 
 void RegisterHpke(Napi::Env env, Napi::Object exports) {
@@ -39,6 +51,8 @@ void RegisterHpke(Napi::Env env, Napi::Object exports) {
   Define<PublicKey>(env, exports, "hpkePublicKey");
   Define<Seal>(env, exports, "hpkeSealKey");
   Define<Open>(env, exports, "hpkeOpenKey");
+  Define<SealKek>(env, exports, "hpkeSealKek");
+  Define<OpenKek>(env, exports, "hpkeOpenKek");
 }
 
 }  // namespace dke

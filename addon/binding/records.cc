@@ -58,6 +58,10 @@ napi_value RootObject(const Arguments& arguments, const RootSlot& slot) {
 
 napi_value CreateRoot(const Arguments& arguments) { return RootObject(arguments, arguments.Unwrap(CreateRootFile(arguments.Text(0)))); }
 napi_value AddEpoch(const Arguments& arguments) { return RootObject(arguments, arguments.Unwrap(AddRootEpoch(arguments.Text(0)))); }
+napi_value TakeEpoch(const Arguments& arguments) {
+  const RootSlot given{static_cast<uint32_t>(arguments.Integer(1, 1, 0xffffffff)), arguments.Key(2)};
+  return RootObject(arguments, arguments.Unwrap(AddRootEpoch(arguments.Text(0), given)));
+}
 napi_value EraseEpoch(const Arguments& arguments) {
   arguments.Unwrap(EraseRootEpoch(arguments.Text(0), static_cast<uint32_t>(arguments.Integer(1, 0, 0xffffffff))));
   return nullptr;
@@ -109,6 +113,7 @@ void RegisterRecords(Napi::Env env, Napi::Object exports) {
   Define<CreateRoot>(env, exports, "createRootFile");
   Define<OpenRoot>(env, exports, "openRootFile");
   Define<AddEpoch>(env, exports, "addRootEpoch");
+  Define<TakeEpoch>(env, exports, "takeRootEpoch");
   Define<EraseEpoch>(env, exports, "eraseRootEpoch");
   Define<SettleRoot>(env, exports, "settleRootFile");
   Define<FileSystemObject>(env, exports, "fileSystem");

@@ -11,6 +11,8 @@
 namespace dke {
 namespace {
 
+constexpr size_t kKek = 32;
+
 constexpr size_t kHash = 32;  // Nh of HKDF-SHA256, Nsecret of the KEM
 constexpr size_t kAesKey = 32;
 constexpr size_t kNonce = 12;
@@ -181,6 +183,16 @@ Result<std::vector<uint8_t>> HpkeSealKey(const uint8_t* recipient, size_t recipi
   return HpkeSealWith(ephemeral.get(), recipient, context, value.value().data(), value.value().size());
 }
 
+Result<std::vector<uint8_t>> HpkeSealKek(const uint8_t* recipient, size_t recipient_length, const HpkeContext& context, KeyRef ref) {
+  if (recipient_length != kHpkePublic) return BadArgument("an X25519 public key has 32 bytes");
+  KeyUse kek(ref);
+  if (!kek) return BadKey();
+  if (kek->description.kind != KeyKind::kKek) return WrongKeyType();
+  EvpPkeyPtr ephemeral(EVP_PKEY_Q_keygen(nullptr, nullptr, "X25519"));
+  if (ephemeral == nullptr) return CryptoFailure("X25519 key generation");
+  return HpkeSealWith(ephemeral.get(), recipient, context, kek->secret.data(), kek->secret.size());
+}
+
 Result<SecureBuffer> HpkeOpen(KeyRef ref, const HpkeContext& context, const uint8_t* sealed, size_t length) {
   DKE_RETURN_IF_ERROR(CheckContext(context));
   Result<SecureBuffer> shared = Status(Code::kInternal, "not agreed");
@@ -224,6 +236,13 @@ Result<KeyRef> HpkeOpenKey(KeyRef own, const HpkeContext& context, const uint8_t
   Result<KeyRef> key = AddUnwrapped(value.Take(), kind);
   if (!key.ok() && key.status().code() == Code::kUnsupported) return AuthenticationFailed();
   return key;
+}
+
+Result<KeyRef> HpkeOpenKek(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length) {
+  Result<SecureBuffer> value = HpkeOpen(own, context, sealed, length);
+  if (!value.ok()) return value.status();
+  if (value.value().size() != kKek) return AuthenticationFailed();
+  return AddSecretKey(KeyKind::kKek, value.Take());
 }
 
 }  // namespace dke

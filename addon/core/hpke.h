@@ -28,6 +28,11 @@ Result<std::vector<uint8_t>> HpkeSealKey(const uint8_t* recipient, size_t recipi
 // kAuthenticationFailed whatever is wrong with `sealed`, and when it holds no key of the kind asked for.
 Result<KeyRef> HpkeOpenKey(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length, UnwrappedKind kind);
 
+// The same for a key encryption key, which nothing else lets out: a root key on its way to another node. The caller answers for the
+// recipient.
+Result<std::vector<uint8_t>> HpkeSealKek(const uint8_t* recipient, size_t recipient_length, const HpkeContext& context, KeyRef kek);
+Result<KeyRef> HpkeOpenKek(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length);
+
 // The two halves over bytes, the ephemeral key as given: for the published vectors.
 Result<std::vector<uint8_t>> HpkeSealWith(EVP_PKEY* ephemeral, const uint8_t* recipient, const HpkeContext& context, const uint8_t* plain,
                                           size_t length);

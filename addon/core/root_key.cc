@@ -116,10 +116,18 @@ Result<File> OpenForWriting(const OpenSlots& slots, const std::string& path) {
   return file;
 }
 
-Result<RootSlot> FreshSlot(const File& file, const std::string& path, int index, uint32_t epoch) {
+// `given`: the KEK that goes into the slot; 0: a fresh one.
+Result<RootSlot> FillSlot(const File& file, const std::string& path, int index, uint32_t epoch, KeyRef given) {
   Result<SecureBuffer> key = SecureBuffer::Make(kKey);
   if (!key.ok()) return key.status();
-  DKE_RETURN_IF_ERROR(RandomSecret(key.value().data(), kKey));
+  if (given == 0) {
+    DKE_RETURN_IF_ERROR(RandomSecret(key.value().data(), kKey));
+  } else {
+    KeyUse use(given);
+    if (!use) return BadKey();
+    if (use->description.kind != KeyKind::kKek || use->secret.size() != kKey) return WrongKeyType();
+    memcpy(key.value().data(), use->secret.data(), kKey);
+  }
   DKE_RETURN_IF_ERROR(WriteSlot(file, path, index, epoch, key.value()));
   Result<KeyRef> ref = AddSecretKey(KeyKind::kKek, key.Take());
   if (!ref.ok()) return ref.status();
@@ -135,7 +143,7 @@ Result<RootSlot> CreateRootFile(const std::string& path) {
   memcpy(empty.data(), kMagic, sizeof kMagic);
   PutU32(empty.data() + sizeof kMagic, kFormat);
   Status written = WriteAt(file.value(), path, empty.data(), empty.size(), 0);
-  Result<RootSlot> slot = written.ok() ? FreshSlot(file.value(), path, 0, 1) : Result<RootSlot>(written);
+  Result<RootSlot> slot = written.ok() ? FillSlot(file.value(), path, 0, 1, 0) : Result<RootSlot>(written);
   Status synced = slot.ok() ? SyncDirectory(path) : slot.status();
   if (!synced.ok()) {
     // Nothing is sealed under it yet: a half-made file would only stop the next start.
@@ -156,7 +164,7 @@ Result<std::vector<RootSlot>> OpenRootFile(const std::string& path) {
   return live;
 }
 
-Result<RootSlot> AddRootEpoch(const std::string& path) {
+Result<RootSlot> AddRootEpoch(const std::string& path, const RootSlot& given) {
   Result<OpenSlots> opened = Open(path);
   if (!opened.ok()) return opened.status();
   OpenSlots& slots = opened.value();
@@ -165,10 +173,11 @@ Result<RootSlot> AddRootEpoch(const std::string& path) {
   const int free = slots.keys[0] == 0 ? 0 : 1;
   const uint32_t newest = std::max(slots.epochs[0], slots.epochs[1]);
   if (newest == UINT32_MAX) return BadArgument("the root file has had its last epoch");
-  const uint32_t epoch = newest + 1;
+  const uint32_t epoch = given.key == 0 ? newest + 1 : given.epoch;
+  if (epoch <= newest) return BadArgument("the root file has this epoch, or a newer one");
   Result<File> file = OpenForWriting(slots, path);
   if (!file.ok()) return file.status();
-  Result<RootSlot> written = FreshSlot(file.value(), path, free, epoch);
+  Result<RootSlot> written = FillSlot(file.value(), path, free, epoch, given.key);
   if (!written.ok()) return written;
   // Proved by reading it back from the file.
   OpenSlots again;

@@ -18,8 +18,9 @@ struct RootSlot {
 Result<RootSlot> CreateRootFile(const std::string& path);
 // The live slots, the highest epoch first: one, or two while a rotation is unfinished.
 Result<std::vector<RootSlot>> OpenRootFile(const std::string& path);
-// Writes a fresh key with the next epoch into the free slot. kBadArgument when both are taken.
-Result<RootSlot> AddRootEpoch(const std::string& path);
+// Writes a key into the free slot: a fresh one with the next epoch, or the one given (its key is not 0), whose epoch must be newer.
+// Answers a reference of its own. kBadArgument when both are taken.
+Result<RootSlot> AddRootEpoch(const std::string& path, const RootSlot& given = {0, 0});
 // Overwrites the slot of an epoch in place and reads it back. Refuses the highest epoch.
 Status EraseRootEpoch(const std::string& path, uint32_t epoch);
 

@@ -9,6 +9,7 @@ import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
 import { addKeyStore } from './key-store.ts';
+import { addNode } from './node.ts';
 import { addNotification } from './notification.ts';
 import { addOverview } from './overview.ts';
 import { addProvider } from './provider.ts';
@@ -72,6 +73,7 @@ export const makeProgram = (version: string): Command => {
   addSnapshot(program);
   addRecoveryKey(program);
   addNotification(program);
+  addNode(program);
   addAudit(program);
   addStatus(program);
   addRoot(program);

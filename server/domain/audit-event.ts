@@ -33,9 +33,13 @@ export const auditKinds = {
   'service.started': {
     severity: 'info',
     activity: 'start',
-    fields: ['version', 'rootEpoch', 'rootProvider', 'failedUnseals', 'fileSystem', 'erasure'],
+    fields: ['node', 'version', 'rootEpoch', 'rootProvider', 'failedUnseals', 'fileSystem', 'erasure'],
   },
-  'service.stopped': { severity: 'info', activity: 'stop', fields: [] },
+  'service.stopped': { severity: 'info', activity: 'stop', fields: ['node'] },
+  /** A server that shares this store. */
+  'node.drained': { severity: 'low', activity: 'disable', fields: ['name'] },
+  'node.resumed': { severity: 'info', activity: 'enable', fields: ['name'] },
+  'node.removed': { severity: 'medium', activity: 'delete', fields: ['name'] },
   'tenant.created': { severity: 'info', activity: 'create', fields: ['name'] },
   'tenant.renamed': { severity: 'info', activity: 'update', fields: ['name', 'from'] },
   'tenant.suspended': { severity: 'high', activity: 'disable', fields: ['name', ...tenantContents] },
@@ -132,7 +136,7 @@ export const auditKinds = {
   'root.provider-rewrapped': { severity: 'high', activity: 'update', fields: ['name', 'type'] },
   'erasure.started': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys'] },
   /** The turn waits: `records` do not open, and would never again after it. */
-  'erasure.held': { severity: 'critical', activity: 'other', fields: ['rootEpoch', 'records', 'subjects'] },
+  'erasure.held': { severity: 'critical', activity: 'other', fields: ['rootEpoch', 'records', 'subjects', 'nodes'] },
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
   'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },

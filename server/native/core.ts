@@ -46,6 +46,8 @@ const names = [
   'generateHpkeKey',
   'hpkePublicKey',
   'hpkeOpenKey',
+  'hpkeSealKek',
+  'hpkeOpenKek',
   'generateSecretAccessKey',
 ] as const satisfies readonly (keyof CryptoCore)[];
 

@@ -58,6 +58,8 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   const own = new Map<OwnKey, KeyRef>();
   /** By object id. */
   const adopted = new Map<string, KeyRef>();
+  /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
+  const persisted = new Set<string>();
   let root: RootProvider | undefined;
 
   const openRoot = (): RootProvider => {
@@ -84,6 +86,16 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     list.push(kek);
     list.sort((a, b) => a.epoch - b.epoch);
     keks.set(tenantId, list);
+  };
+
+  /** Takes KEKs out of memory. */
+  const dropKeks = (goes: (tenantId: string, epoch: number) => boolean): void => {
+    for (const [tenantId, open] of keks) {
+      const rest = open.filter((kek) => !goes(tenantId, kek.epoch));
+      for (const kek of open) if (!rest.includes(kek)) core.release(kek.key);
+      if (rest.length === 0) keks.delete(tenantId);
+      else keks.set(tenantId, rest);
+    }
   };
 
   const seal = (place: RecordPlace, key: KeyRef): StoredRecord => {
@@ -197,18 +209,35 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       for (const record of await store.read.records.listClass('adopted-token-hash'))
         adopted.set(record.objectId, open({ ...record, ...adoptedPlace(record.objectId) }));
     },
+    refresh: async (repositories) => {
+      if (root === undefined) return;
+      const provider = root;
+      const stored = await repositories.keks.list();
+      for (const kek of stored) {
+        if (keks.get(kek.tenantId)?.some(({ epoch }) => epoch === kek.epoch) === true) continue;
+        keep(kek.tenantId, { epoch: kek.epoch, key: openKek(provider, kek) });
+      }
+      for (const record of await repositories.records.listClass('adopted-token-hash'))
+        if (!adopted.has(record.objectId))
+          adopted.set(record.objectId, open({ ...record, ...adoptedPlace(record.objectId) }));
+      const newest = new Map<string, number>();
+      for (const { tenantId, epoch } of stored) newest.set(tenantId, Math.max(epoch, newest.get(tenantId) ?? 0));
+      for (const tenantId of newest.keys()) persisted.add(tenantId);
+      const isStored = new Set(stored.map((kek) => `${kek.tenantId} ${kek.epoch}`));
+      // Newer ones than are stored belong to a unit of work that is not committed yet.
+      dropKeks((tenantId, epoch) => {
+        const last = newest.get(tenantId);
+        return last === undefined ? persisted.has(tenantId) : epoch < last && !isStored.has(`${tenantId} ${epoch}`);
+      });
+    },
+    knows: ({ tenantId, epoch }) => keks.get(tenantId)?.some((kek) => kek.epoch === epoch) === true,
     addTenant: (tx, tenantId) => addKek(tx, tenantId, 1),
     dropTenant: async (tx, tenantId) => {
       for (const kek of await tx.keks.list()) if (kek.tenantId === tenantId) await tx.keks.remove(tenantId, kek.epoch);
     },
     retainStored: async (repositories) => {
       const stored = new Set((await repositories.keks.list()).map((kek) => `${kek.tenantId} ${kek.epoch}`));
-      for (const [tenantId, list] of keks) {
-        const rest = list.filter((kek) => stored.has(`${tenantId} ${kek.epoch}`));
-        for (const kek of list) if (!rest.includes(kek)) core.release(kek.key);
-        if (rest.length === 0) keks.delete(tenantId);
-        else keks.set(tenantId, rest);
-      }
+      dropKeks((tenantId, epoch) => !stored.has(`${tenantId} ${epoch}`));
       const known = new Set((await repositories.records.listClass('adopted-token-hash')).map((each) => each.objectId));
       for (const [objectId, key] of adopted)
         if (!known.has(objectId)) {

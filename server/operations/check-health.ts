@@ -18,7 +18,11 @@ export const checkHealth = ({
   clock,
   log,
   identity,
-}: Pick<Ports, 'store' | 'root' | 'ring' | 'directory' | 'clock' | 'log' | 'identity'>): Operations['health'] => {
+  fleet,
+}: Pick<
+  Ports,
+  'store' | 'root' | 'ring' | 'directory' | 'clock' | 'log' | 'identity' | 'fleet'
+>): Operations['health'] => {
   let last: { readonly health: Health; readonly until: number } | undefined;
   let running: Promise<Health> | undefined;
 
@@ -41,7 +45,8 @@ export const checkHealth = ({
       await check('root-key', () => root.check()),
       await check('round-trip', () => ring.selfTest()),
     ];
-    const staying = !identity.stopping();
+    // Who may not use keys, or is to be left alone, gets no requests.
+    const staying = !identity.stopping() && !fleet.draining() && fleet.inContact();
     const healthy = staying && checks.every((one) => one.healthy);
     const usable = staying && checks.every((one) => one.healthy || one.name === 'store');
     directory.setHealthy(usable);

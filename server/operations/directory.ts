@@ -7,6 +7,7 @@ import { ServiceError } from '../base/errors.ts';
 import { idBytes } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
 import { denyingRule } from '../domain/authorization-rule.ts';
+import type { Changes } from '../domain/changes.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
 import { largestPageSize } from '../domain/page.ts';
@@ -14,9 +15,9 @@ import type { TdeApplication } from '../domain/tde.ts';
 import { everyTenant, isStopped, type Tenant } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
 import type { KeyRef } from '../ports/crypto-core.ts';
-import type { Changes, Directory, LoadedObject } from '../ports/directory.ts';
+import type { Directory, LoadedObject } from '../ports/directory.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { StoredAccessGuid, StoredObject } from '../ports/store.ts';
+import type { StoredAccessGuid, StoredObject, StoredRecord } from '../ports/store.ts';
 import type { XksCredentialView, XksEndpointView, XksKeyView, XksRequestRecord } from '../ports/xks-directory.ts';
 import { findDefaultTenant } from './find.ts';
 import { credentialAttributes, recordAttributes } from './key-records.ts';
@@ -122,6 +123,11 @@ export const createDirectory = (
     else vaults.set(id, vault);
   };
 
+  /** KEKs that another node has made since. */
+  const knowKeks = async (records: readonly StoredRecord[]): Promise<void> => {
+    if (!records.every((record) => ring.knows(record))) await ring.refresh(store.read);
+  };
+
   const releaseKey = (id: string): void => {
     const held = xksKeys.get(id);
     if (held === undefined) return;
@@ -139,7 +145,9 @@ export const createDirectory = (
     const before = xksKeys.get(id)?.view.versions ?? new Map<number, KeyRef>();
     const versions = new Map<number, KeyRef>();
     try {
-      for (const record of await store.read.records.list(id, 'vault-copy'))
+      const records = await store.read.records.list(id, 'vault-copy');
+      await knowKeks(records);
+      for (const record of records)
         versions.set(
           record.version,
           before.get(record.version) ??
@@ -193,6 +201,7 @@ export const createDirectory = (
         const record = await store.read.records.get(credential.id, 1, 'endpoint-secret');
         if (record === undefined) continue;
         try {
+          await knowKeks([record]);
           const secret = ring.open({
             ...record,
             tenantId: endpoint.tenantId,
@@ -270,6 +279,33 @@ export const createDirectory = (
     for (const [handle, cached] of objects) if (ids.has(cached.loaded.object.tenantId)) dropObject(handle);
   };
 
+  const endpointOfCredential = (id: string): string | undefined =>
+    [...endpoints.values()].find(({ view }) => view.credentials.some((credential) => credential.id === id))?.endpoint
+      .id;
+
+  const forget = (changes: Changes): void => {
+    generation += 1;
+    found.clear();
+    foundElsewhere.clear();
+    if (changes.tenants !== undefined && changes.tenants.length > 0) dropObjectsOfTenants(new Set(changes.tenants));
+    if (changes.vaults !== undefined && changes.vaults.length > 0)
+      for (const handle of [...objects.keys()]) dropObject(handle);
+    if (changes.keys !== undefined && changes.keys.length > 0) dropObjectsOfKeys(new Set(changes.keys));
+    for (const handle of changes.objects ?? []) dropObject(handle);
+  };
+
+  const renewNow = async (changes: Changes): Promise<void> => {
+    for (const id of changes.tenants ?? []) await renewTenant(id);
+    for (const id of changes.vaults ?? []) await renewVault(id);
+    for (const id of changes.credentials ?? []) {
+      const endpointId = endpointOfCredential(id);
+      if (endpointId !== undefined) await renewEndpoint(endpointId);
+    }
+    for (const id of changes.endpoints ?? []) await renewEndpoint(id);
+    for (const id of changes.keys ?? []) await renewKey(id);
+    for (const id of changes.applications ?? []) await renewApplication(id);
+  };
+
   const pages = async <T extends { readonly id: string }>(
     list: (window: { after?: string; limit: number }) => Promise<readonly T[]>,
     each: (item: T) => Promise<void>,
@@ -314,14 +350,6 @@ export const createDirectory = (
     for (const { id } of await store.read.tenants.list()) await renewTenant(id);
   };
 
-  const renewNow = async (changes: Changes): Promise<void> => {
-    for (const id of changes.tenants ?? []) await renewTenant(id);
-    for (const id of changes.vaults ?? []) await renewVault(id);
-    for (const id of changes.endpoints ?? []) await renewEndpoint(id);
-    for (const id of changes.keys ?? []) await renewKey(id);
-    for (const id of changes.applications ?? []) await renewApplication(id);
-  };
-
   const load = async (handle: number): Promise<CachedObject | undefined> => {
     for (;;) {
       const cached = objects.get(handle);
@@ -358,6 +386,7 @@ export const createDirectory = (
       const before = generation;
       const { key } = cached.loaded;
       const record = await store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
+      if (record !== undefined) await knowKeks([record]);
       if (before !== generation || objects.get(handle) !== cached) continue;
       if (record === undefined) return undefined;
       // Another call may have opened it meanwhile; one reference is enough.
@@ -370,35 +399,44 @@ export const createDirectory = (
     }
   };
 
+  const loadAll = async (): Promise<void> => {
+    await loadTenants();
+    await pages(
+      (window) => store.read.vaults.list(everyTenant, window),
+      async (vault) => {
+        vaults.set(vault.id, vault);
+      },
+    );
+    await pages(
+      (window) => store.read.endpoints.list(everyTenant, window),
+      (endpoint) => renewEndpoint(endpoint.id),
+    );
+    await pages(
+      (window) => store.read.applications.list(everyTenant, {}, window),
+      (application) => renewApplication(application.id),
+    );
+  };
+
   return {
     loadTenants,
-    load: async () => {
-      await loadTenants();
-      await pages(
-        (window) => store.read.vaults.list(everyTenant, window),
-        async (vault) => {
-          vaults.set(vault.id, vault);
-        },
-      );
-      await pages(
-        (window) => store.read.endpoints.list(everyTenant, window),
-        (endpoint) => renewEndpoint(endpoint.id),
-      );
-      await pages(
-        (window) => store.read.applications.list(everyTenant, {}, window),
-        (application) => renewApplication(application.id),
-      );
+    load: loadAll,
+    reload: () => {
+      forget({ vaults: [...vaults.keys()] });
+      for (const handle of [...objects.keys()]) dropObject(handle);
+      const again = async (): Promise<void> => {
+        for (const id of [...vaults.keys()]) await renewVault(id);
+        for (const id of [...endpoints.keys()]) await renewEndpoint(id);
+        for (const id of [...xksKeys.keys()]) await renewKey(id);
+        for (const id of [...applications.keys()]) await renewApplication(id);
+        await loadAll();
+      };
+      renewals = renewals.then(again, again);
+      return renewals;
     },
+    forget,
     renew: (changes) => {
-      generation += 1;
-      found.clear();
-      foundElsewhere.clear();
       // References go at once, before anything is awaited; what remains is read again in order.
-      if (changes.tenants !== undefined && changes.tenants.length > 0) dropObjectsOfTenants(new Set(changes.tenants));
-      if (changes.vaults !== undefined && changes.vaults.length > 0)
-        for (const handle of [...objects.keys()]) dropObject(handle);
-      if (changes.keys !== undefined && changes.keys.length > 0) dropObjectsOfKeys(new Set(changes.keys));
-      for (const handle of changes.objects ?? []) dropObject(handle);
+      forget(changes);
       renewals = renewals.then(
         () => renewNow(changes),
         () => renewNow(changes),

@@ -6,6 +6,7 @@ import { newId } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
 import { type Connection, type ExternalKeyStore, neverLooked } from '../domain/external-key-store.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
+import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import { findEndpoint } from './find.ts';
@@ -124,14 +125,18 @@ export interface KeyStoreWatch {
 const pageSize = 100;
 
 /** Looks at every external key store in turn, `everyMs` from one look to the next. */
-export const createKeyStoreWatch = (ports: Needs, everyMs: number): KeyStoreWatch => {
-  const { store, clock, log } = ports;
+export const createKeyStoreWatch = (
+  ports: Needs & { readonly fleet: Pick<Fleet, 'holds'> },
+  everyMs: number,
+): KeyStoreWatch => {
+  const { store, clock, log, fleet } = ports;
   const lookAt = look(ports);
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
   let stopped = false;
 
   const turn = async (): Promise<void> => {
+    if (!fleet.holds('key-stores')) return;
     let after: string | undefined;
     do {
       const page = await store.read.externalKeyStores.list(everyTenant, { after, limit: pageSize });

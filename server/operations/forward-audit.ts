@@ -6,6 +6,7 @@ import { canonicalJson } from '../base/bytes.ts';
 import { auditEntry } from '../domain/audit-event.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { AuditItem, AuditSink, AuditSinkState } from '../ports/audit-sink.ts';
+import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 
 const batch = 200;
@@ -33,7 +34,7 @@ const parseCursor = (text: string | undefined): Cursor => {
 };
 
 export const createAuditForwarding = (
-  { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
+  { store, clock, log, fleet }: Pick<Ports, 'store' | 'clock' | 'log'> & { readonly fleet: Pick<Fleet, 'holds'> },
   sinks: readonly AuditSink[],
 ): AuditForwarding => {
   /** Loops end when there is nothing left, or when their sink takes nothing. */
@@ -80,10 +81,18 @@ export const createAuditForwarding = (
   };
 
   const forward = async (sink: AuditSink): Promise<void> => {
-    let cursor = parseCursor(await store.read.settings.get(settingOf(sink.name)));
+    /** Undefined while another node forwards: it moves what is stored. */
+    let cursor: Cursor | undefined;
     let pauseMs = shortestPauseMs;
     while (!ended) {
       try {
+        if (!fleet.holds('forwarding')) {
+          cursor = undefined;
+          if (draining.signal.aborted) return;
+          await pause(pollMs);
+          continue;
+        }
+        cursor ??= parseCursor(await store.read.settings.get(settingOf(sink.name)));
         const { items, next } = await read(cursor);
         if (items.length === 0) {
           if (draining.signal.aborted) return;

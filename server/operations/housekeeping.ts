@@ -1,6 +1,7 @@
 // What happens by the clock: queued request records are written five times a second, uses every second, old request
 // records are removed, the audit log gets its checkpoints, and health is looked at, so that the XKS front's answer is fresh though nobody else asks.
 
+import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
@@ -34,7 +35,10 @@ export const createHousekeeping = (
     clock,
     log,
     people,
-  }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'log' | 'people'>,
+    fleet,
+  }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'log' | 'people'> & {
+    readonly fleet: Pick<Fleet, 'holds'>;
+  },
   limits: { readonly requestLogDays: number; readonly requestLogRows: number },
   checkHealth: () => Promise<unknown>,
   sealAudit: () => Promise<unknown>,
@@ -90,7 +94,7 @@ export const createHousekeeping = (
     await usage.flush(all);
   };
   const prune = async (): Promise<void> => {
-    if (clock.monotonic() - prunedAt < pruneEveryMs) return;
+    if (clock.monotonic() - prunedAt < pruneEveryMs || !fleet.holds('pruning')) return;
     prunedAt = clock.monotonic();
     await store.write(
       async (tx) => {

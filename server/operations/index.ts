@@ -18,6 +18,7 @@ import type { ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
 import type { LatencySummary } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
+import type { FleetNode } from '../domain/node.ts';
 import type { Notification, NotificationKind, RotationProfile } from '../domain/notification.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
@@ -39,6 +40,7 @@ import type { Vault } from '../domain/vault.ts';
 import type { AuditSinkState } from '../ports/audit-sink.ts';
 import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
+import type { Fleet } from '../ports/fleet.ts';
 import type { NotificationTargetState } from '../ports/notification-target.ts';
 import type { RootWay } from '../ports/root-provider.ts';
 import type { StoredCheckpoint, TenantContents } from '../ports/store.ts';
@@ -47,6 +49,14 @@ import type { XksRequestRecord } from '../ports/xks-directory.ts';
 import type { DryRun } from './approvals.ts';
 import type { PeopleOperations } from './people/face.ts';
 import type { RecoveryKeyOperations, SnapshotOperations } from './snapshots/index.ts';
+
+export interface NodeOperations {
+  list(actor: Actor): Promise<readonly FleetNode[]>;
+  get(actor: Actor, id: string): Promise<FleetNode>;
+  drain(actor: Actor, id: string): Promise<FleetNode>;
+  resume(actor: Actor, id: string): Promise<FleetNode>;
+  remove(actor: Actor, id: string): Promise<FleetNode>;
+}
 
 export interface TenantOperations {
   /** By id, purged ones too; within one tenant that one alone. */
@@ -718,6 +728,9 @@ export interface QuarantineOperations {
 
 export interface Operations extends PeopleOperations {
   readonly tenants: TenantOperations;
+  readonly nodes: NodeOperations;
+  /** Which servers do not show yet what a request has changed. */
+  readonly observe: Fleet['observe'];
   readonly vaults: VaultOperations;
   readonly keys: KeyOperations;
   readonly tdeGroups: TdeGroupOperations;

@@ -1,5 +1,6 @@
 // What is looked at once a minute, one after another. A job that fails is told and tried again with the next minute.
 
+import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 
 const everyMs = 60_000;
@@ -13,13 +14,15 @@ export interface MinuteJobs {
 
 /** `jobs`: by what they are about. */
 export const createMinuteJobs = (
-  { log }: Pick<Ports, 'log'>,
+  { log, fleet }: Pick<Ports, 'log'> & { readonly fleet: Pick<Fleet, 'holds'> },
   jobs: Readonly<Record<string, () => Promise<void>>>,
 ): MinuteJobs => {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
   let stopped = false;
   const turn = async (): Promise<void> => {
+    // One node does it for all.
+    if (!fleet.holds('schedules')) return;
     for (const [about, job] of Object.entries(jobs)) {
       if (stopped) return;
       await job().catch((error: unknown) => log.error(`${about} could not be looked at`, { error }));

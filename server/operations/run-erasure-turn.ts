@@ -10,13 +10,18 @@ import { newId, serviceTenantId } from '../base/ids.ts';
 import { type Actor, serviceActor } from '../domain/actor.ts';
 import type { Key } from '../domain/key.ts';
 import type { ErasureHold, ErasureState, ErasureTurns } from '../ports/erasure.ts';
+import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import { listUnerased, markErased } from './purge-tenant.ts';
 import { type DamagedRecord, describeDamage, resealBatch } from './reseal-records.ts';
 import { eraseFromSnapshots } from './snapshots/erase-destroyed.ts';
+import type { RootSpread } from './spread-root.ts';
 
-type TurnPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'>;
+type TurnPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'> & {
+  /** Of several nodes, how each gets the new root key and ends the old one. */
+  readonly spread: Pick<RootSpread, 'isEnding' | 'begin' | 'offer' | 'erase' | 'finish'>;
+};
 
 /** Damaged records that the audit log names. */
 const mostNamed = 20;
@@ -53,7 +58,33 @@ const hold = async (
       });
     });
   }
-  return { since, records };
+  return { since, records, nodes: [] };
+};
+
+/** The same for nodes that have not taken the new root key, or still hold the old one. */
+const holdForNodes = async (
+  { store, root, clock, log }: TurnPorts,
+  actor: Actor,
+  nodes: readonly string[],
+): Promise<ErasureHold> => {
+  const told = `nodes ${canonicalJson([...nodes].sort())}`;
+  const before = await store.read.settings.get(heldSetting);
+  const known = before?.startsWith(`${told} `) === true ? Number(before.slice(told.length + 1)) : null;
+  const since = known ?? clock.now();
+  if (known === null) {
+    log.error('the erasure turn waits for nodes: start them, or remove them', { nodes });
+    await store.write(async (tx) => {
+      await tx.settings.set(heldSetting, `${told} ${since}`);
+      await tx.audit.append({
+        kind: 'erasure.held',
+        actor,
+        tenantId: serviceTenantId,
+        subject: { kind: 'service', id: 'service' },
+        details: { rootEpoch: root.current.epoch, nodes },
+      });
+    });
+  }
+  return { since, records: [], nodes };
 };
 
 /** Whether something was destroyed before this time that old copies of the store could still give back. */
@@ -74,68 +105,79 @@ export const runErasureTurn = (ports: TurnPorts) => (): Promise<ErasureHold | nu
   ports.exclusion.run(() => runTurn(ports));
 
 const runTurn = async (ports: TurnPorts): Promise<ErasureHold | null> => {
-  const { store, ring, root, clock, log } = ports;
+  const { store, ring, root, clock, log, spread } = ports;
   const actor = serviceActor(newId(clock.now()));
   const service = { kind: 'service', id: 'service' } as const;
 
   const asked = await store.read.settings.get(askedSetting);
   const [, tenantId, epochBefore] = /^tenant (\S+) (\d+)$/.exec(asked ?? '') ?? [];
-  if (root.previous === undefined) {
-    const due = (await isTurnDue(store.read, clock.now() + 1)) || asked === 'root';
-    if (!due && asked === undefined) return null;
-    if (due) root.addEpoch();
-  } else root.settle();
-  if (!(await ring.upToDate(store.read))) {
-    await writeKeks(ports, async (tx) => {
-      // What was destroyed before this moment was never sealed under the new keys.
-      const startedAt = clock.now() + 1;
-      await tx.settings.set(startedSetting, String(startedAt));
-      await ring.addKekEpoch(tx);
-      await tx.audit.append({
-        kind: 'erasure.started',
-        actor,
-        tenantId: serviceTenantId,
-        subject: service,
-        details: { rootEpoch: root.current.epoch, keys: (await tx.keys.listErasable(startedAt)).length },
-      });
-    });
-  }
-  // Not when the turn has done it for every tenant, nor when a rotation that was cut off had come as far.
-  if (tenantId !== undefined && ring.epochs().get(tenantId) === Number(epochBefore))
-    await writeKeks(ports, (tx) => ring.addKekEpoch(tx, tenantId));
-  const turning = root.previous !== undefined;
   let records = 0;
-  const met = new Map<string, number>();
-  for (;;) {
-    const { done, damaged } = await store.write((tx) => resealBatch(ports, tx, met, batch));
-    if (done + damaged.length === 0) break;
-    records += done;
-    for (const { tenantId } of damaged) met.set(tenantId, (met.get(tenantId) ?? 0) + 1);
-    // Between batches the event loop serves requests.
-    await new Promise<void>((resolve) => {
-      setImmediate(resolve);
-    });
-  }
-  // Once more from the beginning, with no other writer between: what was repaired or destroyed meanwhile is no hindrance.
-  const left: DamagedRecord[] = [];
-  await writeKeks(ports, async (tx) => {
-    left.length = 0;
-    const passed = new Map<string, number>();
+  let turning = true;
+  if (!(await spread.isEnding())) {
+    if (root.previous === undefined) {
+      const due = (await isTurnDue(store.read, clock.now() + 1)) || asked === 'root';
+      if (!due && asked === undefined) return null;
+      if (due) {
+        await spread.begin();
+        root.addEpoch();
+      }
+    } else root.settle();
+    // Nothing is sealed under it before every node has it.
+    const without = await spread.offer();
+    if (without.length > 0) return holdForNodes(ports, actor, without);
+    if (!(await ring.upToDate(store.read))) {
+      await writeKeks(ports, async (tx) => {
+        // What was destroyed before this moment was never sealed under the new keys.
+        const startedAt = clock.now() + 1;
+        await tx.settings.set(startedSetting, String(startedAt));
+        await ring.addKekEpoch(tx);
+        await tx.audit.append({
+          kind: 'erasure.started',
+          actor,
+          tenantId: serviceTenantId,
+          subject: service,
+          details: { rootEpoch: root.current.epoch, keys: (await tx.keys.listErasable(startedAt)).length },
+        });
+      });
+    }
+    // Not when the turn has done it for every tenant, nor when a rotation that was cut off had come as far.
+    if (tenantId !== undefined && ring.epochs().get(tenantId) === Number(epochBefore))
+      await writeKeks(ports, (tx) => ring.addKekEpoch(tx, tenantId));
+    turning = root.previous !== undefined;
+    const met = new Map<string, number>();
     for (;;) {
-      const { done, damaged } = await resealBatch(ports, tx, passed, batch);
+      const { done, damaged } = await store.write((tx) => resealBatch(ports, tx, met, batch));
       if (done + damaged.length === 0) break;
       records += done;
-      left.push(...damaged);
-      for (const { tenantId } of damaged) passed.set(tenantId, (passed.get(tenantId) ?? 0) + 1);
+      for (const { tenantId } of damaged) met.set(tenantId, (met.get(tenantId) ?? 0) + 1);
+      // Between batches the event loop serves requests.
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
     }
-    if (left.length > 0) return;
-    await ring.dropOldKeks(tx);
-    await ring.prove(tx);
-  });
-  if (left.length > 0) return hold(ports, actor, left);
-  await ring.prove(store.read);
-  await store.checkpoint();
-  await eraseFromSnapshots(ports, actor);
+    // Once more from the beginning, with no other writer between: what was repaired or destroyed meanwhile is no hindrance.
+    const left: DamagedRecord[] = [];
+    await writeKeks(ports, async (tx) => {
+      left.length = 0;
+      const passed = new Map<string, number>();
+      for (;;) {
+        const { done, damaged } = await resealBatch(ports, tx, passed, batch);
+        if (done + damaged.length === 0) break;
+        records += done;
+        left.push(...damaged);
+        for (const { tenantId } of damaged) passed.set(tenantId, (passed.get(tenantId) ?? 0) + 1);
+      }
+      if (left.length > 0) return;
+      await ring.dropOldKeks(tx);
+      await ring.prove(tx);
+    });
+    if (left.length > 0) return hold(ports, actor, left);
+    await ring.prove(store.read);
+    await store.checkpoint();
+    await eraseFromSnapshots(ports, actor);
+  }
+  const holding = await spread.erase();
+  if (holding.length > 0) return holdForNodes(ports, actor, holding);
   root.erasePrevious();
 
   const started = await store.read.settings.get(startedSetting);
@@ -193,6 +235,7 @@ const runTurn = async (ports: TurnPorts): Promise<ErasureHold | null> => {
     await tx.settings.set(heldSetting, null);
     return erased;
   });
+  await spread.finish();
   log.info('erasure turn finished', { rootEpoch: root.current.epoch, keys: keys.length });
   return null;
 };
@@ -205,11 +248,11 @@ export interface ErasureScheduler extends ErasureTurns {
 }
 
 export const createErasureScheduler = (
-  ports: TurnPorts,
+  ports: TurnPorts & { readonly fleet: Pick<Fleet, 'holds'> },
   /** How long destructions gather before their common turn, and how long a failed turn waits, and one that is held back. */
   delays: { readonly gatherMs: number; readonly retryMs: number; readonly heldMs: number },
 ): ErasureScheduler => {
-  const { store, root, clock, log } = ports;
+  const { store, root, clock, log, fleet } = ports;
   const run = runErasureTurn(ports);
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
@@ -228,7 +271,7 @@ export const createErasureScheduler = (
     timer.unref();
   };
   const start = (): void => {
-    if (running !== undefined || stopped) return;
+    if (running !== undefined || stopped || !fleet.holds('erasure')) return;
     running = run()
       .then(
         async (holding) => {
@@ -265,6 +308,7 @@ export const createErasureScheduler = (
       };
     },
     resume: async () => {
+      if (!fleet.holds('erasure')) return;
       if (root.previous !== undefined) held = await run();
       if (held !== null) later(delays.heldMs);
       else if (await isDue()) later(delays.gatherMs);

@@ -21,7 +21,10 @@ const everyMs = 60_000;
 const lookEveryMs = 1_000;
 const originSetting = 'audit-origin';
 
-type SealPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'>;
+type SealPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'> & {
+  /** Whether this server makes checkpoints by the clock. */
+  readonly isDuty: () => boolean;
+};
 
 /** The log's name in its checkpoints. */
 export const auditOrigin = async (repositories: Repositories): Promise<string> => {
@@ -41,7 +44,7 @@ export type AuditFinding =
 export interface AuditSealer {
   /** Covers every record; answers the newest checkpoint, also when there was nothing new. */
   checkpoint(): Promise<StoredCheckpoint | undefined>;
-  /** Makes one when it is due. Called by the clock. */
+  /** Makes one when it is due; where another node does, keeps its newest one beside this node's root key. Called by the clock. */
   turn(): Promise<void>;
   /** Before anything is served. Names the log at the first start. */
   inspect(): Promise<AuditFinding>;
@@ -49,7 +52,7 @@ export interface AuditSealer {
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
 
-export const createAuditSealer = ({ store, ring, root, clock, log }: SealPorts): AuditSealer => {
+export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: SealPorts): AuditSealer => {
   let sealedAt = clock.monotonic();
   let lookedAt = clock.monotonic();
   let sealing: Promise<StoredCheckpoint | undefined> | undefined;
@@ -81,6 +84,23 @@ export const createAuditSealer = ({ store, ring, root, clock, log }: SealPorts):
     sealing = seal();
     return sealing;
   };
+  /** The newest checkpoint that another node has made, when the log is still the one of the checkpoint that is kept here. */
+  const follow = async (): Promise<void> => {
+    const latest = await store.read.audit.latestCheckpoint();
+    const note = root.anchor.read();
+    const kept = note === undefined ? null : parseCheckpoint(note);
+    if (latest === undefined || (kept !== null && kept.size >= latest.size)) return;
+    const verifier = parseVerifierKey(verifierKey(await auditOrigin(store.read), ring.auditPublicKey()));
+    if (verifier === null || verifyNote(latest.note, verifier) === null) {
+      log.error('the newest checkpoint of the audit log is not signed by this service');
+      return;
+    }
+    if (kept !== null && !(await rootHash(store.read.audit.subtree, kept.size)).equals(kept.root)) {
+      log.error('the audit log is not the one of the checkpoint beside the root key');
+      return;
+    }
+    root.anchor.write(latest.note);
+  };
   const nameLog = async (tx: Repositories): Promise<void> => {
     await tx.settings.set(originSetting, `dke/audit/${newId(clock.now())}`);
   };
@@ -92,6 +112,10 @@ export const createAuditSealer = ({ store, ring, root, clock, log }: SealPorts):
       const now = clock.monotonic();
       if (now - lookedAt < lookEveryMs) return;
       lookedAt = now;
+      if (!isDuty()) {
+        await follow();
+        return;
+      }
       const size = await store.read.audit.size();
       const covered = (await store.read.audit.latestCheckpoint())?.size ?? 0;
       if (size - covered >= everyRecords || (size > covered && now - sealedAt >= everyMs)) await checkpoint();

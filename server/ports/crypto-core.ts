@@ -59,5 +59,7 @@ export type CryptoCore = Pick<
   | 'generateHpkeKey'
   | 'hpkePublicKey'
   | 'hpkeOpenKey'
+  | 'hpkeSealKek'
+  | 'hpkeOpenKek'
   | 'generateSecretAccessKey'
 >;

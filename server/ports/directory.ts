@@ -1,6 +1,7 @@
 // The service's working memory: what the data planes ask on every request, without touching the store. It extends what the
 // XKS front sees by what the TDE path needs. Changes are made in the store first and then shown here by `renew`.
 
+import type { Changes } from '../domain/changes.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
 import type { ObjectClass, TdeApplication } from '../domain/tde.ts';
@@ -9,17 +10,6 @@ import type { Vault } from '../domain/vault.ts';
 import type { KeyRef } from './crypto-core.ts';
 import type { StoredObject } from './store.ts';
 import type { XksDirectory, XksRequestRecord } from './xks-directory.ts';
-
-/** What a committed change touched. */
-export interface Changes {
-  readonly tenants?: readonly string[];
-  readonly vaults?: readonly string[];
-  readonly keys?: readonly string[];
-  readonly endpoints?: readonly string[];
-  readonly applications?: readonly string[];
-  /** Handles of token objects. */
-  readonly objects?: readonly number[];
-}
 
 /** A token object with what decides about its use. `key` and `vault` are undefined for objects that are no secret keys. */
 export interface LoadedObject {
@@ -39,6 +29,10 @@ export interface Directory extends XksDirectory {
   loadTenants(): Promise<void>;
   /** Reads everything that is kept in memory. Called once, before the listener opens. */
   load(): Promise<void>;
+  /** Reads everything again: what has changed is not known. */
+  reload(): Promise<void>;
+  /** Releases references to what was changed, at once; what is shown otherwise follows with `renew`. */
+  forget(changes: Changes): void;
   /** Shows a committed change: resolves when no look-up sees the state before it. Key references are released at once. */
   renew(changes: Changes): Promise<void>;
   /** Changes with every change: what a caller remembers about token objects holds while this stays the same. */

@@ -2,7 +2,10 @@
 
 import type { RecordClass } from './key-ring.ts';
 
-/** Why the turn does not end: records that do not open, while the old root key is the only hope that they ever do. */
+/**
+ * Why the turn does not end: records that do not open, while the old root key is the only hope that they ever do, or nodes that have
+ * not taken the new root key or not given up the old one.
+ */
 export interface ErasureHold {
   readonly since: number;
   readonly records: readonly {
@@ -12,6 +15,8 @@ export interface ErasureHold {
     readonly version: number;
     readonly copy: RecordClass;
   }[];
+  /** Their names. */
+  readonly nodes: readonly string[];
 }
 
 export interface ErasureState {

@@ -45,6 +45,10 @@ export interface KeyRing {
   dropTenant(tx: Repositories, tenantId: string): Promise<void>;
   /** Takes KEKs that are not stored out of memory: after a transaction that failed, and at the end of an erasure turn. */
   retainStored(repositories: Repositories): Promise<void>;
+  /** Opens KEKs that were stored by another process since, and takes those out of memory that are gone. Nothing before `unlock`. */
+  refresh(repositories: Repositories): Promise<void>;
+  /** Whether a record of this KEK could be opened. */
+  knows(record: Pick<StoredRecord, 'tenantId' | 'epoch'>): boolean;
   seal(place: RecordPlace, key: KeyRef): StoredRecord;
   /** The caller releases the reference. 'key-tampered' when it does not authenticate. */
   open(record: StoredRecord): KeyRef;

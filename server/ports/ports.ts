@@ -6,6 +6,7 @@ import type { CryptoCore } from './crypto-core.ts';
 import type { Directory } from './directory.ts';
 import type { EndpointDiagnosis } from './endpoint-diagnosis.ts';
 import type { ErasureTurns } from './erasure.ts';
+import type { Fleet } from './fleet.ts';
 import type { IdentityProvider, Passkeys } from './identity.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { CloudReader, KeyStoreConnection } from './key-store-connection.ts';
@@ -27,6 +28,7 @@ export interface Ports {
   readonly root: RootProvider;
   readonly ring: KeyRing;
   readonly directory: Directory;
+  readonly fleet: Fleet;
   readonly clock: Clock;
   readonly log: Log;
   readonly erasure: ErasureTurns;

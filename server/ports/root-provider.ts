@@ -25,8 +25,11 @@ export interface RootProvider {
   readonly previous: RootKey | undefined;
   /** What an erasure is worth here: the file system's name and whether overwriting in place leaves nothing behind. */
   readonly erasure: { readonly fileSystem: string; readonly overwritesInPlace: boolean };
-  /** Adds a fresh root key with the next epoch, durable before it returns; it becomes `current`, the other `previous`. */
-  addEpoch(): void;
+  /**
+   * Adds a root key, durable before it returns: a fresh one with the next epoch, or the one given, of another node, whose reference is
+   * the caller's to release. It becomes `current`, the other `previous`.
+   */
+  addEpoch(given?: RootKey): void;
   /**
    * Before anything relies on a `current` that was found beside a `previous` one: makes it durable once more. An earlier process
    * may have ended because its sync failed, after which what can be read is perhaps in the cache alone.

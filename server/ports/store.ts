@@ -17,6 +17,7 @@ import type { Connection, ExternalKeyStore } from '../domain/external-key-store.
 import type { Key } from '../domain/key.ts';
 import type { LatencyCounts } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
+import type { NodeState } from '../domain/node.ts';
 import type { Notification, NotificationKind, RotationProfile } from '../domain/notification.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
@@ -24,6 +25,7 @@ import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, Token
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
 import type { RecordPlace } from './key-ring.ts';
+import type { NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
 import type { KeyBindingRepository, RecoveryKeyRepository, SnapshotRepository } from './snapshots.ts';
 import type { TenantRows } from './tenant-rows.ts';
@@ -432,6 +434,14 @@ export interface Repositories extends PeopleRepositories {
   readonly recoveryKeys: RecoveryKeyRepository;
   readonly keyBindings: KeyBindingRepository;
   readonly tenantRows: TenantRows;
+  readonly nodes: {
+    /** By name. */
+    list(): Promise<readonly NodeRow[]>;
+    get(id: string): Promise<NodeRow | undefined>;
+    /** Inserts, or replaces the row of the same id. */
+    put(node: NodeRow): Promise<void>;
+    setState(id: string, state: NodeState): Promise<void>;
+  };
   readonly requests: {
     append(entries: readonly XksRequestRecord[]): Promise<void>;
     /** Newest first. A page may be short before the end, even empty: `next` tells, which is null at the end. */
@@ -452,6 +462,12 @@ export interface Repositories extends PeopleRepositories {
 
 export interface Store {
   readonly dialect: string;
+  /** Where other processes use the same store. */
+  readonly link: NodeLink | undefined;
+  /** The number of this process's last change that others hear of; 0 when there is no other. */
+  epoch(): number;
+  /** The first of several starts is over: the next one may begin. */
+  started(): Promise<void>;
   /** Null when the store is no file. */
   readonly path: string | null;
   readonly read: Repositories;

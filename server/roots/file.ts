@@ -9,7 +9,14 @@ import { anchorBeside } from './files.ts';
 
 type RootCore = Pick<
   Core,
-  'createRootFile' | 'openRootFile' | 'addRootEpoch' | 'settleRootFile' | 'eraseRootEpoch' | 'fileSystem' | 'release'
+  | 'createRootFile'
+  | 'openRootFile'
+  | 'addRootEpoch'
+  | 'takeRootEpoch'
+  | 'settleRootFile'
+  | 'eraseRootEpoch'
+  | 'fileSystem'
+  | 'release'
 >;
 
 /** Opens the file, or makes it when `create` says that nothing is sealed under it yet. Throws CoreError ('io', 'permission', 'format'). */
@@ -37,7 +44,7 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
       return previous;
     },
     erasure: { fileSystem: system.name, overwritesInPlace: system.overwritesInPlace },
-    addEpoch: () => {
+    addEpoch: (given) => {
       const seen = core.openRootFile(path);
       let added = seen.current;
       // A try that failed behind its write: what it wrote is taken, once it is durable.
@@ -46,7 +53,7 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
         core.settleRootFile(path);
       } else {
         core.release(seen.current.key);
-        added = core.addRootEpoch(path);
+        added = given === undefined ? core.addRootEpoch(path) : core.takeRootEpoch(path, given.epoch, given.key);
       }
       previous = current;
       current = added;

@@ -335,13 +335,13 @@ export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvid
       return previous;
     },
     erasure: { fileSystem: system.name, overwritesInPlace: system.overwritesInPlace },
-    addEpoch: () => {
+    addEpoch: (given) => {
       const { places, slots } = readWrapped(core, path);
       const place = places.get(current.epoch);
       const free = slotAt.find((at) => at !== place);
       if (free === undefined || previous !== undefined)
         throw new CoreError('bad-argument', 'the root key file already holds two epochs: erase the older one first');
-      const epoch = current.epoch + 1;
+      const epoch = given?.epoch ?? current.epoch + 1;
       // A try that failed behind its write: what it wrote is taken, once it is durable.
       const tried = slots.find((slot) => slot.epoch === epoch);
       if (tried !== undefined) {
@@ -350,20 +350,20 @@ export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvid
         current = { epoch, key: core.openRecord(unlock, rootContext(head, epoch), tried.record) };
         return;
       }
-      const key = core.generateKek();
+      const key = given?.key ?? core.generateKek();
+      let kept: KeyRef;
       try {
         const record = core.sealRecord(unlock, rootContext(head, epoch), key);
         overwrite(path, free, [packSlot({ epoch, record })]);
         // Proved by opening it from the file.
         const written = readWrapped(core, path).slots.find((slot) => slot.epoch === epoch);
         if (written === undefined) throw new CoreError('io', `${path} did not keep the new root key`);
-        core.release(core.openRecord(unlock, rootContext(head, epoch), written.record));
-      } catch (error) {
-        core.release(key);
-        throw error;
+        kept = core.openRecord(unlock, rootContext(head, epoch), written.record);
+      } finally {
+        if (given === undefined) core.release(key);
       }
       previous = current;
-      current = { epoch, key };
+      current = { epoch, key: kept };
     },
     settle: () => {
       const { places, slots } = readWrapped(core, path);

@@ -1,6 +1,8 @@
 // What a database must bring so that the store can stand on it.
 
 import type { Dialect } from 'kysely';
+import type { Changes } from '../domain/changes.ts';
+import type { NodeLink } from '../ports/node-link.ts';
 import type { ColumnKinds } from './migrations.ts';
 
 /**
@@ -28,18 +30,27 @@ export interface Engine {
   lasting(): Dialect | null;
   readonly columns: ColumnKinds;
   kindOf(error: unknown): ErrorKind;
-  /** No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. */
-  begin(run: Run, durable: boolean): Promise<void>;
+  /**
+   * No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. Answers how often the set of
+   * KEKs has changed, where other processes may change it.
+   */
+  begin(run: Run, durable: boolean): Promise<number | undefined>;
   commit(run: Run): Promise<void>;
   rollback(run: Run): Promise<void>;
   /** After each commit. */
   committed(): void;
   /** The writer runs. `pause` keeps it from beginning a transaction while the work is done. */
-  started(writer: {
-    pause(work: () => Promise<void>): Promise<void>;
-    /** Somebody else writes: the process must stop. */
-    lost(reason: string): void;
-  }): void;
+  started(writer: { pause(work: () => Promise<void>): Promise<void> }): void;
+  /** Where several processes use the database. */
+  readonly shared:
+    | {
+        readonly link: NodeLink;
+        /** Within the transaction: what the others must read again. They hear of it when it is committed. */
+        announce(changes: Changes): Promise<{ readonly epoch: number; readonly keks: number }>;
+        /** What the first of several starts makes, the next ones find. */
+        started(): Promise<void>;
+      }
+    | undefined;
   /** Moves the write-ahead log into the database and truncates it, where that is in our hands. */
   checkpoint(): Promise<void>;
   /** Before both dialects are closed. */

@@ -13,6 +13,7 @@ import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts';
 import { createApprovalRepository } from './approvals.ts';
 import { createAuditLog } from './audit-log.ts';
+import { createNodes } from './nodes.ts';
 import { createNotificationRepository } from './notifications.ts';
 import { createPeople } from './people.ts';
 import { createRequestLog } from './request-log.ts';
@@ -128,6 +129,8 @@ export const createRepositories = (
   };
 
   return {
+    nodes: createNodes(db),
+
     settings: {
       get: async (name) =>
         (await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst())?.value,

@@ -345,6 +345,27 @@ export interface Schema {
     document: string;
     row_mac: string;
   };
+  nodes: {
+    id: string;
+    name: string;
+    version: string;
+    state: string;
+    started_at: number;
+    heartbeat_at: number;
+    contact_ms: number;
+    epoch: number;
+    root_epoch: number;
+    oldest_root_epoch: number;
+    public_key: Uint8Array;
+    proof: Uint8Array;
+  };
+  /** One row: the number of the last change, and how often the set of KEKs has changed. */
+  node_head: { id: number; epoch: number; keks: number };
+  /** What other nodes must read again, by the number of the change. */
+  node_changes: { epoch: number; previous: number; at: number; changes: string };
+  /** At most one row: the root key that is on its way to all nodes. */
+  root_turns: { id: number; epoch: number; node_id: string; phase: string };
+  root_parcels: { node_id: string; epoch: number; public_key: Uint8Array; sealed: Uint8Array };
   request_log: {
     sequence: Generated<number>;
     at: number;

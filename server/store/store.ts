@@ -6,7 +6,9 @@ import { Kysely, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
+import { type Changes, mergeChanges } from '../domain/changes.ts';
 import type { Repositories, Store } from '../ports/store.ts';
+import { noteChanges } from './changes.ts';
 import type { Engine } from './engine.ts';
 import { StoreError } from './errors.ts';
 import { createMigrations } from './migrations.ts';
@@ -22,6 +24,8 @@ interface Surroundings {
   readonly authenticateRow: RowAuthenticator;
   /** Called at most once: the store can no longer be trusted to be durable. */
   readonly onFatal: (error: StoreError) => void;
+  /** Another process has changed the set of KEKs: called in a unit of work, before it writes. */
+  readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
 }
 
 export interface StoreOptions extends Surroundings {
@@ -56,7 +60,7 @@ const migrate = async (db: Kysely<Schema>, { columns, kindOf }: Engine): Promise
   );
 };
 
-const openOver = async (engine: Engine, { clock, authenticateRow, onFatal }: Surroundings): Promise<Store> => {
+const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKeks }: Surroundings): Promise<Store> => {
   const writerDb = new Kysely<Schema>({ dialect: engine.writer });
   const readerDb = new Kysely<Schema>({ dialect: engine.reader });
   const closeAll = async (): Promise<void> => {
@@ -107,33 +111,55 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal }: Sur
   const run = async (text: string): Promise<void> => {
     await sql.raw(text).execute(writerDb);
   };
+  const { shared } = engine;
+  /** What the unit of work under way has changed, and those of the transaction before it. */
+  let unit: Changes[] = [];
+  let done: Changes[] = [];
+  let epoch = 0;
+  let keks: number | undefined;
+  const plain = createRepositories(writerDb, authenticateRow, clock);
+  const tx = shared === undefined ? plain : noteChanges(plain, (changes) => unit.push(changes));
   const writer = createWriter(
     {
-      begin: (durable) => engine.begin(run, durable),
+      begin: async (durable) => {
+        unit = [];
+        done = [];
+        const found = await engine.begin(run, durable);
+        if (found === keks) return;
+        await onKeks?.(plain);
+        keks = found;
+      },
       commit: async () => {
+        const told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
         await engine.commit(run);
+        if (told !== undefined) ({ epoch, keks } = told);
         engine.committed();
       },
       rollback: () => engine.rollback(run),
-      savepoint: () => run('savepoint unit'),
-      releaseSavepoint: () => run('release savepoint unit'),
-      rollbackToSavepoint: () => run('rollback to savepoint unit'),
+      savepoint: () => {
+        unit = [];
+        return run('savepoint unit');
+      },
+      releaseSavepoint: async () => {
+        await run('release savepoint unit');
+        done.push(...unit);
+      },
+      rollbackToSavepoint: () => {
+        unit = [];
+        return run('rollback to savepoint unit');
+      },
     },
     translate,
   );
-  engine.started({
-    pause: (work) => writer.pause(work),
-    lost: (reason) => {
-      if (!fatal) onFatal(new StoreError('io', reason));
-      fatal = true;
-    },
-  });
+  engine.started({ pause: (work) => writer.pause(work) });
 
-  const tx = createRepositories(writerDb, authenticateRow, clock);
   const read = createRepositories(readerDb, authenticateRow, clock);
   return {
     dialect: engine.name,
     path: engine.path,
+    link: shared?.link,
+    epoch: () => epoch,
+    started: async () => shared?.started(),
     read: engine.path === null ? guarded(read, translateRead) : read,
     write: (work, { durable = true } = {}) => writer.submit(() => work(tx), durable),
     schema: Object.keys(await createMigrations(engine.columns).getMigrations()).at(-1) ?? '',

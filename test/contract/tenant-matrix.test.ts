@@ -258,6 +258,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   session: aboutTheCaller(apiRoutes.session),
   overview: { attention: own, latency: own },
   settings: { get: platform },
+  nodes: { list: platform, get: platform, drain: platform, resume: platform, remove: platform },
   status: { get: platform },
   root: { get: platform, rotate: platform },
   quarantine: { get: platform, confirm: platform },

@@ -40,7 +40,7 @@ const layers: readonly Layer[] = [
     path: /^server\/operations\//,
     may: ['base', 'domain', 'ports'],
     types: ['addon'],
-    packages: /^node:(buffer|crypto|util)$/,
+    packages: /^node:(async_hooks|buffer|crypto|util)$/,
   },
   { name: 'store', path: /^server\/store\//, may: ['base', 'domain', 'ports'] },
   { name: 'native', path: /^server\/native\//, may: ['base', 'domain', 'ports', 'addon'] },

@@ -123,8 +123,8 @@ describe('the service', () => {
 });
 
 describe('a database that is not to be used', () => {
-  test('one that another server uses', async () => {
-    expect(await refusalOf(tomlOf(place))).toContain('another server uses the database');
+  test('one that has another root key', async () => {
+    expect(await refusalOf(tomlOf(place))).toContain('root key file');
   });
   test('one of another program', async () => {
     const other = postgres.createDatabase('other');

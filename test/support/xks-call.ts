@@ -13,6 +13,8 @@ export interface XksEndpoint {
   decrypt(sealed: CurlAnswer['body']): Promise<CurlAnswer>;
   health(): Promise<CurlAnswer>;
   request(path: string, body: object): CurlRequest;
+  /** The same endpoint, asked of another server. */
+  at(server: Place['server']): XksEndpoint;
 }
 
 interface Place {
@@ -36,34 +38,40 @@ export const createXksEndpoint = async (place: Place, name: string): Promise<Xks
   const path = `/api/endpoints/${endpoint.id}/credentials`;
   const configuration = await api.call<ProxyConfiguration>('POST', path);
   const { AccessKeyId, RawSecretAccessKey } = configuration.XksProxyAuthenticationCredential;
-  const request = (target: string, body: object): CurlRequest => ({
-    url: `${place.server.url}${configuration.XksProxyUriPath}${target}`,
-    caFile: place.server.caFile,
-    body: JSON.stringify(body),
-    accessKeyId: AccessKeyId,
-    secretAccessKey: Buffer.from(RawSecretAccessKey),
-  });
-  return {
-    endpoint,
-    configuration,
-    request,
-    encrypt: (plaintext) =>
-      curlXks(
-        request(`/keys/${key.id}/encrypt`, {
-          requestMetadata: metadata('Encrypt'),
-          plaintext: plaintext.toString('base64'),
-          encryptionAlgorithm: 'AES_GCM',
-        }),
-      ),
-    decrypt: (sealed) =>
-      curlXks(
-        request(`/keys/${key.id}/decrypt`, {
-          requestMetadata: metadata('Decrypt'),
-          encryptionAlgorithm: 'AES_GCM',
-          ...sealed,
-        }),
-      ),
-    health: () =>
-      curlXks(request('/health', { requestMetadata: { kmsRequestId: randomUUID(), kmsOperation: 'KmsHealthCheck' } })),
+  const callsTo = (serverOf: () => Place['server']): XksEndpoint => {
+    const request = (target: string, body: object): CurlRequest => ({
+      url: `${serverOf().url}${configuration.XksProxyUriPath}${target}`,
+      caFile: serverOf().caFile,
+      body: JSON.stringify(body),
+      accessKeyId: AccessKeyId,
+      secretAccessKey: Buffer.from(RawSecretAccessKey),
+    });
+    return {
+      endpoint,
+      configuration,
+      request,
+      at: (server) => callsTo(() => server),
+      encrypt: (plaintext) =>
+        curlXks(
+          request(`/keys/${key.id}/encrypt`, {
+            requestMetadata: metadata('Encrypt'),
+            plaintext: plaintext.toString('base64'),
+            encryptionAlgorithm: 'AES_GCM',
+          }),
+        ),
+      decrypt: (sealed) =>
+        curlXks(
+          request(`/keys/${key.id}/decrypt`, {
+            requestMetadata: metadata('Decrypt'),
+            encryptionAlgorithm: 'AES_GCM',
+            ...sealed,
+          }),
+        ),
+      health: () =>
+        curlXks(
+          request('/health', { requestMetadata: { kmsRequestId: randomUUID(), kmsOperation: 'KmsHealthCheck' } }),
+        ),
+    };
   };
+  return callsTo(() => place.server);
 };

@@ -285,7 +285,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
         }
       }
       if (row.creates) return create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
-      const given = await handler(call);
+      const { value: given, pendingNodes } = await operations.observe(() => handler(call));
       if (given instanceof StreamedFile) return sendFile(given);
       if (given instanceof BoundAnswer) authenticator.setBinding(context, given.binding);
       if (given instanceof SessionChange) {
@@ -297,6 +297,8 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       }
       const value = given instanceof SessionChange || given instanceof BoundAnswer ? given.answer : given;
       if (row.answer === null) return context.body(null, 204);
+      if (pendingNodes.length > 0 && typeof value === 'object' && value !== null)
+        return json({ ...value, pendingNodes }, 200, {});
       return context.body(JSON.stringify(value), 200, {
         'content-type': 'application/json',
         ...(isVersioned.has(row) ? { etag: entityTag(value) } : {}),

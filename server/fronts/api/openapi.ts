@@ -3,7 +3,7 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi';
 import { approvalSchema } from '../contract/api/approvals.ts';
 import { type ApiRoutes, apiRoutes } from '../contract/api/index.ts';
-import { problemSchema, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import { pendingNodes, problemSchema, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
 import { problemType } from '../shared/problem.ts';
 import { sessionCookie } from './authenticate.ts';
 import { problemRows } from './errors.ts';
@@ -29,6 +29,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   users: 'Users',
   sessions: 'Sessions',
   profile: 'Profile',
+  nodes: 'Nodes',
   session: 'Session',
   root: 'Root key',
   quarantine: 'Quarantine',
@@ -53,7 +54,11 @@ const success = (row: RouteRow) => {
     return { 200: { description: 'The file', content } };
   }
   if (row.answer === null) return { 204: { description: 'Done' } };
-  const content = { 'application/json': { schema: row.answer } };
+  const schema =
+    row.method !== 'get' && row.creates === undefined && row.answer instanceof z.ZodObject
+      ? row.answer.extend({ pendingNodes })
+      : row.answer;
+  const content = { 'application/json': { schema } };
   if (row.mayWait === true)
     return {
       200: { description: 'Done', content },

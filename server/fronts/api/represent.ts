@@ -8,6 +8,7 @@ import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key, KeyVersion } from '../../domain/key.ts';
+import type { FleetNode } from '../../domain/node.ts';
 import type { Page } from '../../domain/page.ts';
 import type {
   AccessGuid,
@@ -35,6 +36,7 @@ import type * as endpoints from '../contract/api/endpoints.ts';
 import type * as externalKeyStores from '../contract/api/external-key-stores.ts';
 import type * as keys from '../contract/api/keys.ts';
 import type * as masterKeys from '../contract/api/master-keys.ts';
+import type { Node } from '../contract/api/nodes.ts';
 import type * as requests from '../contract/api/requests.ts';
 import type * as status from '../contract/api/status.ts';
 import type * as applications from '../contract/api/tde-applications.ts';
@@ -49,6 +51,13 @@ const momentOrNull = (at: number | null): string | null => (at === null ? null :
 export const representPage = <T, W>(page: Page<T>, represent: (item: T) => W): { items: W[]; next: string | null } => ({
   items: page.items.map(represent),
   next: page.next,
+});
+
+export const representNode = (node: FleetNode): Node => ({
+  ...node,
+  startedAt: toRfc3339(node.startedAt),
+  heartbeatAt: toRfc3339(node.heartbeatAt),
+  usesKeysUntil: node.usesKeysUntil === null ? null : toRfc3339(node.usesKeysUntil),
 });
 
 export const representTenant = (tenant: Tenant): tenants.Tenant => ({
@@ -367,7 +376,11 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
     hold:
       service.erasure.hold === null
         ? null
-        : { since: moment(service.erasure.hold.since), records: service.erasure.hold.records },
+        : {
+            since: moment(service.erasure.hold.since),
+            records: service.erasure.hold.records,
+            nodes: service.erasure.hold.nodes,
+          },
   },
   store: { dialect: service.store.dialect, path: service.store.path },
   memory: {

@@ -6,6 +6,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
+import { ServiceError } from '../../base/errors.ts';
 import { refusalReasons } from '../../base/refusal-reasons.ts';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksDirectory, XksEndpointView } from '../../ports/xks-directory.ts';
@@ -169,6 +170,8 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
 
   const refusalOf = (error: unknown, requestId: string): XksRefusal => {
     if (error instanceof XksRefusal) return error;
+    if (error instanceof ServiceError && error.code === 'unavailable')
+      return new XksRefusal('DependencyTimeoutException', error.message);
     options.onError?.(error, requestId);
     return new XksRefusal('InternalException', 'internal error');
   };

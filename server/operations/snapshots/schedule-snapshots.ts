@@ -3,6 +3,7 @@
 import { newId } from '../../base/ids.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
+import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { makeSnapshot } from './make-snapshot.ts';
 import type { manageSnapshots } from './manage-snapshots.ts';
@@ -25,7 +26,7 @@ export interface SnapshotSchedule {
 const tidyEveryMs = 3_600_000;
 
 export const scheduleSnapshots = (
-  { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
+  { store, clock, log, fleet }: Pick<Ports, 'store' | 'clock' | 'log'> & { readonly fleet: Pick<Fleet, 'holds'> },
   make: ReturnType<typeof makeSnapshot>,
   manage: Pick<ReturnType<typeof manageSnapshots>, 'tidy' | 'settings'>,
   timetable: Timetable,
@@ -48,6 +49,7 @@ export const scheduleSnapshots = (
     return made;
   };
   const tidy = (): void => {
+    if (!fleet.holds('schedules')) return;
     running = running
       .then(() => manage.tidy(actor()))
       .catch((error: unknown) => log.error('old snapshots could not be removed', { error }));
@@ -57,6 +59,8 @@ export const scheduleSnapshots = (
       const { schedule } = manage.settings();
       if (schedule !== null)
         job = timetable(schedule, async () => {
+          // One node does it for all.
+          if (!fleet.holds('schedules')) return;
           running = running.then(run, run);
           await running;
         });

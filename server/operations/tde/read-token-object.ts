@@ -42,8 +42,11 @@ export const readTokenObjects = (
     getObject: async (caller, handle) => show(caller, (await findVisible(ports, caller, handle, 'get')).object),
     readValue: async (caller, handle) => {
       const { object, key } = await findVisible(ports, caller, handle, 'export');
-      if (key === undefined)
-        return openContent(ports, object, await store.read.records.get(object.id, 1, 'object-content'));
+      if (key === undefined) {
+        const record = await store.read.records.get(object.id, 1, 'object-content');
+        if (record !== undefined && !ports.ring.knows(record)) await ports.ring.refresh(store.read);
+        return openContent(ports, object, record);
+      }
       if (object.sensitive || !object.extractable) {
         await recordDenial(ports, caller, object, 'export', 'sensitive or not extractable');
         throw new ServiceError('forbidden', 'the value of a sensitive or unextractable key is not shown');

@@ -1,6 +1,7 @@
-// PostgreSQL as the store's engine. One connection writes; an advisory lock keeps the writers of all processes apart, as the embedded
-// database does, so that what a unit of work has read stays true until it is committed. A connection that is lost before its
-// commit has changed nothing and is made anew; one that is lost during it leaves open what happened, which stops the process.
+// PostgreSQL as the store's engine. One connection of each process writes; an advisory lock keeps the writers of all processes apart,
+// as the embedded database does, so that what a unit of work has read stays true until it is committed. What it has changed is told
+// to the other processes in the same transaction (node-link.ts). A connection that is lost before its commit has changed nothing and
+// is made anew; one that is lost during it leaves open what happened, which stops the process.
 // Secrets are sealed before they come here; that pages, logs and replicas keep them is what the erasure turn is for.
 
 import { PostgresDialect } from 'kysely';
@@ -8,6 +9,7 @@ import pg from 'pg';
 import type { Engine, ErrorKind } from '../engine.ts';
 import { StoreError } from '../errors.ts';
 import type { ColumnKinds } from '../migrations.ts';
+import { openNodeLink } from './node-link.ts';
 import { openOneConnection, TransactionLost } from './one-connection.ts';
 
 export interface PostgresOptions {
@@ -32,10 +34,11 @@ const columns: ColumnKinds = {
 
 /** 'DKE' and what it is for: one of a kind among the advisory locks of the database. */
 const writerLock = 0x444b_4501;
-const serverLock = 0x444b_4502;
 const connectTimeoutMs = 5_000;
 const statementTimeoutMs = 30_000;
-const retryMs = 1_000;
+/** A node that stands still, or is gone without a word, holds up the others no longer than this. */
+const idleInTransactionMs = 15_000;
+const sessionOptions = '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3';
 
 const codeOf = (error: unknown): string => {
   const code = (error as { readonly code?: unknown } | null)?.code;
@@ -93,28 +96,29 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     application_name: 'dke',
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+    options: sessionOptions,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 5_000,
     types,
   };
   const writer = openOneConnection(shared);
   const reader = new pg.Pool({ ...shared, max: readers });
   // A connection that breaks while nobody uses it: the next one that is needed is made anew.
   reader.on('error', () => undefined);
-  let holder = new pg.Client(shared);
-  holder.on('error', () => undefined);
+  const link = openNodeLink(shared);
   const fail = async (error: StoreError): Promise<never> => {
-    await Promise.allSettled([holder.end(), writer.end(), reader.end()]);
+    await Promise.allSettled([link.close(), writer.end(), reader.end()]);
     throw error;
   };
 
   try {
-    await holder.connect();
+    await link.starting();
   } catch (error) {
     const message = error instanceof Error && error.message !== '' ? error.message : codeOf(error);
     return fail(new StoreError('open', `the database ${place} cannot be opened: ${message}`, { cause: error }));
   }
-  const ask = async (text: string): Promise<Readonly<Record<string, unknown>>> =>
-    (await holder.query(text)).rows[0] ?? {};
+  const ask = async (text: string): Promise<Readonly<Record<string, unknown>>> => (await link.query(text))[0] ?? {};
   const {
     fsync,
     full_page_writes: fullPages,
@@ -144,38 +148,6 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
         `the database ${place} belongs to another program: make one for the service; nothing was changed`,
       ),
     );
-  // What a process keeps in memory is renewed by its own changes alone: a second one would go on with what the first has taken away.
-  const hold = async (): Promise<boolean> => {
-    const { rows } = await holder.query(`select pg_try_advisory_lock(${serverLock}) as held`);
-    return (rows[0] as { readonly held: boolean }).held;
-  };
-  const taken = `another server uses the database ${place}: one at a time can; stop it first`;
-  if (!(await hold())) return fail(new StoreError('open', taken));
-  let closed = false;
-  let retry: NodeJS.Timeout | undefined;
-  /** The lock goes with its connection: after a restart of the database it is taken again, unless somebody else was faster. */
-  const watch = (lost: (reason: string) => void): void => {
-    holder.once('end', () => {
-      const again = async (): Promise<void> => {
-        if (closed) return;
-        holder = new pg.Client(shared);
-        holder.on('error', () => undefined);
-        try {
-          await holder.connect();
-          if (!(await hold())) {
-            lost(taken);
-            return;
-          }
-          watch(lost);
-        } catch {
-          await holder.end().catch(() => undefined);
-          retry = setTimeout(() => void again(), retryMs);
-        }
-      };
-      void again();
-    });
-  };
-
   return {
     name: 'postgres',
     path: null,
@@ -186,12 +158,17 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     lasting: () => null,
     columns,
     kindOf,
-    begin: (_run, durable) =>
-      writer.begin([
-        'begin',
-        ...(durable ? [] : ['set local synchronous_commit = off']),
-        `select pg_advisory_xact_lock(${writerLock})`,
-      ]),
+    begin: async (_run, durable) => {
+      const row = await writer.begin(
+        [
+          'begin',
+          ...(durable ? [] : ['set local synchronous_commit = off']),
+          `select pg_advisory_xact_lock(${writerLock})`,
+          'select keks from node_head',
+        ].join(';'),
+      );
+      return Number(row?.keks);
+    },
     commit: async () => {
       let committed: boolean;
       try {
@@ -204,12 +181,24 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     },
     rollback: () => writer.rollback(),
     committed: () => undefined,
-    started: ({ lost }) => watch(lost),
-    checkpoint: () => Promise.resolve(),
-    close: async () => {
-      closed = true;
-      clearTimeout(retry);
-      await holder.end().catch(() => undefined);
+    started: () => undefined,
+    shared: {
+      link,
+      announce: async (changes) => {
+        const [row] = await writer.query(
+          `with head as (
+             update node_head set epoch = epoch + 1, keks = keks + $1 returning epoch, keks),
+           told as (
+             insert into node_changes (epoch, previous, at, changes)
+             select epoch, epoch - 1, (extract(epoch from clock_timestamp()) * 1000)::bigint, $2 from head)
+           select epoch, keks, pg_notify('dke', 'changed') from head`,
+          [changes.keks === true ? 1 : 0, JSON.stringify(changes)],
+        );
+        return { epoch: Number(row?.epoch), keks: Number(row?.keks) };
+      },
+      started: () => link.started(),
     },
+    checkpoint: () => Promise.resolve(),
+    close: () => link.close(),
   };
 };

@@ -10,8 +10,10 @@ export class TransactionLost extends Error {
 }
 
 export interface OneConnection extends PostgresPool {
-  /** Begins a transaction, on a fresh connection when the old one is gone. */
-  begin(statements: readonly string[]): Promise<void>;
+  /** Begins a transaction, on a fresh connection when the old one is gone. Answers the last statement's first row. */
+  begin(statements: string): Promise<Readonly<Record<string, unknown>> | undefined>;
+  /** On the connection of the transaction. */
+  query(text: string, values: readonly unknown[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Answers false when the database has undone it instead. */
   commit(): Promise<boolean>;
   rollback(): Promise<void>;
@@ -65,7 +67,8 @@ export const openOneConnection = (options: pg.ClientConfig): OneConnection => {
       const used = await open();
       pinned = used;
       try {
-        for (const statement of statements) await used.query(statement);
+        const answered = (await used.query(statements)) as pg.QueryResult | pg.QueryResult[];
+        return (Array.isArray(answered) ? answered.at(-1) : answered)?.rows[0];
       } catch (error) {
         pinned = undefined;
         // Half begun: it is not used again.
@@ -74,6 +77,7 @@ export const openOneConnection = (options: pg.ClientConfig): OneConnection => {
         throw error;
       }
     },
+    query: async (text, values) => (await (await current()).query(text, [...values])).rows,
     commit: async () => (await end('commit')).command === 'COMMIT',
     rollback: async () => {
       await end('rollback');

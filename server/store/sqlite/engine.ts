@@ -48,7 +48,9 @@ export const openSqliteEngine = (path: string): Engine => {
         synchronous = durable;
       }
       await beginSoon(run);
+      return undefined;
     },
+    shared: undefined,
     commit: (run) => run('commit'),
     rollback: (run) => run('rollback'),
     committed: () => checkpointer?.committed(),

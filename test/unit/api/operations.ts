@@ -135,6 +135,7 @@ export const openFront = (
           },
         },
       }),
+      observe: async (work: () => Promise<unknown>) => ({ value: await work(), pendingNodes: [] }),
       authenticateAdmin: async (token: string, requestId: string, peer: string | null) => {
         const id = token === adminToken && !revoked ? 'token-1' : token === otherToken ? 'token-2' : null;
         if (id === null) throw new ServiceError('unauthenticated', 'the token does not hold');

@@ -75,10 +75,11 @@ const record = (at: number): XksRequestRecord => ({
   reason: null,
   peer: null,
 });
+const fleet = { holds: () => true };
 const nothing = (): Promise<void> => Promise.resolve();
 const open = (limits: { requestLogDays: number; requestLogRows: number }) =>
   createHousekeeping(
-    { store, directory, usage: createUsageLog({ store, clock, log }), clock, log, people },
+    { store, directory, usage: createUsageLog({ store, clock, log }), clock, log, people, fleet },
     limits,
     nothing,
     nothing,
@@ -141,7 +142,7 @@ test('records whose commit fails are counted as dropped', async () => {
   const usage = createUsageLog({ store, clock, log });
   const limits = { requestLogDays: 30, requestLogRows: 1000 };
   const housekeeping = createHousekeeping(
-    { store: failing, directory, usage, clock, log, people },
+    { store: failing, directory, usage, clock, log, people, fleet },
     limits,
     nothing,
     nothing,

@@ -11,6 +11,7 @@ import { externalKeyStoresHandlers } from './external-key-stores.ts';
 import type { Handlers } from './handler.ts';
 import { keysHandlers } from './keys.ts';
 import { masterKeysHandlers } from './master-keys.ts';
+import { nodesHandlers } from './nodes.ts';
 import { notificationsHandlers } from './notifications.ts';
 import { overviewHandlers, settingsHandlers } from './overview.ts';
 import { profileHandlers } from './profile.ts';
@@ -50,6 +51,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   sessions: sessionsHandlers(operations),
   profile: profileHandlers(operations),
   session: sessionHandlers(operations),
+  nodes: nodesHandlers(operations),
   status: statusHandlers(operations),
   root: rootHandlers(operations),
   quarantine: quarantineHandlers(operations),

@@ -8,6 +8,9 @@ import { identifier, listOf, moment, pageOf, pageQuery, type RouteGroup, timeSpa
 const kinds = {
   'service.started': 0,
   'service.stopped': 0,
+  'node.drained': 0,
+  'node.resumed': 0,
+  'node.removed': 0,
   'tenant.created': 0,
   'tenant.renamed': 0,
   'tenant.suspended': 0,

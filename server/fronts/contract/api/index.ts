@@ -7,6 +7,7 @@ import { endpointRoutes } from './endpoints.ts';
 import { externalKeyStoreRoutes } from './external-key-stores.ts';
 import { keyRoutes } from './keys.ts';
 import { masterKeyRoutes } from './master-keys.ts';
+import { nodeRoutes } from './nodes.ts';
 import { notificationRoutes } from './notifications.ts';
 import { overviewRoutes } from './overview.ts';
 import { profileRoutes } from './profile.ts';
@@ -50,6 +51,7 @@ export const apiRoutes = {
   sessions: sessionsRoutes,
   profile: profileRoutes,
   session: sessionRoutes,
+  nodes: nodeRoutes,
   status: statusRoutes,
   root: rootRoutes,
   quarantine: quarantineRoutes,

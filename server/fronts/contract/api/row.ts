@@ -71,6 +71,17 @@ export interface RouteInput<R extends RouteRow> {
 export type RequestBody<R extends RouteRow> = R['body'] extends z.ZodType ? z.input<R['body']> : undefined;
 export type AnswerOf<R extends RouteRow> = R['answer'] extends z.ZodType ? z.output<R['answer']> : undefined;
 
+/** What the answer of every change may bear beside its own members. */
+export const pendingNodes = z
+  .array(z.string())
+  .readonly()
+  .optional()
+  .openapi({
+    description:
+      'Of several nodes, those that did not confirm within two seconds that they show this change: they may go on with what was before. ' +
+      'Absent when there are none.',
+  });
+
 // --- words that every resource uses -----------------------------------------------------------------------------------
 
 export const identifier = z.string().openapi({ example: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' });

@@ -31,7 +31,7 @@ export const statusSchema = z
       pendingKeys: z.int(),
       state: z.enum(['idle', 'waiting', 'running', 'held', 'failed']).openapi({
         description:
-          'held: stored records do not open, and would never again after the turn; failed: the turn is tried again',
+          'held: stored records do not open, and would never again after the turn, or nodes do not take part; failed: the turn is tried again',
       }),
       failure: z.string().nullable(),
       hold: z
@@ -48,6 +48,10 @@ export const statusSchema = z
               }),
             )
             .readonly(),
+          nodes: z
+            .array(z.string())
+            .readonly()
+            .openapi({ description: 'Nodes that it waits for: start or remove them.' }),
         })
         .nullable(),
     }),

@@ -5,6 +5,9 @@ import type { AuditKind } from '../api/types.ts';
 export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'service.started': 'Service started',
   'service.stopped': 'Service stopped',
+  'node.drained': 'Node drained',
+  'node.resumed': 'Node resumed',
+  'node.removed': 'Node removed',
   'tenant.created': 'Tenant created',
   'tenant.renamed': 'Tenant renamed',
   'tenant.suspended': 'Tenant suspended',

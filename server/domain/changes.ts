@@ -1,0 +1,35 @@
+// What a committed change touched of that which servers keep in memory.
+
+export interface Changes {
+  readonly tenants?: readonly string[];
+  readonly vaults?: readonly string[];
+  readonly keys?: readonly string[];
+  readonly endpoints?: readonly string[];
+  readonly applications?: readonly string[];
+  /** Handles of token objects. */
+  readonly objects?: readonly number[];
+  /** Credentials of endpoints that are gone. */
+  readonly credentials?: readonly string[];
+  /** A whole tenant was restored: everything is read again. */
+  readonly everything?: boolean;
+  /** The set of tenants' KEKs. */
+  readonly keks?: boolean;
+  /** A key was destroyed and waits for its erasure turn. */
+  readonly destroyed?: boolean;
+}
+
+const lists = ['tenants', 'vaults', 'keys', 'endpoints', 'applications', 'credentials', 'objects'] as const;
+const flags = ['everything', 'keks', 'destroyed'] as const;
+
+/** All in one, each once. */
+export const mergeChanges = (parts: readonly Changes[]): Changes => ({
+  ...Object.fromEntries(
+    lists.flatMap((name) => {
+      const all = [
+        ...new Set<string | number>(parts.flatMap((part): readonly (string | number)[] => part[name] ?? [])),
+      ];
+      return all.length === 0 ? [] : [[name, all]];
+    }),
+  ),
+  ...Object.fromEntries(flags.flatMap((name) => (parts.some((part) => part[name] === true) ? [[name, true]] : []))),
+});

@@ -1,0 +1,29 @@
+// Nodes: the servers that share one store.
+
+export const nodeStates = ['active', 'draining', 'stopped', 'removed'] as const;
+export type NodeState = (typeof nodeStates)[number];
+
+/** Work that one node does for all. */
+export const duties = ['erasure', 'audit', 'forwarding', 'key-stores', 'pruning', 'schedules'] as const;
+export type Duty = (typeof duties)[number];
+
+/** A node as another one, or itself, sees it. */
+export interface FleetNode {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  /** `silent`: it should run, and has not been heard of for some seconds. */
+  readonly state: NodeState | 'silent';
+  readonly startedAt: number;
+  readonly heartbeatAt: number;
+  /** Changes that it does not show yet. */
+  readonly behind: number;
+  readonly rootEpoch: number;
+  /** Whether it still holds the root key before. */
+  readonly holdsOldRoot: boolean;
+  /** When it ends, at the latest, to use keys without hearing of changes; null: it hears of them, or does not run, or never ends. */
+  readonly usesKeysUntil: number | null;
+  readonly duties: readonly Duty[];
+  /** The one that answers. */
+  readonly self: boolean;
+}

@@ -1,0 +1,356 @@
+// This server among others of the same store. Once a second, and whenever something was committed, it reads what has changed and
+// shows it; it tells how far it is, and takes over work that one node does for all. A change is answered when every node that can
+// hear of it shows it, or after two seconds with the names of those that do not. A node that no longer hears of changes goes on with
+// what it has in memory for a bounded time: what was destroyed elsewhere meanwhile must not be used for longer than that.
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { ServiceError } from '../base/errors.ts';
+import { mergeChanges } from '../domain/changes.ts';
+import { type Duty, duties, type FleetNode } from '../domain/node.ts';
+import type { Directory } from '../ports/directory.ts';
+import type { Fleet } from '../ports/fleet.ts';
+import type { NodeLink, RootTurn, SeenNode } from '../ports/node-link.ts';
+import type { Ports } from '../ports/ports.ts';
+
+const beatMs = 1_000;
+/** Who has not been heard of for so long is not waited for. */
+const silentAfterMs = 3_000;
+/** How long a change waits for the others. */
+const acknowledgeMs = 2_000;
+/** Changes that are kept for nodes that are behind; who is further behind reads everything again. */
+const keepChangesMs = 600_000;
+const pruneEveryMs = 60_000;
+
+export interface FleetSelf {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  /** See NodeRow. */
+  readonly contactMs: number;
+}
+
+/** What this server shows to others of its root key. */
+export interface RootFace {
+  readonly rootEpoch: number;
+  readonly oldestRootEpoch: number;
+  readonly publicKey: Buffer;
+  readonly proof: Buffer;
+}
+
+export interface RunningFleet extends Fleet {
+  /** The directory as this server's operations and fronts use it: it waits for the others, and stops when contact is lost. */
+  over(directory: Directory): Directory;
+  /** Enters the fleet. Everything that was committed before is shown when it resolves. */
+  join(face: RootFace): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface FleetHooks {
+  /** An operator has removed this node. */
+  removed(): void;
+  /** A key was destroyed, on any node. */
+  destroyed(): void;
+  /** Once a second, and when a root key is on its way. */
+  turned(turn: RootTurn | undefined): Promise<void>;
+  /** Whether this node may have the duty of the erasure turn. */
+  mayLead(turn: RootTurn | undefined): Promise<boolean>;
+  /** A duty came here. */
+  took(duty: Duty): void;
+}
+
+type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>;
+
+/** A server with a store of its own. */
+const createLoneFleet = ({ store, clock }: FleetPorts, self: FleetSelf): RunningFleet => {
+  let draining = false;
+  let root: RootFace | undefined;
+  let inner: Directory | undefined;
+  const startedAt = clock.now();
+  return {
+    id: self.id,
+    name: self.name,
+    holds: () => true,
+    size: () => 1,
+    nodes: async () => [
+      {
+        id: self.id,
+        name: self.name,
+        version: self.version,
+        state: draining ? 'draining' : 'active',
+        startedAt,
+        heartbeatAt: clock.now(),
+        behind: 0,
+        rootEpoch: root?.rootEpoch ?? 1,
+        holdsOldRoot: false,
+        usesKeysUntil: null,
+        duties,
+        self: true,
+      },
+    ],
+    draining: () => draining,
+    inContact: () => true,
+    look: async () => {
+      draining = (await store.read.nodes.get(self.id))?.state === 'draining';
+    },
+    observe: async (work) => ({ value: await work(), pendingNodes: [] }),
+    others: () => Promise.resolve([]),
+    over: (directory) => {
+      inner = directory;
+      return directory;
+    },
+    join: async (face) => {
+      await inner?.load();
+      root = face;
+      const row = { ...self, ...face, epoch: 0, startedAt, heartbeatAt: startedAt, state: 'active' } as const;
+      await store.write((tx) => tx.nodes.put(row));
+    },
+    stop: async () => undefined,
+  };
+};
+
+export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHooks): RunningFleet => {
+  const { store, ring, clock, log } = ports;
+  if (store.link === undefined) return createLoneFleet(ports, self);
+  const link: NodeLink = store.link;
+
+  let inner: Directory | undefined;
+  /** The last change that is shown here. */
+  let applied = 0;
+  /** What others said that they show. */
+  const shown = new Map<string, number>();
+  const waiters = new Set<() => void>();
+  let seen: readonly SeenNode[] = [];
+  let draining = false;
+  let stopped = false;
+  let joined = false;
+  let timer: NodeJS.Timeout | undefined;
+  let beating: Promise<void> = Promise.resolve();
+  let prunedAt = clock.monotonic();
+  let away = false;
+  /** When the last beat began that brought everything up to date. Both clocks: one may have stood still. */
+  let contact = { monotonic: clock.monotonic(), wall: clock.now() };
+  const watching = new AsyncLocalStorage<Set<string>>();
+
+  const silence = (): number => Math.max(clock.monotonic() - contact.monotonic, clock.now() - contact.wall);
+  const inContact = (): boolean => self.contactMs === 0 || silence() < self.contactMs;
+  const requireContact = (): void => {
+    if (inContact()) return;
+    throw new ServiceError('unavailable', 'this node has not heard of changes for too long: it uses no keys', {
+      hint: 'look why it does not reach its database; other nodes may go on',
+    });
+  };
+
+  let catching: Promise<void> | undefined;
+  const readChanges = async (): Promise<void> => {
+    // Not before the first load: what is heard until then is part of it.
+    if (inner === undefined || applied === 0) return;
+    for (;;) {
+      const found = await link.changesSince(applied);
+      if (found === undefined) {
+        log.warn('more has changed than is kept for nodes that are behind: everything is read again');
+        const { epoch } = await link.beat({ id: self.id, epoch: applied });
+        await ring.refresh(store.read);
+        await inner.reload();
+        applied = epoch;
+      } else {
+        if (found.changes.length === 0) return;
+        const changes = mergeChanges(found.changes);
+        inner.forget(changes);
+        if (changes.keks === true || changes.everything === true) await ring.refresh(store.read);
+        if (changes.everything === true) await inner.reload();
+        else await inner.renew(changes);
+        applied = found.epoch;
+        if (changes.destroyed === true) hooks.destroyed();
+      }
+      if (joined) await link.tellApplied(self.id, applied);
+    }
+  };
+  /** Shows everything that is committed when it is called. */
+  const catchUp = async (): Promise<void> => {
+    // One that is under way may have read before the commit: it is waited for, then looked once more.
+    await catching?.catch(() => undefined);
+    catching ??= readChanges().finally(() => {
+      catching = undefined;
+    });
+    await catching;
+  };
+  const reach = async (epoch: number): Promise<void> => {
+    while (applied < epoch) await catchUp();
+  };
+
+  /** Names of those that may go on with what was before this change. */
+  const waitForOthers = async (epoch: number): Promise<readonly string[]> => {
+    const until = clock.monotonic() + acknowledgeMs;
+    const now = await link.nodes().catch(() => seen);
+    const others = now.filter(
+      ({ id, state, contactMs, silentMs }) =>
+        id !== self.id && (state === 'active' || state === 'draining') && (contactMs === 0 || silentMs < contactMs),
+    );
+    const isBehind = (node: SeenNode): boolean => Math.max(node.epoch, shown.get(node.id) ?? 0) < epoch;
+    const hearing = others.filter(({ silentMs }) => silentMs < silentAfterMs);
+    while (hearing.some(isBehind)) {
+      const left = until - clock.monotonic();
+      if (left <= 0) break;
+      await new Promise<void>((resolve) => {
+        const end = (): void => {
+          clearTimeout(late);
+          waiters.delete(end);
+          resolve();
+        };
+        const late = setTimeout(end, left);
+        waiters.add(end);
+      });
+    }
+    const pending = others.filter(isBehind).map(({ name }) => name);
+    if (pending.length > 0) log.warn('a change is not yet shown by every node', { epoch, pending });
+    return pending;
+  };
+
+  const tend = async (turn: RootTurn | undefined): Promise<void> => {
+    const leads = await hooks.mayLead(turn);
+    for (const duty of duties) {
+      if (draining || stopped || (duty === 'erasure' && !leads)) await link.giveUp(duty);
+      else if (!link.holds(duty) && (await link.take(duty))) {
+        log.info('this node has a duty now', { duty });
+        hooks.took(duty);
+      }
+    }
+    if (link.holds('pruning') && clock.monotonic() - prunedAt > pruneEveryMs) {
+      prunedAt = clock.monotonic();
+      await link.pruneChanges(keepChangesMs);
+    }
+  };
+  const beat = async (): Promise<void> => {
+    const began = { monotonic: clock.monotonic(), wall: clock.now() };
+    const { state, epoch, turn } = await link.beat({ id: self.id, epoch: applied });
+    if (state === undefined || state === 'removed') {
+      hooks.removed();
+      return;
+    }
+    draining = state === 'draining';
+    if (epoch > applied) await catchUp();
+    contact = began;
+    if (away) log.info('this node hears of changes again');
+    away = false;
+    seen = await link.nodes();
+    await hooks.turned(turn);
+    await tend(turn);
+  };
+  const beatNow = (): Promise<void> => {
+    beating = beating.then(async () => {
+      if (stopped) return;
+      try {
+        await beat();
+      } catch (error) {
+        if (!away) log.error('this node does not hear of changes: the store does not answer', { error });
+        away = true;
+      }
+    });
+    return beating;
+  };
+  const next = (): void => {
+    timer = setTimeout(() => {
+      void beatNow().finally(() => {
+        if (!stopped) next();
+      });
+    }, beatMs);
+    timer.unref();
+  };
+
+  link.listen({
+    changed: () => {
+      catchUp().catch(() => undefined);
+    },
+    applied: (id, epoch) => {
+      shown.set(id, Math.max(epoch, shown.get(id) ?? 0));
+      for (const wake of [...waiters]) wake();
+    },
+    turned: () => {
+      if (!stopped && joined) void beatNow();
+    },
+    lost: () => {
+      if (!stopped && joined) void beatNow();
+    },
+  });
+
+  const toNode = (node: SeenNode): FleetNode => {
+    const runs = node.state === 'active' || node.state === 'draining';
+    const isSilent = runs && node.silentMs >= silentAfterMs;
+    return {
+      id: node.id,
+      name: node.name,
+      version: node.version,
+      state: isSilent ? 'silent' : node.state,
+      startedAt: node.startedAt,
+      heartbeatAt: node.heartbeatAt,
+      behind: Math.max(0, applied - Math.max(node.epoch, shown.get(node.id) ?? 0)),
+      rootEpoch: node.rootEpoch,
+      holdsOldRoot: node.oldestRootEpoch < node.rootEpoch,
+      usesKeysUntil: isSilent && node.contactMs > node.silentMs ? node.heartbeatAt + node.contactMs : null,
+      duties: node.id === self.id ? duties.filter((duty) => link.holds(duty)) : [],
+      self: node.id === self.id,
+    };
+  };
+
+  return {
+    id: self.id,
+    name: self.name,
+    holds: (duty) => link.holds(duty),
+    size: () =>
+      Math.max(1, seen.filter(({ state, silentMs }) => state === 'active' && silentMs < silentAfterMs).length),
+    nodes: async () => (await link.nodes()).map(toNode),
+    draining: () => draining,
+    inContact,
+    look: beatNow,
+    observe: async (work) => {
+      const pending = new Set<string>();
+      const value = await watching.run(pending, work);
+      return { value, pendingNodes: [...pending].sort() };
+    },
+    others: async () => (await link.nodes()).filter(({ id, state }) => id !== self.id && state !== 'removed'),
+    over: (directory) => {
+      inner = directory;
+      return {
+        ...directory,
+        renew: async (changes) => {
+          directory.forget(changes);
+          const epoch = store.epoch();
+          await reach(epoch);
+          for (const name of await waitForOthers(epoch)) watching.getStore()?.add(name);
+        },
+        epoch: () => applied,
+        fleetSize: () =>
+          Math.max(1, seen.filter(({ state, silentMs }) => state === 'active' && silentMs < silentAfterMs).length),
+        healthy: () => directory.healthy() && inContact(),
+        endpoint: (prefix) => {
+          requireContact();
+          return directory.endpoint(prefix);
+        },
+        application: (hash) => {
+          requireContact();
+          return directory.application(hash);
+        },
+      };
+    },
+    join: async (face) => {
+      const { epoch } = await link.beat({ id: self.id, epoch: 0 });
+      applied = epoch;
+      await inner?.load();
+      const row = { id: self.id, name: self.name, version: self.version, contactMs: self.contactMs, epoch, ...face };
+      if (!(await link.join(row))) {
+        hooks.removed();
+        return;
+      }
+      joined = true;
+      await beat();
+      next();
+    },
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await beating;
+      for (const duty of duties) await link.giveUp(duty).catch(() => undefined);
+      if (joined) await link.leave(self.id).catch(() => undefined);
+    },
+  };
+};

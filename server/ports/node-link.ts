@@ -1,0 +1,86 @@
+// What servers that share a store say to one another, through the store: who is there, what has changed, who has which duty.
+// Nothing here waits for the writer's turn, so that a long unit of work of one node does not make the others look dead.
+
+import type { Changes } from '../domain/changes.ts';
+import type { Duty, NodeState } from '../domain/node.ts';
+
+export interface NodeRow {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly state: NodeState;
+  readonly startedAt: number;
+  readonly heartbeatAt: number;
+  /** How long it goes on using keys without hearing from the store, in milliseconds; 0: as long as it takes. */
+  readonly contactMs: number;
+  /** The last change that it shows. */
+  readonly epoch: number;
+  /** The newest root key that it holds, and the oldest. */
+  readonly rootEpoch: number;
+  readonly oldestRootEpoch: number;
+  /** To which a new root key is sealed for it (X25519), and what shows that it holds the root key (operations/spread-root.ts). */
+  readonly publicKey: Buffer;
+  readonly proof: Buffer;
+}
+
+/** Since the last heartbeat, in milliseconds, by the store's clock: the hosts' own may differ. */
+export type SeenNode = NodeRow & { readonly silentMs: number };
+
+/** A root key on its way. `offered`: every node must take it; `erase`: every node must overwrite the one before. */
+export interface RootTurn {
+  readonly epoch: number;
+  /** Whose it is. */
+  readonly nodeId: string;
+  readonly phase: 'offered' | 'erase';
+}
+
+export interface RootParcel {
+  readonly nodeId: string;
+  readonly epoch: number;
+  readonly publicKey: Buffer;
+  readonly sealed: Buffer;
+}
+
+export interface Beat {
+  /** Undefined: the row is gone. */
+  readonly state: NodeState | undefined;
+  /** The last change of all. */
+  readonly epoch: number;
+  readonly turn: RootTurn | undefined;
+}
+
+/** All fail while the store is away; the next call tries to connect again. */
+export interface NodeLink {
+  /** Whether no other process bears this id, now and as long as the connection lasts. */
+  claim(id: string): Promise<boolean>;
+  /** Enters the node, or brings its row up to date. False: it was removed. */
+  join(row: Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state'>): Promise<boolean>;
+  beat(row: Pick<NodeRow, 'id' | 'epoch'>): Promise<Beat>;
+  /** Which root keys it holds, and the proof. */
+  tellRoot(row: Pick<NodeRow, 'id' | 'rootEpoch' | 'oldestRootEpoch' | 'publicKey' | 'proof'>): Promise<void>;
+  /** It ends in order: nobody waits for it. */
+  leave(id: string): Promise<void>;
+  nodes(): Promise<readonly SeenNode[]>;
+  /** Undefined: there were more than are kept. */
+  changesSince(epoch: number): Promise<{ readonly epoch: number; readonly changes: readonly Changes[] } | undefined>;
+  /** Forgets changes older than this. */
+  pruneChanges(olderThanMs: number): Promise<void>;
+  /** Tells all nodes that this one shows everything up to `epoch`. */
+  tellApplied(id: string, epoch: number): Promise<void>;
+  /** Takes a duty when nobody has it; a duty is kept until it is given up or the connection is lost. */
+  take(duty: Duty): Promise<boolean>;
+  giveUp(duty: Duty): Promise<void>;
+  holds(duty: Duty): boolean;
+
+  turn(): Promise<RootTurn | undefined>;
+  /** Changes it when it is still `before`; answers whether it was. */
+  setTurn(before: RootTurn | undefined, after: RootTurn | undefined): Promise<boolean>;
+  putParcel(parcel: RootParcel): Promise<void>;
+  parcel(nodeId: string): Promise<RootParcel | undefined>;
+  /** Overwrites and deletes it. */
+  wipeParcel(nodeId: string): Promise<void>;
+
+  /** From now on: something was committed (by whomever), a node shows more, the connection is lost. */
+  listen(heard: { changed(): void; applied(nodeId: string, epoch: number): void; turned(): void; lost(): void }): void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,81 @@
+// What a unit of work changes of that which nodes keep in memory, seen where it is written: no operation can forget to tell. What
+// is read from the store each time it is asked for (tokens, settings, the logs) is not told of.
+
+import type { Changes } from '../domain/changes.ts';
+import type { Repositories } from '../ports/store.ts';
+
+type Writers = {
+  readonly [G in keyof Repositories]?: {
+    readonly [M in keyof Repositories[G]]?: Repositories[G][M] extends (...values: infer V) => Promise<unknown>
+      ? (...values: V) => Changes
+      : never;
+  };
+};
+
+/** Each method that changes what is kept in memory. */
+const writers = {
+  keks: {
+    insert: () => ({ keks: true }),
+    remove: () => ({ keks: true }),
+  },
+  tenants: {
+    insert: ({ id }) => ({ tenants: [id] }),
+    update: ({ id }) => ({ tenants: [id] }),
+  },
+  tenantRows: {
+    put: () => ({ everything: true }),
+    putRecords: () => ({ everything: true }),
+  },
+  vaults: {
+    insert: ({ id }) => ({ vaults: [id] }),
+    update: ({ id }) => ({ vaults: [id] }),
+  },
+  keys: {
+    update: ({ id, state, unrecoverableAt }) => ({
+      keys: [id],
+      ...(state === 'destroyed' && unrecoverableAt === null ? { destroyed: true } : {}),
+    }),
+  },
+  applications: {
+    insert: ({ id }) => ({ applications: [id] }),
+    update: ({ id }) => ({ applications: [id] }),
+  },
+  accessGuids: {
+    insert: ({ applicationId }) => ({ applications: [applicationId] }),
+    update: ({ applicationId }) => ({ applications: [applicationId] }),
+  },
+  objects: {
+    insert: ({ handle }) => ({ objects: [handle] }),
+    update: ({ handle }) => ({ objects: [handle] }),
+    destroy: (handle) => ({ objects: [handle] }),
+  },
+  endpoints: {
+    insert: ({ id }) => ({ endpoints: [id] }),
+    update: ({ id }) => ({ endpoints: [id] }),
+    insertCredential: (_tenantId, { endpointId }) => ({ endpoints: [endpointId] }),
+    removeCredential: (id) => ({ credentials: [id] }),
+  },
+} satisfies Writers;
+
+type Method = (...values: unknown[]) => Promise<unknown>;
+
+/** The same repositories; `note` hears of each change when it has been written, before it is committed. */
+export const noteChanges = (tx: Repositories, note: (changes: Changes) => void): Repositories => ({
+  ...tx,
+  ...Object.fromEntries(
+    Object.entries(writers).map(([group, methods]) => {
+      const given = tx[group as keyof Repositories] as unknown as Readonly<Record<string, Method>>;
+      const noted = Object.entries(
+        methods as unknown as Readonly<Record<string, (...values: unknown[]) => Changes>>,
+      ).map(([name, changesOf]): [string, Method] => [
+        name,
+        async (...values) => {
+          const answer = await given[name]?.(...values);
+          note(changesOf(...values));
+          return answer;
+        },
+      ]);
+      return [group, { ...given, ...Object.fromEntries(noted) }];
+    }),
+  ),
+});

@@ -1,0 +1,268 @@
+// What nodes say to one another (ports/node-link.ts), on PostgreSQL: one connection of its own, in no transaction, that listens,
+// beats and holds advisory locks. A lock goes with the connection, and with it the duty; so does the proof that nobody else bears
+// the node's id.
+
+import pg from 'pg';
+import type { Changes } from '../../domain/changes.ts';
+import { type Duty, duties } from '../../domain/node.ts';
+import type { NodeLink, RootTurn, SeenNode } from '../../ports/node-link.ts';
+
+const channel = 'dke';
+/** Classes of advisory locks: 'DKE' and what they are for. */
+const idLocks = 0x444b_4502;
+const dutyLocks = 0x444b_4503;
+const startLock = 0x444b_4504;
+/** A query that takes longer has lost its server. */
+const answerMs = 5_000;
+const mostChanges = 1_000;
+const nowSql = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+
+export interface PostgresLink extends NodeLink {
+  query(text: string, values?: readonly unknown[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** Starts are one after the other: what the first makes, the next finds. Held until `started`, or the connection ends. */
+  starting(): Promise<void>;
+  started(): Promise<void>;
+}
+
+export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
+  let client: pg.Client | undefined;
+  let connecting: Promise<pg.Client> | undefined;
+  let closed = false;
+  let ownId: string | undefined;
+  const held = new Set<Duty>();
+  let heard: Parameters<NodeLink['listen']>[0] | undefined;
+
+  const lose = (gone: pg.Client): void => {
+    if (client !== gone) return;
+    client = undefined;
+    held.clear();
+    heard?.lost();
+  };
+  const onNotification = ({ payload = '' }: pg.Notification): void => {
+    const [what, id = '', epoch = ''] = payload.split(' ');
+    if (what === 'changed') heard?.changed();
+    else if (what === 'turned') heard?.turned();
+    else if (what === 'applied') heard?.applied(id, Number(epoch));
+  };
+  const connect = async (): Promise<pg.Client> => {
+    const made = new pg.Client({ ...config, query_timeout: answerMs });
+    made.on('error', () => lose(made));
+    made.on('end', () => lose(made));
+    made.on('notification', onNotification);
+    try {
+      await made.connect();
+      await made.query(`listen ${channel}`);
+    } catch (error) {
+      await made.end().catch(() => undefined);
+      throw error;
+    }
+    if (closed) {
+      await made.end().catch(() => undefined);
+      throw new Error('the link to the other nodes is closed');
+    }
+    // Made anew: the server may not have seen yet that the old connection is gone, so the answer is no reason to stop.
+    if (ownId !== undefined) await made.query(`select pg_try_advisory_lock(${idLocks}, hashtext($1))`, [ownId]);
+    client = made;
+    return made;
+  };
+  const current = (): Promise<pg.Client> => {
+    if (client !== undefined) return Promise.resolve(client);
+    connecting ??= connect().finally(() => {
+      connecting = undefined;
+    });
+    return connecting;
+  };
+
+  const query = async (
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+    const used = await current();
+    try {
+      return (await used.query(text, [...values])).rows;
+    } catch (error) {
+      // A server that is gone without a word: the connection is not used again.
+      if (error instanceof Error && error.message === 'Query read timeout') {
+        lose(used);
+        void used.end().catch(() => undefined);
+      }
+      throw error;
+    }
+  };
+  const one = async (text: string, values?: readonly unknown[]): Promise<Readonly<Record<string, unknown>>> =>
+    (await query(text, values))[0] ?? {};
+  const toTurn = (row: Readonly<Record<string, unknown>>): RootTurn | undefined =>
+    typeof row.phase === 'string'
+      ? { epoch: Number(row.turn), nodeId: String(row.node_id), phase: row.phase as RootTurn['phase'] }
+      : undefined;
+  const dutyNumber = (duty: Duty): number => duties.indexOf(duty);
+
+  const setTurn = async (before: RootTurn | undefined, after: RootTurn | undefined): Promise<boolean> => {
+    const same = 'id = 1 and epoch = $1 and node_id = $2 and phase = $3';
+    const known = before === undefined ? [] : [before.epoch, before.nodeId, before.phase];
+    const next = after === undefined ? [] : [after.epoch, after.nodeId, after.phase];
+    if (before === undefined) {
+      if (after === undefined) return true;
+      const made = await query(
+        `insert into root_turns (id, epoch, node_id, phase) values (1, $1, $2, $3) on conflict (id) do nothing returning id`,
+        next,
+      );
+      return made.length === 1;
+    }
+    const changed =
+      after === undefined
+        ? await query(`delete from root_turns where ${same} returning id`, known)
+        : await query(`update root_turns set epoch = $4, node_id = $5, phase = $6 where ${same} returning id`, [
+            ...known,
+            ...next,
+          ]);
+    return changed.length === 1;
+  };
+
+  return {
+    query,
+    starting: async () => {
+      // Without the time limit of a query: the one before may be making its tables.
+      const used = await current();
+      await used.query({ text: `select pg_advisory_lock(${startLock})`, query_timeout: 0 } as pg.QueryConfig);
+    },
+    started: async () => {
+      await query(`select pg_advisory_unlock(${startLock})`);
+    },
+    claim: async (id) => {
+      ownId = id;
+      const { held: taken } = await one(`select pg_try_advisory_lock(${idLocks}, hashtext($1)) as held`, [id]);
+      return taken === true;
+    },
+    join: async (row) => {
+      const { state } = await one(
+        `insert into nodes (id, name, version, state, started_at, heartbeat_at, contact_ms, epoch, root_epoch, oldest_root_epoch,
+                            public_key, proof)
+         values ($1, $2, $3, 'active', ${nowSql}, ${nowSql}, $4, $5, $6, $7, $8, $9)
+         on conflict (id) do update set name = $2, version = $3, started_at = ${nowSql}, heartbeat_at = ${nowSql}, contact_ms = $4,
+           epoch = $5, root_epoch = $6, oldest_root_epoch = $7, public_key = $8, proof = $9,
+           state = case nodes.state when 'removed' then 'removed' else 'active' end
+         returning state`,
+        [
+          row.id,
+          row.name,
+          row.version,
+          row.contactMs,
+          row.epoch,
+          row.rootEpoch,
+          row.oldestRootEpoch,
+          row.publicKey,
+          row.proof,
+        ],
+      );
+      return state === 'active';
+    },
+    beat: async ({ id, epoch }) => {
+      const row = await one(
+        `with own as (update nodes set heartbeat_at = ${nowSql}, epoch = $2 where id = $1 returning state)
+         select (select state from own) as state, h.epoch as epoch, t.epoch as turn, t.node_id, t.phase
+           from node_head h left join root_turns t on t.id = 1`,
+        [id, epoch],
+      );
+      return {
+        state: (row.state ?? undefined) as SeenNode['state'] | undefined,
+        epoch: Number(row.epoch),
+        turn: toTurn(row),
+      };
+    },
+    tellRoot: async ({ id, rootEpoch, oldestRootEpoch, publicKey, proof }) => {
+      await query(
+        'update nodes set root_epoch = $2, oldest_root_epoch = $3, public_key = $4, proof = $5 where id = $1',
+        [id, rootEpoch, oldestRootEpoch, publicKey, proof],
+      );
+    },
+    leave: async (id) => {
+      await query("update nodes set state = 'stopped' where id = $1 and state <> 'removed'", [id]);
+    },
+    nodes: async () =>
+      (await query(`select nodes.*, ${nowSql} - heartbeat_at as silent_ms from nodes order by name, id`)).map(
+        (row) => ({
+          id: String(row.id),
+          name: String(row.name),
+          version: String(row.version),
+          state: row.state as SeenNode['state'],
+          startedAt: Number(row.started_at),
+          heartbeatAt: Number(row.heartbeat_at),
+          contactMs: Number(row.contact_ms),
+          epoch: Number(row.epoch),
+          rootEpoch: Number(row.root_epoch),
+          oldestRootEpoch: Number(row.oldest_root_epoch),
+          publicKey: row.public_key as Buffer,
+          proof: row.proof as Buffer,
+          silentMs: Math.max(0, Number(row.silent_ms)),
+        }),
+      ),
+    changesSince: async (epoch) => {
+      const rows = await query(
+        `select epoch, previous, changes from node_changes where epoch > $1 order by epoch limit ${mostChanges}`,
+        [epoch],
+      );
+      const [first] = rows;
+      if (first === undefined) return { epoch, changes: [] };
+      if (Number(first.previous) > epoch) return undefined;
+      return {
+        epoch: Number(rows.at(-1)?.epoch),
+        changes: rows.map((row) => JSON.parse(String(row.changes)) as Changes),
+      };
+    },
+    pruneChanges: async (olderThanMs) => {
+      await query(`delete from node_changes where at < ${nowSql} - $1`, [olderThanMs]);
+    },
+    tellApplied: async (id, epoch) => {
+      await query('select pg_notify($1, $2)', [channel, `applied ${id} ${epoch}`]);
+    },
+    take: async (duty) => {
+      if (held.has(duty)) return true;
+      const used = await current();
+      const { held: taken } = await one(`select pg_try_advisory_lock(${dutyLocks}, ${dutyNumber(duty)}) as held`);
+      if (taken === true && used === client) held.add(duty);
+      return held.has(duty);
+    },
+    giveUp: async (duty) => {
+      if (!held.delete(duty)) return;
+      await query(`select pg_advisory_unlock(${dutyLocks}, ${dutyNumber(duty)})`);
+    },
+    holds: (duty) => held.has(duty),
+
+    turn: async () => toTurn(await one('select epoch as turn, node_id, phase from root_turns where id = 1')),
+    setTurn: async (before, after) => {
+      const changed = await setTurn(before, after);
+      if (changed) await query('select pg_notify($1, $2)', [channel, 'turned']);
+      return changed;
+    },
+    putParcel: async ({ nodeId, epoch, publicKey, sealed }) => {
+      await query(
+        `insert into root_parcels (node_id, epoch, public_key, sealed) values ($1, $2, $3, $4)
+         on conflict (node_id) do update set epoch = $2, public_key = $3, sealed = $4`,
+        [nodeId, epoch, publicKey, sealed],
+      );
+      await query('select pg_notify($1, $2)', [channel, 'turned']);
+    },
+    parcel: async (nodeId) => {
+      const [row] = await query('select epoch, public_key, sealed from root_parcels where node_id = $1', [nodeId]);
+      return row === undefined
+        ? undefined
+        : { nodeId, epoch: Number(row.epoch), publicKey: row.public_key as Buffer, sealed: row.sealed as Buffer };
+    },
+    wipeParcel: async (nodeId) => {
+      await query("update root_parcels set sealed = ''::bytea where node_id = $1", [nodeId]);
+      await query('delete from root_parcels where node_id = $1', [nodeId]);
+    },
+
+    listen: (told) => {
+      heard = told;
+    },
+    close: async () => {
+      closed = true;
+      await connecting?.catch(() => undefined);
+      const last = client;
+      client = undefined;
+      await last?.end().catch(() => undefined);
+    },
+  };
+};

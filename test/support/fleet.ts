@@ -1,0 +1,185 @@
+// Several real servers on one PostgreSQL, as one installation: one root key, one certificate, a TCP balancer in front. Everything
+// runs on this host, in one folder, and is stopped by its id.
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Node } from '../../server/fronts/contract/api/nodes.ts';
+import type { IssuedAccessGuid } from '../../server/fronts/contract/api/tde-applications.ts';
+import { type ConsoleApi, openConsoleApi, writeProviderConfig } from './console-api.ts';
+import { type Database, startDatabase } from './database.ts';
+import { endProcess, processesWith, until } from './host.ts';
+import { type PostgresPlace, type PostgresServer, startPostgres } from './postgresql.ts';
+import { type ServerProcess, startServerProcess } from './server-process.ts';
+
+export interface FleetMember {
+  readonly name: string;
+  readonly folder: string;
+  readonly server: ServerProcess;
+  /** Straight to this node. */
+  readonly api: ConsoleApi;
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+  /** Starts it again, at the same address. */
+  start(): Promise<void>;
+}
+
+export interface Balancer {
+  readonly port: number;
+  /** Where new connections go, by port. */
+  use(ports: readonly number[]): void;
+  close(): Promise<void>;
+}
+
+/** Spreads connections in turn; one that cannot be made goes to the next node. */
+export const startBalancer = async (): Promise<Balancer> => {
+  let targets: readonly number[] = [];
+  let turn = 0;
+  const open = new Set<Socket>();
+  const server: Server = createServer((front) => {
+    open.add(front);
+    front.on('close', () => open.delete(front)).on('error', () => front.destroy());
+    const order = targets.map((_, at) => targets[(turn + at) % targets.length] ?? 0);
+    turn += 1;
+    const attempt = (): void => {
+      const port = order.shift();
+      if (port === undefined) {
+        front.destroy();
+        return;
+      }
+      const back = connect(port, '127.0.0.1');
+      open.add(back);
+      back.on('close', () => open.delete(back));
+      back.once('error', () => {
+        if (back.bytesRead === 0 && front.bytesRead === 0) attempt();
+        else front.destroy();
+      });
+      back.once('connect', () => {
+        back.on('error', () => front.destroy()).on('close', () => front.destroy());
+        front.on('close', () => back.destroy());
+        front.pipe(back);
+        back.pipe(front);
+      });
+    };
+    attempt();
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    use: (ports) => {
+      targets = ports;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of open) socket.destroy();
+      }),
+  };
+};
+
+export interface TestFleet {
+  readonly folder: string;
+  readonly postgres: PostgresServer;
+  readonly place: PostgresPlace;
+  readonly balancer: Balancer;
+  readonly members: readonly FleetMember[];
+  readonly token: string;
+  /** Of the certificate that all nodes serve. */
+  readonly caFile: string;
+  member(name: string): FleetMember;
+  /** The nodes as one of them sees them. */
+  nodes(from: FleetMember): Promise<readonly Node[]>;
+  /** A database process behind the balancer, of a registered application. */
+  database(name: string, issued: Pick<IssuedAccessGuid, 'config'>): Database;
+  end(): Promise<void>;
+}
+
+export const startFleet = async (
+  names: readonly string[],
+  options: { readonly toml?: string; readonly store?: string } = {},
+): Promise<TestFleet> => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-fleet-'));
+  const postgres = await startPostgres();
+  const place = postgres.createDatabase('dke');
+  const balancer = await startBalancer();
+  const members: (FleetMember & { server: ServerProcess; api: ConsoleApi })[] = [];
+  const databases: Database[] = [];
+  const socket = join(folder, 'agent.sock');
+  let token = '';
+  const [first] = names;
+  for (const name of names) {
+    const own = join(folder, name);
+    mkdirSync(join(own, 'dke-data'), { recursive: true, mode: 0o700 });
+    if (name !== first)
+      for (const file of ['root.key', 'tls.crt', 'tls.key'])
+        copyFileSync(join(folder, first ?? '', 'dke-data', file), join(own, 'dke-data', file));
+    const toml =
+      `${options.toml ?? '[erasure]\ngather_ms = 20\n'}[node]\nname = "${name}"\n[store]\ntype = "postgresql"\n` +
+      `host = "${place.host}"\ndatabase = "${place.database}"\n${options.store ?? ''}`;
+    const start = (port?: number): Promise<ServerProcess> =>
+      startServerProcess({ folder: own, toml, ...(port === undefined ? {} : { port }) });
+    const server = await start();
+    token ||= server.adminToken;
+    const member = {
+      name,
+      folder: own,
+      server,
+      api: openConsoleApi(server, token),
+      stop: (signal?: NodeJS.Signals) => member.server.stop(signal),
+      start: async () => {
+        member.server = await start(member.server.port);
+      },
+    };
+    members.push(member);
+  }
+  balancer.use(members.map(({ server }) => server.port));
+  return {
+    folder,
+    postgres,
+    place,
+    balancer,
+    members,
+    token,
+    caFile: members[0]?.server.caFile ?? '',
+    member: (name) => {
+      const found = members.find((one) => one.name === name);
+      if (found === undefined) throw new Error(`no node is called ${name}`);
+      return found;
+    },
+    nodes: async (from) => (await from.api.call<{ items: Node[] }>('GET', '/api/nodes')).items,
+    database: (name, issued) => {
+      const { origin } = new URL(issued.config.server_url);
+      const behind = JSON.parse(
+        JSON.stringify(issued).replaceAll(origin, `https://127.0.0.1:${balancer.port}`),
+      ) as typeof issued;
+      const logDir = join(folder, 'log');
+      const config = writeProviderConfig(join(folder, `${name}.toml`), behind, {
+        caFile: members[0]?.server.caFile ?? '',
+        logDir,
+        extra: '',
+      });
+      const database = startDatabase({ config, socket, environment: { DKE_AGENT_LOG_DIR: logDir } });
+      databases.push(database);
+      return database;
+    },
+    end: async () => {
+      for (const database of databases) await database.stop();
+      for (const [pid] of processesWith(socket)) await endProcess(pid);
+      for (const { server } of members) await server.stop();
+      await balancer.close();
+      await postgres.remove();
+      if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+/** Waits until each of these nodes has been heard of by the first. */
+export const untilActive = (fleet: TestFleet, from: FleetMember, names: readonly string[]): Promise<boolean> =>
+  until('the nodes to be heard of', async () => {
+    const nodes = await fleet.nodes(from);
+    return names.every((name) => nodes.some((node) => node.name === name && node.state === 'active'))
+      ? true
+      : undefined;
+  });
