@@ -4,7 +4,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
-import { givePasskey, hasPasskeys } from '../api/passkeys.ts';
 import type { Session } from '../api/types.ts';
 import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
@@ -219,7 +218,6 @@ const SecondFactor = () => {
   const [code, setCode] = useState('');
   const [recovery, setRecovery] = useState(false);
   const give = useEntry('/api/session/second-factor', () => setCode(''));
-  const passkey = useMutation({ mutationFn: () => givePasskey('/api/session/second-factor/options') });
   return (
     <form
       className={formClass}
@@ -244,17 +242,6 @@ const SecondFactor = () => {
       <Button type="submit" tone="primary" busy={give.isPending} className="w-full">
         Go on
       </Button>
-      {hasPasskeys() && (
-        <Button
-          icon="key"
-          className="w-full"
-          busy={passkey.isPending}
-          onClick={() => passkey.mutate(undefined, { onSuccess: (answer) => give.mutate({ passkey: answer }) })}
-        >
-          Use a passkey
-        </Button>
-      )}
-      {passkey.error !== null && <ProblemView error={passkey.error} compact />}
       <Button tone="quiet" className="w-full" onClick={() => setRecovery(!recovery)}>
         {recovery ? 'Use a one-time code' : 'Use a recovery code'}
       </Button>
