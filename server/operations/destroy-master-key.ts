@@ -11,6 +11,7 @@ import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Approvals, CarriedOut } from './approvals.ts';
 import { blastRadiusSummary, findBlastRadius } from './blast-radius.ts';
+import { destructionTime } from './destruction-time.ts';
 import { findApplication, findVault } from './find.ts';
 import type { MasterKeyOperations } from './index.ts';
 import { findMasterKey } from './master-key-view.ts';
@@ -44,7 +45,7 @@ const destroyIn =
     const before = await findMasterKey(tx, applicationId, await tx.keys.get(tenantId, keyId));
     if (nextState(before.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
     const blastRadius = await findBlastRadius(tx, application, keyId);
-    const destroyedAt = clock.now();
+    const destroyedAt = await destructionTime(tx, clock);
     const key = await tx.keys.get(tenantId, keyId);
     if (key === undefined) throw new ServiceError('key-not-found', 'no such master key');
     // A tampered row is written anew here, with its destruction: nothing it says counts any more.

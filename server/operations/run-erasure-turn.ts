@@ -13,6 +13,7 @@ import type { ErasureHold, ErasureState, ErasureTurns } from '../ports/erasure.t
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
+import { ever, startedSetting } from './destruction-time.ts';
 import { listUnerased, markErased } from './purge-tenant.ts';
 import { type DamagedRecord, describeDamage, resealBatch } from './reseal-records.ts';
 import { eraseFromSnapshots } from './snapshots/erase-destroyed.ts';
@@ -27,7 +28,6 @@ type TurnPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log
 const mostNamed = 20;
 /** Records sealed anew in one unit of work: small enough that other writers wait for milliseconds only. */
 const batch = 200;
-const startedSetting = 'erasure-started';
 /** What somebody asked to be rotated: `root`, or `tenant`, its id and the epoch of its key then. */
 export const askedSetting = 'rotation-asked';
 /** The records that held the last turn back, so that it is told once. */
@@ -115,7 +115,7 @@ const runTurn = async (ports: TurnPorts): Promise<ErasureHold | null> => {
   let turning = true;
   if (!(await spread.isEnding())) {
     if (root.previous === undefined) {
-      const due = (await isTurnDue(store.read, clock.now() + 1)) || asked === 'root';
+      const due = (await isTurnDue(store.read, ever)) || asked === 'root';
       if (!due && asked === undefined) return null;
       if (due) {
         await spread.begin();
@@ -128,7 +128,8 @@ const runTurn = async (ports: TurnPorts): Promise<ErasureHold | null> => {
     if (!(await ring.upToDate(store.read))) {
       await writeKeks(ports, async (tx) => {
         // What was destroyed before this moment was never sealed under the new keys.
-        const startedAt = clock.now() + 1;
+        const destroyed = (await tx.keys.listErasable(ever)).map(({ destroyedAt }) => destroyedAt ?? 0);
+        const startedAt = destroyed.reduce((latest, at) => Math.max(latest, at), clock.now()) + 1;
         await tx.settings.set(startedSetting, String(startedAt));
         await ring.addKekEpoch(tx);
         await tx.audit.append({
@@ -252,7 +253,7 @@ export const createErasureScheduler = (
   /** How long destructions gather before their common turn, and how long a failed turn waits, and one that is held back. */
   delays: { readonly gatherMs: number; readonly retryMs: number; readonly heldMs: number },
 ): ErasureScheduler => {
-  const { store, root, clock, log, fleet } = ports;
+  const { store, root, log, fleet } = ports;
   const run = runErasureTurn(ports);
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
@@ -261,7 +262,7 @@ export const createErasureScheduler = (
   let failure: string | null = null;
 
   const isDue = async (): Promise<boolean> =>
-    (await isTurnDue(store.read, clock.now() + 1)) || (await store.read.settings.get(askedSetting)) !== undefined;
+    (await isTurnDue(store.read, ever)) || (await store.read.settings.get(askedSetting)) !== undefined;
   const later = (ms: number): void => {
     if (stopped || timer !== undefined) return;
     timer = setTimeout(() => {
