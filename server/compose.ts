@@ -298,13 +298,13 @@ interface Snapshots {
   settle(): Promise<void>;
 }
 
-const openSnapshots = (ports: Ports, settings: Config['snapshots']): Snapshots => {
+const openSnapshots = (ports: Ports, approvals: Approvals, settings: Config['snapshots']): Snapshots => {
   const { store, log } = ports;
   const make = makeSnapshot(ports);
-  const manage = manageSnapshots(ports, settings);
+  const manage = manageSnapshots(ports, approvals, settings);
   const openings = createOpenings(ports);
   const verify = verifySnapshot(ports);
-  const restore = restoreSnapshot(ports);
+  const restore = restoreSnapshot(ports, approvals);
   const schedule = scheduleSnapshots(ports, make, manage, (expression, due) => {
     const job = new Cron(
       expression,
@@ -707,8 +707,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       { store, clock, log, fleet },
       config.auditSinks.map((sink) => openSink(sink, version)),
     );
-    const snapshots = openSnapshots(ports, config.snapshots);
     const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
+    const snapshots = openSnapshots(ports, approvals, config.snapshots);
     let certificates: readonly ServedCertificate[] = [];
     const latency = createXksLatency({ store, clock });
     const health = checkHealth(ports);

@@ -16,8 +16,8 @@
 //
 // What has to be handed to somebody (an export) cannot be done while an approver waits: such an operation says `by: 'requester'`. The request
 // becomes 'approved' and stays it until it expires; the requester calls `run` again with the same parameters, and `carryOut` runs in the
-// transaction that ends the approval: once. What takes longer than a transaction marks in `carryOut` that it has begun, and goes on in
-// `afterCommit`.
+// transaction that ends the approval: once. What such a requester brings along that must not be kept while it waits (a key) is given to `run`
+// and reaches `carryOut` alone.
 //
 // Who may agree: an identity with `approvals:decide` that the rule admits, is not the requester, and was there before the request; each
 // once. One refusal ends the request.
@@ -66,14 +66,14 @@ export interface CarriedOut<R> {
   readonly afterCommit: () => Promise<void>;
 }
 
-export interface GovernedOperation<P extends Parameters, R> {
+export interface GovernedOperation<P extends Parameters, R, B = undefined> {
   /** What the requester needs when it is carried out, too. */
   readonly permission: Permission;
   /** Who carries it out when it is approved; the service when absent. */
   readonly by?: 'requester';
   /** Throws what `carryOut` would throw where the operation is not possible at all. */
   readonly plan: (from: Repositories, tenantId: string, parameters: P) => Promise<Plan>;
-  readonly carryOut: (tx: Repositories, actor: TenantActor, parameters: P) => Promise<CarriedOut<R>>;
+  readonly carryOut: (tx: Repositories, actor: TenantActor, parameters: P, brought: B) => Promise<CarriedOut<R>>;
 }
 
 export interface DryRun {
@@ -82,15 +82,18 @@ export interface DryRun {
   readonly rules: readonly ApprovalRule[];
 }
 
-export interface WithApproval<P extends Parameters, R> {
+export interface WithApproval<P extends Parameters, R, B = undefined> {
   /** Throws `ApprovalNeeded` when it waits. */
-  run(actor: TenantActor, parameters: P): Promise<R>;
+  run(actor: TenantActor, parameters: P, ...brought: B extends undefined ? [] : [B]): Promise<R>;
   plan(actor: TenantActor, parameters: P): Promise<DryRun>;
 }
 
 export interface Approvals {
   /** Each kind once. */
-  withApproval<P extends Parameters, R>(kind: GovernedKind, operation: GovernedOperation<P, R>): WithApproval<P, R>;
+  withApproval<P extends Parameters, R, B = undefined>(
+    kind: GovernedKind,
+    operation: GovernedOperation<P, R, B>,
+  ): WithApproval<P, R, B>;
   readonly operations: ApprovalOperations;
   /** Ends what nobody decided in time. */
   expire(): Promise<void>;
@@ -233,16 +236,17 @@ export const createApprovals = (
 
   type Submitted<R> = { readonly done: CarriedOut<R> } | { readonly waits: Approval };
 
-  const submit = async <P extends Parameters, R>(
+  const submit = async <P extends Parameters, R, B>(
     tx: Repositories,
     kind: GovernedKind,
-    operation: GovernedOperation<P, R>,
+    operation: GovernedOperation<P, R, B>,
     actor: TenantActor,
     parameters: P,
+    brought: B,
   ): Promise<Submitted<R>> => {
     const plan = await operation.plan(tx, actor.tenantId, parameters);
     const rules = rulesOf(kind, plan);
-    if (rules.length === 0) return { done: await operation.carryOut(tx, actor, parameters) };
+    if (rules.length === 0) return { done: await operation.carryOut(tx, actor, parameters, brought) };
     const fingerprint = fingerprintOf(rules, parameters, plan);
     const now = clock.now();
     const open = await openFor(tx, plan.tenantId, kind, plan.subject.id);
@@ -259,7 +263,7 @@ export const createApprovals = (
         const ids = await standing(tx, open);
         if (open.rules.some((rule) => missingFor(rule, ids) > 0)) await end(tx, service, open, 'outdated');
         else {
-          const done = await operation.carryOut(tx, actor, parameters);
+          const done = await operation.carryOut(tx, actor, parameters, brought);
           await end(tx, actor, open, 'carried-out', { approvers: open.decisions.map(({ by }) => by.name) });
           return { done };
         }
@@ -358,7 +362,7 @@ export const createApprovals = (
         refusal: new ServiceError('conflict', 'who asked for it may not do it any more: nothing was done'),
       };
     }
-    const { afterCommit } = await operation.carryOut(tx, requester, decided.parameters);
+    const { afterCommit } = await operation.carryOut(tx, requester, decided.parameters, undefined);
     const approvers = decided.decisions.map(({ by: { name } }) => name);
     return { approval: await end(tx, service, decided, 'carried-out', { approvers }), afterCommit };
   };
@@ -374,18 +378,21 @@ export const createApprovals = (
     };
 
   return {
-    withApproval: <P extends Parameters, R>(kind: GovernedKind, operation: GovernedOperation<P, R>) => {
+    withApproval: <P extends Parameters, R, B = undefined>(
+      kind: GovernedKind,
+      operation: GovernedOperation<P, R, B>,
+    ): WithApproval<P, R, B> => {
       registry.set(kind, operation as unknown as GovernedOperation<Parameters, unknown>);
       return {
-        run: async (actor: TenantActor, parameters: P) => {
+        run: async (actor, parameters, ...brought) => {
           // What is shown to approvers, and recorded, includes the uses of the last seconds.
           await usage.flush(false);
-          const submitted = await store.write((tx) => submit(tx, kind, operation, actor, parameters));
+          const submitted = await store.write((tx) => submit(tx, kind, operation, actor, parameters, brought[0] as B));
           if ('waits' in submitted) throw new ApprovalNeeded(submitted.waits);
           await submitted.done.afterCommit();
           return submitted.done.answer;
         },
-        plan: async ({ tenantId }: TenantActor, parameters: P) => {
+        plan: async ({ tenantId }, parameters) => {
           await usage.flush(false);
           const plan = await operation.plan(store.read, tenantId, parameters);
           return { impact: plan.impact, rules: rulesOf(kind, plan) };

@@ -48,10 +48,17 @@ const requestHeaders = (row: RouteRow): z.ZodObject =>
     ...(row.changes === undefined ? {} : { 'If-Match': z.string().optional() }),
   });
 
+const waiting = {
+  202: {
+    description: 'Not done: it waits until others agree (dual control). `Location` names the request.',
+    content: { 'application/json': { schema: approvalSchema } },
+  },
+};
+
 const success = (row: RouteRow) => {
   if (row.streams !== undefined) {
     const content = Object.fromEntries(row.streams.map((type) => [type, { schema: z.string() }]));
-    return { 200: { description: 'The file', content } };
+    return { 200: { description: 'The file', content }, ...(row.mayWait === true ? waiting : {}) };
   }
   if (row.answer === null) return { 204: { description: 'Done' } };
   const schema =
@@ -59,14 +66,7 @@ const success = (row: RouteRow) => {
       ? row.answer.extend({ pendingNodes })
       : row.answer;
   const content = { 'application/json': { schema } };
-  if (row.mayWait === true)
-    return {
-      200: { description: 'Done', content },
-      202: {
-        description: 'Not done: it waits until others agree (dual control). `Location` names the request.',
-        content: { 'application/json': { schema: approvalSchema } },
-      },
-    };
+  if (row.mayWait === true) return { 200: { description: 'Done', content }, ...waiting };
   return row.creates ? { 201: { description: 'Made', content } } : { 200: { description: 'Done', content } };
 };
 

@@ -5,16 +5,17 @@ import { parseVerifierKey } from '../../base/checkpoint.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
-import type { Actor, TenantActor } from '../../domain/actor.ts';
+import { type Actor, inTenant, type TenantActor } from '../../domain/actor.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { Snapshot, SnapshotExport } from '../../domain/snapshot.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotFilter } from '../../ports/snapshots.ts';
+import type { Approvals } from '../approvals.ts';
 import { findKey } from '../find.ts';
 import { byId, pageOf } from '../paging.ts';
 import { eraseUnits, listSnapshots } from './erase-destroyed.ts';
-import { findSnapshot } from './find-snapshot.ts';
+import { findSnapshot, vaultsOf } from './find-snapshot.ts';
 
 export interface SnapshotSettings {
   readonly directory: string;
@@ -39,8 +40,50 @@ export interface KeySnapshots {
 const day = 86_400_000;
 const subjectOf = (id: string) => ({ kind: 'snapshot', id }) as const;
 
-export const manageSnapshots = (ports: ManagePorts, settings: SnapshotSettings) => {
+export const manageSnapshots = (
+  ports: ManagePorts,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+  settings: SnapshotSettings,
+) => {
   const { store, ring, archive, exclusion, clock } = ports;
+
+  /** Under the rules of all vaults of the tenant: any of their keys may be in it. Recorded before the first byte leaves. */
+  const governedExport = withApproval('snapshot.export', {
+    permission: 'snapshots:export',
+    by: 'requester',
+    plan: async (from, _tenantId, { snapshotId }: { readonly snapshotId: string }) => {
+      const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['held']);
+      if (!archive.has(snapshotId)) throw new ServiceError('conflict', "the snapshot's file is gone");
+      const at = toRfc3339(createdAt);
+      return {
+        tenantId,
+        subject: { ...subjectOf(snapshotId), name: at },
+        vaults: await vaultsOf(from, tenantId),
+        impact: { size, keys: counts?.rows.keys ?? 0 },
+        state: { at },
+      };
+    },
+    carryOut: async (tx, actor, { snapshotId }) => {
+      const { tenantId, createdAt, size } = await findSnapshot(tx, snapshotId, ['held']);
+      const at = clock.now();
+      await tx.snapshots.insertExport({
+        id: newId(at),
+        snapshotId,
+        at,
+        actorId: actor.id,
+        actorName: actor.name,
+        createdAt,
+      });
+      await tx.audit.append({
+        kind: 'snapshot.exported',
+        actor,
+        tenantId,
+        subject: subjectOf(snapshotId),
+        details: { size },
+      });
+      return { answer: undefined, afterCommit: () => Promise.resolve() };
+    },
+  });
 
   const remove = async (actor: Actor, id: string): Promise<Snapshot> =>
     store.write(async (tx) => {
@@ -80,28 +123,10 @@ export const manageSnapshots = (ports: ManagePorts, settings: SnapshotSettings) 
         });
         return after;
       }),
-    /** Told before the first byte leaves. */
+    /** Throws `ApprovalNeeded` where it waits. */
     export: async (actor: Actor, id: string): Promise<AsyncIterable<Uint8Array>> => {
-      const snapshot = await findSnapshot(store.read, id, ['held']);
-      if (!archive.has(id)) throw new ServiceError('conflict', "the snapshot's file is gone");
-      const at = clock.now();
-      await store.write(async (tx) => {
-        await tx.snapshots.insertExport({
-          id: newId(at),
-          snapshotId: id,
-          at,
-          actorId: actor.id,
-          actorName: actor.name,
-          createdAt: snapshot.createdAt,
-        });
-        await tx.audit.append({
-          kind: 'snapshot.exported',
-          actor,
-          tenantId: snapshot.tenantId,
-          subject: subjectOf(id),
-          details: { size: snapshot.size },
-        });
-      });
+      const { tenantId } = await findSnapshot(store.read, id, ['held']);
+      await governedExport.run(inTenant(actor, tenantId), { snapshotId: id });
       return archive.content(id);
     },
     /** `signer`: the verifier key of the service that made it, when that is not this one. What is destroyed here is taken out at once. */

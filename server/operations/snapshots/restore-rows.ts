@@ -342,6 +342,12 @@ export const restoreRows = async (
   };
 
   let vaultsSeen = false;
+  // Vaults come first and are few. One that is another tenant's here: what follows is a copy beside the original.
+  const lookAtVaults = async (): Promise<void> => {
+    vaultsSeen = true;
+    const ids = (rows.get('vaults') ?? []).map((each) => String(each.row.id));
+    newIds = (await tenantRows.find('vaults', ids)).some((each) => each.row.tenant_id !== tenantId);
+  };
   try {
     for await (const item of items) {
       lines += 1;
@@ -356,12 +362,7 @@ export const restoreRows = async (
         });
       if (!isId(String(row[keyColumn(table)])))
         throw new ServiceError('key-tampered', 'the snapshot has a row without an id');
-      if (!vaultsSeen && table !== 'vaults') {
-        // Vaults come first and are few. One that is another tenant's here: what follows is a copy beside the original.
-        vaultsSeen = true;
-        const ids = (rows.get('vaults') ?? []).map((each) => String(each.row.id));
-        newIds = (await tenantRows.find('vaults', ids)).some((each) => each.row.tenant_id !== tenantId);
-      }
+      if (!vaultsSeen && table !== 'vaults') await lookAtVaults();
       // What hangs on a row follows it: a batch ends before the next one.
       if (lines > batchLines && vaultsSeen && !isKeyTable(table)) {
         await flush();
@@ -371,6 +372,7 @@ export const restoreRows = async (
       own.push({ row, tampered });
       rows.set(table, own);
     }
+    if (!vaultsSeen) await lookAtVaults();
     await flush();
   } finally {
     releaseMaterials();

@@ -1,16 +1,18 @@
 // Restores a snapshot: one unit of work, so that nobody sees half of it. A dry run does all of it and takes it back: what it says is what
 // would happen.
 
+import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
-import type { Actor } from '../../domain/actor.ts';
+import { type Actor, inTenant } from '../../domain/actor.ts';
 import { largestPageSize } from '../../domain/page.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import type { Approvals } from '../approvals.ts';
 import { checkTenantName, createTenantIn, newTenant as makeTenant } from '../create-tenant.ts';
 import { findTenant } from '../find.ts';
-import { findSnapshot } from './find-snapshot.ts';
+import { findSnapshot, vaultsOf } from './find-snapshot.ts';
 import { type RestoreOutcome, type RestoreTarget, restoreRows } from './restore-rows.ts';
 import { trustedFor } from './verify-snapshot.ts';
 
@@ -44,7 +46,7 @@ const chooseTarget = async (
   tx: Repositories,
   actor: Actor,
   fromTenantId: string,
-  { tenantId, newTenant }: RestoreRequest,
+  { tenantId, newTenant }: Pick<RestoreRequest, 'tenantId' | 'newTenant'>,
 ): Promise<RestoreTarget> => {
   if (newTenant !== null) {
     const now = clock.now();
@@ -73,43 +75,74 @@ const chooseTarget = async (
   return { tenantId: id, newTenant: false, fromTenantId };
 };
 
-export const restoreSnapshot =
-  (ports: RestorePorts) =>
-  /** `key`: the snapshot's own; it is released here. */
-  async (actor: Actor, id: string, key: KeyRef, request: RestoreRequest): Promise<RestoreOutcome> => {
-    const { store, ring, core, archive, erasure, exclusion, usage, log } = ports;
+/** What is restored into where, as it is kept while it waits. */
+type Wanted = { readonly snapshotId: string; readonly tenantId: string | null; readonly newTenant: string | null };
+
+export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Approvals, 'withApproval'>) => {
+  const { store, ring, core, archive, erasure, exclusion, usage, log } = ports;
+
+  const restoreIn = async (tx: Repositories, actor: Actor, key: KeyRef, wanted: Wanted): Promise<RestoreOutcome> => {
+    const { snapshotId } = wanted;
+    const snapshot = await findSnapshot(tx, snapshotId, ['held']);
+    const target = await chooseTarget(ports, tx, actor, snapshot.tenantId, wanted);
+    return restoreRows(ports, tx, archive.items(snapshotId, key, trustedFor(ring, snapshot)), target);
+  };
+
+  /** Under the rules of the vaults that it comes from, and of those that are where it goes. The key is the snapshot's own. */
+  const governed = withApproval('snapshot.restore', {
+    permission: 'snapshots:restore',
+    by: 'requester',
+    plan: async (from, _tenantId, { snapshotId, tenantId, newTenant }: Wanted) => {
+      const snapshot = await findSnapshot(from, snapshotId, ['held']);
+      const into = newTenant === null ? (tenantId ?? snapshot.tenantId) : null;
+      const tenants = [...new Set([snapshot.tenantId, into])].filter((id) => id !== null);
+      const at = toRfc3339(snapshot.createdAt);
+      return {
+        tenantId: snapshot.tenantId,
+        subject: { kind: 'snapshot', id: snapshotId, name: at },
+        vaults: (await Promise.all(tenants.map((id) => vaultsOf(from, id)))).flat(),
+        impact: { into: newTenant ?? into, newTenant: newTenant !== null, keys: snapshot.counts?.rows.keys ?? 0 },
+        state: { at },
+      };
+    },
+    carryOut: async (tx, actor, wanted, key: KeyRef) => {
+      const found = await restoreIn(tx, actor, key, wanted);
+      const sum = (of: 'made' | 'changed' | 'unchanged'): number =>
+        Object.values(found.counts).reduce((total, each) => total + each[of], 0);
+      await tx.audit.append({
+        kind: 'snapshot.restored',
+        actor,
+        tenantId: found.tenantId,
+        subject: { kind: 'snapshot', id: wanted.snapshotId },
+        details: {
+          tenantId: found.tenantId,
+          newTenant: found.newTenant,
+          newIds: found.newIds,
+          made: sum('made'),
+          changed: sum('changed'),
+          unchanged: sum('unchanged'),
+          stayDestroyed: found.stayDestroyed.slice(0, mostNamed).map(({ id: keyId, name }) => ({ id: keyId, name })),
+          revived: found.revived.slice(0, mostNamed).map((each) => ({ ...each })),
+        },
+      });
+      return { answer: found, afterCommit: () => Promise.resolve() };
+    },
+  });
+
+  /** `key`: the snapshot's own; it is released here. Throws `ApprovalNeeded` where it waits; a dry run never does. */
+  return async (actor: Actor, id: string, key: KeyRef, request: RestoreRequest): Promise<RestoreOutcome> => {
+    const { dryRun, ...target } = request;
+    const wanted: Wanted = { snapshotId: id, ...target };
     try {
-      const snapshot = await findSnapshot(store.read, id, ['held']);
-      const trusted = trustedFor(ring, snapshot);
+      const { tenantId } = await findSnapshot(store.read, id, ['held']);
       await usage.flush(false);
       const outcome = await exclusion
         .run(() =>
-          store.write(async (tx) => {
-            const target = await chooseTarget(ports, tx, actor, snapshot.tenantId, request);
-            const found = await restoreRows(ports, tx, archive.items(id, key, trusted), target);
-            if (request.dryRun) throw new TakenBack(found);
-            const sum = (of: 'made' | 'changed' | 'unchanged'): number =>
-              Object.values(found.counts).reduce((total, each) => total + each[of], 0);
-            await tx.audit.append({
-              kind: 'snapshot.restored',
-              actor,
-              tenantId: found.tenantId,
-              subject: { kind: 'snapshot', id },
-              details: {
-                tenantId: found.tenantId,
-                newTenant: found.newTenant,
-                newIds: found.newIds,
-                made: sum('made'),
-                changed: sum('changed'),
-                unchanged: sum('unchanged'),
-                stayDestroyed: found.stayDestroyed
-                  .slice(0, mostNamed)
-                  .map(({ id: keyId, name }) => ({ id: keyId, name })),
-                revived: found.revived.slice(0, mostNamed).map((each) => ({ ...each })),
-              },
-            });
-            return found;
-          }),
+          dryRun
+            ? store.write(async (tx): Promise<RestoreOutcome> => {
+                throw new TakenBack(await restoreIn(tx, actor, key, wanted));
+              })
+            : governed.run(inTenant(actor, tenantId), wanted, key),
         )
         .catch((error: unknown) => {
           if (error instanceof TakenBack) return error.outcome;
@@ -117,7 +150,7 @@ export const restoreSnapshot =
         })
         // A tenant's key that was not committed is taken out of memory.
         .finally(() => ring.retainStored(store.read));
-      if (!request.dryRun) {
+      if (!dryRun) {
         await renewTenant(ports, outcome.tenantId);
         erasure.schedule();
         log.warn('a snapshot was restored', { snapshotId: id, tenantId: outcome.tenantId });
@@ -127,6 +160,7 @@ export const restoreSnapshot =
       core.release(key);
     }
   };
+};
 
 /** Shows the service's memory the tenant anew: nothing in it is of before the restore. */
 const renewTenant = async (

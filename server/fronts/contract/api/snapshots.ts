@@ -184,6 +184,7 @@ export const snapshotRoutes = {
     description: 'Audited before the first byte. A key that is destroyed afterwards is still in the copy.',
     answer: null,
     streams: ['application/octet-stream'],
+    mayWait: true,
   },
   import: {
     method: 'post',
@@ -251,6 +252,7 @@ export const snapshotRoutes = {
       })
       .openapi('SnapshotRestoreRequest'),
     answer: restoreSchema,
+    mayWait: true,
   },
   ofKey: {
     method: 'get',

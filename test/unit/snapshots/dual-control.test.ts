@@ -1,0 +1,90 @@
+// Snapshots of a tenant with a vault under a rule: what leaves the service, and what comes back into it, waits for others. The requester
+// carries it out, once.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
+import { type Approval, ApprovalNeeded } from '../../../server/domain/approval.ts';
+import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { handOf, type SnapshotHand } from '../../support/snapshots.ts';
+
+let opened: OpenedService;
+let hand: SnapshotHand;
+const approvers: TenantActor[] = [];
+let tenantId: string;
+
+const enrol = async (name: string): Promise<TenantActor> => {
+  const { token } = await opened.operations.tokens.create(administrator, 'the service', {
+    name,
+    grants: [{ role: 'key-approver', scope: null, tenantId }],
+  });
+  return inTenant((await opened.operations.authenticateAdmin(token, `request of ${name}`, null)).actor, tenantId);
+};
+const waits = async (work: Promise<unknown>): Promise<Approval> => {
+  const error = await work.then(
+    () => new Error('it did not wait'),
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof ApprovalNeeded) return error.request;
+  throw error;
+};
+const agree = async ({ id }: Approval): Promise<readonly string[]> => {
+  const states: string[] = [];
+  for (const approver of approvers) states.push((await opened.operations.approvals.approve(approver, id, null)).state);
+  return states;
+};
+const stateOf = async ({ id }: Approval) => (await opened.operations.approvals.get(administrator, id)).state;
+
+beforeAll(async () => {
+  opened = await openTestService();
+  tenantId = administrator.tenantId;
+  hand = await handOf(opened);
+  for (const name of ['anna', 'bert']) approvers.push(await enrol(name));
+  const vault = await opened.operations.vaults.create(administrator, { name: 'payments' });
+  await opened.operations.dualControl.change(administrator, vault.id, {
+    required: 2,
+    approvers: null,
+    actions: ['destroy', 'export', 'restore'],
+    databases: 'allowed',
+  });
+});
+afterAll(() => opened?.remove());
+
+describe('under a rule of two', () => {
+  test('an export waits, is then the requester’s to fetch, and holds once', async () => {
+    const id = await hand.make(tenantId);
+    const fetch = () => opened.operations.snapshots.export(administrator, id);
+    const approval = await waits(fetch());
+    expect(approval).toMatchObject({
+      kind: 'snapshot.export',
+      state: 'pending',
+      subject: { kind: 'snapshot', id },
+      rules: [{ vaultName: 'payments', required: 2 }],
+    });
+    expect((await waits(fetch())).id).toBe(approval.id);
+    expect(await agree(approval)).toEqual(['pending', 'approved']);
+    expect(await opened.operations.snapshots.exports(administrator, id)).toEqual([]);
+    let length = 0;
+    for await (const part of await fetch()) length += part.length;
+    expect(length).toBe((await opened.operations.snapshots.get(administrator, id)).size);
+    expect(await opened.operations.snapshots.exports(administrator, id)).toHaveLength(1);
+    expect(await stateOf(approval)).toBe('carried-out');
+    expect(await auditKindsOf(opened, id)).toContain('snapshot.exported');
+    expect((await waits(fetch())).id).not.toBe(approval.id);
+  });
+
+  test('a restore waits, into a new tenant too; a dry run does not', async () => {
+    const id = await hand.make(tenantId);
+    await opened.operations.vaults.create(administrator, { name: 'made afterwards' });
+    expect(await hand.restore(id, { dryRun: true })).toMatchObject({ tenantId });
+    const approval = await waits(hand.restore(id));
+    expect(approval).toMatchObject({ kind: 'snapshot.restore', impact: { into: tenantId, newTenant: false } });
+    expect(await auditKindsOf(opened, id)).not.toContain('snapshot.restored');
+    expect(await agree(approval)).toEqual(['pending', 'approved']);
+    // What was agreed to is this snapshot into this tenant, and nothing else.
+    const other = await waits(hand.restore(id, { newTenant: 'beside' }));
+    expect(await stateOf(approval)).toBe('outdated');
+    expect(await agree(other)).toEqual(['pending', 'approved']);
+    expect(await hand.restore(id, { newTenant: 'beside' })).toMatchObject({ newTenant: true });
+    expect(await stateOf(other)).toBe('carried-out');
+    expect(await auditKindsOf(opened, id)).toContain('snapshot.restored');
+  });
+});
