@@ -13,6 +13,7 @@ import type { Tenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, Window } from '../ports/store.ts';
 import { stateAfter } from './change-tenant.ts';
+import { destructionTime } from './destruction-time.ts';
 import { findTenant } from './find.ts';
 import type { TenantOperations } from './index.ts';
 import { removeFactorsOf } from './people/users.ts';
@@ -94,7 +95,8 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
     each((window) => read.keys.list(tenantId, {}, window), byId),
     async (tx, { id }) => {
       const key = await tx.keys.get(tenantId, id);
-      if (key !== undefined && key.state !== 'destroyed') await destroyKeyOfPurged(tx, actor, key, clock.now());
+      if (key !== undefined && key.state !== 'destroyed')
+        await destroyKeyOfPurged(tx, actor, key, await destructionTime(tx, clock));
     },
   );
   for await (const endpoint of each((window) => read.endpoints.list(tenantId, window), byId))
@@ -114,7 +116,7 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
           if (page.length < largestPageSize) return;
         }
       })(),
-      (tx, { handle }) => tx.objects.destroy(handle, clock.now()),
+      async (tx, { handle }) => tx.objects.destroy(handle, await destructionTime(tx, clock)),
     );
     await store.write(async (tx) => {
       for (const accessGuid of await tx.accessGuids.list(application.id))

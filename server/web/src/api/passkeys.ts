@@ -16,15 +16,6 @@ const toJson = (credential: Credential | null): object => {
 export const hasPasskeys = (): boolean =>
   'PublicKeyCredential' in globalThis && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
 
-/** Asks an authenticator for a passkey that it has; `path` gives the question. */
-export const givePasskey = async (path: string): Promise<object> => {
-  const { options } = await ask(path);
-  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(
-    options as unknown as PublicKeyCredentialRequestOptionsJSON,
-  );
-  return toJson(await navigator.credentials.get({ publicKey }));
-};
-
 /** Has an authenticator make a passkey. */
 export const makePasskey = async (): Promise<object> => {
   const { options } = await ask('/api/profile/passkeys/options');
