@@ -101,6 +101,18 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['high'],
   },
+  'snapshot.failed': {
+    text: 'the last snapshot, of {name}, is of no use',
+    cure: 'dke snapshot show names the reason; then dke snapshot create',
+    leadDays: [],
+    severities: ['high'],
+  },
+  'snapshot.old': {
+    text: 'the last sound snapshot, of {name}, was verified more than a week ago',
+    cure: 'dke snapshot create, or [snapshots] schedule in dke.toml; dke snapshot verify with the recovery key from time to time',
+    leadDays: [],
+    severities: ['medium'],
+  },
   'erasure.held': {
     text: 'a damaged record holds back the erasure of destroyed keys',
     cure: 'dke status names it: put back a backup made since the last turn, or give the key up',

@@ -20,6 +20,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Window } from '../../ports/store.ts';
 import type { AuditForwarding } from '../forward-audit.ts';
 import { listIdentities } from '../identities.ts';
+import { listSnapshots } from '../snapshots/erase-destroyed.ts';
 import type { NotificationSource } from './watch.ts';
 
 interface Views {
@@ -28,6 +29,7 @@ interface Views {
 }
 
 const minuteMs = 60_000;
+const snapshotDays = 7;
 const service = { kind: 'service', id: 'service', name: 'service' } as const;
 
 /** Every item of a list by id. */
@@ -235,6 +237,37 @@ export const createSources = (
       details: { operation: kind, requestedBy: requestedBy.name, missing },
     }));
 
+  /** Of tenants that have snapshots: who makes none needs no telling every day. */
+  const snapshots = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    const made = await listSnapshots(read, ['held', 'failed', 'missing']);
+    for (const [tenantId, own] of Map.groupBy(made, (each) => each.tenantId)) {
+      const [last] = own.toSorted((one, other) => other.createdAt - one.createdAt);
+      if (last === undefined) continue;
+      const subject = { kind: 'snapshot', id: last.id, name: toRfc3339(last.createdAt) };
+      if (last.state !== 'held' || last.verification?.sound === false)
+        found.push({
+          kind: 'snapshot.failed',
+          tenantId,
+          subject,
+          harmAt: null,
+          details: { state: last.state, reason: last.failure ?? last.verification?.finding ?? null },
+        });
+      const sound = own.filter(({ state, verification }) => state === 'held' && verification?.sound !== false);
+      const [newest] = sound.toSorted((one, other) => (other.verifiedAt ?? 0) - (one.verifiedAt ?? 0));
+      const verified = newest?.verifiedAt ?? 0;
+      if (newest !== undefined && verified < clock.now() - snapshotDays * dayMs)
+        found.push({
+          kind: 'snapshot.old',
+          tenantId,
+          subject: { kind: 'snapshot', id: newest.id, name: toRfc3339(newest.createdAt) },
+          harmAt: verified + snapshotDays * dayMs,
+          details: { verifiedAt: newest.verifiedAt === null ? null : toRfc3339(newest.verifiedAt) },
+        });
+    }
+    return found;
+  };
+
   const platform = async (): Promise<readonly Condition[]> => {
     const now = clock.now();
     const found: Condition[] = [];
@@ -296,6 +329,7 @@ export const createSources = (
     },
     { about: 'the end of tokens', kinds: ['token.expiring'], every: 'hour', look: tokens },
     { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'hour', look: dualControl },
+    { about: 'snapshots', kinds: ['snapshot.failed', 'snapshot.old'], every: 'hour', look: snapshots },
     { about: 'external key stores', kinds: ['key-store.disconnected'], every: 'minute', look: keyStores },
     { about: 'requests of endpoints', kinds: ['endpoint.failing'], every: 'minute', look: failing },
     { about: 'requests for approval', kinds: ['approval.pending'], every: 'minute', look: approvals },

@@ -261,6 +261,33 @@ describe('what is looked at', () => {
     expect((await look('tls.certificate-old', from)).map((each) => stageOf(each, time))).toEqual([1]);
   });
 
+  test('snapshots: the last one failed, or none was verified for a week', async () => {
+    const insert = async (state: 'held' | 'failed', ageDays: number): Promise<string> => {
+      const at = time - ageDays * dayMs;
+      const id = newId(at);
+      await store.write((tx) =>
+        tx.snapshots.insert({
+          ...{ id, tenantId, origin: 'asked', state, createdAt: at, auditSize: 1, size: 1, counts: null, signer: null },
+          ...{ recoveryKeyIds: [], deletedAt: null, purgedAt: null, integrity: 'ok' },
+          ...(state === 'failed'
+            ? { verification: null, verifiedAt: null, failure: 'the disk is full' }
+            : { verification: { at, depth: 'sealed', sound: true, finding: null }, verifiedAt: at, failure: null }),
+        }),
+      );
+      return id;
+    };
+    const told = async (kind: Condition['kind']) => (await look(kind)).map(({ subject }) => subject.id);
+    expect(await told('snapshot.old')).toEqual([]);
+    const old = await insert('held', 8);
+    expect(await told('snapshot.old')).toEqual([old]);
+    expect(await told('snapshot.failed')).toEqual([]);
+    const failed = await insert('failed', 1);
+    expect(await told('snapshot.failed')).toEqual([failed]);
+    expect((await look('snapshot.failed'))[0]?.details).toEqual({ state: 'failed', reason: 'the disk is full' });
+    await insert('held', 0);
+    expect([...(await told('snapshot.old')), ...(await told('snapshot.failed'))]).toEqual([]);
+  });
+
   test('each kind is looked at by one source', () => {
     const kinds = sources().flatMap((source) => source.kinds);
     expect([...kinds].sort()).toEqual([...notificationKindNames].sort());

@@ -21,6 +21,8 @@ const kinds = {
   'dual-control.unsatisfiable': 0,
   'audit.sink-behind': 0,
   'audit.checkpoint-stale': 0,
+  'snapshot.failed': 0,
+  'snapshot.old': 0,
   'erasure.held': 0,
 } as const satisfies Record<NotificationKind, 0>;
 const kind = z.enum(Object.keys(kinds) as [NotificationKind, ...NotificationKind[]]);
