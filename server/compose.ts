@@ -713,7 +713,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const latency = createXksLatency({ store, clock });
     const health = checkHealth(ports);
     const delivery = createNotificationDelivery(
-      { store, clock, log },
+      ports,
       config.notificationTargets.map((target) => openTarget(target, version, () => clock.now())),
     );
     const operations = createOperations(

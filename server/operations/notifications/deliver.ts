@@ -1,6 +1,6 @@
-// Sends what happens in the inbox on to the targets of the configuration file. Each has a cursor of its own in the store and a loop of its
-// own: one that is away misses nothing, and holds up nobody. At least once; the event's id tells a repeat. What was over before it could be sent is
-// not sent any more.
+// Sends what happens in the inbox on to the targets of the configuration file, from the node that has the duty. Each has a cursor of its own
+// in the store and a loop of its own: one that is away misses nothing, and holds up nobody. At least once; the event's id tells a repeat.
+// What was over before it could be sent is not sent any more.
 
 import { newId } from '../../base/ids.ts';
 import { isAtLeast, notificationRow, textOf } from '../../domain/notification.ts';
@@ -38,7 +38,7 @@ const messageOf = ({ sequence, event, at, notification }: NotificationEvent): No
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'failed');
 
 export const createNotificationDelivery = (
-  { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
+  { store, fleet, clock, log }: Pick<Ports, 'store' | 'fleet' | 'clock' | 'log'>,
   targets: readonly NotificationTarget[],
 ): NotificationDelivery => {
   const stopping = new AbortController();
@@ -72,6 +72,10 @@ export const createNotificationDelivery = (
     let pauseMs = shortestPauseMs;
     while (!stopping.signal.aborted) {
       try {
+        if (!fleet.holds('forwarding')) {
+          await pause(pollMs);
+          continue;
+        }
         const cursor = await cursorOf(target.name);
         const events = await store.read.notifications.listEvents(cursor, batch);
         if (events.length === 0) await pause(pollMs);
