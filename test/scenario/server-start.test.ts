@@ -67,8 +67,12 @@ describe('the first start', () => {
   test('writes the token to no file and no log, and the next start shows none', async () => {
     const server = await start();
     await server.stop();
-    for (const name of readdirSync(server.dataDirectory))
-      expect(readFileSync(join(server.dataDirectory, name)).includes(server.adminToken), name).toBe(false);
+    const files = readdirSync(server.dataDirectory, { recursive: true, withFileTypes: true }).filter((each) =>
+      each.isFile(),
+    );
+    expect(files.map(({ name }) => name)).toContain('dke.db');
+    for (const { parentPath, name } of files)
+      expect(readFileSync(join(parentPath, name)).includes(server.adminToken), name).toBe(false);
     expect(server.log()).not.toContain(server.adminToken);
     const again = await start({ folder: server.folder });
     expect(again.adminToken).toBe('');

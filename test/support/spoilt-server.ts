@@ -1,6 +1,6 @@
 // Starts a server on a spoilt copy of the data that another server left, and tells how it refused and whether it changed
 // anything that was there.
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ServerEnded, startServerProcess } from './server-process.ts';
@@ -30,11 +30,9 @@ export const startSpoilt = async (
 ): Promise<Refusal> => {
   const copy = mkdtempSync(join(tmpdir(), 'dke-spoilt-'));
   const data = join(copy, 'dke-data');
-  mkdirSync(data, { mode: 0o700 });
-  for (const name of readdirSync(join(folder, 'dke-data'))) {
-    copyFileSync(join(folder, 'dke-data', name), join(data, name));
+  cpSync(join(folder, 'dke-data'), data, { recursive: true });
+  for (const name of ['', ...readdirSync(data)])
     chmodSync(join(data, name), statSync(join(folder, 'dke-data', name)).mode & 0o777);
-  }
   try {
     spoil(data, copy);
     const content = (): ReadonlyMap<string, string> =>
