@@ -55,3 +55,9 @@ export const encodeBase32 = (bytes: Uint8Array): Uint8Array => {
   if (bits > 0) text[to] = alphabet[(held << (5 - bits)) & 31] ?? 0;
   return text;
 };
+
+/** A recovery code as it was given out, of one as people write it down: in capitals, without white space and hyphens. */
+export const plainRecoveryCode = (typed: Uint8Array): Uint8Array =>
+  typed
+    .filter((byte) => byte > 0x20 && byte !== 0x2d)
+    .map((byte) => (byte >= 0x61 && byte <= 0x7a ? byte - 0x20 : byte));

@@ -170,11 +170,12 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     if (name === 'audit-signature') return core.generateEd25519();
     return name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
   };
-  const mac = (key: KeyRef, text: string): string => {
+  const macOf = (key: KeyRef, bytes: Uint8Array): string => {
     const out = Buffer.alloc(32);
-    core.mac(key, { algorithm: 'hmac', digest: 'sha256' }, Buffer.from(text, 'utf8'), out);
+    core.mac(key, { algorithm: 'hmac', digest: 'sha256' }, bytes, out);
     return out.toString('hex');
   };
+  const mac = (key: KeyRef, text: string): string => macOf(key, Buffer.from(text, 'utf8'));
 
   return {
     get unlocked() {
@@ -248,7 +249,15 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     seal,
     open,
     authenticateRow: (text) => mac(ownKey('row-authentication'), text),
-    hashToken: (purpose: TokenPurpose, token) => mac(ownKey('token-hash'), `${purpose}\0${token}`),
+    hashToken: (purpose: TokenPurpose, token) => {
+      if (typeof token === 'string') return mac(ownKey('token-hash'), `${purpose}\0${token}`);
+      const message = Buffer.concat([Buffer.from(`${purpose}\0`), token]);
+      try {
+        return macOf(ownKey('token-hash'), message);
+      } finally {
+        core.wipe(message);
+      }
+    },
     adoptedHashes: (purpose, token) => [...adopted.values()].map((key) => mac(key, `${purpose}\0${token}`)),
     tokenHashKeys: () => [ownKey('token-hash'), ...adopted.values()],
     adoptTokenHashKey: async (tx, key) => {

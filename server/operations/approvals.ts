@@ -56,6 +56,8 @@ export interface Plan {
   readonly subject: Approval['subject'];
   /** Whose keys are concerned; empty where no rule has a say. */
   readonly vaults: readonly Vault[];
+  /** Of these the rule itself may become another one: it has its say whatever it names. */
+  readonly ruled?: ReadonlySet<string>;
   readonly impact: Approval['impact'];
   readonly state: AuditValue;
 }
@@ -117,7 +119,7 @@ const describe = ({ kind, subject, requestedBy }: Approval) => ({
   requestedBy: requestedBy.name,
 });
 
-const rulesOf = (kind: GovernedKind, { vaults }: Plan): readonly ApprovalRule[] => {
+const rulesOf = (kind: GovernedKind, { vaults, ruled }: Plan): readonly ApprovalRule[] => {
   const action = governedKinds[kind];
   return vaults.flatMap(({ id, name, dualControl, integrity }): readonly ApprovalRule[] => {
     // A rule that was taken out of its row beside the service is still a rule: nothing is done until somebody has looked.
@@ -125,7 +127,8 @@ const rulesOf = (kind: GovernedKind, { vaults }: Plan): readonly ApprovalRule[] 
       throw new ServiceError('key-tampered', `the stored vault ${name} was changed from outside`, {
         hint: 'compare the database with a backup; the audit log has an alarm that names the record',
       });
-    if (dualControl === null || (action !== 'rule' && !dualControl.actions.includes(action))) return [];
+    const governs = action === 'rule' || ruled?.has(id) === true || dualControl?.actions.includes(action);
+    if (dualControl === null || !governs) return [];
     return [{ vaultId: id, vaultName: name, required: dualControl.required, approvers: dualControl.approvers }];
   });
 };

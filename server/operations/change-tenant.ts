@@ -104,7 +104,9 @@ export const changeTenantIn = async (
       hint: 'those act in it who name no tenant; suspend it instead',
     });
   if (event === 'rename' && (await tx.tenants.findByName(after.name)) !== undefined)
-    throw new ServiceError('conflict', 'a tenant of this name exists');
+    throw new ServiceError('conflict', 'a tenant of this name exists', {
+      hint: 'choose another name: dke tenant list shows them, deleted ones too',
+    });
   await tx.tenants.update(after);
   await tx.audit.append({
     kind: kinds[event],

@@ -37,7 +37,9 @@ export const createTenantIn = async (
   tenant: Tenant,
 ): Promise<void> => {
   if ((await tx.tenants.findByName(tenant.name)) !== undefined)
-    throw new ServiceError('conflict', 'a tenant of this name exists');
+    throw new ServiceError('conflict', 'a tenant of this name exists', {
+      hint: 'choose another name: dke tenant list shows them, deleted ones too',
+    });
   await tx.tenants.insert(tenant);
   await ring.addTenant(tx, tenant.id);
   await tx.audit.append({

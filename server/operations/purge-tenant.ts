@@ -175,7 +175,10 @@ const purge = async (
     tenant = await store.write(async (tx) => {
       const before = await findTenant(tx, id);
       const state = stateAfter(before, 'purge');
-      if (!isDue(before)) throw new ServiceError('conflict', 'the tenant is not due to be purged');
+      if (!isDue(before))
+        throw new ServiceError('conflict', 'the tenant is not due to be purged', {
+          hint: 'dke tenant show tells from when on it is',
+        });
       const after: Tenant = { ...before, state, purgedAt: clock.now() };
       const contents = await tx.tenants.contents(id);
       await tx.tenants.update(after);

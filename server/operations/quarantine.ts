@@ -88,7 +88,10 @@ export const createQuarantine = (
       get: () => Promise.resolve(state()),
       confirm: async (actor, given) => {
         if (open || finding.state === 'sound') throw new ServiceError('conflict', 'the service is not in quarantine');
-        if (confirming) throw new ServiceError('conflict', 'it is being confirmed');
+        if (confirming)
+          throw new ServiceError('conflict', 'it is being confirmed', {
+            hint: 'dke quarantine show tells when that is done',
+          });
         if (guesses >= mostGuesses)
           throw new ServiceError('rate-limited', 'too many wrong codes were given', {
             hint: 'start the service again: it says a new code',

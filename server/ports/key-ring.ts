@@ -54,8 +54,11 @@ export interface KeyRing {
   open(record: StoredRecord): KeyRef;
   /** 64 hexadecimal digits over the canonical text of a row's policy columns. */
   authenticateRow(text: string): string;
-  /** 64 hexadecimal digits; look-ups go by this value, so that no comparison sees the token. */
-  hashToken(purpose: TokenPurpose, token: string): string;
+  /**
+   * 64 hexadecimal digits; look-ups go by this value, so that no comparison sees the token. Text where HTTP has made it text already; bytes
+   * are the caller's to wipe.
+   */
+  hashToken(purpose: TokenPurpose, token: string | Uint8Array): string;
   /** The same under the adopted keys: what an access_guid that came with a snapshot is kept as. */
   adoptedHashes(purpose: TokenPurpose, token: string): readonly string[];
   /** The keys of both, its own first. References of the ring's: not to be released. */

@@ -49,7 +49,7 @@ export const openEmail = (options: EmailOptions): NotificationTarget => {
     target: to.join(', '),
     leastSeverity,
     send: async (message) => {
-      // Opened for each message: they are few, and a password or an authority that was changed is taken.
+      // Opened for each message: they are few, and a password or an authority that was changed is taken. The mailer takes text.
       const transport = createTransport({
         host,
         port,

@@ -110,11 +110,8 @@ export const openWebhook = (options: WebhookOptions): NotificationTarget => {
     const place = await resolveTarget(host, allowPrivate);
     const body = webhookBody(message);
     const secret = readFileSync(secretFile);
-    const signature = signBody(
-      secret.subarray(0, secret.toString('latin1').trimEnd().length),
-      Math.floor(now() / 1000),
-      body,
-    );
+    const end = secret.findLastIndex((byte) => byte > 0x20) + 1;
+    const signature = signBody(secret.subarray(0, end), Math.floor(now() / 1000), body);
     secret.fill(0);
     await new Promise<void>((resolve, reject) => {
       const sent = request(

@@ -10,7 +10,7 @@ import type { Endpoint } from '../domain/endpoint.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { RecordClass } from '../ports/key-ring.ts';
-import type { Repositories, StoredObject, StoredRecord } from '../ports/store.ts';
+import type { Repositories, StoredObject } from '../ports/store.ts';
 import { createApprovalRepository } from './approvals.ts';
 import { createAuditLog } from './audit-log.ts';
 import { createNodes } from './nodes.ts';
@@ -64,21 +64,6 @@ const columnsWithoutContent = (
 
 /** Of a row that is written: uses are no policy and are written by themselves. */
 const unused = { first_used_at: null, last_used_at: null } as const;
-
-const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-
-const toRecord = (row: Schema['key_records']): StoredRecord | undefined =>
-  row.record === null
-    ? undefined
-    : {
-        tenantId: row.tenant_id,
-        objectId: row.object_id,
-        version: row.version,
-        class: row.class as RecordClass,
-        attributes: row.attributes,
-        epoch: row.epoch,
-        record: toBuffer(row.record),
-      };
 
 export const createRepositories = (
   db: Kysely<Schema>,
@@ -153,7 +138,7 @@ export const createRepositories = (
           tenantId: row.tenant_id,
           epoch: row.epoch,
           rootEpoch: row.root_epoch,
-          record: toBuffer(row.record),
+          record: rows.toBuffer(row.record),
         })),
       insert: async (kek) => {
         await db
@@ -186,7 +171,7 @@ export const createRepositories = (
           .where('version', '=', version)
           .where('class', '=', recordClass)
           .executeTakeFirst();
-        return row && toRecord(row);
+        return row && rows.toRecord(row);
       },
       list: async (objectId, recordClass) =>
         (
@@ -198,7 +183,7 @@ export const createRepositories = (
             .where('record', 'is not', null)
             .orderBy('version')
             .execute()
-        ).flatMap((row) => toRecord(row) ?? []),
+        ).flatMap((row) => rows.toRecord(row) ?? []),
       listClass: async (recordClass) =>
         (
           await db
@@ -209,7 +194,7 @@ export const createRepositories = (
             .orderBy('object_id')
             .orderBy('version')
             .execute()
-        ).flatMap((row) => toRecord(row) ?? []),
+        ).flatMap((row) => rows.toRecord(row) ?? []),
       put: async (entry) => {
         const row = {
           object_id: entry.objectId,
@@ -277,7 +262,7 @@ export const createRepositories = (
             .limit(limit)
             .offset(skip)
             .execute()
-        ).flatMap((row) => toRecord(row) ?? []),
+        ).flatMap((row) => rows.toRecord(row) ?? []),
     },
 
     vaults: {

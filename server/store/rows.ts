@@ -22,7 +22,8 @@ import type { KeyState } from '../domain/lifecycle.ts';
 import type { RotationProfile } from '../domain/notification.ts';
 import type { ApplicationState, Instance, ObjectClass, TdeApplication, TdeGroup } from '../domain/tde.ts';
 import type { Integrity, Vault, VaultState } from '../domain/vault.ts';
-import type { StoredAccessGuid, StoredDiagnosis, StoredObject, StoredToken } from '../ports/store.ts';
+import type { RecordClass } from '../ports/key-ring.ts';
+import type { StoredAccessGuid, StoredDiagnosis, StoredObject, StoredRecord, StoredToken } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 import type { Schema } from './schema.ts';
 
@@ -33,6 +34,23 @@ export const refuseTampered = (entity: { readonly integrity: 'ok' | 'tampered' }
       hint: 'compare the database with a backup; the audit log has an alarm that names the record',
     });
 };
+
+/** A driver's bytes, not copied. */
+export const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/** Undefined when it was wiped. */
+export const toRecord = (row: Schema['key_records']): StoredRecord | undefined =>
+  row.record === null
+    ? undefined
+    : {
+        tenantId: row.tenant_id,
+        objectId: row.object_id,
+        version: row.version,
+        class: row.class as RecordClass,
+        attributes: row.attributes,
+        epoch: row.epoch,
+        record: toBuffer(row.record),
+      };
 
 /** Computes the authentication code of a row's text: 64 hexadecimal digits. */
 export type RowAuthenticator = (text: string) => string;

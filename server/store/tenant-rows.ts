@@ -3,7 +3,6 @@
 
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Integrity } from '../domain/vault.ts';
-import type { RecordClass } from '../ports/key-ring.ts';
 import type { SnapshotRow } from '../ports/snapshot-archive.ts';
 import type { TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
 import * as rows from './rows.ts';
@@ -52,7 +51,6 @@ const ownedBy = (table: TenantTable, tenantId: string): RawBuilder<unknown> => {
 };
 
 type Loose = { readonly [column: string]: SnapshotRow[string] };
-const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /** Rows of one statement: databases take so many parameters at most. */
 const atOnce = 200;
@@ -142,17 +140,7 @@ export const createTenantRows = (db: Kysely<Schema>, authenticate: rows.RowAuthe
           .orderBy('version')
           .orderBy('class')
           .execute();
-        for (const row of found)
-          if (row.record !== null)
-            all.push({
-              tenantId: row.tenant_id,
-              objectId: row.object_id,
-              version: row.version,
-              class: row.class as RecordClass,
-              attributes: row.attributes,
-              epoch: row.epoch,
-              record: toBuffer(row.record),
-            });
+        all.push(...found.flatMap((row) => rows.toRecord(row) ?? []));
       });
       return all;
     },

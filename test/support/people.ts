@@ -1,4 +1,5 @@
 // A user who has chosen a password, in a service of this process.
+import type { ServiceErrorCode } from '../../server/base/errors.ts';
 import type { Grant, Role } from '../../server/domain/access.ts';
 import type { UserView } from '../../server/domain/user.ts';
 import type { Operations } from '../../server/operations/index.ts';
@@ -39,4 +40,14 @@ export const makeUser = async (
 ): Promise<{ readonly user: UserView; readonly session: StartedSession }> => {
   const { user, invitation } = await inviteUser(operations, name, role);
   return { user, session: await operations.signIn.redeem(invitation, bytesOf(goodPassword), originOf()) };
+};
+
+/** The code of the error that work ends with. */
+export const errorOf = async (work: Promise<unknown>): Promise<ServiceErrorCode> => {
+  try {
+    await work;
+  } catch (error) {
+    return (error as { code: ServiceErrorCode }).code;
+  }
+  throw new Error('it did not fail');
 };

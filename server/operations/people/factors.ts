@@ -6,6 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import {
   encodeBase32,
+  plainRecoveryCode,
   totpDigits,
   totpMessage,
   totpSecretBytes,
@@ -91,11 +92,16 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
   const usable = (factors: readonly StoredFactor[]): readonly StoredFactor[] =>
     factors.filter(({ integrity }) => integrity === 'ok');
 
-  const recoveryHash = (userId: string, code: Uint8Array): string =>
-    ring.hashToken(
-      'recovery-code',
-      `${userId}\0${Buffer.from(code).toString('latin1').replaceAll(/[\s-]/g, '').toUpperCase()}`,
-    );
+  const recoveryHash = (userId: string, code: Uint8Array): string => {
+    const plain = plainRecoveryCode(code);
+    const message = Buffer.concat([Buffer.from(`${userId}\0`), plain]);
+    try {
+      return ring.hashToken('recovery-code', message);
+    } finally {
+      core.wipe(plain);
+      core.wipe(message);
+    }
+  };
 
   const sessionOf = async ({ sessionId }: SessionCaller): Promise<StoredSession> => {
     const session = await store.read.sessions.get(everyTenant, sessionId);

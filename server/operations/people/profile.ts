@@ -58,7 +58,10 @@ export const createProfile = (
         const password = await passwords.hash(next);
         const made = await store.write(async (tx) => {
           const now = await findSelf(tx, caller);
-          if (now.password !== user.password) throw new ServiceError('conflict', 'the password was changed meanwhile');
+          if (now.password !== user.password)
+            throw new ServiceError('conflict', 'the password was changed meanwhile', {
+              hint: 'sign in with the new one',
+            });
           await tx.users.update({
             ...now,
             password,

@@ -182,7 +182,9 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
             hint: 'names differ not by case alone',
           });
         if (subject !== null && (await tx.users.findBySubject(subject)) !== undefined)
-          throw new ServiceError('conflict', 'there is a user of this subject');
+          throw new ServiceError('conflict', 'there is a user of this subject', {
+            hint: 'a subject of the OpenID provider belongs to one user: dke user list shows whom',
+          });
         await tx.users.insert(user);
         await record(tx, 'user.created', actor, user, {
           name,
@@ -225,7 +227,9 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
           if (!isSupreme(grants)) await refuseLast(tx, before);
         }
         if (subject !== null && subject !== before.subject && (await tx.users.findBySubject(subject)) !== undefined)
-          throw new ServiceError('conflict', 'there is a user of this subject');
+          throw new ServiceError('conflict', 'there is a user of this subject', {
+            hint: 'a subject of the OpenID provider belongs to one user: dke user list shows whom',
+          });
         const after: StoredUser = { ...before, displayName, email, subject, mustChangePassword, grants };
         const changed = (['displayName', 'email', 'subject', 'mustChangePassword'] as const).filter(
           (member) => before[member] !== after[member],

@@ -53,7 +53,10 @@ export const manageSnapshots = (
     by: 'requester',
     plan: async (from, _tenantId, { snapshotId }: { readonly snapshotId: string }) => {
       const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['held']);
-      if (!archive.has(snapshotId)) throw new ServiceError('conflict', "the snapshot's file is gone");
+      if (!archive.has(snapshotId))
+        throw new ServiceError('conflict', "the snapshot's file is gone", {
+          hint: 'bring it back from a copy with dke snapshot import, or make another one',
+        });
       const at = toRfc3339(createdAt);
       return {
         tenantId,
@@ -111,7 +114,10 @@ export const manageSnapshots = (
     undelete: (actor: Actor, id: string): Promise<Snapshot> =>
       store.write(async (tx) => {
         const before = await findSnapshot(tx, id, ['deleted']);
-        if (!archive.has(id)) throw new ServiceError('conflict', "the snapshot's file is gone");
+        if (!archive.has(id))
+          throw new ServiceError('conflict', "the snapshot's file is gone", {
+            hint: 'bring it back from a copy with dke snapshot import, or make another one',
+          });
         const after: Snapshot = { ...before, state: 'held', deletedAt: null };
         await tx.snapshots.update(after);
         await tx.audit.append({

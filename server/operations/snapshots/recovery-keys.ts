@@ -50,7 +50,10 @@ export const recoveryKeys = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) =
     store.write(async (tx) => {
       const before = await tx.recoveryKeys.get(id);
       if (before === undefined) throw new ServiceError('not-found', 'no such recovery key');
-      if (before.removedAt !== null) throw new ServiceError('conflict', 'the recovery key is removed');
+      if (before.removedAt !== null)
+        throw new ServiceError('conflict', 'the recovery key is removed', {
+          hint: 'it opens snapshots that were sealed to it as long as its file is kept; register another one for new snapshots',
+        });
       const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };
       await tx.recoveryKeys.update(after);
       await tx.audit.append({

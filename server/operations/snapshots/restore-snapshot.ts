@@ -88,19 +88,24 @@ export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Appr
     return restoreRows(ports, tx, archive.items(snapshotId, key, trustedFor(ring, snapshot)), target);
   };
 
-  /** Under the rules of the vaults that it comes from, and of those that are where it goes. The key is the snapshot's own. */
+  /**
+   * Under the rules of the vaults that it comes from, and of those that are where it goes: these may get an older rule back. The key is the
+   * snapshot's own.
+   */
   const governed = withApproval('snapshot.restore', {
     permission: 'snapshots:restore',
     by: 'requester',
     plan: async (from, _tenantId, { snapshotId, tenantId, newTenant }: Wanted) => {
       const snapshot = await findSnapshot(from, snapshotId, ['held']);
       const into = newTenant === null ? (tenantId ?? snapshot.tenantId) : null;
-      const tenants = [...new Set([snapshot.tenantId, into])].filter((id) => id !== null);
+      const there = into === null ? [] : await vaultsOf(from, into);
+      const source = into === snapshot.tenantId ? [] : await vaultsOf(from, snapshot.tenantId);
       const at = toRfc3339(snapshot.createdAt);
       return {
         tenantId: snapshot.tenantId,
         subject: { kind: 'snapshot', id: snapshotId, name: at },
-        vaults: (await Promise.all(tenants.map((id) => vaultsOf(from, id)))).flat(),
+        vaults: [...source, ...there],
+        ruled: new Set(there.map(({ id }) => id)),
         impact: { into: newTenant ?? into, newTenant: newTenant !== null, keys: snapshot.counts?.rows.keys ?? 0 },
         state: { at },
       };

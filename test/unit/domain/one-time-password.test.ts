@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import {
   encodeBase32,
+  plainRecoveryCode,
   totpMessage,
   totpStep,
   totpSteps,
@@ -49,4 +50,8 @@ test('Base32: RFC 4648, section 10, without padding', () => {
   };
   for (const [text, code] of Object.entries(vectors))
     expect(Buffer.from(encodeBase32(Buffer.from(text))).toString()).toBe(code);
+});
+
+test('a recovery code may be typed in small letters, with spaces and hyphens', () => {
+  expect(Buffer.from(plainRecoveryCode(Buffer.from(' abcd-EF23 ghij\t'))).toString()).toBe('ABCDEF23GHIJ');
 });

@@ -1,10 +1,9 @@
 // Passkeys, with an authenticator in software: made by somebody who is signed in, then a sign-in of their own and a second factor.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { SessionCaller, StartedSession } from '../../../server/operations/people/face.ts';
 import { createAuthenticator } from '../../support/authenticator.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
-import { bytesOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
 
 const origin = 'https://keys.example';
 let opened: OpenedService;
@@ -13,14 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => opened.remove());
 
-const errorOf = async (work: Promise<unknown>): Promise<ServiceErrorCode> => {
-  try {
-    await work;
-  } catch (error) {
-    return (error as { code: ServiceErrorCode }).code;
-  }
-  throw new Error('it did not fail');
-};
 type Question = { readonly challenge: string; readonly user: { readonly id: string } };
 const add = async (caller: SessionCaller): Promise<[ReturnType<typeof createAuthenticator>, StartedSession]> => {
   const authenticator = createAuthenticator(origin);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { SessionCaller, StartedSession } from '../../../server/operations/people/face.ts';
 import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
-import { bytesOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
 import { codeOf } from '../../support/totp.ts';
 
 let opened: OpenedService;
@@ -14,14 +14,6 @@ beforeAll(async () => {
 });
 afterAll(() => opened.remove());
 
-const errorOf = async (work: Promise<unknown>): Promise<ServiceErrorCode> => {
-  try {
-    await work;
-  } catch (error) {
-    return (error as { code: ServiceErrorCode }).code;
-  }
-  throw new Error('it did not fail');
-};
 const signIn = (name: string) => opened.operations.signIn.byPassword(name, bytesOf(goodPassword), originOf());
 const enrol = async (caller: SessionCaller): Promise<{ secret: string; id: string; session: StartedSession }> => {
   const { id, secret } = await opened.operations.factors.begin(caller, 'phone');

@@ -88,3 +88,24 @@ describe('under a rule of two', () => {
     expect(await auditKindsOf(opened, id)).toContain('snapshot.restored');
   });
 });
+
+test('a rule that names no restore has its say where it may get an older one back, and only there', async () => {
+  const service = await openTestService();
+  try {
+    const own = await handOf(service);
+    const vault = await service.operations.vaults.create(administrator, { name: 'records' });
+    const id = await own.make(administrator.tenantId);
+    for (const name of ['carla', 'dora'])
+      await service.operations.tokens.create(administrator, 'the service', {
+        name,
+        grants: [{ role: 'key-approver', scope: null, tenantId: administrator.tenantId }],
+      });
+    const rule = { required: 2, approvers: null, actions: ['destroy'], databases: 'allowed' } as const;
+    await service.operations.dualControl.change(administrator, vault.id, rule);
+    expect((await waits(own.restore(id))).rules).toMatchObject([{ vaultName: 'records' }]);
+    expect(await own.restore(id, { newTenant: 'beside' })).toMatchObject({ newTenant: true });
+    expect((await service.operations.vaults.get(administrator, vault.id)).dualControl).toMatchObject(rule);
+  } finally {
+    await service.remove();
+  }
+});
