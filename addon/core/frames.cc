@@ -50,10 +50,12 @@ constexpr size_t kMostYieldedTo = 16;
 constexpr int64_t kCensus = 8'000'000;
 // With more callers than this requests gather: one wake-up serves many, and who is answered does not take the CPU from who has not asked yet.
 constexpr size_t kCrowd = 32;
+// A round among many waits for all but one in so many: who misses a round waits for all of the next.
+constexpr int64_t kStragglers = 16;
 // A nap, in nanoseconds: for each caller that has not asked yet, and at most. Answers that come over HTTPS end it.
-constexpr int64_t kNapPerCaller = 1'000;
+constexpr int64_t kNapPerCaller = 2'000;
 constexpr int64_t kShortestNap = 50'000;
-constexpr int64_t kLongestNap = 300'000;
+constexpr int64_t kLongestNap = 500'000;
 // After so many naps in which nobody asked the loop sleeps.
 constexpr int kMostNaps = 4;
 // When the sockets had nothing this often in a row, they are asked only every so many looks at the lanes.
@@ -547,7 +549,7 @@ void FrameLoop::Count(Connection* connection) {
   ++callers_;
 }
 
-// Among many callers the lanes stay open, and nobody has to wake the loop: it naps until a good part of them has asked, then serves each
+// Among many callers the lanes stay open, and nobody has to wake the loop: it naps until nearly all of them have asked, then serves each
 // once, in turn. What comes through sockets, or from the host, ends a nap. Answers as Spin does.
 int FrameLoop::Gather(epoll_event* events, int capacity) {
   const auto callers = static_cast<int64_t>(std::max(callers_, callers_before_));
@@ -555,7 +557,7 @@ int FrameLoop::Gather(epoll_event* events, int capacity) {
     const int64_t asking = std::count_if(lanes_.begin(), lanes_.end(), [](const Connection* each) {
       return each != nullptr && each->lane->waiting();
     });
-    if (asking * 2 < callers) {
+    if (asking < callers - callers / kStragglers) {
       const timespec nap{0, std::clamp((callers - asking) * kNapPerCaller, kShortestNap, kLongestNap)};
       pollfd poller{epoll_, POLLIN, 0};
       ppoll(&poller, 1, &nap, nullptr);
