@@ -93,6 +93,7 @@ import { readVaults } from './operations/read-vaults.ts';
 import { registerApplication } from './operations/register-application.ts';
 import { removeAccessGuid } from './operations/remove-access-guid.ts';
 import { removeEndpointCredential } from './operations/remove-endpoint-credential.ts';
+import { createRequestMinutes } from './operations/request-minutes.ts';
 import { rotateAccessGuid } from './operations/rotate-access-guid.ts';
 import { rotateKey } from './operations/rotate-key.ts';
 import { createErasureScheduler, type ErasureScheduler } from './operations/run-erasure-turn.ts';
@@ -792,10 +793,12 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       clientAuthorities: config.tls.clientCertificates ? directory.clientAuthorities() : undefined,
     });
     const retention = createTenantRetention(ports);
+    const requestMinutes = createRequestMinutes(ports);
     const minutes = createMinuteJobs(ports, {
       'requests for approval': approvals.expire,
       'deleted tenants': retention.turn,
       notifications: notifications.turn,
+      'the request log': requestMinutes.turn,
     });
     const watch = createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000);
     let adminToken: string | undefined;
@@ -882,6 +885,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         }
         await snapshots.schedule.stop();
         await watch.stop();
+        requestMinutes.stop();
         await minutes.stop();
         await delivery.stop(2_000);
         await turns.stop();

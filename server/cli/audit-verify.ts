@@ -35,6 +35,8 @@ export const verifyAuditLog = async (
   lines: AsyncIterable<string>,
   verifier: Verifier,
   known: readonly Checkpoint[] = [],
+  /** Given each record, in the order of the file. */
+  read: (record: Readonly<Record<string, unknown>>) => void = () => undefined,
 ): Promise<AuditVerdict> => {
   const tree = growTree();
   const findings: string[] = [];
@@ -86,6 +88,7 @@ export const verifyAuditLog = async (
     } else {
       if (given !== sequence + 1)
         find(`line ${number}: record ${String(given)} stands where record ${sequence + 1} belongs`);
+      read(value);
       sequence = typeof given === 'number' && Number.isSafeInteger(given) ? given : sequence + 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
       compareKnown();

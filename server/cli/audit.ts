@@ -11,6 +11,7 @@ import { action, type GlobalOptions, type Paging, paged } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo } from './files.ts';
 import { openOutput } from './output.ts';
+import { gatherMinutes, verifyRequestLog } from './requests-verify.ts';
 
 const readText = (path: string): string => {
   try {
@@ -50,6 +51,12 @@ async function* readLines(path: string): AsyncGenerator<string> {
 /** The process and host of a database; the address of everybody else. */
 const placeOf = ({ details: { process: program, host }, peer }: AuditRecord): string | null =>
   typeof program === 'string' && typeof host === 'string' ? `${program} on ${host}` : peer;
+
+interface VerifyOptions {
+  readonly key: string;
+  readonly checkpoint?: readonly string[];
+  readonly requests?: string;
+}
 
 const addVerification = (audit: Command): void => {
   audit
@@ -114,25 +121,36 @@ const addVerification = (audit: Command): void => {
       '--checkpoint <file...>',
       'a checkpoint that was kept elsewhere (beside the root key, in a sink): shows what was cut off at the end',
     )
-    .action(
-      async (
-        file: string,
-        { key, checkpoint = [] }: { readonly key: string; readonly checkpoint?: readonly string[] },
-        command: Command,
-      ) => {
-        const output = openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-          process.stdout.write(text);
+    .option(
+      '--requests <file>',
+      'the request log too (dke endpoint requests --export ndjson, before the audit log was exported): against its hashes',
+    )
+    .action(async (file: string, { key, checkpoint = [], requests }: VerifyOptions, command: Command) => {
+      const output = openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
+        process.stdout.write(text);
+      });
+      const verifier = readVerifier(key);
+      const known = checkpoint.map((path) => readCheckpoint(path, verifier));
+      const minutes = gatherMinutes();
+      const { findings, ...counts } = await verifyAuditLog(readLines(file), verifier, known, minutes.add);
+      const ofRequests =
+        requests === undefined ? undefined : await verifyRequestLog(readLines(requests), minutes.end());
+      output.record({
+        log: verifier.name,
+        ...counts,
+        ...(ofRequests === undefined ? {} : { requestLog: ofRequests }),
+        sound: findings.length + (ofRequests?.findings.length ?? 0) === 0,
+        findings,
+      });
+      if (findings.length === 0 && ofRequests !== undefined && ofRequests.findings.length > 0)
+        throw new CommandError('checks-failed', `the request log is not what was hashed: ${ofRequests.findings[0]}`, {
+          hint: 'it must be the whole log, as ndjson, exported before the audit log; then keep both files, and compare them with other exports',
         });
-        const verifier = readVerifier(key);
-        const known = checkpoint.map((path) => readCheckpoint(path, verifier));
-        const { findings, ...counts } = await verifyAuditLog(readLines(file), verifier, known);
-        output.record({ log: verifier.name, ...counts, sound: findings.length === 0, findings });
-        if (findings.length === 0) return;
-        throw new CommandError('checks-failed', `the log is not what was signed: ${findings[0]}`, {
-          hint: 'keep this file; compare it with the sinks and with another export to learn what was changed, and when',
-        });
-      },
-    );
+      if (findings.length === 0) return;
+      throw new CommandError('checks-failed', `the log is not what was signed: ${findings[0]}`, {
+        hint: 'keep this file; compare it with the sinks and with another export to learn what was changed, and when',
+      });
+    });
 };
 
 export const addAudit = (program: Command): void => {

@@ -81,6 +81,22 @@ export const addRequests = (endpoint: Command): void => {
   );
 
   endpoint
+    .command('verify-requests')
+    .description('Compares the request log with its hashes in the audit log, by whole minutes; the last hour at first.')
+    .option('--from <time>', 'RFC 3339, for example 2026-03-01T09:30:00Z')
+    .option('--to <time>', 'RFC 3339; not included')
+    .action(
+      action<{ readonly from?: string; readonly to?: string }>(async ({ call, output }, query) => {
+        const verdict = await call(routes.verify, { query: { ...query } });
+        output.record(verdict);
+        if (!verdict.sound)
+          throw new CommandError('checks-failed', `the request log is not what was hashed: ${verdict.findings[0]}`, {
+            hint: 'export it and the audit log, keep both files, and find out who can write the database',
+          });
+      }),
+    );
+
+  endpoint
     .command('find-request [id]')
     .description(
       'Finds the requests of a CloudTrail event: pasted into standard input, or by the value of its requestID.',

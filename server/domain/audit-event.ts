@@ -254,6 +254,14 @@ export const auditKinds = {
   /** The operation's own records bear the same request id. */
   'approval.carried-out': { severity: 'high', activity: 'update', fields: [...approvalFields, 'approvers'] },
   'request-log.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
+  /** The records of one minute (docs/audit.md); `late`: those that came when it had been hashed. */
+  'request-log.minute': {
+    severity: 'info',
+    activity: 'other',
+    fields: ['minute', 'count', 'first', 'last', 'hash', 'late'],
+  },
+  /** Retention has dropped records; `through`: the newest one's number. */
+  'request-log.pruned': { severity: 'info', activity: 'delete', fields: ['count', 'through'] },
   'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size'] },
   /** An operator took a database that is older than, or not, what the checkpoint beside the root key says. */
   'audit-log.accepted': { severity: 'critical', activity: 'update', fields: ['state', 'size', 'expected'] },

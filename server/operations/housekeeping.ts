@@ -3,6 +3,7 @@
 
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
+import { recordDropped } from './request-minutes.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
@@ -49,6 +50,8 @@ export const createHousekeeping = (
   let prunedAt = clock.monotonic();
   let usesAt = clock.monotonic();
   let stopped = false;
+  /** Request records that are gone, and not said so yet. */
+  let dropped = { count: 0, through: 0 };
 
   /** One commit of what is queued; it ends early for others who want to write. Answers how many records it wrote. */
   const commitRequests = async (): Promise<number> => {
@@ -109,11 +112,26 @@ export const createHousekeeping = (
     // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in meanwhile is
     // written between the steps.
     for (;;) {
-      const removed = await store.write((tx) => tx.requests.prune(due, pruneBatch), { durable: false });
+      const { removed, through } = await store.write(
+        async (tx) => {
+          const step = await tx.requests.prune(due, pruneBatch);
+          const all = {
+            count: dropped.count + step.removed,
+            through: Math.max(dropped.through, step.through),
+          };
+          // What is gone is said with the last step.
+          if (all.count > 0 && (step.removed < pruneBatch || stopped)) await recordDropped(tx, all);
+          return step;
+        },
+        { durable: false },
+      );
+      dropped = { count: dropped.count + removed, through: Math.max(dropped.through, through) };
+      if (removed < pruneBatch || stopped) break;
       if (removed < pruneBatch || stopped) break;
       await writeRequests();
       await otherWork();
     }
+    dropped = { count: 0, through: 0 };
   };
   const turn = async (all: boolean): Promise<void> => {
     try {

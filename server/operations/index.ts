@@ -6,6 +6,7 @@
 // the epoch. Identifiers are compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
 
 import type { CipherParameters, Digest, MacParameters, OaepParameters, SignatureParameters } from '../../addon/core.ts';
+import type { RequestLogVerdict } from '../base/request-minutes.ts';
 import type { Grant, Permission, Right, Role, RoleRow, Scope } from '../domain/access.ts';
 import type { Actor, TenantActor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
@@ -285,6 +286,11 @@ export interface RequestOperations {
    * request id. 'validation' when there is no request id in it.
    */
   correlate(actor: TenantActor, text: string): Promise<CorrelatedRequests>;
+  /** Compares the log with the hashes of its minutes in the audit log; the last hour when no time is given. Of every tenant. */
+  verify(
+    actor: TenantActor,
+    span: { readonly from?: number | undefined; readonly to?: number | undefined },
+  ): Promise<RequestLogVerdict>;
 }
 
 export interface CorrelatedRequests {

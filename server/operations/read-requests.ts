@@ -9,9 +9,11 @@ import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { LoggedRequest, RequestOperations } from './index.ts';
 import { checkSequenceCursor, limitOf } from './paging.ts';
+import { verifyRequests } from './request-minutes.ts';
 
 /** Our request ids begin with the time at which they were made; their record is written when the answer is. */
 const longestRequestMs = 600_000;
+const verifiedByDefaultMs = 3_600_000;
 /** Few enough that no request waits long behind one. */
 const exportPage = 200;
 
@@ -27,7 +29,7 @@ const narrowed = (filter: RequestFilter): RequestFilter => {
   };
 };
 
-export const readRequests = ({ store }: Pick<Ports, 'store'>): RequestOperations => {
+export const readRequests = ({ store, clock }: Pick<Ports, 'store' | 'clock'>): RequestOperations => {
   async function* pages(tenant: TenantScope, filter: RequestFilter): AsyncGenerator<readonly LoggedRequest[]> {
     let after: string | undefined;
     for (;;) {
@@ -65,6 +67,14 @@ export const readRequests = ({ store }: Pick<Ports, 'store'>): RequestOperations
         }),
       );
       return pages(actor.reach, filter);
+    },
+
+    verify: async (_actor, span) => {
+      const to = span.to ?? clock.now();
+      const from = span.from ?? to - verifiedByDefaultMs;
+      if (from >= to)
+        throw new ServiceError('validation', 'the time ends before it begins', { hint: 'from is earlier than to' });
+      return verifyRequests(store.read, { from, to });
     },
 
     correlate: async ({ reach }, text) => {

@@ -4,12 +4,13 @@
 import { parseVerifierKey, verifierKey, verifyNote } from '../base/checkpoint.ts';
 import { ServiceError } from '../base/errors.ts';
 import { growTree, leafHash, rootHash } from '../base/merkle-tree.ts';
-import { auditEntry } from '../domain/audit-event.ts';
+import { type AuditEvent, auditEntry } from '../domain/audit-event.ts';
 import type { Key } from '../domain/key.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { WholeRecord } from '../ports/store.ts';
 import { recordAttributes } from './key-records.ts';
+import { compareStored, hashedMinutesOf } from './request-minutes.ts';
 import { auditOrigin } from './seal-audit-log.ts';
 
 const page = 500;
@@ -24,6 +25,7 @@ export interface VerificationReport {
   readonly records: number;
   readonly auditRecords: number;
   readonly checkpointedRecords: number;
+  readonly requests: number;
   /** One line each: what is wrong, and where. */
   readonly findings: readonly string[];
 }
@@ -132,6 +134,7 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     after = batch.at(-1)?.handle ?? after;
   }
 
+  const hashed: AuditEvent[] = [];
   const size = await read.audit.size();
   const tree = growTree();
   const checkpoints = new Map<number, string>();
@@ -158,6 +161,7 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
   for (let after: string | undefined; ; ) {
     const batch = await read.audit.list(everyTenant, { order: 'oldest' }, { after, limit: page });
     for (const event of batch) {
+      if (event.kind === 'request-log.minute' || event.kind === 'request-log.pruned') hashed.push(event);
       if (event.sequence !== tree.size + 1) findings.push(`audit record ${tree.size + 1} is missing`);
       const leaf = leafHash(Buffer.from(auditEntry(event), 'utf8'));
       if (!(await read.audit.subtree(0, event.sequence - 1)).equals(leaf))
@@ -175,6 +179,9 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
   else if (!(await rootHash(read.audit.subtree, size)).equals(tree.root()))
     findings.push('audit log: the stored tree is not that of its records');
 
+  const requests = await compareStored(read, hashedMinutesOf(hashed));
+  for (const finding of requests.findings) findings.push(`request log: ${finding}`);
+
   return {
     tenants: tenants.size,
     keyEncryptionKeys: keks.length,
@@ -185,6 +192,7 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     records,
     auditRecords: size,
     checkpointedRecords: checkpointed,
+    requests: requests.requests,
     findings,
   };
 };

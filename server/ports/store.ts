@@ -455,8 +455,25 @@ export interface Repositories extends PeopleRepositories {
     }>;
     /** The time of the oldest record. */
     oldest(): Promise<number | undefined>;
-    /** Deletes, among the `limit` oldest, those of before this time and those above this number. Answers how many. */
-    prune(what: { readonly before: number; readonly keep: number }, limit: number): Promise<number>;
+    /** The newest sequence; 0: there is none. */
+    newest(): Promise<number>;
+    /** Of a span of time, up to a sequence, by time and then by sequence; after this one. */
+    inTime(
+      span: { readonly from: number; readonly to: number; readonly through: number },
+      after: { readonly at: number; readonly sequence: number } | undefined,
+      limit: number,
+    ): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
+    /** Of a span of sequences (`after` is not in it), those of before this time. In no order. */
+    cameLate(span: {
+      readonly after: number;
+      readonly through: number;
+      readonly before: number;
+    }): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
+    /** Deletes, among the `limit` oldest, those of before this time and those above this number. Answers how many, and the last. */
+    prune(
+      what: { readonly before: number; readonly keep: number },
+      limit: number,
+    ): Promise<{ readonly removed: number; readonly through: number }>;
   };
 }
 

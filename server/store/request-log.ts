@@ -151,8 +151,19 @@ export const requestStatements = (db: Kysely<Schema>) => {
         .selectFrom(oldest.as('oldest'))
         .select('sequence')
         .where((e) => e.or([e('at', '<', before), e('sequence', '<=', through)]));
-      return db.deleteFrom('request_log').where('sequence', 'in', due);
+      return db.deleteFrom('request_log').where('sequence', 'in', due).returning('sequence');
     },
+    inTime: (span: { from: number; to: number; through: number }, at: number, sequence: number, limit: number) =>
+      all()
+        .where(sql<boolean>`(at, sequence) > (${at}, ${sequence})`)
+        .where('at', '<', span.to)
+        .where('sequence', '<=', span.through)
+        .orderBy('at')
+        .orderBy('sequence')
+        .limit(limit),
+    cameLate: (after: number, through: number, before: number) =>
+      // Not by time: whatever is older than this would be looked at.
+      all().where('sequence', '>', after).where('sequence', '<=', through).where(sql`at + 0`, '<', before),
   };
 };
 
@@ -258,9 +269,17 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
 
     prune: async ({ before, keep }, limit) => {
       const newest = await statements.end('desc').executeTakeFirst();
-      if (newest === undefined) return 0;
-      const result = await statements.prune(before, newest.sequence - keep, limit).executeTakeFirst();
-      return Number(result.numDeletedRows);
+      if (newest === undefined) return { removed: 0, through: 0 };
+      const removed = await statements.prune(before, newest.sequence - keep, limit).execute();
+      return { removed: removed.length, through: removed.reduce((most, { sequence }) => Math.max(most, sequence), 0) };
     },
+
+    newest: async () => (await statements.end('desc').executeTakeFirst())?.sequence ?? 0,
+
+    inTime: async (span, after, limit) =>
+      (await statements.inTime(span, after?.at ?? span.from, after?.sequence ?? -1, limit).execute()).map(toRequest),
+
+    cameLate: async ({ after, through, before }) =>
+      (await statements.cameLate(after, through, before).execute()).map(toRequest),
   };
 };

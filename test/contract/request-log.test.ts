@@ -138,16 +138,16 @@ describe('pruning the request log', () => {
 
   test('takes no more than it was told to in one step', async () => {
     const due = { before: 1_000_000 + 101, keep: count };
-    expect(await store.write((tx) => tx.requests.prune(due, 60))).toBe(60);
-    expect(await store.write((tx) => tx.requests.prune(due, 60))).toBe(40);
-    expect(await store.write((tx) => tx.requests.prune(due, 60))).toBe(0);
+    expect(await store.write((tx) => tx.requests.prune(due, 60))).toEqual({ removed: 60, through: 60 });
+    expect(await store.write((tx) => tx.requests.prune(due, 60))).toEqual({ removed: 40, through: 100 });
+    expect(await store.write((tx) => tx.requests.prune(due, 60))).toEqual({ removed: 0, through: 0 });
     expect(await left()).toEqual([count - 100, 101]);
     expect(await store.read.requests.oldest()).toBe(1_000_000 + 101);
   });
 
   test('keeps the newest when there are too many', async () => {
     const due = { before: 0, keep: 12_000 };
-    while ((await store.write((tx) => tx.requests.prune(due, 100))) > 0);
+    while ((await store.write((tx) => tx.requests.prune(due, 100))).removed > 0);
     expect(await left()).toEqual([12_000, count - 12_000 + 1]);
   });
 });
@@ -205,6 +205,16 @@ describe('the statements of a search in SQLite', () => {
     const within = plan((statements) => statements.within({ tenant: 'x' }, 'look', 1, 2, 3));
     expect(within).toMatch(/^SEARCH request_log USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/);
     expect(within).not.toContain('TEMP B-TREE FOR ORDER BY');
+  });
+
+  test('for a minute look it up by time, in its order', () => {
+    expect(plan((statements) => statements.inTime({ from: 1, to: 2, through: 3 }, 1, -1, 100))).toBe(
+      'SEARCH request_log USING INDEX request_log_by_time (at>? AND at<?)',
+    );
+  });
+
+  test('for what came late look at the new records only', () => {
+    expect(plan((statements) => statements.cameLate(1, 2, 3))).toMatch(byPrimaryKey);
   });
 
   test('for a time look it up', () => {

@@ -152,6 +152,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     search: list('endpoint'),
     export: list('endpoint'),
     correlate: own,
+    verify: platform,
     searchOne: of('endpoint'),
     exportOne: of('endpoint'),
   },

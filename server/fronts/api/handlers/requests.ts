@@ -10,6 +10,10 @@ export const requestsHandlers = ({ endpoints, requests }: Operations): Handlers[
   export: async ({ actor, query: { format = 'ndjson', ...filter } }) =>
     exportRequests(await requests.export(actor, filter, format), format),
   correlate: async ({ actor, body }) => representCorrelated(await requests.correlate(actor, body.text)),
+  verify: async ({ actor, query }) => {
+    const verdict = await requests.verify(actor, query);
+    return { ...verdict, sound: verdict.findings.length === 0 };
+  },
   searchOne: async ({ actor, path, query }) => {
     const { id: endpointId } = await endpoints.get(actor, path.id);
     return representPage(await requests.search(actor, { ...query, endpointId }), representRequest);

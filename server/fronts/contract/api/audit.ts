@@ -96,6 +96,8 @@ const kinds = {
   'approval.outdated': 0,
   'approval.carried-out': 0,
   'request-log.exported': 0,
+  'request-log.minute': 0,
+  'request-log.pruned': 0,
   'audit-log.exported': 0,
   'audit-log.accepted': 0,
   'external-key-store.registered': 0,

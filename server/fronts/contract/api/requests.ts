@@ -122,6 +122,28 @@ export const requestRoutes = {
     body: cloudTrailText,
     answer: correlatedRequestsSchema,
   },
+  verify: {
+    method: 'get',
+    path: '/api/requests/verification',
+    needs: 'audit:read',
+    tenancy: 'platform',
+    summary: 'Compare the request log with its hashes in the audit log',
+    description:
+      'By whole minutes; the last hour when no time is given. Finds records that were changed, removed or added since their minute ' +
+      'was hashed.',
+    query: z.strictObject(timeSpan),
+    answer: z
+      .strictObject({
+        requests: z.int().openapi({ description: 'Records that were looked at.' }),
+        minutes: z.int().openapi({ description: 'Minutes that were hashed.' }),
+        late: z.int().openapi({ description: 'Records that came after their minute had been hashed.' }),
+        dropped: z.int().openapi({ description: 'Records that retention has dropped. Their hash is kept.' }),
+        open: z.int().openapi({ description: 'Records that no hash covers yet.' }),
+        sound: z.boolean(),
+        findings: z.array(z.string()).readonly(),
+      })
+      .openapi('RequestLogVerification'),
+  },
   searchOne: {
     method: 'get',
     path: '/api/endpoints/{id}/requests',

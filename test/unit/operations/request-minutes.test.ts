@@ -1,0 +1,370 @@
+// The request log's hashes by the minute: what is hashed when, and that a record that was changed, removed, added or moved is found,
+// by the service itself and offline from two exports.
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { toRfc3339 } from '../../../server/base/clock.ts';
+import { hashEntry, type RequestLogVerdict } from '../../../server/base/request-minutes.ts';
+import { gatherMinutes, verifyRequestLog } from '../../../server/cli/requests-verify.ts';
+import { everyTenant } from '../../../server/domain/tenant.ts';
+import { representRequest } from '../../../server/fronts/api/represent.ts';
+import { createRequestMinutes, recordDropped, verifyRequests } from '../../../server/operations/request-minutes.ts';
+import type { Store } from '../../../server/ports/store.ts';
+import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
+import { openPostgresStore, openStore } from '../../../server/store/store.ts';
+import { startPostgres } from '../../support/postgresql.ts';
+
+const minute = 60_000;
+/** 2026-03-01T09:30:00Z. */
+const start = Date.UTC(2026, 2, 1, 9, 30);
+let now = start;
+const clock = { now: () => now, monotonic: () => now };
+const warnings: unknown[] = [];
+const log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: (_: string, fields: unknown) => void warnings.push(fields),
+  error: () => undefined,
+};
+
+let folder: string;
+let store: Store;
+beforeEach(async () => {
+  now = start;
+  warnings.length = 0;
+  folder = mkdtempSync(join(tmpdir(), 'dke-request-minutes-'));
+  store = await openStore({
+    path: join(folder, 'dke.db'),
+    clock,
+    authenticateRow: () => '',
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const record = (at: number): XksRequestRecord => ({
+  at,
+  requestId: `request-${at}`,
+  endpointId: at % 3 === 0 ? null : 'e',
+  operation: 'encrypt',
+  kmsOperation: 'Encrypt "€"',
+  kmsRequestId: `kms-${at}`,
+  principal: 'arn:aws:iam::111122223333:user/\u2028Ünal',
+  kmsKeyArn: null,
+  externalKeyId: 'key',
+  credentialId: 'credential',
+  status: 200,
+  errorName: null,
+  durationMs: at / 7,
+  phases: { readMs: 1e-9, authMs: 0.5, cryptoMs: 12 },
+  reason: null,
+  peer: '192.0.2.1',
+});
+const write = (...times: readonly number[]) => store.write((tx) => tx.requests.append(times.map(record)));
+const open = () => createRequestMinutes({ store, clock, log });
+const recorded = async () =>
+  (await store.read.audit.list(everyTenant, { kind: 'request-log.minute', order: 'oldest' }, { limit: 1000 })).map(
+    ({ details }) => details,
+  );
+const short = async () =>
+  (await recorded()).map(({ minute: of, count, first, last, late }) => [
+    String(of).slice(11, 16),
+    count,
+    first,
+    last,
+    late,
+  ]);
+const verify = (): Promise<RequestLogVerdict> => verifyRequests(store.read, { from: start, to: start + 100 * minute });
+
+/** Four minutes: three, none, two, one record; hashed. */
+const fill = async (): Promise<void> => {
+  await write(start + 2, start + 1, start + 59_999, start + 2 * minute, start + 2 * minute + 5, start + 3 * minute);
+  now = start + 5 * minute;
+  await open().turn();
+};
+
+describe('a minute', () => {
+  test('is hashed once, a grace after its end, and minutes without requests are not', async () => {
+    await write(start + 1, start + 59_999, start + 2 * minute);
+    const minutes = open();
+    now = start + 2 * minute - 1;
+    await minutes.turn();
+    expect(await short()).toEqual([]);
+    now = start + 2 * minute;
+    await minutes.turn();
+    await minutes.turn();
+    expect(await short()).toEqual([['09:30', 2, 1, 2, false]]);
+    now = start + 60 * minute;
+    await minutes.turn();
+    await minutes.turn();
+    expect(await short()).toEqual([
+      ['09:30', 2, 1, 2, false],
+      ['09:32', 1, 3, 3, false],
+    ]);
+    expect(warnings).toEqual([]);
+  });
+
+  test('without a request writes nothing at all', async () => {
+    const minutes = open();
+    now = start + 60 * minute;
+    await minutes.turn();
+    expect(await store.read.audit.size()).toBe(0);
+    expect(await store.read.settings.get('request-log-minutes')).toBeUndefined();
+  });
+
+  test("has the hash that its definition gives: by time, then sequence, SHA-256 of the lines' SHA-256", async () => {
+    await fill();
+    const { items } = await store.read.requests.search(everyTenant, {}, { limit: 100 });
+    const sortedJson = (value: unknown): string =>
+      typeof value === 'object' && value !== null
+        ? `{${Object.entries(value)
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .map(([name, member]) => `${JSON.stringify(name)}:${sortedJson(member)}`)
+            .join(',')}}`
+        : JSON.stringify(value);
+    const rows = items
+      .map(representRequest)
+      .filter(({ at }) => at.startsWith('2026-03-01T09:30'))
+      .sort((a, b) => (a.at === b.at ? a.sequence - b.sequence : a.at < b.at ? -1 : 1));
+    expect(rows.map(({ sequence }) => sequence)).toEqual([2, 1, 3]);
+    const whole = createHash('sha256');
+    for (const row of rows) whole.update(createHash('sha256').update(sortedJson(row)).digest());
+    expect((await recorded())[0]?.hash).toBe(whole.digest('hex'));
+    for (const row of rows) expect(hashEntry(row)).toEqual(createHash('sha256').update(sortedJson(row)).digest());
+  });
+
+  test('is hashed once by two nodes that look at the same time', async () => {
+    await write(...Array.from({ length: 500 }, (_, at) => start + at));
+    now = start + 2 * minute;
+    await Promise.all([open().turn(), open().turn(), open().turn()]);
+    await open().turn();
+    expect(await short()).toEqual([['09:30', 500, 1, 500, false]]);
+  });
+
+  test('gets a part of its own for records that come later, which are counted', async () => {
+    await fill();
+    const minutes = open();
+    await write(start + 7, start + 5 * minute, start + 3 * minute + 1, start + 3);
+    await minutes.turn();
+    expect((await short()).slice(3)).toEqual([]);
+    now = start + 7 * minute;
+    await minutes.turn();
+    expect((await short()).slice(3)).toEqual([
+      ['09:30', 2, 7, 10, true],
+      ['09:33', 1, 9, 9, true],
+      ['09:35', 1, 8, 8, false],
+    ]);
+    expect(warnings).toEqual([{ count: 3, minutes: 2 }]);
+    expect(await verify()).toEqual({ requests: 10, minutes: 4, late: 3, dropped: 0, open: 0, findings: [] });
+  });
+
+  test('in which there was nothing when it was looked at gets late records too', async () => {
+    await fill();
+    const minutes = open();
+    now = start + 20 * minute;
+    await minutes.turn();
+    await write(start + 10 * minute, now);
+    now += 2 * minute;
+    await minutes.turn();
+    expect((await short()).slice(3)).toEqual([
+      ['09:40', 1, 7, 7, true],
+      ['09:50', 1, 8, 8, false],
+    ]);
+  });
+
+  test('is hashed by the next start when a turn was cut short, and none twice', async () => {
+    await write(...Array.from({ length: 130 }, (_, at) => start + at * minute));
+    now = start + 200 * minute;
+    const first = open();
+    const turn = first.turn();
+    const until = async (): Promise<void> => {
+      while ((await store.read.audit.size()) < 50) await new Promise((resolve) => setImmediate(resolve));
+    };
+    await until();
+    first.stop();
+    await turn;
+    await write(start + 1);
+    await open().turn();
+    now += 2 * minute;
+    await open().turn();
+    const found = await short();
+    expect(found.filter(([, , , , late]) => late === false).length).toBe(130);
+    expect(found.filter(([, , , , late]) => late === true)).toEqual([['09:30', 1, 131, 131, true]]);
+    expect((await verifyRequests(store.read, { from: start, to: now })).findings).toEqual([]);
+  });
+});
+
+describe('somebody who can write the database', () => {
+  const tamper = (sql: string): void => {
+    const database = new DatabaseSync(join(folder, 'dke.db'));
+    database.exec(sql);
+    database.close();
+  };
+  const audit = async (): Promise<Readonly<Record<string, unknown>>[]> =>
+    (await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 1000 })).map((event) => ({ ...event }));
+  const offline = async (): Promise<RequestLogVerdict> => {
+    const gathered = gatherMinutes();
+    for (const event of await audit()) gathered.add(event);
+    const { items } = await store.read.requests.search(everyTenant, {}, { limit: 1000 });
+    async function* lines(): AsyncGenerator<string> {
+      for (const item of items) yield JSON.stringify(representRequest(item));
+    }
+    return verifyRequestLog(lines(), gathered.end());
+  };
+  const columns =
+    'at, endpoint_id, operation, status, error_name, request_id, kms_operation, kms_request_id, principal, kms_key_arn, external_key_id, credential_id, duration_ms, read_ms, auth_ms, crypto_ms, reason, peer';
+
+  test.each([
+    [
+      'changes the principal',
+      `update request_log set principal = 'mallory' where sequence = 2`,
+      /09:30Z: records 1 to 3 are not as/,
+    ],
+    [
+      'changes a duration by little',
+      'update request_log set duration_ms = duration_ms * 1.0000001 where sequence = 4',
+      /09:32Z: records 4 to 5 are not as/,
+    ],
+    [
+      'clears a refusal',
+      `update request_log set error_name = 'x' where sequence = 6`,
+      /09:33Z: records 6 to 6 are not as/,
+    ],
+    [
+      'removes one',
+      'delete from request_log where sequence = 2',
+      /09:30Z: of records 1 to 3, 3 were hashed and 2 are there: some were removed/,
+    ],
+    [
+      'removes a minute',
+      'delete from request_log where sequence > 3 and sequence < 6',
+      /09:32Z: of records 4 to 5, 2 were hashed and 0 are there/,
+    ],
+    ['removes the oldest', 'delete from request_log where sequence <= 3', /09:30Z: .* 0 are there/],
+    [
+      'moves one to another time',
+      `update request_log set at = at + ${minute} where sequence = 6`,
+      /09:33Z: .*0 are there/,
+    ],
+    [
+      'swaps two',
+      'update request_log set sequence = 99 where sequence = 4; update request_log set sequence = 4 where sequence = 5; update request_log set sequence = 5 where sequence = 99',
+      /09:32Z: records 4 to 5 are not as/,
+    ],
+    [
+      'adds one to a hashed minute',
+      `insert into request_log (sequence, ${columns}) select 0, ${columns} from request_log where sequence = 1`,
+      /record 0 is not one of those that were hashed: it was added/,
+    ],
+    [
+      'adds one to a quiet minute',
+      `insert into request_log (sequence, ${columns}) select -1, ${start + minute}, ${columns.slice(4)} from request_log where sequence = 1`,
+      /09:31Z: record -1 is not one of those/,
+    ],
+    [
+      'puts one in the place of another',
+      `update request_log set request_id = 'other', kms_request_id = 'other' where sequence = 3`,
+      /09:30Z: records 1 to 3 are not as/,
+    ],
+  ])('and %s is found, online and offline', async (_, sql, finding) => {
+    await fill();
+    expect((await verify()).findings).toEqual([]);
+    expect((await offline()).findings).toEqual([]);
+    tamper(sql);
+    expect((await verify()).findings[0]).toMatch(finding);
+    expect((await offline()).findings[0]).toMatch(finding);
+  });
+
+  test('and adds one to a minute with the next number is shown as late', async () => {
+    await fill();
+    tamper(`insert into request_log (${columns}) select ${columns} from request_log where sequence = 1`);
+    expect(await verify()).toMatchObject({ open: 1, findings: [] });
+    await write(now);
+    now += 2 * minute;
+    await open().turn();
+    expect(await verify()).toMatchObject({ late: 1, open: 0, findings: [] });
+  });
+});
+
+test('what retention drops is said, and its hash stays', async () => {
+  await fill();
+  await store.write(async (tx) => {
+    const { removed, through } = await tx.requests.prune({ before: start + 2 * minute, keep: 1000 }, 100);
+    await recordDropped(tx, { count: removed, through });
+  });
+  expect(await verify()).toEqual({ requests: 3, minutes: 3, late: 0, dropped: 3, open: 0, findings: [] });
+  expect((await recorded()).length).toBe(3);
+  const [pruned] = await store.read.audit.list(
+    everyTenant,
+    { kind: 'request-log.pruned', order: 'oldest' },
+    { limit: 9 },
+  );
+  expect(pruned?.details).toEqual({ count: 3, through: 3 });
+  // What it did not drop must be there.
+  await store.write((tx) => tx.requests.prune({ before: start + 3 * minute, keep: 1000 }, 100));
+  expect((await verify()).findings).toEqual([
+    '2026-03-01T09:32Z: of records 4 to 5, 2 were hashed and 0 are there: some were removed',
+  ]);
+});
+
+test('minutes that were hashed after the request log was exported may be missing in it; those before may not', async () => {
+  await fill();
+  const gathered = gatherMinutes();
+  const parts = (await recorded()).map((details) => ({ kind: 'request-log.minute', details }));
+  const exported = { kind: 'request-log.exported', subjectKind: 'service', details: { format: 'ndjson', filter: {} } };
+  for (const event of [...parts.slice(0, 2), exported, ...parts.slice(2)]) gathered.add(event);
+  async function* nothing(): AsyncGenerator<string> {}
+  const { findings } = await verifyRequestLog(nothing(), gathered.end());
+  expect(findings.map((text) => text.slice(11, 17))).toEqual(['09:30Z', '09:32Z']);
+  expect(toRfc3339(start)).toBe('2026-03-01T09:30:00.000Z');
+});
+
+test('two nodes on PostgreSQL that look at the same time write one record', async () => {
+  const postgres = await startPostgres();
+  const place = postgres.createDatabase('minutes');
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const nodes: Store[] = [];
+  try {
+    for (let node = 0; node < 2; node++) {
+      const opened = await openPostgresStore({
+        postgres: { ...place, password: undefined, ca: undefined, readers: 2 },
+        clock,
+        authenticateRow: () => '',
+        onFatal,
+      });
+      nodes.push(opened);
+      await opened.started();
+    }
+    const [one, two] = nodes as [Store, Store];
+    await Promise.all(
+      nodes.map((node, at) =>
+        node.write((tx) => tx.requests.append(Array.from({ length: 300 }, (_, row) => record(start + 2 * row + at)))),
+      ),
+    );
+    now = start + 3 * minute;
+    await Promise.all(nodes.map((node) => createRequestMinutes({ store: node, clock, log }).turn()));
+    await createRequestMinutes({ store: two, clock, log }).turn();
+    const found = await one.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 10 });
+    expect(found.map(({ kind, details }) => [kind, details.count, details.first, details.last])).toEqual([
+      ['request-log.minute', 600, 1, 600],
+    ]);
+    expect((await verifyRequests(two.read, { from: start, to: now })).findings).toEqual([]);
+    postgres.run(place.database, `update request_log set duration_ms = duration_ms + 1 where sequence = 77`);
+    expect((await verifyRequests(one.read, { from: start, to: now })).findings).toEqual([
+      '2026-03-01T09:30Z: records 1 to 600 are not as they were hashed: one was changed',
+    ]);
+  } finally {
+    for (const node of nodes) await node.close();
+    await postgres.remove();
+  }
+}, 60_000);
