@@ -1,12 +1,16 @@
-// The service over HTTPS: one keep-alive pool per configuration, one deadline per call. Retries a call once when a kept
-// connection turns out to have been closed under it, and only if doing it twice is the same as doing it once.
+// The service over HTTPS: one keep-alive pool per configuration, one deadline per call. A call whose connection ended before its
+// answer is sent again, perhaps to another node of the service: doing it twice is the same as doing it once, because calls that make
+// or change something bear a key under which they are carried out once (contract/tde.ts).
 import { readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
 import {
   envelopeType,
   epochHeader,
   maxEnvelope,
+  onceHeader,
+  onceRoutes,
   packEnvelope,
   tdeRoutes,
   unpackEnvelope,
@@ -23,16 +27,11 @@ import {
   type ServiceRequest,
 } from './service.ts';
 
-/** Routes that make something: never sent twice. */
-const once: ReadonlySet<RouteName> = new Set([
-  'generateKey',
-  'generateKeyPair',
-  'createObject',
-  'updateObject',
-  'destroyObject',
-  'unwrap',
-  'derive',
-]);
+/**
+ * How long to wait before a call is sent again whose connection ended before the answer: the kept connections to a node that is gone
+ * end at the same moment, and what stands in front of the nodes takes a moment to see it. All of it is within the call's deadline.
+ */
+const pausesMs = [0, 50, 250, 500];
 /** Looks for prime numbers, which takes as long as it takes. */
 const slow: ReadonlySet<RouteName> = new Set(['generateKeyPair']);
 const timesSlow = 10;
@@ -70,6 +69,7 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
           accept: envelopeType,
           'x-request-id': requestId,
           'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+          ...(onceRoutes.has(route) ? { [onceHeader]: requestId } : {}),
         },
         body,
         signal,
@@ -90,11 +90,16 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
       const timeout = config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
       const signal = AbortSignal.timeout(timeout);
       try {
-        try {
-          return await send(request, caller, signal, timeout);
-        } catch (error) {
-          if (!wasClosedUnderUs(error) || once.has(request.route)) throw error;
-          return await send(request, caller, signal, timeout);
+        for (let attempt = 0; ; attempt += 1) {
+          try {
+            return await send(request, caller, signal, timeout);
+          } catch (error) {
+            if (attempt > 0 && isDestroyed(request.route, error))
+              return { answer: {} as Answer<typeof request.route>, raw: new Uint8Array(0), epoch: 0 };
+            const pause = pausesMs[attempt];
+            if (pause === undefined || !wasClosedUnderUs(error)) throw error;
+            if (pause > 0) await setTimeout(pause, undefined, { signal });
+          }
         }
       } catch (error) {
         throw error instanceof ServiceCallError
@@ -133,6 +138,10 @@ const failure = (
 
 const wasClosedUnderUs = (error: unknown): boolean =>
   ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes((error as { code?: string }).code ?? '');
+
+/** Sent again, the answer to what is wanted: there is no such object any more. */
+const isDestroyed = (route: RouteName, error: unknown): boolean =>
+  route === 'destroyObject' && error instanceof ServiceCallError && error.code === 'key-destroyed';
 
 /** Neither addresses nor header values reach the message: the cause's code is what helps. */
 const unreachable = (

@@ -16,6 +16,8 @@ const mostInCommit = 2_000;
 const diagnosisDays = 90;
 /** Sign-ins that failed count for a day, and lock for a day at most. */
 const failureDays = 2;
+/** A database host sends a request again within the deadline of its call, which is ten minutes at most. */
+const repeatMs = 3_600_000;
 const pruneBatch = 500;
 const pruneEveryMs = 60_000;
 
@@ -104,6 +106,7 @@ export const createHousekeeping = (
         await tx.diagnoses.prune(clock.now() - diagnosisDays * 86_400_000);
         await tx.attempts.prune(clock.now());
         await tx.failures.prune(clock.now() - failureDays * 86_400_000);
+        await tx.tdeRequests.prune(clock.now() - repeatMs);
         await tx.sessions.prune(clock.now(), clock.now() - people.sessionIdleMs);
       },
       { durable: false },

@@ -538,6 +538,8 @@ export interface TdeCaller {
   readonly accessGuidId: string;
   readonly appId: string;
   readonly instance: InstanceDescription;
+  /** Under which key the request may be sent again, and the digest of what it asks for. */
+  readonly once?: { readonly key: string; readonly fingerprint: string };
 }
 
 export interface TdeServiceInfo {

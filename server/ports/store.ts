@@ -116,6 +116,15 @@ export interface Window {
   readonly limit: number;
 }
 
+/** A request that made or changed token objects, whose handles these are. */
+export interface CarriedOutRequest {
+  readonly id: string;
+  /** Of what was asked for. */
+  readonly fingerprint: string;
+  readonly handles: readonly number[];
+  readonly at: number;
+}
+
 /** A key record as it lies there; null after it was wiped. */
 export interface WholeRecord extends Omit<StoredRecord, 'record'> {
   readonly record: Buffer | null;
@@ -441,6 +450,13 @@ export interface Repositories extends PeopleRepositories {
     /** Inserts, or replaces the row of the same id. */
     put(node: NodeRow): Promise<void>;
     setState(id: string, state: NodeState): Promise<void>;
+  };
+  /** What was carried out for database hosts, by who asked and the key of the request: see operations/tde/once.ts. */
+  readonly tdeRequests: {
+    get(id: string): Promise<CarriedOutRequest | undefined>;
+    insert(request: CarriedOutRequest): Promise<void>;
+    /** Forgets those of before this time. */
+    prune(before: number): Promise<void>;
   };
   readonly requests: {
     append(entries: readonly XksRequestRecord[]): Promise<void>;

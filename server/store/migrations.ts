@@ -6,6 +6,7 @@ import { latencyMigration } from './migrations/2025-03-latency.ts';
 import { people } from './migrations/2025-03-people.ts';
 import { runbookMigration } from './migrations/2025-03-runbooks.ts';
 import { snapshotMigration } from './migrations/2025-03-snapshots.ts';
+import { tdeRequests } from './migrations/2025-04-tde-requests.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -484,6 +485,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-03-latency': latencyMigration(),
     '2025-03-nodes': nodes(kinds),
     '2025-04-notifications': notifications(kinds),
+    '2025-04-tde-requests': tdeRequests(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -21,6 +21,7 @@ import * as rows from './rows.ts';
 import { createRunbookRuns } from './runbook-runs.ts';
 import type { Schema } from './schema.ts';
 import { createKeyBindings, createRecoveryKeys, createSnapshots } from './snapshots.ts';
+import { createTdeRequests } from './tde-requests.ts';
 import { createTenantRows } from './tenant-rows.ts';
 import { createTenants, inScope } from './tenants.ts';
 import { createWhole } from './whole.ts';
@@ -115,6 +116,7 @@ export const createRepositories = (
 
   return {
     nodes: createNodes(db),
+    tdeRequests: createTdeRequests(db),
 
     settings: {
       get: async (name) =>

@@ -27,6 +27,15 @@ export interface Balancer {
   readonly port: number;
   /** Where new connections go, by port. */
   use(ports: readonly number[]): void;
+  /** Whether a connection to this port is open. */
+  connectedTo(port: number): boolean;
+  /**
+   * Answers of nodes stay here, after those to this many requests: a node may do what it is asked, and nobody hears of it. TLS begins
+   * as usual.
+   */
+  holdAnswers(after?: number): void;
+  /** What was held back goes on, where both ends are still there. */
+  letGo(): void;
   close(): Promise<void>;
 }
 
@@ -34,7 +43,15 @@ export interface Balancer {
 export const startBalancer = async (): Promise<Balancer> => {
   let targets: readonly number[] = [];
   let turn = 0;
+  let holding = false;
+  /** Requests whose answers still go. */
+  let passing = 0;
   const open = new Set<Socket>();
+  const connected: number[] = [];
+  /** What each held connection goes on with. */
+  const held = new Set<() => void>();
+  /** Until a client has said more than its hello, what comes back is TLS. */
+  const helloPieces = 1;
   const server: Server = createServer((front) => {
     open.add(front);
     front.on('close', () => open.delete(front)).on('error', () => front.destroy());
@@ -56,8 +73,33 @@ export const startBalancer = async (): Promise<Balancer> => {
       back.once('connect', () => {
         back.on('error', () => front.destroy()).on('close', () => front.destroy());
         front.on('close', () => back.destroy());
+        connected.push(port);
+        back.once('close', () => connected.splice(connected.indexOf(port), 1));
+        let asked = 0;
+        let waits = false;
+        front.on('data', () => {
+          asked += 1;
+          if (!holding || asked <= helloPieces) return;
+          waits ||= passing === 0;
+          passing = Math.max(0, passing - 1);
+        });
         front.pipe(back);
-        back.pipe(front);
+        const kept: Buffer[] = [];
+        const goOn = (): void => {
+          held.delete(goOn);
+          waits = false;
+          for (const part of kept.splice(0)) if (!front.destroyed) front.write(part);
+        };
+        back.on('data', (part: Buffer) => {
+          if (holding && waits) {
+            kept.push(part);
+            held.add(goOn);
+          } else if (!front.write(part)) {
+            back.pause();
+            front.once('drain', () => back.resume());
+          }
+        });
+        back.on('end', () => front.end());
       });
     };
     attempt();
@@ -70,6 +112,15 @@ export const startBalancer = async (): Promise<Balancer> => {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     use: (ports) => {
       targets = ports;
+    },
+    connectedTo: (port) => connected.includes(port),
+    holdAnswers: (after = 0) => {
+      holding = true;
+      passing = after;
+    },
+    letGo: () => {
+      holding = false;
+      for (const goOn of [...held]) goOn();
     },
     close: () =>
       new Promise((resolve) => {
@@ -92,7 +143,7 @@ export interface TestFleet {
   /** The nodes as one of them sees them. */
   nodes(from: FleetMember): Promise<readonly Node[]>;
   /** A database process behind the balancer, of a registered application. */
-  database(name: string, issued: Pick<IssuedAccessGuid, 'config'>): Database;
+  database(name: string, issued: Pick<IssuedAccessGuid, 'config'>, extra?: string): Database;
   end(): Promise<void>;
 }
 
@@ -149,7 +200,7 @@ export const startFleet = async (
       return found;
     },
     nodes: async (from) => (await from.api.call<{ items: Node[] }>('GET', '/api/nodes')).items,
-    database: (name, issued) => {
+    database: (name, issued, extra = '') => {
       const { origin } = new URL(issued.config.server_url);
       const behind = JSON.parse(
         JSON.stringify(issued).replaceAll(origin, `https://127.0.0.1:${balancer.port}`),
@@ -158,7 +209,7 @@ export const startFleet = async (
       const config = writeProviderConfig(join(folder, `${name}.toml`), behind, {
         caFile: members[0]?.server.caFile ?? '',
         logDir,
-        extra: '',
+        extra,
       });
       const database = startDatabase({ config, socket, environment: { DKE_AGENT_LOG_DIR: logDir } });
       databases.push(database);

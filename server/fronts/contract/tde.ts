@@ -266,6 +266,21 @@ export interface TdeRoutes {
   };
 }
 
+/**
+ * Requests that make or change token objects bear `Idempotency-Key` (1 to 128 letters, digits and `._:-`, never used before by the
+ * application). Sent again under the same key within the hour, to any node, such a request makes nothing twice: the answer is what the
+ * first one made. The same key with another head is `conflict`. What is destroyed twice is `key-destroyed` the second time.
+ */
+export const onceHeader = 'Idempotency-Key';
+export const onceRoutes: ReadonlySet<keyof TdeRoutes> = new Set([
+  'generateKey',
+  'generateKeyPair',
+  'createObject',
+  'updateObject',
+  'unwrap',
+  'derive',
+]);
+
 export const tdeRoutes = {
   info: { method: 'POST', path: '/info' },
   generateKey: { method: 'POST', path: '/keys' },

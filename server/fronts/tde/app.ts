@@ -2,6 +2,7 @@
 // buffers, wiped after use. Errors are problem documents. On Node's own request and response, as the XKS proxy is: Web objects would
 // cost more than the work itself (docs/decisions/0001). Leaves out every decision: those are operations.
 
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -12,6 +13,8 @@ import {
   envelopeType,
   epochHeader,
   maxEnvelope,
+  onceHeader,
+  onceRoutes,
   packEnvelope,
   type TdeRoutes,
   type TokenObject,
@@ -221,14 +224,28 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
     }
   };
 
+  /** What a repeat must ask for, too. The raw bytes may be a key's value: no digest of them is kept. */
+  const fingerprint = (route: keyof TdeRoutes, handle: number, body: Buffer, raw: Buffer): string =>
+    createHash('sha256')
+      .update(`${route}\n${handle}\n${raw.length}\n`)
+      .update(body.subarray(0, body.length - raw.length))
+      .digest('base64url');
   const run = <R extends keyof TdeRoutes>(
     route: R,
     caller: TdeCaller,
     handle: number,
     body: Buffer,
+    key: string | string[] | undefined,
   ): Promise<Reply<R>> => {
     const { head, raw } = unpack(body);
-    return handlers[route]({ caller, handle, head: parseHead(route, head), raw });
+    const call = { handle, head: parseHead(route, head), raw };
+    if (key === undefined || !onceRoutes.has(route)) return handlers[route]({ caller, ...call });
+    if (typeof key !== 'string' || !requestIdPattern.test(key))
+      throw new ServiceError('validation', `${onceHeader} is 1 to 128 letters, digits and ._:-`);
+    return handlers[route]({
+      caller: { ...caller, once: { key, fingerprint: fingerprint(route, handle, body, raw) } },
+      ...call,
+    });
   };
 
   const answer = async (
@@ -244,7 +261,8 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
       throw new ServiceError('validation', `the content type is ${envelopeType}`);
     const body = await readBody(incoming, maxEnvelope, wipe);
     try {
-      return { route: path.route, reply: await run(path.route, caller, parseHandle(path.handle), body) };
+      const key = incoming.headers[onceHeader.toLowerCase()];
+      return { route: path.route, reply: await run(path.route, caller, parseHandle(path.handle), body, key) };
     } finally {
       wipe(body);
     }

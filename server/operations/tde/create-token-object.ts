@@ -18,6 +18,7 @@ import { recordPlace } from '../key-records.ts';
 import { nameFromLabel } from '../names.ts';
 import { requireFreeLabel } from './labels.ts';
 import { sealContent } from './object-content.ts';
+import { findCarriedOut, writeOnce, writeOneOnce } from './once.ts';
 import { instanceDetails, show } from './visibility.ts';
 
 export type CreatePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'clock'>;
@@ -218,8 +219,8 @@ export const storeKey = async (
   origin: KeyOrigin,
   past: Past = origin === 'generated' ? madeHere : fromOutside,
 ): Promise<StoredObject> => {
-  const { store, directory } = ports;
-  const object = await store.write(async (tx) => {
+  const { directory } = ports;
+  const object = await writeOneOnce(ports, caller, async (tx) => {
     const group = await findOwnGroup(tx, caller);
     await requireOpenVault(tx, group);
     await requireFreeLabel(tx, { ...input, groupId: group.id });
@@ -319,6 +320,14 @@ export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generat
         if (half !== null) await requireFreeLabel(from, { ...half, groupId: group.id });
       return group;
     };
+    const answer = async (made: readonly StoredObject[]) => {
+      await directory.renew({ objects: made.map(({ handle }) => handle) });
+      const [first, second] = made.map((object) => show(caller, object));
+      if (first === undefined) throw new ServiceError('internal', 'no pair was made');
+      return { privateKey: first, publicKey: second ?? null };
+    };
+    const before = await findCarriedOut(store.read, caller);
+    if (before !== undefined) return answer(before);
     // Before the long work, so that what is refused costs nothing; again when the pair is written.
     await requireRoom(store.read);
     const reference = await generatePair(ports, searches, privateKey);
@@ -328,26 +337,14 @@ export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generat
       const open = core.exportPublicKey(reference);
       const ownKey = core.generateAes(256);
       contentKey = ownKey;
-      const made = await store.write(async (tx) => {
+      const made = await writeOnce(ports, caller, async (tx) => {
         const group = await requireRoom(tx);
-        return {
-          privateKey: await insertKey(ports, tx, caller, group, privateKey, reference, 'generated', madeHere),
-          publicKey:
-            publicKey === null
-              ? null
-              : await insertValue(ports, tx, caller, publicKey, ownKey, open, {
-                  local: true,
-                  publicKey: toBase64(open),
-                  bits,
-                }),
-        };
+        const half = await insertKey(ports, tx, caller, group, privateKey, reference, 'generated', madeHere);
+        if (publicKey === null) return [half];
+        const properties = { local: true, publicKey: toBase64(open), bits };
+        return [half, await insertValue(ports, tx, caller, publicKey, ownKey, open, properties)];
       });
-      const objects = [made.privateKey, made.publicKey].flatMap((each) => (each === null ? [] : [each.handle]));
-      await directory.renew({ objects });
-      return {
-        privateKey: show(caller, made.privateKey),
-        publicKey: made.publicKey === null ? null : show(caller, made.publicKey),
-      };
+      return await answer(made);
     } finally {
       if (contentKey !== undefined) core.release(contentKey);
       core.release(reference);
@@ -388,7 +385,7 @@ export const createTokenObject =
   (ports: CreatePorts): TdeOperations['createObject'] =>
   async (caller, input, value) => {
     checkTexts(input);
-    const { store, core, directory } = ports;
+    const { core, directory } = ports;
     if (input.class === 'secret-key' || input.class === 'private-key') {
       const reference = importValue(ports, input, value);
       try {
@@ -408,7 +405,7 @@ export const createTokenObject =
     }
     const contentKey = core.generateAes(256);
     try {
-      const object = await store.write(async (tx) => {
+      const object = await writeOneOnce(ports, caller, async (tx) => {
         const { id: groupId } = await findOwnGroup(tx, caller);
         await requireFreeLabel(tx, { ...input, groupId });
         return insertValue(ports, tx, caller, input, contentKey, value, { ...open, local: false });

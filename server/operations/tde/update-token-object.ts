@@ -10,6 +10,7 @@ import type { StoredObject } from '../../ports/store.ts';
 import type { TdeOperations, TokenObjectChange } from '../index.ts';
 import { nameFromLabel } from '../names.ts';
 import { isFreeLabel } from './labels.ts';
+import { writeOneOnce } from './once.ts';
 import { findVisible, instanceDetails, requireOwner, show } from './visibility.ts';
 
 const isSame = (a: readonly KeyUsage[], b: readonly KeyUsage[]): boolean =>
@@ -25,14 +26,14 @@ const checkChange = ({ label, attributes, sensitive, extractable }: TokenObjectC
 };
 
 export const updateTokenObject =
-  (ports: Pick<Ports, 'store' | 'directory' | 'usage'>): TdeOperations['updateObject'] =>
+  (ports: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock'>): TdeOperations['updateObject'] =>
   async (caller, handle, { seen, ...change }) => {
-    const { store, directory } = ports;
+    const { directory } = ports;
     const loaded = await findVisible(ports, caller, handle, 'update');
     await requireOwner(ports, caller, loaded, 'update');
     if (!loaded.object.modifiable) throw new ServiceError('forbidden', 'the object is not modifiable');
     checkChange(change, loaded.object);
-    const after = await store.write(async (tx): Promise<StoredObject> => {
+    const after = await writeOneOnce(ports, caller, async (tx) => {
       const before = await tx.objects.get(handle);
       if (before === undefined || before.destroyedAt !== null)
         throw new ServiceError('key-destroyed', 'the object is destroyed');

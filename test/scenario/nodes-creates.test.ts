@@ -1,0 +1,130 @@
+// A node dies after it has made what a database asked for, and before the database hears of it: the agent sends the call to another
+// node, which answers what was made. Nothing is made twice, and the database sees a call that succeeded.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
+import { createGroup, registerApplication } from '../support/console-api.ts';
+import type { Answer, Database } from '../support/database.ts';
+import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+import { until } from '../support/host.ts';
+
+let fleet: TestFleet;
+let database: Database;
+let application: RegisteredApplication;
+
+beforeAll(async () => {
+  fleet = await startFleet(['one', 'two']);
+  const one = fleet.member('one');
+  await untilActive(fleet, one, ['one', 'two']);
+  application = await registerApplication(one.api, 'erp', await createGroup(one.api, 'databases'));
+  // Time for a machine that is busy: what is judged is that the call succeeds within its deadline, whatever that is.
+  database = fleet.database('erp', application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n');
+  expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
+}, 120_000);
+afterAll(() => fleet?.end());
+
+const sql = (text: string): string => fleet.postgres.run(fleet.place.database, text);
+const base64 = (label: string): string => Buffer.from(label).toString('base64');
+const newLabel = (): string => `ORACLE.TDE.HSM.MK.06${randomBytes(16).toString('hex').toUpperCase()}`;
+
+/** Has `victim` carry out a call, kills it once that is committed, and answers what the database saw. */
+const killedAfterCommit = async (
+  victim: FleetMember,
+  other: FleetMember,
+  call: () => Promise<Answer>,
+  committed: () => boolean,
+  /** Requests of the call before the one that matters. */
+  before = 0,
+): Promise<Answer> => {
+  fleet.balancer.use([victim.server.port]);
+  // Connections to the other node end when they have been idle for some seconds; until then, it is asked, too.
+  await until('the other node to be left', async () =>
+    fleet.balancer.connectedTo(other.server.port) ? undefined : true,
+  );
+  expect((await database.call('find', { label: 'none' })).rv).toBe('CKR_OK');
+  fleet.balancer.holdAnswers(before);
+  const answer = call();
+  await until('the commit', async () => (committed() ? true : undefined));
+  fleet.balancer.use([other.server.port]);
+  await victim.stop('SIGKILL');
+  fleet.balancer.letGo();
+  const seen = await answer;
+  await victim.start();
+  fleet.balancer.use([other.server.port, victim.server.port]);
+  await untilActive(fleet, other, ['one', 'two']);
+  return seen;
+};
+const pairs = (): readonly (readonly [FleetMember, FleetMember])[] => {
+  const [one, two] = [fleet.member('one'), fleet.member('two')];
+  return [
+    [one, two],
+    [two, one],
+  ];
+};
+const liveOf = (label: string): string =>
+  sql(`select count(*) from tde_objects where label = '${base64(label)}' and destroyed_at is null`);
+
+test('C_GenerateKey: there is one master key, and both nodes use it', async () => {
+  for (const [victim, other] of pairs()) {
+    const label = newLabel();
+    const { rv, handle = 0 } = await killedAfterCommit(
+      victim,
+      other,
+      () => database.call('generate', { label }),
+      () => liveOf(label) === '1',
+    );
+    expect(rv).toBe('CKR_OK');
+    expect(liveOf(label)).toBe('1');
+    expect((await database.call('find', { label })).handles).toEqual([handle]);
+    const key = await other.api.masterKey(application.application.id, label);
+    expect(sql(`select count(*) from audit_events where kind = 'key.created' and subject_id = '${key.id}'`)).toBe('1');
+    const [iv, data] = ['00'.repeat(16), '11'.repeat(32)];
+    const sealed = await database.call('encrypt', { handle, iv, data });
+    fleet.balancer.use([victim.server.port]);
+    expect(await database.call('decrypt', { handle, iv, data: sealed.data ?? '' })).toEqual({ rv: 'CKR_OK', data });
+  }
+});
+
+test('C_CreateObject and C_SetAttributeValue are carried out once', async () => {
+  const [[victim, other] = []] = pairs();
+  if (victim === undefined || other === undefined) throw new Error('two nodes are needed');
+  const label = newLabel();
+  const made = await killedAfterCommit(
+    victim,
+    other,
+    () => database.call('import', { label, value: randomBytes(32).toString('hex') }),
+    () => liveOf(label) === '1',
+  );
+  expect(made.rv).toBe('CKR_OK');
+  expect((await database.call('find', { label })).handles).toEqual([made.handle]);
+  const renamed = newLabel();
+  const changed = await killedAfterCommit(
+    other,
+    victim,
+    () => database.call('setLabel', { handle: made.handle ?? 0, label: renamed }),
+    () => liveOf(renamed) === '1',
+  );
+  expect(changed.rv).toBe('CKR_OK');
+  expect((await database.call('find', { label: renamed })).handles).toEqual([made.handle]);
+  expect(
+    sql(
+      `select count(*) from audit_events where kind = 'object.updated' and details like '%"handle":${made.handle ?? 0}%'`,
+    ),
+  ).toBe('1');
+});
+
+test('C_DestroyObject says that it is done', async () => {
+  const [, [victim, other] = []] = pairs();
+  if (victim === undefined || other === undefined) throw new Error('two nodes are needed');
+  const label = newLabel();
+  const { handle = 0 } = await database.call('generate', { label });
+  const { rv } = await killedAfterCommit(
+    victim,
+    other,
+    () => database.call('destroy', { handle }),
+    () => liveOf(label) === '0',
+    1,
+  );
+  expect(rv).toBe('CKR_OK');
+  expect((await database.call('find', { label })).handles).toEqual([]);
+});
