@@ -99,6 +99,7 @@ import { rotateKey } from './operations/rotate-key.ts';
 import { createErasureScheduler, type ErasureScheduler } from './operations/run-erasure-turn.ts';
 import { type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
 import { setUp } from './operations/set-up.ts';
+import { simulateRules } from './operations/simulate-rules.ts';
 import { makeSnapshot } from './operations/snapshots/make-snapshot.ts';
 import { manageSnapshots } from './operations/snapshots/manage-snapshots.ts';
 import { createOpenings, type Openings } from './operations/snapshots/openings.ts';
@@ -254,6 +255,7 @@ export const createOperations = (
     disable: changeEndpoint(ports, 'disabled'),
     delete: changeEndpoint(ports, 'deleted'),
     changeSettings: changeEndpointSettings(ports),
+    simulateRules: simulateRules(ports),
     addCredential: addEndpointCredential(ports),
     removeCredential: removeEndpointCredential(ports),
   },

@@ -48,18 +48,33 @@ export const notAsked = (evidence: string): Finding => ({ state: 'skipped', evid
 export const warning = (evidence: string, fix?: string): Finding => ({ state: 'warning', evidence, fix });
 export const failed = (evidence: string, fix?: string): Finding => ({ state: 'failed', evidence, fix });
 
+/** What a check will look at, before it has. */
+export type PlannedCheck = Pick<CheckResult, 'id' | 'layer' | 'title'>;
+
+/** Told what happens while it happens. */
+export interface CheckWatch {
+  begun(checks: readonly PlannedCheck[]): void;
+  ended(result: CheckResult): void;
+}
+
 /** One after the other. A check that throws has failed; its message is the evidence. */
 export const runChecks = async <Context>(
   checks: readonly Check<Context>[],
   context: Context,
+  watch?: CheckWatch,
 ): Promise<readonly CheckResult[]> => {
   const results = new Map<string, CheckResult>();
+  const keep = (result: CheckResult): void => {
+    results.set(result.id, result);
+    watch?.ended(result);
+  };
+  watch?.begun(checks.map(({ id, layer, title }) => ({ id, layer, title })));
   for (const { id, layer, title, needs, run } of checks) {
     const missing = needs
       .map((need) => results.get(need))
       .find((need) => need?.state !== 'ok' && need?.state !== 'warning');
     if (missing !== undefined) {
-      results.set(id, { id, layer, title, state: 'skipped', evidence: `because of: ${missing.title}`, durationMs: 0 });
+      keep({ id, layer, title, state: 'skipped', evidence: `because of: ${missing.title}`, durationMs: 0 });
       continue;
     }
     const begun = performance.now();
@@ -69,7 +84,7 @@ export const runChecks = async <Context>(
     } catch (error) {
       finding = failed(error instanceof Error ? error.message : String(error));
     }
-    results.set(id, {
+    keep({
       id,
       layer,
       title,

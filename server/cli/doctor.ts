@@ -3,9 +3,12 @@
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { Writable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import type { Command } from 'commander';
 import type { CheckedPart, CheckResult } from '../base/checks.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
+import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { action, type GlobalOptions, openCaller, type Paging, paged } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
@@ -67,6 +70,7 @@ interface CloudOptions {
   readonly cloudUriPath?: string;
   readonly cloudAccessKeyId?: string;
   readonly cloudKeyId?: string;
+  readonly follow?: true;
 }
 
 /** A service that cannot be reached is the first thing that the cloud meets too. */
@@ -81,6 +85,40 @@ const unreachable = ({ message, hint }: CommandError): CheckResult => ({
   durationMs: 0,
 });
 
+/** One line for people, as soon as it is known. */
+const showEvent = (event: DiagnosisEvent): void => {
+  if (event.kind !== 'ended') return;
+  const { state, layer, title, evidence } = event.result;
+  process.stderr.write(`${marks[state].padEnd(8)}${layer.padEnd(11)}${title}: ${evidence}\n`);
+};
+
+/** Takes the lines of a run as they come; `kept` tells what the run found. */
+const readLines = (tell: (event: DiagnosisEvent) => void): Writable & { kept(): readonly CheckResult[] } => {
+  let rest = '';
+  let kept: readonly CheckResult[] | undefined;
+  let stopped = 'the answer of the service was cut off';
+  const decoder = new StringDecoder('utf8');
+  const lines = new Writable({
+    write: (chunk: Buffer, _, done) => {
+      const [last = '', ...complete] = (rest + decoder.write(chunk)).split('\n').reverse();
+      rest = last;
+      for (const line of complete.reverse()) {
+        const event = JSON.parse(line) as DiagnosisEvent;
+        if (event.kind === 'kept') kept = event.diagnosis.results;
+        if (event.kind === 'stopped') stopped = event.detail;
+        tell(event);
+      }
+      done();
+    },
+  });
+  return Object.assign(lines, {
+    kept: () => {
+      if (kept === undefined) throw new CommandError('unreachable', stopped, { hint: 'run it again' });
+      return kept;
+    },
+  });
+};
+
 const addEndpointDoctor = (doctor: Command): void => {
   doctor
     .command('endpoint <endpoint>')
@@ -92,6 +130,7 @@ const addEndpointDoctor = (doctor: Command): void => {
     .option('--cloud-uri-path <path>', 'XksProxyUriPath that the cloud is configured with')
     .option('--cloud-access-key-id <id>', 'AccessKeyId that the cloud signs with')
     .option('--cloud-key-id <id>', 'XksKeyId of the KMS key')
+    .option('--follow', 'show each check on standard error as it ends')
     .action(async (name: string, options: CloudOptions, command: Command) => {
       const globals = command.optsWithGlobals<GlobalOptions>();
       const cloud = {
@@ -102,10 +141,14 @@ const addEndpointDoctor = (doctor: Command): void => {
       };
       let results: readonly CheckResult[];
       try {
-        const { call, resolve: find } = openCaller(globals);
+        const { call, stream, resolve: find } = openCaller(globals);
         const path = { id: await find('endpoint', name) };
         const body = { callerTime: new Date().toISOString(), cloud };
-        ({ results } = await call(apiRoutes.diagnostics.run, { path, body }));
+        if (options.follow === true) {
+          const lines = readLines(showEvent);
+          await stream(apiRoutes.diagnostics.follow, { path, body }, lines);
+          results = lines.kept();
+        } else ({ results } = await call(apiRoutes.diagnostics.run, { path, body }));
       } catch (error) {
         if (!(error instanceof CommandError) || error.exitClass !== 'unreachable') throw error;
         results = [unreachable(error)];

@@ -135,6 +135,57 @@ const addSettings = (endpoint: Command): void => {
     );
 };
 
+interface TryOptions {
+  readonly operation: string;
+  readonly principal?: string;
+  readonly key?: string;
+  readonly vpc?: string;
+  readonly vpcEndpoint?: string;
+  readonly viaService?: string;
+  readonly rules?: string;
+}
+
+const addTryRules = (endpoint: Command): void => {
+  endpoint
+    .command('try-rules <endpoint>')
+    .description(
+      'Tells what the rules of an endpoint say to a request, and which rule decides: those that hold, or those in a file.\n' +
+        'Changes nothing.',
+    )
+    .requiredOption('--operation <name>', 'kmsOperation, such as Decrypt')
+    .option('--principal <arn>', 'awsPrincipalArn')
+    .option('--key <arn>', 'kmsKeyArn')
+    .option('--vpc <id>', 'awsSourceVpc')
+    .option('--vpc-endpoint <id>', 'awsSourceVpce')
+    .option('--via-service <name>', 'kmsViaService')
+    .option('--rules <file>', 'a JSON file with a list of rules that do not hold yet')
+    .action(
+      action<TryOptions>(async ({ call, output, resolve }, options, name) => {
+        const path = { id: await resolve('endpoint', name) };
+        const request = {
+          kmsOperation: options.operation,
+          awsPrincipalArn: options.principal,
+          kmsKeyArn: options.key,
+          awsSourceVpc: options.vpc,
+          awsSourceVpce: options.vpcEndpoint,
+          kmsViaService: options.viaService,
+        };
+        const rules = options.rules === undefined ? {} : { rules: readRules(options.rules) };
+        const { items } = await call(routes.simulateRules, { path, body: { requests: [request], ...rules } });
+        for (const { passed, ...decision } of items) {
+          if (output.format === 'json') return output.record({ ...decision, passed });
+          output.record(decision);
+          if (passed.length > 0)
+            output.list({ items: passed }, [
+              ['DOES NOT FIT', (row) => row.rule],
+              ['BECAUSE OF', (row) => row.subject],
+              ['WHICH IS', (row) => row.told],
+            ]);
+        }
+      }),
+    );
+};
+
 export const addEndpoint = (program: Command): void => {
   const noun = program.command('endpoint').summary('key store endpoints: what a cloud key service calls');
 
@@ -206,5 +257,6 @@ export const addEndpoint = (program: Command): void => {
 
   addRequests(noun);
   addSettings(noun);
+  addTryRules(noun);
   addCredential(noun);
 };

@@ -134,7 +134,7 @@ const showRestore = (output: Output, restored: SnapshotRestore): void => {
     output.record(restored);
     return;
   }
-  const { counts, stayDestroyed, revived, ...rest } = restored;
+  const { counts, stayDestroyed, revived, rules, ...rest } = restored;
   output.record(rest);
   output.list({ items: Object.entries(counts) }, [
     ['WHAT', ([table]) => table],
@@ -149,6 +149,11 @@ const showRestore = (output: Output, restored: SnapshotRestore): void => {
       ['STAYS DESTROYED', (row) => row.id],
       ['NAME', (row) => row.name],
       ['SINCE', (row) => row.destroyedAt],
+    ]);
+  if (rules.length > 0)
+    output.list({ items: rules }, [
+      ['DUAL CONTROL OF', (row) => row.vaultName],
+      ['MUST AGREE', (row) => row.required],
     ]);
   if (revived.length > 0)
     output.list({ items: revived }, [

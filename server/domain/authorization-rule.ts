@@ -81,16 +81,42 @@ const tell: { readonly [S in RuleSubject]: (origin: RequestOrigin) => string | u
   viaService: (origin) => origin.kmsViaService,
 };
 
-const fits = ({ when }: AuthorizationRule, origin: RequestOrigin): boolean =>
-  ruleSubjects.every((subject) => {
+/** The first subject of the rule that the request does not fit; undefined when the rule fits. */
+const firstMiss = ({ when }: AuthorizationRule, origin: RequestOrigin): RuleSubject | undefined =>
+  ruleSubjects.find((subject) => {
     const patterns = when[subject];
-    if (patterns === undefined) return true;
+    if (patterns === undefined) return false;
     const text = tell[subject](origin);
-    return text !== undefined && patterns.some((pattern) => fitsPattern(pattern, text));
+    return text === undefined || !patterns.some((pattern) => fitsPattern(pattern, text));
   });
+const fits = (rule: AuthorizationRule, origin: RequestOrigin): boolean => firstMiss(rule, origin) === undefined;
 
 /** The name of the rule that denies the request; undefined when it is allowed. */
 export const denyingRule = (rules: readonly AuthorizationRule[], origin: RequestOrigin): string | undefined => {
   const first = rules.find((rule) => fits(rule, origin));
   return first?.effect === 'deny' ? first.name : undefined;
+};
+
+/** What rules say to a request, and why. */
+export interface RuleDecision {
+  readonly effect: AuthorizationRule['effect'];
+  /** The rule that decides; null: none fits, and that allows. */
+  readonly rule: string | null;
+  /** The rules that were tried before it, in turn, each with the subject that did not fit and what the request told of it. */
+  readonly passed: readonly {
+    readonly rule: string;
+    readonly subject: RuleSubject;
+    /** Null: the request does not tell. */
+    readonly told: string | null;
+  }[];
+}
+
+export const decideByRules = (rules: readonly AuthorizationRule[], origin: RequestOrigin): RuleDecision => {
+  const passed: RuleDecision['passed'][number][] = [];
+  for (const rule of rules) {
+    const subject = firstMiss(rule, origin);
+    if (subject === undefined) return { effect: rule.effect, rule: rule.name, passed };
+    passed.push({ rule: rule.name, subject, told: tell[subject](origin) ?? null });
+  }
+  return { effect: 'allow', rule: null, passed };
 };

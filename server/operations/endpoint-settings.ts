@@ -50,11 +50,16 @@ export const withDefaults = (
   rules: given.rules ?? defaultSettings.rules,
 });
 
-/** Throws 'validation', or 'conflict' where the listener does not ask for client certificates. */
-export const checkEndpointSettings = (settings: EndpointSettings, identity: ServiceIdentity): void => {
-  const names = settings.rules.map(({ name }) => name);
+/** What the request log names is one rule. Throws 'validation'. */
+export const checkRuleNames = (rules: EndpointSettings['rules']): void => {
+  const names = rules.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new ServiceError('validation', `two rules are named ${twice}`);
+};
+
+/** Throws 'validation', or 'conflict' where the listener does not ask for client certificates. */
+export const checkEndpointSettings = (settings: EndpointSettings, identity: ServiceIdentity): void => {
+  checkRuleNames(settings.rules);
   if (settings.clientCertificate === null) return;
   readAuthorities(settings.clientCertificate.authorities);
   if (!identity.asksClientCertificates)

@@ -6,6 +6,7 @@
 // the epoch. Identifiers are compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
 
 import type { CipherParameters, Digest, MacParameters, OaepParameters, SignatureParameters } from '../../addon/core.ts';
+import type { CheckResult, PlannedCheck } from '../base/checks.ts';
 import type { RequestLogVerdict } from '../base/request-minutes.ts';
 import type { Grant, Permission, Right, Role, RoleRow, Scope } from '../domain/access.ts';
 import type { Actor, TenantActor } from '../domain/actor.ts';
@@ -13,6 +14,7 @@ import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import type { Approval, ApprovalState, Identity } from '../domain/approval.ts';
 import type { AttentionItem } from '../domain/attention.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
+import type { AuthorizationRule, RequestOrigin, RuleDecision } from '../domain/authorization-rule.ts';
 import type { DualControlRule } from '../domain/dual-control.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../domain/external-key-store.ts';
@@ -246,6 +248,11 @@ export interface IssuedEndpointCredential {
   readonly secretAccessKey: Buffer;
 }
 
+/** What the rules that were given say, and what those that hold say. */
+export interface SimulatedDecision extends RuleDecision {
+  readonly current: Pick<RuleDecision, 'effect' | 'rule'>;
+}
+
 export interface EndpointOperations {
   /** `prefix` is made at random when absent; a taken one is 'conflict'. The key must be a live AES-256 key of the vault. */
   create(
@@ -264,6 +271,12 @@ export interface EndpointOperations {
   enable(actor: TenantActor, id: string): Promise<Endpoint>;
   disable(actor: TenantActor, id: string): Promise<Endpoint>;
   delete(actor: TenantActor, id: string): Promise<Endpoint>;
+  /** What rules say to requests: these ones, or the endpoint's own when absent. Changes nothing. */
+  simulateRules(
+    actor: TenantActor,
+    id: string,
+    input: { readonly rules?: readonly AuthorizationRule[] | undefined; readonly requests: readonly RequestOrigin[] },
+  ): Promise<readonly SimulatedDecision[]>;
   /** Replaces the settings as a whole. Rules or certificates that cannot hold: 'validation'. */
   changeSettings(actor: TenantActor, id: string, settings: EndpointSettings): Promise<Endpoint>;
   /** At most two live: 'conflict'. */
@@ -374,9 +387,17 @@ export interface RunbookOperations {
   ): Promise<RunbookRun>;
 }
 
+/** What happens in a run: which checks there are, each as it ends, and at last the run as it is kept. */
+export type DiagnosisEvent =
+  | { readonly kind: 'begun'; readonly checks: readonly PlannedCheck[] }
+  | { readonly kind: 'ended'; readonly result: CheckResult }
+  | { readonly kind: 'kept'; readonly diagnosis: EndpointDiagnosisRecord };
+
 export interface DiagnosticsOperations {
   /** Runs every check of the endpoint, from this node and through its public name; takes seconds when something hangs. */
   run(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<EndpointDiagnosisRecord>;
+  /** The same run, told while it goes on. It goes on, and is kept, when nobody listens any more. */
+  follow(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<AsyncIterable<DiagnosisEvent>>;
   /** Newest first. */
   list(actor: TenantActor, endpointId: string, query: PageRequest): Promise<Page<EndpointDiagnosisRecord>>;
   get(actor: TenantActor, endpointId: string, diagnosisId: string): Promise<EndpointDiagnosisRecord>;

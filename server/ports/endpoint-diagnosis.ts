@@ -1,6 +1,6 @@
 // The diagnostics of one key store endpoint, as operations see them.
 
-import type { CheckResult } from '../base/checks.ts';
+import type { CheckResult, CheckWatch } from '../base/checks.ts';
 
 /** kmsOperation of the diagnostics' own requests: no operation of the cloud has this name. */
 export const diagnosticsOperation = 'DkeDiagnostics';
@@ -27,5 +27,10 @@ export interface Diagnosis {
 
 export interface EndpointDiagnosis {
   /** `ownRequests`: ids of requests that earlier diagnoses made, which say nothing of the cloud. */
-  run(endpointId: string, request: DiagnosisRequest, ownRequests: ReadonlySet<string>): Promise<Diagnosis>;
+  run(
+    endpointId: string,
+    request: DiagnosisRequest,
+    ownRequests: ReadonlySet<string>,
+    watch?: CheckWatch,
+  ): Promise<Diagnosis>;
 }

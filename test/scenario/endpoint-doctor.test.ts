@@ -118,6 +118,11 @@ test('an endpoint that is in order: every line is ok or says why it was skipped'
     'round-trip-public': 'ok',
     'last-calls': 'ok',
   });
+  const followed = await dke(site, 'doctor', 'endpoint', place.endpoint.name, '--follow');
+  const lines = followed.stderr.trim().split('\n');
+  expect(lines).toHaveLength(Object.keys(states).length);
+  expect(lines[0]).toMatch(/^ok +connection +/);
+  expect(followed.stdout).toContain(`the endpoint ${place.endpoint.name} is in order`);
   const text = await dke(site, 'doctor', 'endpoint', place.endpoint.name);
   expect(text.stdout).toContain(`the endpoint ${place.endpoint.name} is in order`);
 });

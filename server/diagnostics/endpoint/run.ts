@@ -100,7 +100,7 @@ export const createEndpointDiagnosis = (
   const trust = [...rootCertificates, ...options.trustedAuthorities];
   const checks = checksOf(trust, cloud);
   return {
-    run: async (endpointId, request, ownRequests) => {
+    run: async (endpointId, request, ownRequests, watch) => {
       const endpoint = await store.read.endpoints.get(everyTenant, endpointId);
       if (endpoint === undefined) throw new Error('there is no such endpoint');
       const { tenantId } = endpoint;
@@ -137,7 +137,7 @@ export const createEndpointDiagnosis = (
         prober,
       };
       try {
-        return { results: await runChecks(checks, context), requestIds: prober.requestIds() };
+        return { results: await runChecks(checks, context, watch), requestIds: prober.requestIds() };
       } finally {
         prober.close();
       }

@@ -2,6 +2,7 @@
 // not shown by accident.
 
 import { toPem } from '../../base/bytes.ts';
+import type { CheckResult } from '../../base/checks.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
@@ -282,20 +283,31 @@ export const representExternalKeyStore = (store: ExternalKeyStore): externalKeyS
   integrity: store.integrity,
 });
 
+export const representCheck = ({
+  id,
+  layer,
+  title,
+  state,
+  evidence,
+  fix,
+  predicts,
+  durationMs,
+}: CheckResult): diagnostics.CheckResult => ({
+  id,
+  layer,
+  title,
+  state,
+  evidence,
+  ...(fix === undefined ? {} : { fix }),
+  ...(predicts === undefined ? {} : { predicts }),
+  durationMs,
+});
+
 export const representDiagnosis = (diagnosis: EndpointDiagnosisRecord): diagnostics.Diagnosis => ({
   id: diagnosis.id,
   endpointId: diagnosis.endpointId,
   at: moment(diagnosis.at),
-  results: diagnosis.results.map(({ id, layer, title, state, evidence, fix, predicts, durationMs }) => ({
-    id,
-    layer,
-    title,
-    state,
-    evidence,
-    ...(fix === undefined ? {} : { fix }),
-    ...(predicts === undefined ? {} : { predicts }),
-    durationMs,
-  })),
+  results: diagnosis.results.map(representCheck),
 });
 
 export const representCorrelated = (found: CorrelatedRequests): requests.CorrelatedRequests => ({

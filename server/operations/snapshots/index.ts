@@ -7,9 +7,9 @@ import type { SnapshotFilter } from '../../ports/snapshots.ts';
 import type { KeySnapshots, SnapshotSettings } from './manage-snapshots.ts';
 import type { Opening } from './openings.ts';
 import type { RestoreOutcome } from './restore-rows.ts';
-import type { RestoreRequest } from './restore-snapshot.ts';
+import type { RestoreRequest, RuledRestore } from './restore-snapshot.ts';
 
-export type { KeySnapshots, Opening, RestoreOutcome, RestoreRequest, SnapshotSettings };
+export type { KeySnapshots, Opening, RestoreOutcome, RestoreRequest, RuledRestore, SnapshotSettings };
 
 /** A snapshot's key on its way: what the holder of a recovery key answers an opening with. */
 export interface OpeningAnswer {
@@ -33,7 +33,8 @@ export interface SnapshotOperations {
   beginOpening(actor: Actor, id: string, recoveryKeyId: string | undefined): Promise<Opening>;
   /** Without an answer to an opening: all that can be seen without the key. */
   verify(actor: Actor, id: string, answer: OpeningAnswer | null): Promise<Snapshot>;
-  restore(actor: Actor, id: string, answer: OpeningAnswer, request: RestoreRequest): Promise<RestoreOutcome>;
+  /** A dry run tells whose rules have a say, too. */
+  restore(actor: Actor, id: string, answer: OpeningAnswer, request: RestoreRequest): Promise<RuledRestore>;
   schedule(): Promise<{ readonly settings: SnapshotSettings; readonly next: number | null }>;
   /** Which copies that left the service may hold a key. */
   ofKey(actor: TenantActor, keyId: string): Promise<KeySnapshots>;

@@ -5,6 +5,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
+import type { ApprovalRule } from '../../domain/approval.ts';
 import { largestPageSize } from '../../domain/page.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -28,6 +29,9 @@ export interface RestoreRequest {
   readonly newTenant: string | null;
   readonly dryRun: boolean;
 }
+
+/** What was restored; of a dry run also whose dual control has a say (nobody's: it would be done at once). */
+export type RuledRestore = RestoreOutcome & { readonly rules: readonly ApprovalRule[] };
 
 /** Takes a unit of work back, with what it found. */
 class TakenBack extends Error {
@@ -135,11 +139,13 @@ export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Appr
   });
 
   /** `key`: the snapshot's own; it is released here. Throws `ApprovalNeeded` where it waits; a dry run never does. */
-  return async (actor: Actor, id: string, key: KeyRef, request: RestoreRequest): Promise<RestoreOutcome> => {
+  return async (actor: Actor, id: string, key: KeyRef, request: RestoreRequest): Promise<RuledRestore> => {
     const { dryRun, ...target } = request;
     const wanted: Wanted = { snapshotId: id, ...target };
     try {
       const { tenantId } = await findSnapshot(store.read, id, ['held']);
+      const acting = inTenant(actor, tenantId);
+      const rules = dryRun ? (await governed.plan(acting, wanted)).rules : [];
       await usage.flush(false);
       const outcome = await exclusion
         .run(() =>
@@ -147,7 +153,7 @@ export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Appr
             ? store.write(async (tx): Promise<RestoreOutcome> => {
                 throw new TakenBack(await restoreIn(tx, actor, key, wanted));
               })
-            : governed.run(inTenant(actor, tenantId), wanted, key),
+            : governed.run(acting, wanted, key),
         )
         .catch((error: unknown) => {
           if (error instanceof TakenBack) return error.outcome;
@@ -160,7 +166,7 @@ export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Appr
         erasure.schedule();
         log.warn('a snapshot was restored', { snapshotId: id, tenantId: outcome.tenantId });
       }
-      return outcome;
+      return { ...outcome, rules };
     } finally {
       core.release(key);
     }

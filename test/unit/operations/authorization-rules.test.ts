@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   type AuthorizationRule,
+  decideByRules,
   denyingRule,
   fitsPattern,
   type RequestOrigin,
@@ -16,7 +17,7 @@ const origin: RequestOrigin = {
   awsSourceVpce: undefined,
   kmsViaService: undefined,
 };
-const rule = (effect: 'allow' | 'deny', when: AuthorizationRule['when'], name = effect): AuthorizationRule => ({
+const rule = (effect: 'allow' | 'deny', when: AuthorizationRule['when'], name: string = effect): AuthorizationRule => ({
   name,
   effect,
   when,
@@ -92,5 +93,52 @@ describe('the first rule that fits decides', () => {
   test('what a request does not tell fits no pattern', () => {
     expect(denyingRule([rule('deny', { viaService: ['*'] })], origin)).toBeUndefined();
     expect(denyingRule([rule('allow', { vpcEndpoint: ['*'] }), rule('deny', {})], origin)).toBe('deny');
+  });
+});
+
+describe('why a rule decides', () => {
+  test('the rules before it are named with the first subject that did not fit, and what the request told of it', () => {
+    const rules = [
+      rule('deny', { viaService: ['*'] }, 'no services'),
+      rule('deny', { account: ['1'], region: ['us-*'] }, 'another account'),
+      rule('allow', { region: ['eu-*'] }, 'Europe'),
+      rule('deny', {}, 'nobody else'),
+    ];
+    expect(decideByRules(rules, origin)).toEqual({
+      effect: 'allow',
+      rule: 'Europe',
+      passed: [
+        { rule: 'no services', subject: 'viaService', told: null },
+        { rule: 'another account', subject: 'account', told: '111122223333' },
+      ],
+    });
+  });
+
+  test('none fits: allowed, by no rule', () => {
+    expect(decideByRules([rule('deny', { region: ['us-*'] })], origin)).toEqual({
+      effect: 'allow',
+      rule: null,
+      passed: [{ rule: 'deny', subject: 'region', told: 'eu-central-1' }],
+    });
+  });
+
+  test('it is what the proxy does, whatever the rules', () => {
+    const pattern = fc.constantFrom('*', 'x', '111122223333', 'eu-*', 'Enc*');
+    const when = fc.record(
+      {
+        account: fc.array(pattern, { minLength: 1 }),
+        region: fc.array(pattern, { minLength: 1 }),
+        vpc: fc.constant(['*']),
+      },
+      { requiredKeys: [] },
+    );
+    const rules = fc.array(fc.tuple(fc.constantFrom('allow' as const, 'deny' as const), when), { maxLength: 5 });
+    fc.assert(
+      fc.property(rules, (given) => {
+        const list = given.map(([effect, each], index) => rule(effect, each, `rule ${index}`));
+        const { effect, rule: name } = decideByRules(list, origin);
+        expect(effect === 'deny' ? name : undefined).toBe(denyingRule(list, origin));
+      }),
+    );
   });
 });

@@ -1,13 +1,42 @@
 // Handlers of diagnostics of endpoints.
 
-import type { Operations } from '../../../operations/index.ts';
-import { representDiagnosis, representPage } from '../represent.ts';
+import { ServiceError } from '../../../base/errors.ts';
+import type { DiagnosisEvent as Happened, Operations } from '../../../operations/index.ts';
+import type { DiagnosisEvent } from '../../contract/api/diagnostics.ts';
+import { exportLines } from '../export.ts';
+import { representCheck, representDiagnosis, representPage } from '../represent.ts';
 import type { Handlers } from './handler.ts';
 
+type DiagnosisRequest = Parameters<Operations['diagnostics']['run']>[2];
+type NewDiagnosis = Parameters<Handlers['diagnostics']['run']>[0]['body'];
+const requestOf = ({ callerTime, cloud = {} }: NewDiagnosis): DiagnosisRequest => ({
+  callerTime: callerTime === undefined ? null : Date.parse(callerTime),
+  cloud,
+});
+
+const represent = (event: Happened): DiagnosisEvent =>
+  event.kind === 'begun'
+    ? event
+    : event.kind === 'ended'
+      ? { kind: 'ended', result: representCheck(event.result) }
+      : { kind: 'kept', diagnosis: representDiagnosis(event.diagnosis) };
+
+/** A page of one line each, so that each is sent when it is known. What stops the run is its last line: the status is sent already. */
+const linesOf = async function* lines(events: AsyncIterable<Happened>): AsyncGenerator<readonly string[]> {
+  const line = (event: DiagnosisEvent): readonly string[] => [JSON.stringify(event)];
+  try {
+    for await (const event of events) yield line(represent(event));
+  } catch (error) {
+    const detail = error instanceof ServiceError ? error.message : 'the service failed to do this';
+    yield line({ kind: 'stopped', detail });
+  }
+};
+
 export const diagnosticsHandlers = ({ diagnostics }: Operations): Handlers['diagnostics'] => ({
-  run: async ({ actor, path, body: { callerTime, cloud = {} } }) => {
-    const time = callerTime === undefined ? null : Date.parse(callerTime);
-    const diagnosis = await diagnostics.run(actor, path.id, { callerTime: time, cloud });
+  follow: async ({ actor, path, body }) =>
+    exportLines(linesOf(await diagnostics.follow(actor, path.id, requestOf(body))), 'dke-diagnostics.ndjson'),
+  run: async ({ actor, path, body }) => {
+    const diagnosis = await diagnostics.run(actor, path.id, requestOf(body));
     return { id: diagnosis.id, answer: representDiagnosis(diagnosis) };
   },
   list: async ({ actor, path, query }) =>

@@ -1,6 +1,8 @@
 // Handlers of key store endpoints, and the proxy configuration file of their credentials.
 
+import type { RequestOrigin } from '../../../domain/authorization-rule.ts';
 import type { Operations } from '../../../operations/index.ts';
+import type { SimulatedRequest } from '../../contract/api/endpoints.ts';
 import { representEndpoint, representPage, uriPathOf } from '../represent.ts';
 import type { Handlers } from './handler.ts';
 import { SecretJson } from './handler.ts';
@@ -19,6 +21,23 @@ const formatProxyConfiguration = (prefix: string, accessKeyId: string, secretAcc
   return new SecretJson(bytes);
 };
 
+/** Members that are absent are untold. */
+const originOf = ({
+  kmsOperation,
+  awsPrincipalArn,
+  kmsKeyArn,
+  awsSourceVpc,
+  awsSourceVpce,
+  kmsViaService,
+}: SimulatedRequest): RequestOrigin => ({
+  kmsOperation,
+  awsPrincipalArn,
+  kmsKeyArn,
+  awsSourceVpc,
+  awsSourceVpce,
+  kmsViaService,
+});
+
 export const endpointsHandlers = ({ endpoints }: Operations): Handlers['endpoints'] => ({
   create: async ({ actor, body }) => {
     const endpoint = await endpoints.create(actor, body);
@@ -31,6 +50,9 @@ export const endpointsHandlers = ({ endpoints }: Operations): Handlers['endpoint
   delete: async ({ actor, path }) => representEndpoint(await endpoints.delete(actor, path.id)),
   changeSettings: async ({ actor, path, body }) =>
     representEndpoint(await endpoints.changeSettings(actor, path.id, body)),
+  simulateRules: async ({ actor, path, body }) => ({
+    items: await endpoints.simulateRules(actor, path.id, { rules: body.rules, requests: body.requests.map(originOf) }),
+  }),
   addCredential: async ({ actor, path }) => {
     const { prefix } = await endpoints.get(actor, path.id);
     const { credential, secretAccessKey } = await endpoints.addCredential(actor, path.id);

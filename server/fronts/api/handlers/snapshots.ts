@@ -3,7 +3,7 @@
 import { toRfc3339 } from '../../../base/clock.ts';
 import type { SnapshotExport as Exported, Snapshot as Held } from '../../../domain/snapshot.ts';
 import type { Operations } from '../../../operations/index.ts';
-import type { RestoreOutcome } from '../../../operations/snapshots/index.ts';
+import type { RuledRestore } from '../../../operations/snapshots/index.ts';
 import type { Snapshot, SnapshotExport, SnapshotRestore } from '../../contract/api/snapshots.ts';
 import { StreamedFile } from '../export.ts';
 import { representPage } from '../represent.ts';
@@ -49,7 +49,7 @@ const representExport = ({ id, snapshotId, createdAt, at, actorId, actorName }: 
   actorName,
 });
 
-const representRestore = (dryRun: boolean, outcome: RestoreOutcome): SnapshotRestore => ({
+const representRestore = (dryRun: boolean, outcome: RuledRestore): SnapshotRestore => ({
   dryRun,
   ...outcome,
   stayDestroyed: outcome.stayDestroyed.map((each) => ({ ...each, destroyedAt: toRfc3339(each.destroyedAt) })),

@@ -32,6 +32,20 @@ export const diagnosisSchema = z
   .openapi('Diagnosis');
 export type Diagnosis = z.output<typeof diagnosisSchema>;
 
+/** The lines of a run that is followed. */
+export const diagnosisEventSchema = z
+  .union([
+    z.strictObject({
+      kind: z.literal('begun'),
+      checks: z.array(checkResultSchema.pick({ id: true, layer: true, title: true })).readonly(),
+    }),
+    z.strictObject({ kind: z.literal('ended'), result: checkResultSchema }),
+    z.strictObject({ kind: z.literal('kept'), diagnosis: diagnosisSchema }),
+    z.strictObject({ kind: z.literal('stopped'), detail: z.string() }),
+  ])
+  .openapi('DiagnosisEvent', { description: '`stopped`: the run itself failed, and nothing was kept.' });
+export type DiagnosisEvent = z.output<typeof diagnosisEventSchema>;
+
 const text = z.string().min(1).max(512);
 const newDiagnosis = z
   .strictObject({
@@ -63,6 +77,19 @@ export const diagnosticsRoutes = {
     body: newDiagnosis,
     answer: diagnosisSchema,
     creates: true,
+  },
+  follow: {
+    method: 'post',
+    path: '/api/endpoints/{id}/diagnostics/follow',
+    needs: 'diagnostics:run',
+    scope: { kind: 'endpoint', parameter: 'id' },
+    summary: 'Run the diagnostics of a key store endpoint, and follow them',
+    description:
+      'The same run, one JSON document a line while it goes on: `begun` with the checks that there are, `ended` for each as it ends, and at last ' +
+      '`kept` with the run. Whoever hangs up does not stop it.',
+    body: newDiagnosis,
+    answer: null,
+    streams: ['application/x-ndjson'],
   },
   list: {
     method: 'get',

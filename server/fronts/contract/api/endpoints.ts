@@ -1,9 +1,9 @@
 // Key store endpoints: what a cloud key service calls under /xks/<prefix>, their settings and their SigV4 credentials.
 
 import { z } from '@hono/zod-openapi';
-import type { RuleSubject } from '../../../domain/authorization-rule.ts';
+import type { RequestOrigin, RuleSubject } from '../../../domain/authorization-rule.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
-import { displayName, identifier, integrity, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 export const endpointCredentialSchema = z
   .strictObject({
@@ -32,22 +32,22 @@ const patterns = z
   .max(mostPatterns, `must be at most ${mostPatterns} patterns`)
   .readonly();
 
+const ruleSubjects = {
+  principal: patterns.optional().openapi({ description: 'awsPrincipalArn' }),
+  account: patterns.optional().openapi({ description: 'the account in awsPrincipalArn' }),
+  key: patterns.optional().openapi({ description: 'kmsKeyArn' }),
+  region: patterns.optional().openapi({ description: 'the region in kmsKeyArn' }),
+  operation: patterns.optional().openapi({ description: 'kmsOperation' }),
+  vpc: patterns.optional().openapi({ description: 'awsSourceVpc' }),
+  vpcEndpoint: patterns.optional().openapi({ description: 'awsSourceVpce' }),
+  viaService: patterns.optional().openapi({ description: 'kmsViaService' }),
+} satisfies Record<RuleSubject, z.ZodType>;
+
 export const authorizationRuleSchema = z
   .strictObject({
     name: displayName,
     effect: z.enum(['allow', 'deny']),
-    when: z
-      .strictObject({
-        principal: patterns.optional().openapi({ description: 'awsPrincipalArn' }),
-        account: patterns.optional().openapi({ description: 'the account in awsPrincipalArn' }),
-        key: patterns.optional().openapi({ description: 'kmsKeyArn' }),
-        region: patterns.optional().openapi({ description: 'the region in kmsKeyArn' }),
-        operation: patterns.optional().openapi({ description: 'kmsOperation' }),
-        vpc: patterns.optional().openapi({ description: 'awsSourceVpc' }),
-        vpcEndpoint: patterns.optional().openapi({ description: 'awsSourceVpce' }),
-        viaService: patterns.optional().openapi({ description: 'kmsViaService' }),
-      } satisfies Record<RuleSubject, z.ZodType>)
-      .readonly(),
+    when: z.strictObject(ruleSubjects).readonly(),
   })
   .openapi('AuthorizationRule', {
     description:
@@ -82,6 +82,53 @@ export const endpointSettingsSchema = z
   })
   .openapi('EndpointSettings');
 export type EndpointSettings = z.output<typeof endpointSettingsSchema>;
+
+const origin = (most: number, description: string) =>
+  z
+    .string()
+    .min(1, 'must not be empty')
+    .max(most, `must be at most ${most} characters`)
+    .regex(/^[\x20-\x7e]+$/, 'must be printable ASCII')
+    .openapi({ description });
+
+/** As the cloud key service says it in `requestMetadata`; names are those of its proxy protocol. */
+const simulatedRequestSchema = z
+  .strictObject({
+    kmsOperation: origin(128, 'What the caller asked the cloud key service for.').openapi({ example: 'Decrypt' }),
+    awsPrincipalArn: origin(2048, 'Who asked.').optional(),
+    kmsKeyArn: origin(2048, 'For which of its keys.').optional(),
+    awsSourceVpc: origin(128, 'From which VPC.').optional(),
+    awsSourceVpce: origin(128, 'Through which VPC endpoint.').optional(),
+    kmsViaService: origin(256, 'Through which other service of the cloud.').optional(),
+  } satisfies Record<keyof RequestOrigin, z.ZodType>)
+  .openapi('SimulatedRequest');
+export type SimulatedRequest = z.output<typeof simulatedRequestSchema>;
+
+const decided = {
+  effect: z.enum(['allow', 'deny']),
+  rule: z.string().nullable().openapi({ description: 'The rule that decides. Null: none fits, and that allows.' }),
+};
+const ruleDecisionSchema = z
+  .strictObject({
+    ...decided,
+    passed: z
+      .array(
+        z.strictObject({
+          rule: z.string(),
+          subject: z.enum(Object.keys(ruleSubjects) as RuleSubject[]),
+          told: z.string().nullable().openapi({ description: 'Null: the request does not tell.' }),
+        }),
+      )
+      .readonly()
+      .openapi({
+        description: 'The rules before it that did not fit, in turn, each with the first subject that did not.',
+      }),
+    current: z.strictObject(decided).openapi({ description: 'What the rules say that hold now.' }),
+  })
+  .openapi('RuleDecision');
+export type RuleDecision = z.output<typeof ruleDecisionSchema>;
+
+const mostSimulated = 100;
 
 export const endpointSchema = z
   .strictObject({
@@ -178,6 +225,30 @@ export const endpointRoutes = {
     body: endpointSettingsSchema,
     answer: endpointSchema,
     changes: 'get',
+  },
+  simulateRules: {
+    method: 'post',
+    path: '/api/endpoints/{id}/rules/simulate',
+    needs: 'endpoints:read',
+    scope: { kind: 'endpoint', parameter: 'id' },
+    summary: 'Try requests against the rules of a key store endpoint',
+    description:
+      'Against `rules`, or those that hold when absent. Nothing is changed. One decision a request, in their order.',
+    body: z
+      .strictObject({
+        rules: z
+          .array(authorizationRuleSchema)
+          .max(mostRules, `must be at most ${mostRules} rules`)
+          .readonly()
+          .optional(),
+        requests: z
+          .array(simulatedRequestSchema)
+          .min(1, 'must have a request')
+          .max(mostSimulated, `must be at most ${mostSimulated} requests`)
+          .readonly(),
+      })
+      .openapi('RuleSimulation'),
+    answer: listOf(ruleDecisionSchema),
   },
   delete: {
     method: 'delete',

@@ -3,6 +3,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { Snapshot as Held } from '../../../domain/snapshot.ts';
+import { approvalRuleSchema } from './approvals.ts';
 import { displayName, identifier, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 const states = z.enum(['making', 'held', 'deleted', 'purged', 'failed', 'missing'] satisfies Held['state'][]);
@@ -91,6 +92,10 @@ export const restoreSchema = z
       .readonly()
       .openapi({ description: 'Credentials and endpoints that had been removed since, and hold again: look at them.' }),
     newHandles: z.int(),
+    rules: z
+      .array(approvalRuleSchema)
+      .readonly()
+      .openapi({ description: 'Of a dry run: whose dual control has a say. Empty: it is done at once.' }),
   })
   .openapi('SnapshotRestore');
 export type SnapshotRestore = z.output<typeof restoreSchema>;

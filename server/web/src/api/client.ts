@@ -111,10 +111,21 @@ const readProblem = async (response: Response): Promise<ApiProblem> => {
   });
 };
 
-/** Sends a call and reads its JSON answer; an answer without content gives `undefined` as data. Throws ApiProblem. */
-export const sendForAnswer = async <T>(call: ApiCall, options: SendOptions = {}): Promise<Answer<T>> => {
+const unreachable = (detail: string): ApiProblem =>
+  new ApiProblem({
+    status: 0,
+    code: 'unreachable',
+    title: 'The server cannot be reached',
+    detail,
+    hint: 'Check the network and that the service is running, then try again.',
+  });
+const isAbort = (cause: unknown): boolean => cause instanceof DOMException && cause.name === 'AbortError';
+
+/** Sends a call, or a file in place of its body; answers when the service says that it goes well. */
+const ask = async (call: ApiCall, options: SendOptions, file?: Blob): Promise<Response> => {
   const headers = new Headers({ accept: 'application/json, application/problem+json' });
-  if (call.method !== 'GET') headers.set('content-type', 'application/json');
+  if (call.method !== 'GET')
+    headers.set('content-type', file === undefined ? 'application/json' : 'application/octet-stream');
   if (options.idempotencyKey !== undefined) headers.set('idempotency-key', options.idempotencyKey);
   if (options.ifMatch !== undefined) headers.set('if-match', options.ifMatch);
   let response: Response;
@@ -125,20 +136,47 @@ export const sendForAnswer = async <T>(call: ApiCall, options: SendOptions = {})
       credentials: 'same-origin',
       cache: 'no-store',
       redirect: 'error',
-      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      ...(file === undefined ? (call.body === undefined ? {} : { body: JSON.stringify(call.body) }) : { body: file }),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
   } catch (cause) {
-    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
-    throw new ApiProblem({
-      status: 0,
-      code: 'unreachable',
-      title: 'The server cannot be reached',
-      detail: 'No answer came back.',
-      hint: 'Check the network and that the service is running, then try again.',
-    });
+    if (isAbort(cause)) throw cause;
+    throw unreachable('No answer came back.');
   }
   if (!response.ok) throw await readProblem(response);
+  return response;
+};
+
+/** Follows an answer of one JSON document a line, as it comes. Resolves at its end. Throws ApiProblem. */
+export const sendForLines = async <T>(
+  call: ApiCall,
+  tell: (line: T) => void,
+  options: SendOptions = {},
+): Promise<void> => {
+  const { body } = await ask(call, options);
+  if (body === null) return;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const { value, done } = await reader.read().catch((cause: unknown) => {
+      throw isAbort(cause) ? cause : unreachable('The answer was cut off.');
+    });
+    if (done) return;
+    const lines = (rest + value).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) tell(JSON.parse(line) as T);
+  }
+};
+
+/** Sends a call and reads its JSON answer; an answer without content gives `undefined` as data. Throws ApiProblem. */
+export const sendForAnswer = async <T>(call: ApiCall, options: SendOptions = {}): Promise<Answer<T>> =>
+  readAnswer<T>(await ask(call, options));
+
+/** Sends a file as the body, as it is read from the disk. Throws ApiProblem. */
+export const sendFile = async <T>(call: ApiCall, file: Blob, options: SendOptions = {}): Promise<T> =>
+  (await readAnswer<T>(await ask(call, options, file))).data;
+
+const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
   const etag = response.headers.get('etag') ?? undefined;
   if (response.status === 202) {
     const { id, missing } = (await response.json()) as { readonly id: string; readonly missing: number };

@@ -109,6 +109,19 @@ export const commands: Readonly<Record<string, Row>> = {
       ...option('--cloud-key-id', cloud.externalKeyId),
     ];
   },
+  'POST /api/endpoints/*/rules/simulate': ([id], body) => {
+    const [first] = Array.isArray(body.requests) ? body.requests : [];
+    const request = record(first);
+    return [
+      ...['endpoint', 'try-rules', id, '--operation', place(request.kmsOperation, 'operation')],
+      ...option('--principal', request.awsPrincipalArn),
+      ...option('--key', request.kmsKeyArn),
+      ...option('--vpc', request.awsSourceVpc),
+      ...option('--vpc-endpoint', request.awsSourceVpce),
+      ...option('--via-service', request.kmsViaService),
+      ...(body.rules === undefined ? [] : ['--rules', 'rules.json']),
+    ];
+  },
   'POST /api/external-key-stores': (_, body) => [
     ...['key-store', 'register', place(body.name, 'name'), '--id', place(body.customKeyStoreId, 'custom-key-store-id')],
     ...['--region', place(body.region, 'region'), '--endpoint', place(body.endpointId, 'endpoint')],
@@ -147,6 +160,13 @@ export const commands: Readonly<Record<string, Row>> = {
   ],
   'DELETE /api/vaults/*/dual-control': on('vault', 'dual-control', 'remove'),
   'POST /api/snapshots': () => ['snapshot', 'create'],
+  'POST /api/snapshot-imports': () => ['snapshot', 'import', '<file>'],
+  'POST /api/snapshots/*/restore': ([id], body, query) => [
+    ...['snapshot', 'restore', id, '--recovery-key', 'recovery.key'],
+    ...option('--new-tenant', body.newTenant),
+    ...option('--into', body.tenantId),
+    query.dryRun === true && '--dry-run',
+  ],
   'POST /api/snapshots/*/verify': on('snapshot', 'verify'),
   'POST /api/snapshots/*/undelete': on('snapshot', 'undelete'),
   'DELETE /api/snapshots/*': on('snapshot', 'delete'),

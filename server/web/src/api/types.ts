@@ -3,13 +3,15 @@
 
 export type { Approval } from '../../../fronts/contract/api/approvals.ts';
 export type { AuditCheckpoint, AuditKind, AuditRecord, AuditSink } from '../../../fronts/contract/api/audit.ts';
-export type { CheckResult, Diagnosis } from '../../../fronts/contract/api/diagnostics.ts';
+export type { CheckResult, Diagnosis, DiagnosisEvent } from '../../../fronts/contract/api/diagnostics.ts';
 export type {
   AuthorizationRule,
   Endpoint,
   EndpointCredential,
   EndpointSettings,
   ProxyConfiguration,
+  RuleDecision,
+  SimulatedRequest,
 } from '../../../fronts/contract/api/endpoints.ts';
 export type { ExternalKeyStore } from '../../../fronts/contract/api/external-key-stores.ts';
 export type { DeletedKey, Key, KeyVersion } from '../../../fronts/contract/api/keys.ts';
@@ -27,7 +29,7 @@ export type {
 export type { Session } from '../../../fronts/contract/api/session.ts';
 export type { OpenSession } from '../../../fronts/contract/api/sessions.ts';
 export type { Settings } from '../../../fronts/contract/api/settings.ts';
-export type { Snapshot } from '../../../fronts/contract/api/snapshots.ts';
+export type { Snapshot, SnapshotOpening, SnapshotRestore } from '../../../fronts/contract/api/snapshots.ts';
 export type { Status } from '../../../fronts/contract/api/status.ts';
 export type {
   AccessGuid,

@@ -116,6 +116,11 @@ const endpointSetUp = createRoute({
   path: '/endpoints/$id/setup',
   component: lazyRouteComponent(() => import('../pages/endpoint-setup.tsx'), 'EndpointSetUpPage'),
 });
+const endpointRules = createRoute({
+  getParentRoute: () => root,
+  path: '/endpoints/$id/rules',
+  component: lazyRouteComponent(() => import('../pages/endpoint-rules.tsx'), 'EndpointRulesPage'),
+});
 const endpointCredentials = createRoute({
   getParentRoute: () => root,
   path: '/endpoints/$id/credentials',
@@ -194,6 +199,11 @@ const snapshots = createRoute({
   path: '/snapshots',
   component: lazyRouteComponent(() => import('../pages/snapshots.tsx'), 'SnapshotsPage'),
 });
+const snapshotRestore = createRoute({
+  getParentRoute: () => root,
+  path: '/snapshots/$id/restore',
+  component: lazyRouteComponent(() => import('../pages/snapshot-restore.tsx'), 'SnapshotRestorePage'),
+});
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -222,6 +232,7 @@ export const router = createRouter({
     endpointDiagnostics,
     endpointSetUp,
     endpointCredentials,
+    endpointRules,
     applicationSetUp,
     diagnostics,
     requests,
@@ -237,6 +248,7 @@ export const router = createRouter({
     tenants,
     approvals,
     snapshots,
+    snapshotRestore,
     tokens,
   ]),
   defaultPreload: 'intent',

@@ -36,7 +36,7 @@ export const verdictOf = ({ results }: Diagnosis): 'ok' | 'warning' | 'failed' =
       : 'ok';
 
 /** The result to begin with; undefined: everything is well. */
-export const firstOf = ({ results }: Diagnosis): CheckResult | undefined =>
+export const firstOf = ({ results }: Pick<Diagnosis, 'results'>): CheckResult | undefined =>
   results.find(({ state }) => state === 'failed') ?? results.find(({ state }) => state === 'warning');
 
 export const VerdictBadge = ({ diagnosis }: { diagnosis: Diagnosis }) => {
@@ -130,6 +130,70 @@ const Line = ({ result }: { result: CheckResult }) => {
         {result.state === 'skipped' ? '' : `${result.durationMs.toFixed(1)} ms`}
       </span>
     </li>
+  );
+};
+
+/** What a run has told so far. */
+export interface LiveDiagnosis {
+  readonly checks: readonly Pick<CheckResult, 'id' | 'layer' | 'title'>[];
+  readonly results: readonly CheckResult[];
+}
+
+const WaitingLine = ({ title, running }: { title: string; running: boolean }) => (
+  <li
+    aria-current={running ? 'step' : undefined}
+    className="grid gap-x-4 gap-y-1 py-2 text-muted sm:grid-cols-[6.5rem_1fr_auto]"
+  >
+    <span>
+      <Badge tone="quiet" icon="clock">
+        {running ? 'Running' : 'Waits'}
+      </Badge>
+    </span>
+    <p className={running ? 'text-ink' : ''}>{capital(title)}</p>
+  </li>
+);
+
+/** A run while it goes on: each check as it ends, the first that failed on top as soon as it has. */
+export const LiveDiagnosisView = ({ live }: { live: LiveDiagnosis }) => {
+  const { checks, results } = live;
+  const first = firstOf(live);
+  const ended = new Map(results.map((result) => [result.id, result]));
+  const running = checks.find(({ id }) => !ended.has(id))?.id;
+  const layers = [...new Set(checks.map(({ layer }) => layer))];
+  return (
+    <div className="space-y-5">
+      <div role="status" className="space-y-2">
+        <p className="font-medium">
+          {checks.length === 0 ? 'Begins…' : `${results.length} of ${checks.length} checks have ended`}
+        </p>
+        <progress
+          aria-label="Checks that have ended"
+          className="h-1.5 w-full overflow-hidden rounded-full"
+          value={results.length}
+          max={Math.max(checks.length, 1)}
+        />
+      </div>
+      {first !== undefined && <Start result={first} />}
+      <div className="divide-y divide-line">
+        {layers.map((layer) => (
+          <section key={layer} className="grid gap-x-6 py-2 first:pt-0 lg:grid-cols-[9rem_1fr]">
+            <h3 className="pt-2.5 font-medium">{nameLayer(layer)}</h3>
+            <ul>
+              {checks
+                .filter((check) => check.layer === layer)
+                .map(({ id, title }) => {
+                  const result = ended.get(id);
+                  return result === undefined ? (
+                    <WaitingLine key={id} title={title} running={id === running} />
+                  ) : (
+                    <Line key={id} result={result} />
+                  );
+                })}
+            </ul>
+          </section>
+        ))}
+      </div>
+    </div>
   );
 };
 

@@ -2,52 +2,14 @@
 
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { AuthorizationRule, Endpoint, EndpointSettings } from '../api/types.ts';
+import type { Endpoint, EndpointSettings } from '../api/types.ts';
 import { useAnnounce } from './announce.tsx';
+import { RuleList, readRules, ruleExample } from './authorization-rules.tsx';
 import { Button } from './button.tsx';
 import { endpointPath, endpointsPath } from './endpoints.ts';
 import { AreaField, CheckField, TextField } from './field.tsx';
 import { FormDialog } from './form.tsx';
 import { Facts, Panel } from './page.tsx';
-import { Badge } from './state-badge.tsx';
-
-const subjectNames: Readonly<Record<keyof AuthorizationRule['when'], string>> = {
-  principal: 'principal',
-  account: 'account',
-  key: 'key',
-  region: 'region',
-  operation: 'operation',
-  vpc: 'VPC',
-  vpcEndpoint: 'VPC endpoint',
-  viaService: 'via service',
-};
-
-const example = `[
-  { "name": "not through lambda", "effect": "deny",
-    "when": { "viaService": ["lambda.*.amazonaws.com"] } },
-  { "name": "our account", "effect": "allow",
-    "when": { "account": ["111122223333"] } },
-  { "name": "nobody else", "effect": "deny", "when": {} }
-]`;
-
-const describeRule = ({ when }: AuthorizationRule): string => {
-  const parts = Object.entries(when).map(
-    ([subject, patterns = []]) =>
-      `${subjectNames[subject as keyof AuthorizationRule['when']]} ${patterns.join(' or ')}`,
-  );
-  return parts.length === 0 ? 'every request' : parts.join(', and ');
-};
-
-/** The rules of the text, or what is wrong with it. */
-const readRules = (text: string): readonly AuthorizationRule[] | string => {
-  if (text.trim() === '') return [];
-  try {
-    const rules: unknown = JSON.parse(text);
-    return Array.isArray(rules) ? (rules as readonly AuthorizationRule[]) : 'This is no list: it begins with [.';
-  } catch (error) {
-    return `This is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}`;
-  }
-};
 
 const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) => {
   const { settings } = endpoint;
@@ -133,7 +95,7 @@ const SettingsDialog = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: ()
             value={rulesText}
             onValue={setRulesText}
             fault={typeof rules === 'string' ? rules : fault('rules')}
-            placeholder={example}
+            placeholder={ruleExample}
             help="A list in JSON. The first rule that fits a request decides; what none fits is allowed. * stands for any characters, ? for one."
           />
           <CheckField
@@ -169,27 +131,7 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
             'Client certificate',
             clientCertificate === null ? 'Not asked for' : <code key="name">{clientCertificate.commonName}</code>,
           ],
-          [
-            'Rules',
-            rules.length === 0 ? (
-              'None: what is signed is allowed'
-            ) : (
-              <ol key="rules" className="space-y-1">
-                {rules.map((rule) => (
-                  <li key={rule.name} className="flex flex-wrap items-baseline gap-2">
-                    <Badge
-                      tone={rule.effect === 'deny' ? 'danger' : 'ok'}
-                      icon={rule.effect === 'deny' ? 'blocked' : 'active'}
-                    >
-                      {rule.effect}
-                    </Badge>
-                    <span className="font-medium">{rule.name}</span>
-                    <span className="break-all text-muted">{describeRule(rule)}</span>
-                  </li>
-                ))}
-              </ol>
-            ),
-          ],
+          ['Rules', rules.length === 0 ? 'None: what is signed is allowed' : <RuleList key="rules" rules={rules} />],
           ['Unsigned health probes', operatorProbes ? 'Allowed for operators' : 'Refused'],
         ]}
       />

@@ -9,6 +9,7 @@ export const EndpointTabs = ({ id }: { id: string }) => (
       { text: 'Endpoint', to: '/endpoints/$id', params: { id } },
       { text: 'Connect', to: '/endpoints/$id/setup', params: { id } },
       { text: 'Credentials', to: '/endpoints/$id/credentials', params: { id } },
+      { text: 'Rules', to: '/endpoints/$id/rules', params: { id } },
       { text: 'Diagnostics', to: '/endpoints/$id/diagnostics', params: { id } },
     ]}
   />

@@ -184,3 +184,57 @@ export const CheckField = ({
     </div>
   );
 };
+
+/** A file that is chosen; its content is not read here. */
+export const FileField = ({
+  label,
+  help,
+  fault,
+  optional = false,
+  onFile,
+}: FieldFrame & { onFile: (file: File | undefined) => void }) => {
+  const id = useId();
+  const frame = { label, help, fault, optional };
+  return (
+    <Frame id={id} {...frame}>
+      <input
+        id={id}
+        type="file"
+        required={!optional}
+        aria-invalid={fault !== undefined || undefined}
+        aria-describedby={describe(id, frame)}
+        onChange={(event) => onFile(event.target.files?.[0])}
+        className={`${control} cursor-pointer py-1 pl-1 file:mr-3 file:rounded file:border file:border-line-strong file:bg-raised file:px-2.5 file:py-1 file:font-medium file:text-ink`}
+      />
+    </Frame>
+  );
+};
+
+/**
+ * A secret that this page uses and never sends. What is typed is handed out as bytes, which the receiver wipes; no state of the page holds the
+ * text, only the browser's own field does.
+ */
+export const SecretField = ({
+  label,
+  help,
+  fault,
+  onBytes,
+}: FieldFrame & { onBytes: (bytes: Uint8Array<ArrayBuffer>) => void }) => {
+  const id = useId();
+  const frame = { label, help, fault };
+  return (
+    <Frame id={id} {...frame}>
+      <input
+        id={id}
+        type="password"
+        autoComplete="off"
+        spellCheck={false}
+        required
+        aria-invalid={fault !== undefined || undefined}
+        aria-describedby={describe(id, frame)}
+        onChange={(event) => onBytes(new TextEncoder().encode(event.target.value))}
+        className={`${control} font-mono`}
+      />
+    </Frame>
+  );
+};

@@ -15,6 +15,8 @@ export interface CallFormProps<Result> {
   readonly ifMatch?: string | undefined;
   /** The body holds a secret: the form shows the call without it. */
   readonly secretBody?: boolean;
+  /** Members of the body that are made only when it is sent; they are not shown. */
+  readonly complete?: () => Promise<object>;
   readonly submitLabel: string;
   readonly submitTone?: ButtonTone;
   readonly submitDisabled?: boolean;
@@ -29,6 +31,7 @@ export const CallForm = <Result,>({
   creates = false,
   ifMatch,
   secretBody = false,
+  complete,
   submitLabel,
   submitTone = 'primary',
   submitDisabled = false,
@@ -39,7 +42,9 @@ export const CallForm = <Result,>({
   // One key per opened form and body: pressing again after a lost answer repeats the same create, an edited form makes a new one.
   const [attempt, setAttempt] = useState<{ body: string; key: string } | null>(null);
   const mutation = useMutation<Result, unknown, void>({
-    mutationFn: () => {
+    mutationFn: async () => {
+      if (complete !== undefined)
+        return send<Result>({ ...call, body: { ...call.body, ...(await complete()) } }, { ifMatch });
       if (!creates) return send<Result>(call, { ifMatch });
       const body = JSON.stringify(call.body ?? null);
       const current = attempt !== null && attempt.body === body ? attempt : { body, key: crypto.randomUUID() };

@@ -3,16 +3,22 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { type ApiCall, send } from '../api/client.ts';
-import type { Diagnosis, Endpoint } from '../api/types.ts';
+import { type ApiCall, ApiProblem, send, sendForLines } from '../api/client.ts';
+import type { Diagnosis, DiagnosisEvent, Endpoint } from '../api/types.ts';
 import { useAnnounce } from '../components/announce.tsx';
 import { ApiCallView } from '../components/api-call.tsx';
 import { Button } from '../components/button.tsx';
-import { DiagnosisView, firstOf, nameLayer, VerdictBadge } from '../components/diagnosis.tsx';
+import {
+  DiagnosisView,
+  firstOf,
+  type LiveDiagnosis,
+  LiveDiagnosisView,
+  nameLayer,
+  VerdictBadge,
+} from '../components/diagnosis.tsx';
 import { EndpointTabs } from '../components/endpoint-tabs.tsx';
 import { endpointPath, endpointsPath } from '../components/endpoints.ts';
 import { TextField } from '../components/field.tsx';
-import { Icon } from '../components/icon.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState, ProblemView } from '../components/problem-view.tsx';
@@ -29,21 +35,27 @@ const cloudFields = [
 ] as const;
 type Cloud = { readonly [field in (typeof cloudFields)[number][0]]?: string };
 
-const layers = ['connection', 'key', 'network', 'dns', 'tls', 'health', 'sigv4', 'activity'];
+const notBegun: LiveDiagnosis = { checks: [], results: [] };
 
-const Running = () => (
-  <div role="status" className="space-y-3">
-    <p className="font-medium">Running: every layer from here to the cloud's side, a few seconds at most…</p>
-    <ul className="flex flex-wrap gap-2">
-      {layers.map((layer) => (
-        <li key={layer} className="flex items-center gap-1.5 rounded-full bg-quiet-soft px-2.5 py-1 text-xs text-muted">
-          <Icon name="clock" className="size-3.5 motion-safe:animate-pulse" />
-          {nameLayer(layer)}
-        </li>
-      ))}
-    </ul>
-  </div>
-);
+/** Runs them now and tells what has ended so far. Rejects when the run did not come to its end. */
+const follow = async (call: ApiCall, tell: (live: LiveDiagnosis) => void): Promise<Diagnosis> => {
+  let live = notBegun;
+  let last: DiagnosisEvent | undefined;
+  await sendForLines<DiagnosisEvent>(call, (event) => {
+    last = event;
+    if (event.kind === 'begun') live = { ...live, checks: event.checks };
+    if (event.kind === 'ended') live = { ...live, results: [...live.results, event.result] };
+    tell(live);
+  });
+  if (last?.kind === 'kept') return last.diagnosis;
+  throw new ApiProblem({
+    status: 0,
+    code: 'run-stopped',
+    title: 'The run did not come to its end',
+    detail: last?.kind === 'stopped' ? last.detail : 'The answer of the service was cut off.',
+    hint: 'Run it again. What has ended so far stands below.',
+  });
+};
 
 export const EndpointDiagnosticsPage = () => {
   const { id } = route.useParams();
@@ -51,6 +63,7 @@ export const EndpointDiagnosticsPage = () => {
   const announce = useAnnounce();
   const [cloud, setCloud] = useState<Cloud>({});
   const [shown, setShown] = useState<Diagnosis | null>(null);
+  const [live, setLive] = useState<LiveDiagnosis | null>(null);
   const path = `${endpointPath(id)}/diagnostics`;
   const endpoint = useQuery({
     queryKey: [endpointsPath, id],
@@ -72,9 +85,13 @@ export const EndpointDiagnosticsPage = () => {
   });
   const run = useMutation({
     // The clock of this browser is compared with the service's.
-    mutationFn: () => send<Diagnosis>(call(new Date().toISOString()), { idempotencyKey: crypto.randomUUID() }),
+    mutationFn: () => {
+      setLive(notBegun);
+      return follow({ method: 'POST', path: `${path}/follow`, body: call(new Date().toISOString()).body }, setLive);
+    },
     onSuccess: async (made) => {
       setShown(made);
+      setLive(null);
       const first = firstOf(made);
       announce(first === undefined ? 'Every layer is well' : `Begin with ${nameLayer(first.layer)}: ${first.title}`);
       await client.invalidateQueries({ queryKey: [path] });
@@ -97,19 +114,27 @@ export const EndpointDiagnosticsPage = () => {
       <EndpointTabs id={id} />
       {run.error !== null && <ProblemView error={run.error} onRetry={() => run.mutate()} />}
       <Panel
-        title={run.isPending ? 'Running' : shown === null ? 'Not run yet' : 'What was found'}
+        title={
+          run.isPending
+            ? 'Running'
+            : live !== null
+              ? 'As far as it came'
+              : shown === null
+                ? 'Not run yet'
+                : 'What was found'
+        }
         description={
-          !run.isPending && shown !== null ? (
+          live === null && shown !== null ? (
             <>
               <Time value={shown.at} seconds />
               {newest !== undefined && shown.id !== newest.id && ', an earlier run'}
             </>
           ) : undefined
         }
-        actions={!run.isPending && shown !== null && <VerdictBadge diagnosis={shown} />}
+        actions={live === null && shown !== null && <VerdictBadge diagnosis={shown} />}
       >
-        {run.isPending ? (
-          <Running />
+        {live !== null ? (
+          <LiveDiagnosisView live={live} />
         ) : shown === null ? (
           list.error !== null ? (
             <ProblemView error={list.error} onRetry={() => void list.refetch()} />
@@ -170,6 +195,7 @@ export const EndpointDiagnosticsPage = () => {
                 <Button
                   aria-label={`Show the run of ${diagnosis.at}`}
                   onClick={() => {
+                    setLive(null);
                     setShown(diagnosis);
                     document.querySelector('#main h1')?.scrollIntoView();
                   }}

@@ -1,31 +1,31 @@
-// Snapshots of tenants: made, verified, deleted and brought back; and the recovery keys that open them. The service cannot open one:
-// a restore is done with the recovery key's file, by the command.
+// Snapshots of tenants: made, verified, deleted and brought back; and the recovery keys that open them. A restore has a page of its own.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { send } from '../api/client.ts';
+import { type ApiCall, send, sendFile } from '../api/client.ts';
 import type { RecoveryKey, Snapshot, SnapshotSchedule } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { useAnnounce } from '../components/announce.tsx';
+import { ApiCallView } from '../components/api-call.tsx';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
-import { CopyButton } from '../components/copy.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { Dialog, DialogActions } from '../components/dialog.tsx';
-import { NameField, TextField } from '../components/field.tsx';
+import { FileField, NameField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import type { IconName } from '../components/icon.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
-import { Notice } from '../components/notice.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
+import { EmptyState, ProblemView } from '../components/problem-view.tsx';
+import { formatSize, snapshotPath, snapshotsPath, Verified } from '../components/snapshot-facts.tsx';
 import { Badge, type StateTone } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 
-const path = '/api/snapshots';
+const path = snapshotsPath;
 const keysPath = '/api/recovery-keys';
-const own = (id: string): string => `${path}/${encodeURIComponent(id)}`;
+const own = snapshotPath;
 
 const looks: Readonly<Record<Snapshot['state'], readonly [StateTone, IconName, string]>> = {
   making: ['quiet', 'clock', 'Being made'],
@@ -36,66 +36,83 @@ const looks: Readonly<Record<Snapshot['state'], readonly [StateTone, IconName, s
   missing: ['danger', 'warning', 'File is gone'],
 };
 
-const Verified = ({ snapshot: { verification, verifiedAt, tampered } }: { snapshot: Snapshot }) => {
-  if (tampered || verification?.sound === false)
-    return (
-      <Badge tone="danger" icon="warning">
-        {tampered ? 'Tampered with' : (verification?.finding ?? 'Not sound')}
-      </Badge>
-    );
-  if (verifiedAt === null)
-    return (
-      <Badge tone="warn" icon="clock">
-        Not verified
-      </Badge>
-    );
-  return (
-    <span className="inline-flex flex-wrap items-center gap-2">
-      <Badge tone="ok" icon="active">
-        {verification?.depth === 'opened' ? 'Opened and compared' : 'Sound'}
-      </Badge>
-      <Time value={verifiedAt} distance />
-    </span>
-  );
+/** What is wrong with a file that is to be sent as a snapshot. A recovery key, above all, must not be. */
+const faultOf = async (file: File): Promise<string | undefined> => {
+  const start = await file.slice(0, 8).text();
+  if (start === 'DKE-RECV') return 'This is a recovery key. It was not sent: it never leaves this browser.';
+  return start === 'DKE-SNAP' ? undefined : 'This file is no snapshot.';
 };
 
-const mebibytes = (size: number | null): string => (size === null ? '–' : `${(size / 1_048_576).toFixed(1)} MiB`);
-
-const RestoreDialog = ({ snapshot, onClose }: { snapshot: Snapshot; onClose: () => void }) => {
-  const commands = [
-    ['What it would do', `dke snapshot restore ${snapshot.id} --recovery-key recovery.key --dry-run`],
-    ['Into a tenant beside it', `dke snapshot restore ${snapshot.id} --recovery-key recovery.key --new-tenant <name>`],
-    [
-      'Into the tenant that it is of',
-      `dke snapshot restore ${snapshot.id} --recovery-key recovery.key --confirm ${snapshot.id}`,
-    ],
-  ] as const;
+/** A copy that left a service comes in; then it is restored like one that was here. */
+const ImportDialog = ({ onClose }: { onClose: () => void }) => {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const announce = useAnnounce();
+  const [file, setFile] = useState<File>();
+  const [fault, setFault] = useState<string>();
+  const choose = async (chosen: File | undefined): Promise<void> => {
+    setFile(undefined);
+    const wrong = chosen === undefined ? undefined : await faultOf(chosen);
+    setFault(wrong);
+    if (wrong === undefined) setFile(chosen);
+  };
+  const [signer, setSigner] = useState('');
+  const call: ApiCall = {
+    method: 'POST',
+    path: '/api/snapshot-imports',
+    ...(signer.trim() === '' ? {} : { query: { signer: signer.trim() } }),
+  };
+  const bring = useMutation({
+    mutationFn: () => sendFile<Snapshot>(call, file ?? new Blob(), { idempotencyKey: crypto.randomUUID() }),
+    onSuccess: async ({ id }) => {
+      await client.invalidateQueries({ queryKey: [path] });
+      announce('The snapshot is here');
+      onClose();
+      await navigate({ to: '/snapshots/$id/restore', params: { id } });
+    },
+  });
   return (
-    <Dialog title="Restore this snapshot" wide onClose={onClose}>
-      <div className="space-y-4">
+    <Dialog title="Restore from a file" onClose={onClose} locked={bring.isPending}>
+      <form
+        className="space-y-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (file !== undefined && !bring.isPending) bring.mutate();
+        }}
+      >
         <p>
-          The service cannot open it: only who has the file of a recovery key can, and that file does not belong into a
-          browser. The command opens the snapshot's key where the file is, and sends it sealed for this one use.
+          The file is brought into the service first. Keys that are destroyed here are taken out of it at once; nothing
+          is restored yet.
         </p>
-        <Notice tone="info" title="Rehearse first">
-          A dry run does all of it and takes it back: what is made, changed, kept; which keys stay destroyed; which
-          credentials would hold again.
-        </Notice>
-        {commands.map(([label, command]) => (
-          <div key={label}>
-            <p className="font-medium">{label}</p>
-            <div className="mt-1 flex items-start justify-between gap-2 rounded-md bg-sunken py-1 pr-1 pl-3">
-              <code className="min-w-0 py-1 text-xs wrap-anywhere">{command}</code>
-              <CopyButton value={command} label="command" />
-            </div>
-          </div>
-        ))}
-      </div>
-      <DialogActions>
-        <Button tone="primary" onClick={onClose}>
-          Done
-        </Button>
-      </DialogActions>
+        <FileField
+          label="File of the snapshot"
+          help="A copy that was taken out of a service: its name ends in .dkesnap."
+          fault={fault}
+          onFile={(chosen) => void choose(chosen)}
+        />
+        <TextField
+          label="Verifier key of the service that made it"
+          optional
+          mono
+          help={
+            <>
+              Only when another service made it: what <code>dke audit log</code> shows there.
+            </>
+          }
+          value={signer}
+          onValue={setSigner}
+        />
+        {bring.error !== null && <ProblemView error={bring.error} compact />}
+        <ApiCallView call={call} />
+        <DialogActions>
+          <Button disabled={bring.isPending} onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" tone="primary" busy={bring.isPending} disabled={file === undefined}>
+            Bring it in
+          </Button>
+        </DialogActions>
+      </form>
     </Dialog>
   );
 };
@@ -237,7 +254,8 @@ type Action = 'verify' | 'delete' | 'undelete' | 'create';
 export const SnapshotsPage = () => {
   const list = useList<Snapshot>(path);
   const [acting, setActing] = useState<{ readonly action: Action; readonly snapshot: Snapshot | null } | null>(null);
-  const [restoring, setRestoring] = useState<Snapshot | null>(null);
+  const navigate = useNavigate();
+  const [importing, setImporting] = useState(false);
   const schedule = useQuery({
     queryKey: ['/api/snapshot-schedule'],
     queryFn: ({ signal }) => send<SnapshotSchedule>({ method: 'GET', path: '/api/snapshot-schedule' }, { signal }),
@@ -258,7 +276,11 @@ export const SnapshotsPage = () => {
     if (snapshot.state !== 'held') return [];
     return [
       item('Verify now…', 'check', 'verify'),
-      { text: 'Restore…', icon: 'refresh', onSelect: () => setRestoring(snapshot) },
+      {
+        text: 'Restore…',
+        icon: 'refresh',
+        onSelect: () => void navigate({ to: '/snapshots/$id/restore', params: { id: snapshot.id } }),
+      },
       item('Delete…', 'trash', 'delete', true),
     ];
   };
@@ -291,7 +313,14 @@ export const SnapshotsPage = () => {
     <Page
       title="Snapshots"
       description="Whole states of a tenant, sealed to recovery keys that the service does not have. A destroyed key stays destroyed, whatever is restored."
-      actions={create}
+      actions={
+        <>
+          <Button icon="refresh" onClick={() => setImporting(true)}>
+            Restore from a file…
+          </Button>
+          {create}
+        </>
+      }
     >
       <Panel title="Schedule">
         <Async query={schedule} lines={2}>
@@ -342,7 +371,7 @@ export const SnapshotsPage = () => {
             },
             { key: 'verified', header: 'Verified', cell: (snapshot) => <Verified snapshot={snapshot} /> },
             { key: 'keys', header: 'Keys', cell: ({ keys }) => keys.toLocaleString() },
-            { key: 'size', header: 'Size', nowrap: true, cell: ({ size }) => mebibytes(size) },
+            { key: 'size', header: 'Size', nowrap: true, cell: ({ size }) => formatSize(size) },
             {
               key: 'actions',
               header: 'Actions',
@@ -374,7 +403,7 @@ export const SnapshotsPage = () => {
         />
       </Panel>
       <RecoveryKeys />
-      {restoring !== null && <RestoreDialog snapshot={restoring} onClose={() => setRestoring(null)} />}
+      {importing && <ImportDialog onClose={() => setImporting(false)} />}
       {acting !== null && (
         <ActionDialog<Snapshot>
           title={texts[acting.action][0]}

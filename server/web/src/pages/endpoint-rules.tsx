@@ -1,0 +1,377 @@
+// The rules of an endpoint, tried before they hold: a request that somebody thinks up, and those that the request log has, against the rules as
+// they are or as they are being edited.
+
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
+import { type ApiCall, send } from '../api/client.ts';
+import type { AuthorizationRule, Endpoint, EndpointRequest, RuleDecision, SimulatedRequest } from '../api/types.ts';
+import { ActionDialog } from '../components/action-dialog.tsx';
+import { ApiCallView } from '../components/api-call.tsx';
+import { Async } from '../components/async.tsx';
+import { DecisionBadge, RuleList, readRules, ruleExample, subjectNames } from '../components/authorization-rules.tsx';
+import { Button } from '../components/button.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import { EndpointTabs } from '../components/endpoint-tabs.tsx';
+import { endpointPath, endpointsPath } from '../components/endpoints.ts';
+import { AreaField, TextField } from '../components/field.tsx';
+import type { ListPage } from '../components/list-view.tsx';
+import { Notice } from '../components/notice.tsx';
+import { Page, Panel } from '../components/page.tsx';
+import { EmptyState, ProblemView } from '../components/problem-view.tsx';
+import { StateBadge } from '../components/state-badge.tsx';
+
+const route = getRouteApi('/endpoints/$id/rules');
+
+interface Decisions {
+  readonly items: readonly RuleDecision[];
+}
+
+const fields = [
+  ['kmsOperation', 'Operation', 'Decrypt'],
+  ['awsPrincipalArn', 'Principal', 'arn:aws:iam::111122223333:role/orders-service'],
+  ['kmsKeyArn', 'KMS key', 'arn:aws:kms:eu-central-1:111122223333:key/…'],
+  ['kmsViaService', 'Via service', 's3.eu-central-1.amazonaws.com'],
+  ['awsSourceVpc', 'VPC', 'vpc-…'],
+  ['awsSourceVpce', 'VPC endpoint', 'vpce-…'],
+] as const satisfies readonly (readonly [keyof SimulatedRequest, string, string])[];
+
+/** What of a request was filled in. */
+const filledIn = (request: SimulatedRequest): SimulatedRequest => {
+  const told = Object.entries(request).flatMap(([name, value = '']) =>
+    value.trim() === '' ? [] : [[name, value.trim()] as const],
+  );
+  return { kmsOperation: '', ...Object.fromEntries(told) };
+};
+
+/** Requests of the log that rules can tell apart, with how many there were of each. */
+interface Recorded {
+  readonly request: SimulatedRequest;
+  readonly count: number;
+}
+const most = 100;
+const gather = (items: readonly EndpointRequest[]): readonly Recorded[] => {
+  const found = new Map<string, { request: SimulatedRequest; count: number }>();
+  for (const { kmsOperation, principal, kmsKeyArn } of items) {
+    // A request that never got as far as telling, and the health checks, meet no rule.
+    if (kmsOperation === null || principal === null) continue;
+    const request: SimulatedRequest = {
+      kmsOperation,
+      awsPrincipalArn: principal,
+      ...(kmsKeyArn === null ? {} : { kmsKeyArn }),
+    };
+    const key = JSON.stringify(request);
+    const known = found.get(key);
+    if (known === undefined) found.set(key, { request, count: 1 });
+    else known.count += 1;
+  }
+  return [...found.values()].toSorted((one, other) => other.count - one.count).slice(0, most);
+};
+
+const Why = ({ decision }: { decision: RuleDecision }) => (
+  <div className="space-y-2">
+    <p>
+      {decision.rule === null ? (
+        'No rule fits: what none fits is allowed.'
+      ) : (
+        <>
+          The rule <span className="font-semibold wrap-anywhere">{decision.rule}</span> decides: it is the first that
+          fits.
+        </>
+      )}
+    </p>
+    {decision.passed.length > 0 && (
+      <ol className="list-decimal space-y-1 pl-5 text-muted">
+        {decision.passed.map(({ rule, subject, told }) => (
+          <li key={rule}>
+            <span className="text-ink wrap-anywhere">{rule}</span> does not fit: the {subjectNames[subject]} is{' '}
+            {told === null ? 'not told' : <code className="wrap-anywhere">{told}</code>}
+          </li>
+        ))}
+      </ol>
+    )}
+  </div>
+);
+
+const differs = ({ effect, current }: RuleDecision): boolean => effect !== current.effect;
+
+const Answer = ({ decision, edited }: { decision: RuleDecision; edited: boolean }) => (
+  <div
+    role="status"
+    className={`space-y-2 rounded-lg border p-4 ${decision.effect === 'deny' ? 'border-danger/35 bg-danger-soft' : 'border-ok/30 bg-ok-soft'}`}
+  >
+    <p className="flex flex-wrap items-center gap-2 text-base font-semibold">
+      <DecisionBadge effect={decision.effect} />
+      {decision.effect === 'deny' ? 'It would be refused: AccessDeniedException' : 'It would be let through'}
+    </p>
+    <Why decision={decision} />
+    {edited && (
+      <p className="text-muted">
+        {differs(decision)
+          ? `The rules that hold now ${decision.current.effect === 'deny' ? 'refuse' : 'allow'} it${decision.current.rule === null ? '' : `, by ${decision.current.rule}`}.`
+          : 'The rules that hold now say the same.'}
+      </p>
+    )}
+  </div>
+);
+
+const Recorded = ({
+  id,
+  rules,
+}: {
+  id: string;
+  /** Edited ones; undefined: those that hold. */
+  rules: readonly AuthorizationRule[] | undefined;
+}) => {
+  const log = useQuery({
+    queryKey: [endpointsPath, id, 'recorded'],
+    queryFn: ({ signal }) =>
+      send<ListPage<EndpointRequest>>(
+        { method: 'GET', path: `${endpointPath(id)}/requests`, query: { limit: 1000 } },
+        { signal },
+      ).then(({ items }) => gather(items)),
+    staleTime: 60_000,
+  });
+  const recorded = log.data ?? [];
+  const decided = useQuery({
+    queryKey: [endpointsPath, id, 'recorded', rules ?? 'those that hold', recorded],
+    queryFn: ({ signal }) =>
+      send<Decisions>(
+        {
+          method: 'POST',
+          path: `${endpointPath(id)}/rules/simulate`,
+          body: {
+            ...(rules === undefined ? {} : { rules }),
+            requests: recorded.map(({ request }) => request),
+          },
+        },
+        { signal },
+      ),
+    enabled: recorded.length > 0,
+    placeholderData: (before) => before,
+    retry: false,
+    gcTime: 0,
+  });
+  const rows = recorded.map((each, index) => ({ ...each, decision: decided.data?.items[index] }));
+  const turned = rows.filter(({ decision }) => decision !== undefined && differs(decision));
+  return (
+    <Panel
+      title="Recorded requests"
+      description="What the last thousand of the request log were, and what the rules say to each. The log keeps no VPC, VPC endpoint and service: a rule that names one fits none of these."
+      flush
+    >
+      <Async query={log} lines={3}>
+        {(found) =>
+          found.length === 0 ? (
+            <EmptyState title="No recorded request to try">
+              Once the cloud key service has called this endpoint, its requests are tried here before a rule holds.
+            </EmptyState>
+          ) : (
+            <>
+              {decided.error !== null && (
+                <div className="p-4">
+                  <ProblemView error={decided.error} compact />
+                </div>
+              )}
+              {rules !== undefined && decided.data !== undefined && (
+                <div className="p-4 pb-0">
+                  <Notice
+                    tone={turned.length === 0 ? 'info' : 'warn'}
+                    title={
+                      turned.length === 0
+                        ? 'Nothing that was recorded would end otherwise'
+                        : `${turned.reduce((sum, { count }) => sum + count, 0).toLocaleString()} recorded requests would end otherwise`
+                    }
+                  >
+                    {turned.length > 0 && 'Those are marked in the list.'}
+                  </Notice>
+                </div>
+              )}
+              <DataTable
+                caption="Recorded requests, and what the rules say to them"
+                rows={rows}
+                rowKey={({ request }) => JSON.stringify(request)}
+                columns={[
+                  { key: 'operation', header: 'Operation', names: true, cell: ({ request }) => request.kmsOperation },
+                  {
+                    key: 'principal',
+                    header: 'Principal',
+                    cell: ({ request }) => (
+                      <span className="wrap-anywhere">{request.awsPrincipalArn ?? 'not told'}</span>
+                    ),
+                  },
+                  {
+                    key: 'count',
+                    header: 'Requests',
+                    cell: ({ count }) => <span className="tabular-nums">{count.toLocaleString()}</span>,
+                  },
+                  {
+                    key: 'decision',
+                    header: 'Decision',
+                    cell: ({ decision }) =>
+                      decision === undefined ? (
+                        '–'
+                      ) : (
+                        <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+                          <DecisionBadge effect={decision.effect} />
+                          <span className="wrap-anywhere text-muted">{decision.rule ?? 'no rule fits'}</span>
+                          {differs(decision) && (
+                            <span className="text-xs font-medium">
+                              now {decision.current.effect === 'deny' ? 'refused' : 'allowed'}
+                            </span>
+                          )}
+                        </span>
+                      ),
+                  },
+                ]}
+                detail={({ decision }) => (decision === undefined ? '–' : <Why decision={decision} />)}
+              />
+            </>
+          )
+        }
+      </Async>
+    </Panel>
+  );
+};
+
+const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
+  const { id, settings } = endpoint;
+  const client = useQueryClient();
+  const [edited, setEdited] = useState<string | null>(null);
+  const [saving, setSaving] = useState(false);
+  const [request, setRequest] = useState<SimulatedRequest>({ kmsOperation: 'Decrypt' });
+  const rules = edited === null ? undefined : readRules(edited);
+  const whole = typeof rules !== 'string';
+  const call: ApiCall = {
+    method: 'POST',
+    path: `${endpointPath(id)}/rules/simulate`,
+    body: { ...(whole && rules !== undefined ? { rules } : {}), requests: [filledIn(request)] },
+  };
+  const attempt = useMutation({
+    mutationFn: (given: ApiCall) => send<Decisions>(given),
+    // Of what is being edited, what was asked last may not hold any more.
+    gcTime: 0,
+  });
+  const [decision] = attempt.data?.items ?? [];
+  const current =
+    attempt.variables !== undefined && JSON.stringify(attempt.variables.body) === JSON.stringify(call.body);
+  return (
+    <>
+      <Panel
+        title={edited === null ? 'Rules that hold' : 'Rules as edited'}
+        description="Tried in order: the first that fits decides, what none fits is allowed."
+        actions={
+          edited === null ? (
+            <Button onClick={() => setEdited(JSON.stringify(settings.rules, null, 2))}>Edit a draft…</Button>
+          ) : (
+            <>
+              <Button onClick={() => setEdited(null)}>Drop the draft</Button>
+              <Button tone="primary" disabled={!whole || endpoint.state === 'deleted'} onClick={() => setSaving(true)}>
+                Let them hold…
+              </Button>
+            </>
+          )
+        }
+      >
+        {edited === null ? (
+          settings.rules.length === 0 ? (
+            <p>None: what is signed is allowed.</p>
+          ) : (
+            <RuleList rules={settings.rules} />
+          )
+        ) : (
+          <div className="grid gap-4 lg:grid-cols-2">
+            <AreaField
+              label="Draft"
+              optional
+              rows={12}
+              value={edited}
+              onValue={setEdited}
+              placeholder={ruleExample}
+              fault={typeof rules === 'string' ? rules : undefined}
+              help="A list in JSON; nothing of it holds yet. * stands for any characters, ? for one."
+            />
+            <div>
+              <p className="mb-2 font-medium">In words</p>
+              {whole && rules !== undefined && rules.length > 0 ? (
+                <RuleList rules={rules} />
+              ) : (
+                <p className="text-muted">{whole ? 'None: what is signed is allowed.' : '–'}</p>
+              )}
+            </div>
+          </div>
+        )}
+      </Panel>
+      <Panel title="Try a request" description="What the cloud would say of it. Leave empty what it does not tell.">
+        <form
+          className="space-y-4"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (whole && !attempt.isPending) attempt.mutate(call);
+          }}
+        >
+          <div className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3">
+            {fields.map(([name, label, placeholder]) => (
+              <TextField
+                key={name}
+                label={label}
+                optional={name !== 'kmsOperation'}
+                mono
+                placeholder={placeholder}
+                value={request[name] ?? ''}
+                onValue={(value) => setRequest({ ...request, [name]: value })}
+              />
+            ))}
+          </div>
+          {attempt.error !== null && <ProblemView error={attempt.error} compact />}
+          {decision !== undefined && current && <Answer decision={decision} edited={edited !== null} />}
+          <ApiCallView call={call} />
+          <Button type="submit" tone="primary" busy={attempt.isPending} disabled={!whole}>
+            Try it
+          </Button>
+        </form>
+      </Panel>
+      <Recorded id={id} rules={whole ? rules : undefined} />
+      {saving && whole && rules !== undefined && (
+        <ActionDialog<Endpoint>
+          title={`Let these rules hold for “${endpoint.name}”?`}
+          call={{ method: 'PUT', path: `${endpointPath(id)}/settings`, body: { ...settings, rules } }}
+          submitLabel="Let them hold"
+          danger
+          renews={[endpointsPath]}
+          done="The rules hold from the next request on"
+          onClose={() => {
+            setSaving(false);
+            // The draft is what holds now, or it was not saved and is still looked at.
+            const held = client.getQueryData<Endpoint>([endpointsPath, id]);
+            if (JSON.stringify(held?.settings.rules) === JSON.stringify(rules)) setEdited(null);
+          }}
+        >
+          <div className="space-y-3">
+            <p>They take the place of those that hold, from the next request on.</p>
+            {rules.length === 0 ? <p>No rule at all: what is signed is allowed.</p> : <RuleList rules={rules} />}
+          </div>
+        </ActionDialog>
+      )}
+    </>
+  );
+};
+
+export const EndpointRulesPage = () => {
+  const { id } = route.useParams();
+  const query = useQuery({
+    queryKey: [endpointsPath, id],
+    queryFn: ({ signal }) => send<Endpoint>({ method: 'GET', path: endpointPath(id) }, { signal }),
+  });
+  return (
+    <Page
+      title={`Rules of ${query.data?.name ?? 'the endpoint'}`}
+      crumbs={[{ text: 'Key store endpoints', to: '/endpoints' }]}
+      badge={query.data !== undefined && <StateBadge state={query.data.state} integrity={query.data.integrity} />}
+      description="Secondary authorization: who of those who sign rightly is let through. Try a rule before it holds."
+    >
+      <EndpointTabs id={id} />
+      <Async query={query}>{(endpoint) => <Simulator key={id} endpoint={endpoint} />}</Async>
+    </Page>
+  );
+};

@@ -1,0 +1,75 @@
+// A person who uses a page by keyboard alone: Tab, Enter, Escape, arrows and typing. What has the focus must be seen to have it, and the focus
+// must go on through the page in the order of the page.
+import type { Page } from 'playwright-core';
+
+export interface Keyboard {
+  /** Tab until the focus is on what has this name; throws when it does not come there. */
+  to(name: RegExp | string): Promise<void>;
+  press(...keys: readonly string[]): Promise<void>;
+  type(text: string): Promise<void>;
+  /** The name of what has the focus. */
+  focused(): Promise<string>;
+  /** What was wrong on the way: a focus that is not to be seen, a step back in the order. */
+  readonly faults: readonly string[];
+}
+
+interface Focus {
+  readonly name: string;
+  /** A ring is drawn around it, or around the frame that it fills. */
+  readonly seen: boolean;
+  readonly inView: boolean;
+  /** It stands before what had the focus last, in the same dialog or page. */
+  readonly back: boolean;
+  /** The end of the page: the next one is its first. */
+  readonly outside: boolean;
+}
+
+const look = `(() => {
+  const element = document.activeElement;
+  const outside = element === null || element === document.body;
+  if (outside) { window.lastFocus = undefined; return { name: '', seen: true, inView: true, back: false, outside }; }
+  const labelled = element.getAttribute('aria-labelledby');
+  const label = labelled === null ? null : labelled.split(' ').map((id) => document.getElementById(id)?.textContent ?? '').join(' ');
+  const name = (element.getAttribute('aria-label') ?? label ?? (element.labels?.[0] ?? element).textContent ?? '').trim();
+  const style = getComputedStyle(element);
+  const seen = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1;
+  const box = element.getBoundingClientRect();
+  const inView = box.bottom > 0 && box.top < window.innerHeight && box.right > 0 && box.left < window.innerWidth;
+  const before = window.lastFocus;
+  const sameFrame = before?.isConnected === true && before.closest('dialog') === element.closest('dialog');
+  const back = sameFrame && before !== element && (before.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_PRECEDING) !== 0;
+  window.lastFocus = element;
+  return { name, seen, inView, back, outside };
+})()`;
+
+export const useKeyboard = (page: Page): Keyboard => {
+  const faults: string[] = [];
+  const most = 150;
+  const focused = async (): Promise<string> => (await page.evaluate<Focus>(look)).name;
+  return {
+    faults,
+    focused,
+    to: async (wanted) => {
+      const fits = (name: string): boolean => (typeof wanted === 'string' ? name === wanted : wanted.test(name));
+      const passed: string[] = [];
+      let { name, outside } = await page.evaluate<Focus>(look);
+      for (let presses = 0; presses < most; presses += 1) {
+        if (!outside && fits(name)) return;
+        const before = outside;
+        await page.keyboard.press('Tab');
+        const focus = await page.evaluate<Focus>(look);
+        ({ name, outside } = focus);
+        passed.push(name);
+        if (outside) continue;
+        if (!focus.seen) faults.push(`the focus on "${name}" is not to be seen`);
+        if (!focus.inView) faults.push(`"${name}" has the focus outside of the window`);
+        if (focus.back && !before) faults.push(`the focus goes back to "${name}"`);
+      }
+      throw new Error(`the keyboard does not reach ${wanted}: ${[...new Set(passed)].join(' | ')}`);
+    },
+    press: async (...keys) => {
+      for (const key of keys) await page.keyboard.press(key);
+    },
+    type: (text) => page.keyboard.type(text),
+  };
+};

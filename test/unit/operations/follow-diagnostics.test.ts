@@ -1,0 +1,108 @@
+// A run of the diagnostics that is followed: each check is told when it has ended, not when all have; whoever stops listening stops nothing.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type CheckWatch, ok, runChecks } from '../../../server/base/checks.ts';
+import type { DiagnosisEvent } from '../../../server/operations/index.ts';
+import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+
+test('what is planned is told first, then each result as it comes', async () => {
+  const told: string[] = [];
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const watch: CheckWatch = {
+    begun: (checks) => told.push(`begun ${checks.map(({ id }) => id).join(' ')}`),
+    ended: ({ id, state }) => {
+      told.push(`${id} ${state}`);
+      // The second one goes on only when the first has been told.
+      if (id === 'one') release();
+    },
+  };
+  const check = (id: string, needs: readonly string[], run: () => Promise<ReturnType<typeof ok>>) => ({
+    ...{ id, layer: 'layer', title: id, needs },
+    run,
+  });
+  const results = await runChecks(
+    [
+      check('one', [], async () => ok('yes')),
+      check('two', ['one'], async () => {
+        await held;
+        throw new Error('no');
+      }),
+      check('three', ['two'], async () => ok('never')),
+    ],
+    {},
+    watch,
+  );
+  expect(told).toEqual(['begun one two three', 'one ok', 'two failed', 'three skipped']);
+  expect(results.map(({ state }) => state)).toEqual(['ok', 'failed', 'skipped']);
+});
+
+let opened: OpenedService;
+beforeAll(async () => {
+  opened = await openTestService();
+});
+afterAll(() => opened?.remove());
+
+const endpointOf = async (name: string): Promise<string> => {
+  const { vaults, keys, endpoints } = opened.operations;
+  const vault = await vaults.create(administrator, { name: `vault of ${name}` });
+  const key = await keys.create(administrator, { name, vaultId: vault.id });
+  return (await endpoints.create(administrator, { name, vaultId: vault.id, keyId: key.id })).id;
+};
+
+test('a followed run tells what a run finds, and is kept; nobody has to listen to its end', async () => {
+  const { diagnostics } = opened.operations;
+  const id = await endpointOf('followed');
+  const request = { callerTime: null, cloud: {} };
+  const events: DiagnosisEvent[] = [];
+  for await (const event of await diagnostics.follow(administrator, id, request)) events.push(event);
+  const [first] = events;
+  const last = events.at(-1);
+  if (first?.kind !== 'begun' || last?.kind !== 'kept') throw new Error('it has no beginning or no end');
+  const results = events.flatMap((event) => (event.kind === 'ended' ? [event.result] : []));
+  expect(results).toEqual(last.diagnosis.results);
+  expect(results.map((result) => result.id)).toEqual(first.checks.map((check) => check.id));
+  expect(await diagnostics.get(administrator, id, last.diagnosis.id)).toEqual(last.diagnosis);
+
+  for await (const event of await diagnostics.follow(administrator, id, request)) if (event.kind === 'begun') break;
+  // One run at a time: this one waits for the one that nobody listens to.
+  await diagnostics.run(administrator, id, request);
+  expect((await diagnostics.list(administrator, id, {})).items).toHaveLength(3);
+});
+
+test('an endpoint that is not there, or deleted, is refused before anything is told', async () => {
+  const { diagnostics, endpoints } = opened.operations;
+  const id = await endpointOf('gone');
+  await endpoints.delete(administrator, id);
+  const request = { callerTime: null, cloud: {} };
+  await expect(diagnostics.follow(administrator, id, request)).rejects.toMatchObject({ code: 'not-found' });
+  await expect(diagnostics.follow(administrator, 'none', request)).rejects.toMatchObject({ code: 'not-found' });
+});
+
+test('rules that do not hold yet are tried, and those that hold are compared', async () => {
+  const { endpoints } = opened.operations;
+  const id = await endpointOf('ruled');
+  const { settings } = await endpoints.get(administrator, id);
+  const deny = { name: 'not from there', effect: 'deny', when: { account: ['999'] } } as const;
+  await endpoints.changeSettings(administrator, id, { ...settings, rules: [deny] });
+  const request = {
+    kmsOperation: 'Decrypt',
+    awsPrincipalArn: 'arn:aws:iam::999:role/a',
+    kmsKeyArn: undefined,
+    awsSourceVpc: undefined,
+    awsSourceVpce: undefined,
+    kmsViaService: undefined,
+  };
+  const denied = { effect: 'deny', rule: 'not from there' };
+  expect(await endpoints.simulateRules(administrator, id, { requests: [request] })).toEqual([
+    { ...denied, passed: [], current: denied },
+  ]);
+  expect(await endpoints.simulateRules(administrator, id, { rules: [], requests: [request] })).toEqual([
+    { effect: 'allow', rule: null, passed: [], current: denied },
+  ]);
+  await expect(
+    endpoints.simulateRules(administrator, id, { rules: [deny, deny], requests: [request] }),
+  ).rejects.toMatchObject({ code: 'validation' });
+  expect((await endpoints.get(administrator, id)).settings.rules).toEqual([deny]);
+});
