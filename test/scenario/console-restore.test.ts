@@ -65,6 +65,8 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     page.on('request', (request) =>
       sent.push(`${request.url()} ${request.postDataBuffer()?.toString('latin1') ?? ''}`),
     );
+    // The browser's own window for files is asked for from here on, however soon a key opens it.
+    page.on('filechooser', () => undefined);
     hands = useKeyboard(page);
     await page.goto('/');
     await page.getByRole('button', { name: 'Use a token' }).click();
