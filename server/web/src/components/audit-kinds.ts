@@ -93,6 +93,8 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'approval.outdated': 'Request for approval outdated',
   'approval.carried-out': 'Approved operation carried out',
   'request-log.exported': 'Request log exported',
+  'request-log.minute': 'Request log: hash of a minute',
+  'request-log.pruned': 'Request log: old records dropped',
   'audit-log.exported': 'Audit log exported',
   'audit-log.accepted': 'Older database accepted',
   'external-key-store.registered': 'External key store registered',

@@ -63,7 +63,7 @@ const count = (value: number) => (
 );
 
 const Impact = ({ found }: { found: SnapshotRestore }) => {
-  const rows = Object.entries(found.counts);
+  const rows = Object.entries(found.counts).filter(([, each]) => Object.values(each).some((number) => number > 0));
   return (
     <div className="space-y-5">
       {rows.length === 0 ? (
@@ -104,7 +104,7 @@ const Impact = ({ found }: { found: SnapshotRestore }) => {
               {found.stayDestroyed.map((each) => (
                 <li key={each.id} className="flex flex-wrap items-baseline justify-between gap-x-4 px-3 py-2">
                   <span className="min-w-0">
-                    <span className="font-medium wrap-anywhere">{each.label ?? each.name}</span>{' '}
+                    <span className="font-medium wrap-anywhere">{each.name}</span>{' '}
                     <code className="text-xs wrap-anywhere text-muted">{each.id}</code>
                   </span>
                   <span className="text-muted">
