@@ -98,6 +98,7 @@ import { rotateAccessGuid } from './operations/rotate-access-guid.ts';
 import { rotateKey } from './operations/rotate-key.ts';
 import { createErasureScheduler, type ErasureScheduler } from './operations/run-erasure-turn.ts';
 import { type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
+import { createSearchOperation } from './operations/search.ts';
 import { setUp } from './operations/set-up.ts';
 import { simulateRules } from './operations/simulate-rules.ts';
 import { makeSnapshot } from './operations/snapshots/make-snapshot.ts';
@@ -270,6 +271,7 @@ export const createOperations = (
   approvals: approvals.operations,
   notifications: inbox(ports, delivery),
   dualControl: dualControl(ports, approvals),
+  search: createSearchOperation(ports),
   access: createAccess(ports),
   root: manageRoot(ports),
   quarantine,

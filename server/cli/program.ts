@@ -16,6 +16,7 @@ import { addProvider } from './provider.ts';
 import { addRecoveryKey } from './recovery-key.ts';
 import { addQuarantine, addRoot } from './root.ts';
 import { addRunbook } from './runbook.ts';
+import { addSearch } from './search.ts';
 import { addServer } from './server.ts';
 import { addSession } from './session.ts';
 import { addSnapshot } from './snapshot.ts';
@@ -63,6 +64,7 @@ export const makeProgram = (version: string): Command => {
   addUser(program);
   addSession(program);
   addTenant(program);
+  addSearch(program);
   addVault(program);
   addKey(program);
   addTde(program);

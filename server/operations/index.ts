@@ -27,6 +27,7 @@ import type { Page, PageRequest } from '../domain/page.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, RunOutcome, StepOutcome } from '../domain/runbook-run.ts';
 import type { Containers, FilledRunbook, Release, RunbookSummary } from '../domain/runbooks.ts';
+import type { Found, SearchKind } from '../domain/search.ts';
 import type {
   AccessGuid,
   ApplicationMove,
@@ -449,6 +450,32 @@ export interface AuditProof {
   readonly hashes: readonly Buffer[];
 }
 
+export interface SearchQuery {
+  readonly text: string;
+  /** Only these; all when absent. */
+  readonly kinds?: readonly SearchKind[] | undefined;
+  /** Of each kind: 1 to 100, 10 when absent. */
+  readonly limit?: number | undefined;
+  /** Whoever names a tenant sees that one alone. */
+  readonly namesTenant: boolean;
+}
+
+export interface SearchOperations {
+  /**
+   * By the beginnings of words, and by ids (domain/search.ts); in the order of the kinds. `searched` are the kinds that the caller may
+   * see; `more` those of which there are others. 'validation' where the text has neither letter nor digit.
+   */
+  find(
+    actor: TenantActor,
+    grants: readonly Grant[],
+    query: SearchQuery,
+  ): Promise<{
+    readonly items: readonly Found[];
+    readonly more: readonly SearchKind[];
+    readonly searched: readonly SearchKind[];
+  }>;
+}
+
 export interface AccessOperations {
   /**
    * 'forbidden', naming the permission and the roles that have it. `tenantId`: of the tenant that the request is about, null for the
@@ -779,6 +806,7 @@ export interface Operations extends PeopleOperations {
   readonly approvals: ApprovalOperations;
   readonly notifications: NotificationOperations;
   readonly dualControl: DualControlOperations;
+  readonly search: SearchOperations;
   readonly access: AccessOperations;
   readonly tokens: TokenOperations;
   readonly root: RootOperations;

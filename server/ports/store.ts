@@ -27,6 +27,7 @@ import type { Integrity, Vault } from '../domain/vault.ts';
 import type { RecordPlace } from './key-ring.ts';
 import type { NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
+import type { SearchRepository } from './search.ts';
 import type { KeyBindingRepository, RecoveryKeyRepository, SnapshotRepository } from './snapshots.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { XksRequestRecord } from './xks-directory.ts';
@@ -443,6 +444,7 @@ export interface Repositories extends PeopleRepositories {
   readonly recoveryKeys: RecoveryKeyRepository;
   readonly keyBindings: KeyBindingRepository;
   readonly tenantRows: TenantRows;
+  readonly search: SearchRepository;
   readonly nodes: {
     /** By name. */
     list(): Promise<readonly NodeRow[]>;

@@ -1,11 +1,12 @@
 // The schema's history, for every dialect. A migration is never edited after a release: a new one follows it.
 
-import { type ColumnDataType, type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
+import { type ColumnDataType, type ColumnDefinitionBuilder, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Migration, MigrationProvider } from 'kysely/migration';
 import { latencyMigration } from './migrations/2025-03-latency.ts';
 import { people } from './migrations/2025-03-people.ts';
 import { runbookMigration } from './migrations/2025-03-runbooks.ts';
 import { snapshotMigration } from './migrations/2025-03-snapshots.ts';
+import { search } from './migrations/2025-04-search.ts';
 import { tdeRequests } from './migrations/2025-04-tde-requests.ts';
 import { nodes } from './migrations/nodes.ts';
 
@@ -15,6 +16,8 @@ export interface ColumnKinds {
   readonly bytes: ColumnDataType;
   /** 64-bit integer. */
   readonly long: ColumnDataType;
+  /** Text in the order of its bytes. */
+  readonly bytewise: RawBuilder<unknown>;
   /** A number that grows with every row and is never used twice. */
   readonly sequence: {
     readonly type: ColumnDataType;
@@ -485,6 +488,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-03-latency': latencyMigration(),
     '2025-03-nodes': nodes(kinds),
     '2025-04-notifications': notifications(kinds),
+    '2025-04-search': search(kinds),
     '2025-04-tde-requests': tdeRequests(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };

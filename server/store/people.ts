@@ -10,6 +10,7 @@ import type { Integrity } from '../domain/vault.ts';
 import type { PeopleRepositories, StoredAttempt, StoredFactor, StoredSession, StoredUser } from '../ports/people.ts';
 import { type PolicyTable, type RowAuthenticator, rowIntegrity, sealRow } from './rows.ts';
 import type { Schema } from './schema.ts';
+import type { Terms } from './search.ts';
 import { inScope } from './tenants.ts';
 
 type Row<T extends keyof Schema> = Selectable<Schema[T]>;
@@ -122,7 +123,11 @@ const refuseTampered = (entity: { readonly integrity: Integrity }): void => {
     });
 };
 
-export const createPeople = (db: Kysely<Schema>, authenticate: RowAuthenticator): PeopleRepositories => {
+export const createPeople = (
+  db: Kysely<Schema>,
+  authenticate: RowAuthenticator,
+  terms: Pick<Terms, 'add' | 'renew'>,
+): PeopleRepositories => {
   const check = (table: PolicyTable, row: { readonly row_mac: string; readonly [column: string]: unknown }) =>
     rowIntegrity(authenticate, table, row);
   const readUser = (row: Row<'users'> | undefined) => row && toUser(row, check('users', row));
@@ -164,11 +169,13 @@ export const createPeople = (db: Kysely<Schema>, authenticate: RowAuthenticator)
           .insertInto('users')
           .values(sealRow(authenticate, 'users', userRow(user)))
           .execute();
+        await terms.add('users', userRow(user));
       },
       update: async (user) => {
         refuseTampered(user);
         const { id, last_sign_in_at: _, ...change } = sealRow(authenticate, 'users', userRow(user));
         await db.updateTable('users').set(change).where('id', '=', id).execute();
+        await terms.renew('users', { id, ...change });
       },
       touch: async (id, at) => {
         await db.updateTable('users').set({ last_sign_in_at: at }).where('id', '=', id).execute();

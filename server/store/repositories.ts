@@ -20,6 +20,7 @@ import { createRequestLog } from './request-log.ts';
 import * as rows from './rows.ts';
 import { createRunbookRuns } from './runbook-runs.ts';
 import type { Schema } from './schema.ts';
+import { createSearch, createTerms } from './search.ts';
 import { createKeyBindings, createRecoveryKeys, createSnapshots } from './snapshots.ts';
 import { createTdeRequests } from './tde-requests.ts';
 import { createTenantRows } from './tenant-rows.ts';
@@ -75,6 +76,7 @@ export const createRepositories = (
     rows.rowIntegrity(authenticate, table, row);
 
   const auditLog = createAuditLog(db);
+  const terms = createTerms(db);
   const checkedStore = (row: Schema['external_key_stores']) =>
     rows.toExternalKeyStore(row, check('external_key_stores', { ...row }));
   const storesBy = (tenant: TenantScope, column: 'id' | 'custom_key_store_id' | 'endpoint_id', value: string) =>
@@ -293,11 +295,13 @@ export const createRepositories = (
           .insertInto('vaults')
           .values(rows.sealRow(authenticate, 'vaults', rows.vaultRow(vault)))
           .execute();
+        await terms.add('vaults', rows.vaultRow(vault));
       },
       update: async (vault) => {
         rows.refuseTampered(vault);
         const { id, ...change } = rows.sealRow(authenticate, 'vaults', rows.vaultRow(vault));
         await db.updateTable('vaults').set(change).where('id', '=', id).execute();
+        await terms.renew('vaults', { id, ...change });
       },
     },
 
@@ -321,11 +325,13 @@ export const createRepositories = (
           .insertInto('keys')
           .values(rows.sealRow(authenticate, 'keys', rows.keyRow(key)))
           .execute();
+        await terms.add('keys', rows.keyRow(key));
       },
       update: async (key) => {
         rows.refuseTampered(key);
         const { id, ...change } = rows.sealRow(authenticate, 'keys', rows.keyRow(key));
         await db.updateTable('keys').set(change).where('id', '=', id).execute();
+        await terms.renew('keys', { id, ...change });
       },
       countLive: async (vaultId) => {
         const row = await db
@@ -397,6 +403,7 @@ export const createRepositories = (
           .insertInto('tde_groups')
           .values(rows.sealRow(authenticate, 'tde_groups', rows.groupRow(group)))
           .execute();
+        await terms.add('tde_groups', rows.groupRow(group));
       },
     },
 
@@ -426,11 +433,13 @@ export const createRepositories = (
           .insertInto('tde_applications')
           .values(rows.sealRow(authenticate, 'tde_applications', rows.applicationRow(application)))
           .execute();
+        await terms.add('tde_applications', rows.applicationRow(application));
       },
       update: async (application) => {
         rows.refuseTampered(application);
         const { id, ...change } = rows.sealRow(authenticate, 'tde_applications', rows.applicationRow(application));
         await db.updateTable('tde_applications').set(change).where('id', '=', id).execute();
+        await terms.renew('tde_applications', { id, ...change });
       },
     },
 
@@ -679,19 +688,28 @@ export const createRepositories = (
           .insertInto('endpoints')
           .values(rows.sealRow(authenticate, 'endpoints', rows.endpointRow(endpoint)))
           .execute();
+        await terms.add('endpoints', rows.endpointRow(endpoint));
       },
       update: async (endpoint) => {
         rows.refuseTampered(endpoint);
         const { id, ...change } = rows.sealRow(authenticate, 'endpoints', rows.endpointRow(endpoint));
         await db.updateTable('endpoints').set(change).where('id', '=', id).execute();
+        await terms.renew('endpoints', { id, ...change });
       },
-      insertCredential: async (_tenantId, credential) => {
+      insertCredential: async (tenantId, credential) => {
         await db
           .insertInto('endpoint_credentials')
           .values(rows.sealRow(authenticate, 'endpoint_credentials', rows.credentialRow(credential)))
           .execute();
+        await terms.addCredential(tenantId, rows.credentialRow(credential));
       },
       removeCredential: async (id) => {
+        const row = await db
+          .selectFrom('endpoint_credentials')
+          .select(['endpoint_id', 'access_key_id'])
+          .where('id', '=', id)
+          .executeTakeFirst();
+        if (row !== undefined) await terms.removeCredential(row.endpoint_id, row.access_key_id);
         await db.deleteFrom('endpoint_credentials').where('id', '=', id).execute();
       },
       touchCredential: async (id, at) => {
@@ -730,11 +748,13 @@ export const createRepositories = (
           .insertInto('api_tokens')
           .values(rows.sealRow(authenticate, 'api_tokens', rows.tokenRow(token)))
           .execute();
+        await terms.add('api_tokens', rows.tokenRow(token));
       },
       update: async (token) => {
         rows.refuseTampered(token);
         const { id, ...change } = rows.sealRow(authenticate, 'api_tokens', rows.tokenRow(token));
         await db.updateTable('api_tokens').set(change).where('id', '=', id).execute();
+        await terms.renew('api_tokens', { id, ...change });
       },
       touch: async (id, at) => {
         await db.updateTable('api_tokens').set({ last_used_at: at }).where('id', '=', id).execute();
@@ -780,6 +800,7 @@ export const createRepositories = (
           .insertInto('external_key_stores')
           .values(rows.sealRow(authenticate, 'external_key_stores', rows.externalKeyStoreRow(store)))
           .execute();
+        await terms.add('external_key_stores', rows.externalKeyStoreRow(store));
       },
       setConnection: async (id, connection) => {
         await db
@@ -790,6 +811,7 @@ export const createRepositories = (
       },
       remove: async (id) => {
         await db.deleteFrom('external_key_stores').where('id', '=', id).execute();
+        await terms.remove(id);
       },
     },
     diagnoses: {
@@ -823,11 +845,12 @@ export const createRepositories = (
     notifications: createNotificationRepository(db),
 
     requests: createRequestLog(db),
+    search: createSearch(db),
     snapshots: createSnapshots(db, authenticate),
     recoveryKeys: createRecoveryKeys(db, authenticate),
     keyBindings: createKeyBindings(db),
-    tenantRows: createTenantRows(db, authenticate),
-    ...createPeople(db, authenticate),
+    tenantRows: createTenantRows(db, authenticate, terms),
+    ...createPeople(db, authenticate, terms),
   };
 };
 

@@ -110,6 +110,9 @@ const isDirect = ({ tenant, endpointId, from: _from, to: _to, ...others }: Tenan
 const asksForRefusals = ({ result, errorName }: RequestFilter): boolean =>
   result === 'refused' || errorName !== undefined;
 
+/** The request's own id, and the one that the cloud gave it. */
+type RequestIdColumn = 'request_id' | 'kms_request_id';
+
 export const requestStatements = (db: Kysely<Schema>) => {
   const all = (): Search => db.selectFrom('request_log').selectAll();
   return {
@@ -132,12 +135,8 @@ export const requestStatements = (db: Kysely<Schema>) => {
         .where('endpoint_id', endpointId === null ? 'is' : '=', endpointId)
         .where('sequence', '>=', from),
     /** By the blocks they are in; `blocks` has as many members each time, so that the statement's text is the same. */
-    withKmsRequestId: (kmsRequestId: string, blocks: readonly number[]) =>
-      db
-        .selectFrom('request_log')
-        .select('sequence')
-        .where(blockOf, 'in', blocks)
-        .where('kms_request_id', '=', kmsRequestId),
+    withRequestId: (column: RequestIdColumn, id: string, blocks: readonly number[]) =>
+      db.selectFrom('request_log').select('sequence').where(blockOf, 'in', blocks).where(column, '=', id),
     named: (filter: TenantFilter, sequences: readonly number[], from: number, below: number) =>
       withFilter(all(), filter, 'look')
         .where('sequence', 'in', sequences)
@@ -197,7 +196,9 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
   });
 
   const lookUp = async (
-    filter: TenantFilter & { readonly kmsRequestId: string },
+    filter: TenantFilter,
+    column: RequestIdColumn,
+    id: string,
     { first, below }: Bounds,
     limit: number,
   ) => {
@@ -206,7 +207,7 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
     for (let block = Math.floor((below - 1) / blockLength); block >= lowest; block -= blocksAtOnce) {
       const begun = performance.now();
       const blocks = Array.from({ length: blocksAtOnce }, (_, at) => Math.max(block - at, -1));
-      const named = await statements.withKmsRequestId(filter.kmsRequestId, blocks).execute();
+      const named = await statements.withRequestId(column, id, blocks).execute();
       if (named.length > 0) {
         const sequences = named.map(({ sequence }) => sequence);
         found.push(...(await statements.named(filter, sequences, first, below).execute()).map(toRequest));
@@ -260,9 +261,11 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
       const filter: TenantFilter = { ...asked, tenant };
       const bounds = await boundsOf(filter, after);
       if (bounds === undefined || bounds.first >= bounds.below) return { items: [], next: null };
-      return filter.kmsRequestId === undefined
+      const { kmsRequestId, requestId } = filter;
+      if (kmsRequestId !== undefined) return lookUp(filter, 'kms_request_id', kmsRequestId, bounds, limit);
+      return requestId === undefined
         ? walk(filter, bounds, limit)
-        : lookUp({ ...filter, kmsRequestId: filter.kmsRequestId }, bounds, limit);
+        : lookUp(filter, 'request_id', requestId, bounds, limit);
     },
 
     oldest: async () => (await statements.end('asc').executeTakeFirst())?.at,

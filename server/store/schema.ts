@@ -366,6 +366,8 @@ export interface Schema {
   /** At most one row: the root key that is on its way to all nodes. */
   root_turns: { id: number; epoch: number; node_id: string; phase: string };
   root_parcels: { node_id: string; epoch: number; public_key: Uint8Array; sealed: Uint8Array };
+  /** Derived from the other tables: search.ts. */
+  search_terms: { scope: string; kind: string; term: string; subject_id: string; field: string };
   /** Requests of database hosts that were carried out. `handles`: JSON. */
   tde_requests: { id: string; fingerprint: string; handles: string; at: number };
   request_log: {

@@ -16,6 +16,7 @@ import { openPostgres, type PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import type { RowAuthenticator } from './rows.ts';
 import type { Schema } from './schema.ts';
+import { makeTerms } from './search.ts';
 import { openSqliteEngine } from './sqlite/engine.ts';
 import { createWriter } from './writer.ts';
 
@@ -69,6 +70,7 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
   };
   try {
     await migrate(writerDb, engine);
+    await makeTerms(writerDb);
   } catch (error) {
     await closeAll();
     throw error;

@@ -7,6 +7,7 @@ import type { SnapshotRow } from '../ports/snapshot-archive.ts';
 import type { TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
+import type { Terms } from './search.ts';
 
 /** Columns that say when and how often, and nothing else. */
 const marks: { readonly [T in TenantTable]?: readonly string[] } = {
@@ -58,7 +59,11 @@ const inParts = async <T>(all: readonly T[], each: (part: readonly T[]) => Promi
   for (let at = 0; at < all.length; at += atOnce) await each(all.slice(at, at + atOnce));
 };
 
-export const createTenantRows = (db: Kysely<Schema>, authenticate: rows.RowAuthenticator): TenantRows => {
+export const createTenantRows = (
+  db: Kysely<Schema>,
+  authenticate: rows.RowAuthenticator,
+  terms: Pick<Terms, 'renewRows'>,
+): TenantRows => {
   const selection = (table: TenantTable): RawBuilder<unknown> =>
     sql.join([...columns(table), ...(isAuthenticated(table) ? ['row_mac'] : [])].map((column) => sql.ref(column)));
   const load = (table: TenantTable, { row_mac, ...row }: Loose): TenantRow => {
@@ -126,6 +131,10 @@ export const createTenantRows = (db: Kysely<Schema>, authenticate: rows.RowAuthe
           insert into ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
           values ${sql.join(tuples)}
           on conflict (${sql.join(own.map((name) => sql.ref(name)))}) ${change}`.execute(db);
+        await terms.renewRows(
+          table,
+          part.map(({ row }) => row),
+        );
       });
     },
     records: async (objectIds) => {

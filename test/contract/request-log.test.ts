@@ -109,6 +109,8 @@ describe('a search in the request log', () => {
     ['an external key id in another case', { externalKeyId: 'KEY' }, () => false],
     ['a request of the cloud', { kmsRequestId: 'kms-4321' }, (_, at) => at === 4321],
     ['the oldest request of the cloud', { kmsRequestId: 'kms-1' }, (_, at) => at === 1],
+    ['the id of a request', { requestId: 'request-4321' }, (_, at) => at === 4321],
+    ['the id of a request at another endpoint', { endpointId: 'b', requestId: 'request-4321' }, () => false],
     ['a request of the cloud at another endpoint', { endpointId: 'b', kmsRequestId: 'kms-4321' }, () => false],
     ['a time on', { from: 1_000_000 + 12_000 }, (_, at) => at >= 12_000],
     ['a time before', { to: 1_000_000 + 50 }, (_, at) => at < 50],
@@ -191,9 +193,12 @@ describe('the statements of a search in SQLite', () => {
     expect(plan((statements) => statements.within({ ...filter, tenant: everyTenant }, way, 1, 2, 3))).toMatch(wanted);
   });
 
-  test('for a request of the cloud look it up in each block, then by its sequence', () => {
-    expect(plan((statements) => statements.withKmsRequestId('x', [3, 2, 1]))).toBe(
+  test('for a request look it up in each block, then by its sequence', () => {
+    expect(plan((statements) => statements.withRequestId('kms_request_id', 'x', [3, 2, 1]))).toBe(
       'SEARCH request_log USING COVERING INDEX request_log_by_kms_request (<expr>=? AND kms_request_id=?)',
+    );
+    expect(plan((statements) => statements.withRequestId('request_id', 'x', [3, 2, 1]))).toBe(
+      'SEARCH request_log USING COVERING INDEX request_log_by_request (<expr>=? AND request_id=?)',
     );
     const filter = { tenant: everyTenant, endpointId: 'a', kmsRequestId: 'x', from: 1 } as const;
     expect(plan((statements) => statements.named(filter, [1, 2], 0, 9))).toBe(

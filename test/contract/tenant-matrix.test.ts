@@ -259,6 +259,8 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   sessions: { list: own, end: { path: { id: { text: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' } } } },
   profile: aboutTheCaller(apiRoutes.profile),
   session: aboutTheCaller(apiRoutes.session),
+  // What it finds of others is looked at below.
+  search: { find: own },
   overview: { attention: own, latency: own },
   settings: { get: platform },
   nodes: { list: platform, get: platform, drain: platform, resume: platform, remove: platform },
@@ -506,6 +508,47 @@ describe.each(pairs)('the people of tenant %i before tenant %i', (a, b) => {
       const answer = await send(us.token, 'get', path);
       expect([path, answer.status, answer.text]).toEqual([path, 200, '{"items":[],"next":null}']);
     }
+  });
+  test('search finds nothing of theirs, by id or by name, and everything of ours', async () => {
+    const { us, them } = both();
+    const find = async (text: string) => JSON.parse((await send(us.token, 'get', `/api/search?q=${text}`)).text);
+    for (const [thing, id] of Object.entries(them.ids))
+      if (thing !== 'auditRecord') expect([thing, await find(id)]).toMatchObject([thing, { items: [], more: [] }]);
+    const theirs = Object.values(them.ids).filter((id) => id !== them.ids.auditRecord);
+    for (const word of [
+      'vault',
+      'governed',
+      'key',
+      'group',
+      'db',
+      'cloud',
+      'store',
+      'person',
+      'approver',
+      'mk',
+      'test',
+      'all',
+    ]) {
+      const text = JSON.stringify(await find(word));
+      expect([word, theirs.filter((id) => text.includes(id))]).toEqual([word, []]);
+    }
+    for (const thing of [
+      'vault',
+      'key',
+      'group',
+      'application',
+      'masterKey',
+      'endpoint',
+      'keyStore',
+      'token',
+      'user',
+      'approval',
+      'tenant',
+    ] as const)
+      expect([thing, (await find(us.ids[thing])).items.map(({ id }: { id: string }) => id)]).toMatchObject([
+        thing,
+        expect.arrayContaining([us.ids[thing]]),
+      ]);
   });
   test('their tenant is none that could be named, by id or by name', async () => {
     const { us, them } = both();

@@ -34,6 +34,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   root: 'Root key',
   quarantine: 'Quarantine',
   status: 'Status',
+  search: 'Search',
   overview: 'Status',
   settings: 'Status',
 };

@@ -4,7 +4,7 @@
 // is made anew; one that is lost during it leaves open what happened, which stops the process.
 // Secrets are sealed before they come here; that pages, logs and replicas keep them is what the erasure turn is for.
 
-import { PostgresDialect } from 'kysely';
+import { PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
 import type { Engine, ErrorKind } from '../engine.ts';
 import { StoreError } from '../errors.ts';
@@ -29,6 +29,7 @@ export interface PostgresOptions {
 const columns: ColumnKinds = {
   bytes: 'bytea',
   long: 'bigint',
+  bytewise: sql`text collate "C"`,
   sequence: { type: 'bigserial', define: (column) => column.primaryKey() },
 };
 

@@ -3,7 +3,7 @@
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { type Dialect, SqliteDialect } from 'kysely';
+import { type Dialect, SqliteDialect, sql } from 'kysely';
 import { StoreError } from '../errors.ts';
 import type { ColumnKinds } from '../migrations.ts';
 
@@ -17,6 +17,7 @@ const magic = 'SQLite format 3\0';
 export const sqliteColumns: ColumnKinds = {
   bytes: 'blob',
   long: 'integer',
+  bytewise: sql`text`,
   sequence: { type: 'integer', define: (column) => column.primaryKey().autoIncrement() },
 };
 

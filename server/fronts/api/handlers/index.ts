@@ -19,6 +19,7 @@ import { recoveryKeysHandlers } from './recovery-keys.ts';
 import { requestsHandlers } from './requests.ts';
 import { quarantineHandlers, rootHandlers } from './root.ts';
 import { runbooksHandlers } from './runbooks.ts';
+import { searchHandlers } from './search.ts';
 import { sessionHandlers } from './session.ts';
 import { sessionsHandlers } from './sessions.ts';
 import { snapshotsHandlers } from './snapshots.ts';
@@ -55,6 +56,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   status: statusHandlers(operations),
   root: rootHandlers(operations),
   quarantine: quarantineHandlers(operations),
+  search: searchHandlers(operations),
   overview: overviewHandlers(operations),
   settings: settingsHandlers(operations),
 });

@@ -17,6 +17,7 @@ import { requestRoutes } from './requests.ts';
 import { rootRoutes } from './root.ts';
 import type { RouteGroup } from './row.ts';
 import { runbookRoutes } from './runbooks.ts';
+import { searchRoutes } from './search.ts';
 import { sessionRoutes } from './session.ts';
 import { sessionsRoutes } from './sessions.ts';
 import { settingsRoutes } from './settings.ts';
@@ -55,6 +56,7 @@ export const apiRoutes = {
   status: statusRoutes,
   root: rootRoutes,
   quarantine: quarantineRoutes,
+  search: searchRoutes,
   overview: overviewRoutes,
   settings: settingsRoutes,
 } as const satisfies { readonly [resource: string]: RouteGroup };

@@ -1,0 +1,94 @@
+// Search over what the lists hold, and for the ids that the logs bear.
+
+import { z } from '@hono/zod-openapi';
+import type { Found, SearchField, SearchKind } from '../../../domain/search.ts';
+import { identifier, type RouteGroup } from './row.ts';
+
+const kindTable = {
+  key: 0,
+  vault: 0,
+  group: 0,
+  application: 0,
+  endpoint: 0,
+  'external-key-store': 0,
+  user: 0,
+  token: 0,
+  tenant: 0,
+  node: 0,
+  snapshot: 0,
+  approval: 0,
+  request: 0,
+  'audit-actor': 0,
+  'audit-request': 0,
+  'audit-subject': 0,
+} as const satisfies Record<SearchKind, 0>;
+const kindNames = Object.keys(kindTable) as [SearchKind, ...SearchKind[]];
+const kind = z.enum(kindNames);
+
+export const foundSchema = z
+  .strictObject({
+    kind,
+    id: z.string().openapi({ description: 'Of a record of a log: the id that was looked for.' }),
+    name: z.string(),
+    foundIn: z.enum([
+      'name',
+      'id',
+      'display-name',
+      'email',
+      'app-id',
+      'prefix',
+      'access-key-id',
+      'custom-key-store-id',
+      'request-id',
+      'kms-request-id',
+      'actor',
+      'subject',
+    ] satisfies SearchField[]),
+    tenantId: identifier.nullable().openapi({ description: "Null: the platform's." }),
+    state: z.string().nullable(),
+    page: z
+      .string()
+      .openapi({ description: 'Where the console shows it.', example: '/keys/01981d2c-7c1f-7b35-9a04-52a1be40c0de' }),
+    api: z
+      .string()
+      .openapi({ description: 'Where this API shows it.', example: '/api/keys/01981d2c-7c1f-7b35-9a04-52a1be40c0de' }),
+  } satisfies Record<Exclude<keyof Found, 'field'> | 'foundIn' | 'page' | 'api', z.ZodType>)
+  .openapi('Found');
+export type FoundItem = z.output<typeof foundSchema>;
+
+export const searchRoutes = {
+  find: {
+    method: 'get',
+    path: '/api/search',
+    needs: 'signed-in',
+    summary: 'Search names, labels, people and ids',
+    description:
+      'By the beginning of a word, in any case, with or without accents: `payroll` finds `Prod-Payroll.2026`, the middle of a word finds nothing. ' +
+      'Several words are found in a row or, among the first 2,000 of the rarest word, apart. Ids are found by their beginning, or by their last part; ' +
+      'request ids and what the audit log is about by the whole id. Kinds come in one order, each by name; `more` names those of which there are others. ' +
+      'Only what the lists would show is found; `searched` names the kinds that were looked for.',
+    query: z.strictObject({
+      q: z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
+      kind: z
+        .string()
+        .transform((text) => text.split(','))
+        .pipe(z.array(kind))
+        .optional()
+        .openapi({ type: 'string', description: `Of these kinds only, with commas between: ${kindNames.join(', ')}.` }),
+      limit: z
+        .string()
+        .regex(/^[1-9][0-9]{0,2}$/, 'must be a whole number from 1 to 100')
+        .transform(Number)
+        .refine((limit) => limit <= 100, 'must be at most 100')
+        .optional()
+        .openapi({ type: 'integer', minimum: 1, maximum: 100, default: 10, description: 'Of each kind.' }),
+    }),
+    answer: z
+      .strictObject({
+        items: z.array(foundSchema).readonly(),
+        more: z.array(kind).readonly(),
+        searched: z.array(kind).readonly(),
+      })
+      .openapi('SearchResult'),
+  },
+} as const satisfies RouteGroup;

@@ -1,0 +1,373 @@
+// The terms by which things are found (domain/search.ts): one row a term, in the order of its bytes whatever the database's own order
+// of texts is, within the tenant and the kind. They are derived from the rows of the things and authenticate nothing: what is found is read from its own
+// row before it is shown, and a term that somebody has planted leads nowhere.
+
+import { type Kysely, sql } from 'kysely';
+import {
+  type Found,
+  rangeOf,
+  type SearchField,
+  type TermKind,
+  termKinds,
+  termsOf,
+  termsOfId,
+  wordsOf,
+} from '../domain/search.ts';
+import { everyTenant, type TenantScope } from '../domain/tenant.ts';
+import type { SearchRepository, TermSearch } from '../ports/search.ts';
+import type { Schema } from './schema.ts';
+
+/** With how the terms are made; another number makes them anew. */
+const version = '1';
+const versionSetting = 'search-terms';
+
+/** Of users and tokens, the scope in which those of every tenant and of the platform are found. */
+const everywhere = '*';
+
+interface Kind {
+  readonly table:
+    | 'keys'
+    | 'vaults'
+    | 'tde_groups'
+    | 'tde_applications'
+    | 'endpoints'
+    | 'external_key_stores'
+    | 'users'
+    | 'api_tokens';
+  /** Columns of the terms, beside the id. */
+  readonly columns: Readonly<Record<string, SearchField>>;
+  /** Found in every tenant at once. */
+  readonly everywhere?: true;
+  /** The state of deleted ones, which no list shows. */
+  readonly deleted?: 'deleted';
+  readonly state?: (row: Loose) => string | null;
+}
+type Loose = Readonly<Record<string, unknown>>;
+const stateOf = (row: Loose): string => String(row.state);
+
+const kinds: Readonly<Record<TermKind, Kind>> = {
+  key: { table: 'keys', columns: { name: 'name' }, state: stateOf },
+  vault: { table: 'vaults', columns: { name: 'name' }, state: stateOf },
+  group: { table: 'tde_groups', columns: { name: 'name' } },
+  application: { table: 'tde_applications', columns: { name: 'name', app_id: 'app-id' }, state: stateOf },
+  endpoint: { table: 'endpoints', columns: { name: 'name', prefix: 'prefix' }, deleted: 'deleted', state: stateOf },
+  'external-key-store': {
+    table: 'external_key_stores',
+    columns: { name: 'name', custom_key_store_id: 'custom-key-store-id' },
+  },
+  user: {
+    table: 'users',
+    columns: { name: 'name', display_name: 'display-name', email: 'email' },
+    everywhere: true,
+    deleted: 'deleted',
+    state: stateOf,
+  },
+  token: {
+    table: 'api_tokens',
+    columns: { name: 'name' },
+    everywhere: true,
+    state: ({ revoked_at }) => (revoked_at === null ? 'active' : 'revoked'),
+  },
+};
+const kindOf = new Map<string, TermKind>(termKinds.map((kind) => [kinds[kind].table, kind]));
+
+type TermRow = Schema['search_terms'];
+
+/** A row of the endpoints' credentials is found as its endpoint. */
+const credentialTerms = (credential: Loose, tenantId: string): readonly TermRow[] =>
+  termsOf(String(credential.access_key_id))
+    .slice(0, 1)
+    .map((term) => ({
+      scope: tenantId,
+      kind: 'endpoint',
+      term,
+      subject_id: String(credential.endpoint_id),
+      field: 'access-key-id',
+    }));
+
+const termRows = (kind: TermKind, row: Loose): readonly TermRow[] => {
+  const { columns, everywhere: isEverywhere } = kinds[kind];
+  const id = String(row.id);
+  const fields = new Map<string, SearchField>();
+  for (const [column, field] of Object.entries(columns))
+    if (row[column] != null)
+      for (const term of termsOf(String(row[column]))) if (!fields.has(term)) fields.set(term, field);
+  for (const term of termsOfId(id)) if (!fields.has(term)) fields.set(term, 'id');
+  const scopes = [...(row.tenant_id == null ? [] : [String(row.tenant_id)]), ...(isEverywhere ? [everywhere] : [])];
+  return scopes.flatMap((scope) => [...fields].map(([term, field]) => ({ scope, kind, term, subject_id: id, field })));
+};
+
+/** Rows of one statement: databases take so many parameters at most. */
+const atOnce = 200;
+const inParts = async <T>(all: readonly T[], each: (part: readonly T[]) => Promise<unknown>): Promise<void> => {
+  for (let at = 0; at < all.length; at += atOnce) await each(all.slice(at, at + atOnce));
+};
+
+/** Keeps the terms: called with each row that is written. */
+export const createTerms = (db: Kysely<Schema>) => {
+  const insert = (rows: readonly TermRow[]): Promise<void> =>
+    inParts(rows, (part) =>
+      db
+        .insertInto('search_terms')
+        .values([...part])
+        .onConflict((conflict) => conflict.doNothing())
+        .execute(),
+    );
+  return {
+    insert,
+    /** Of a new row. */
+    add: (table: Kind['table'], row: Loose): Promise<void> => insert(termRows(kindOf.get(table) as TermKind, row)),
+    /** Of a row that was there before. */
+    renew: async (table: Kind['table'], row: Loose): Promise<void> => {
+      const wanted = termRows(kindOf.get(table) as TermKind, row);
+      const there = await db
+        .selectFrom('search_terms')
+        .selectAll()
+        .where('subject_id', '=', String(row.id))
+        .where('field', '!=', 'access-key-id')
+        .execute();
+      const name = ({ scope, term }: TermRow): string => `${scope} ${term}`;
+      const wantedNames = new Set(wanted.map(name));
+      const known = new Set(there.map(name));
+      await insert(wanted.filter((each) => !known.has(name(each))));
+      for (const { scope, term, kind } of there.filter((each) => !wantedNames.has(name(each))))
+        await db
+          .deleteFrom('search_terms')
+          .where('scope', '=', scope)
+          .where('kind', '=', kind)
+          .where('term', '=', term)
+          .where('subject_id', '=', String(row.id))
+          .execute();
+    },
+    remove: async (id: string): Promise<void> => {
+      await db.deleteFrom('search_terms').where('subject_id', '=', id).execute();
+    },
+    addCredential: (tenantId: string, row: Loose): Promise<void> => insert(credentialTerms(row, tenantId)),
+    removeCredential: async (endpointId: string, accessKeyId: string): Promise<void> => {
+      for (const term of termsOf(accessKeyId).slice(0, 1))
+        await db
+          .deleteFrom('search_terms')
+          .where('subject_id', '=', endpointId)
+          .where('term', '=', term)
+          .where('field', '=', 'access-key-id')
+          .execute();
+    },
+    /** Of rows of any table that were written past the repositories; those of tables without terms are left alone. */
+    renewRows: async (table: string, given: readonly Loose[]): Promise<void> => {
+      if (table === 'endpoint_credentials') {
+        await inParts(given, async (part) => {
+          const owners = await db
+            .selectFrom('endpoints')
+            .select(['id', 'tenant_id'])
+            .where('id', 'in', [...new Set(part.map((row) => String(row.endpoint_id)))])
+            .execute();
+          const tenantOf = new Map(owners.map(({ id, tenant_id }) => [id, tenant_id]));
+          await insert(
+            part.flatMap((row) => credentialTerms(row, tenantOf.get(String(row.endpoint_id)) ?? everywhere)),
+          );
+        });
+        return;
+      }
+      const kind = kindOf.get(table);
+      if (kind === undefined) return;
+      await inParts(given, async (part) => {
+        await db
+          .deleteFrom('search_terms')
+          .where(
+            'subject_id',
+            'in',
+            part.map((row) => String(row.id)),
+          )
+          .where('field', '!=', 'access-key-id')
+          .execute();
+        await insert(part.flatMap((row) => termRows(kind, row)));
+      });
+    },
+  };
+};
+export type Terms = ReturnType<typeof createTerms>;
+
+/** Makes all terms anew where another version made them, or none did. Runs in a transaction of its own, before anything else writes. */
+export const makeTerms = async (db: Kysely<Schema>): Promise<void> => {
+  const found = await db.selectFrom('settings').select('value').where('name', '=', versionSetting).executeTakeFirst();
+  if (found?.value === version) return;
+  await db.transaction().execute(async (tx) => {
+    const terms = createTerms(tx);
+    await tx.deleteFrom('search_terms').execute();
+    const tables = [...termKinds.map((kind) => kinds[kind].table), 'endpoint_credentials' as const];
+    for (const table of tables)
+      for (let after = ''; ; ) {
+        const rows: readonly Loose[] = await tx
+          .selectFrom(table as 'keys')
+          .selectAll()
+          .where('id', '>', after)
+          .orderBy('id')
+          .limit(1000)
+          .execute();
+        if (rows.length === 0) break;
+        await terms.renewRows(table, rows);
+        after = String(rows.at(-1)?.id);
+      }
+    await tx
+      .insertInto('settings')
+      .values({ name: versionSetting, value: version })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: version }))
+      .execute();
+  });
+};
+
+/** Terms that one step reads; steps of one search; and, for words that stand apart, terms of the rarest one that are looked at. */
+const leastOfStep = 32;
+const mostSteps = 8;
+const mostNear = 2000;
+
+export const searchStatements = (db: Kysely<Schema>) => {
+  const within = (scope: string, kind: string, { from, below }: ReturnType<typeof rangeOf>) =>
+    db
+      .selectFrom('search_terms')
+      .where('scope', '=', scope)
+      .where('kind', '=', kind)
+      .where('term', '>=', from)
+      .where('term', '<', below);
+  return {
+    /** After a term of a subject, in the order of both. */
+    beginning: (
+      scope: string,
+      kind: string,
+      folded: string,
+      after: Pick<TermRow, 'term' | 'subject_id'> | undefined,
+      limit: number,
+    ) => {
+      const all = within(scope, kind, after === undefined ? rangeOf(folded) : { ...rangeOf(folded), from: after.term })
+        .select(['term', 'subject_id', 'field'])
+        .orderBy('term')
+        .orderBy('subject_id')
+        .limit(limit);
+      return after === undefined
+        ? all
+        : all.where(sql<boolean>`(term, subject_id) > (${after.term}, ${after.subject_id})`);
+    },
+    /** How many begin so, up to a limit. */
+    count: (scope: string, kind: string, folded: string, limit: number) =>
+      db
+        .selectFrom(within(scope, kind, rangeOf(folded)).select('term').orderBy('term').limit(limit).as('near'))
+        .select((e) => e.fn.countAll<number | string>().as('count')),
+    /** Among the first of those that begin with one word, those that have the other words, too. */
+    together: (scope: string, kind: string, word: string, others: readonly string[], limit: number) =>
+      db
+        .selectFrom(
+          within(scope, kind, rangeOf(word))
+            .select(['term', 'subject_id', 'field'])
+            .orderBy('term')
+            .orderBy('subject_id')
+            .limit(mostNear)
+            .as('near'),
+        )
+        .select(['near.term', 'near.subject_id', 'near.field'])
+        .where((e) =>
+          e.and(
+            others.map((other) => {
+              const { from, below } = rangeOf(other);
+              const own = e
+                .selectFrom('search_terms as own')
+                .select('own.term')
+                .where('own.scope', '=', scope)
+                .where('own.kind', '=', kind)
+                .whereRef('own.subject_id', '=', 'near.subject_id')
+                .where('own.term', '>=', from)
+                .where('own.term', '<', below);
+              return e.exists(own);
+            }),
+          ),
+        )
+        .orderBy('near.term')
+        .orderBy('near.subject_id')
+        .limit(limit),
+    things: (kind: TermKind, ids: readonly string[]) => {
+      const { table } = kinds[kind];
+      return db
+        .selectFrom(table as 'keys')
+        .selectAll()
+        .where('id', 'in', [...ids]);
+    },
+  };
+};
+
+export const createSearch = (db: Kysely<Schema>): SearchRepository => {
+  const statements = searchStatements(db);
+
+  /** Of what was found by its terms, what may be shown. */
+  const load = async (
+    tenant: TenantScope,
+    { kind, withDeleted }: TermSearch,
+    hits: readonly Pick<TermRow, 'subject_id' | 'field'>[],
+  ): Promise<readonly (Found & { readonly kind: TermKind })[]> => {
+    if (hits.length === 0) return [];
+    const { deleted, state } = kinds[kind];
+    const rows: readonly Loose[] = await statements
+      .things(
+        kind,
+        hits.map(({ subject_id }) => subject_id),
+      )
+      .execute();
+    const byId = new Map(rows.map((row) => [String(row.id), row]));
+    return hits.flatMap(({ subject_id, field }) => {
+      const row = byId.get(subject_id);
+      if (row === undefined || (tenant !== everyTenant && row.tenant_id !== tenant)) return [];
+      if (deleted !== undefined && row.state === deleted && withDeleted !== true) return [];
+      return [
+        {
+          kind,
+          id: subject_id,
+          name: String(row.name),
+          field: field as SearchField,
+          tenantId: row.tenant_id === null ? null : String(row.tenant_id),
+          state: state?.(row) ?? null,
+        },
+      ];
+    });
+  };
+
+  const apart = async (scope: string, { kind, folded, limit }: TermSearch) => {
+    const words = wordsOf(folded);
+    if (words.length < 2) return { hits: [], more: false };
+    const counts = new Map<string, number>();
+    for (const word of words) {
+      const row = await statements.count(scope, kind, word, mostNear).executeTakeFirst();
+      counts.set(word, Number(row?.count ?? 0));
+    }
+    const [rarest = '', ...others] = [...words].sort((a, b) => (counts.get(a) ?? 0) - (counts.get(b) ?? 0));
+    const most = counts.get(rarest) ?? 0;
+    if (most === 0) return { hits: [], more: false };
+    const hits = await statements.together(scope, kind, rarest, others, 2 * limit + leastOfStep).execute();
+    return { hits, more: most === mostNear };
+  };
+
+  return {
+    find: async (tenant, search) => {
+      const { kind, folded, limit } = search;
+      if (tenant === everyTenant && kinds[kind].everywhere !== true)
+        throw new RangeError(`a ${kind} is looked for in one tenant`);
+      const scope = tenant === everyTenant ? everywhere : tenant;
+      const items: (Found & { readonly kind: TermKind })[] = [];
+      const seen = new Set<string>();
+      const take = async (hits: readonly Pick<TermRow, 'subject_id' | 'field'>[]): Promise<void> => {
+        const fresh = hits.filter(({ subject_id }) => !seen.has(subject_id) && seen.add(subject_id));
+        items.push(...(await load(tenant, search, fresh)));
+      };
+      let after: Pick<TermRow, 'term' | 'subject_id'> | undefined;
+      const step = 2 * limit + leastOfStep;
+      for (let steps = 0; items.length <= limit; steps += 1) {
+        if (steps === mostSteps) return { items, more: true };
+        const hits = await statements.beginning(scope, kind, folded, after, step).execute();
+        await take(hits);
+        after = hits.at(-1);
+        if (hits.length < step) break;
+      }
+      if (items.length > limit) return { items: items.slice(0, limit), more: true };
+      const { hits, more } = await apart(scope, search);
+      await take(hits);
+      return { items: items.slice(0, limit), more: more || items.length > limit };
+    },
+  };
+};

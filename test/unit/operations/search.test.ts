@@ -1,0 +1,123 @@
+// Who finds what: each kind needs the right that its list needs, a role for one resource finds that one, and the logs are looked up by whole ids.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Grant, Role } from '../../../server/domain/access.ts';
+import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
+import { type SearchKind, searchKindNames } from '../../../server/domain/search.ts';
+import {
+  administrator,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+} from '../../support/open-service.ts';
+
+let opened: OpenedService;
+let actor: TenantActor;
+let endpointId: string;
+let applicationId: string;
+let keyId: string;
+beforeAll(async () => {
+  opened = await openTestService();
+  const { operations } = opened;
+  const tenantId = (await operations.tenants.default()).id;
+  actor = { ...inTenant({ ...administrator, requestId: 'request-77' }, tenantId) };
+  const vault = await operations.vaults.create(actor, { name: 'Zürich vault' });
+  const key = await operations.keys.create(actor, { name: 'Zürich key', vaultId: vault.id });
+  keyId = key.id;
+  endpointId = (await operations.endpoints.create(actor, { name: 'Zürich cloud', vaultId: vault.id, keyId })).id;
+  await operations.endpoints.create(actor, { name: 'Zürich cloud 2', vaultId: vault.id, keyId });
+  const { caller } = await registerCaller(opened, 'zurich-db');
+  applicationId = caller.application.id;
+  await operations.tde.generateKey(caller, masterKey('ZURICH.MK.1'));
+  await registerCaller(opened, 'zurich-db-2');
+});
+afterAll(() => opened.remove());
+
+const grant = (role: Role, scope: Grant['scope'] = null, tenantId: string | null = null): Grant => ({
+  role,
+  scope,
+  tenantId,
+});
+const find = (grants: readonly Grant[], text: string, kinds?: readonly SearchKind[]) =>
+  opened.operations.search.find(actor, grants, { text, kinds, namesTenant: false });
+const kindsOf = async (grants: readonly Grant[], text: string) => [
+  ...new Set((await find(grants, text)).items.map(({ kind }) => kind)),
+];
+
+describe('who finds what', () => {
+  test('an administrator finds of every kind, with and without accents', async () => {
+    for (const text of ['zurich', 'ZÜRICH'])
+      expect(await kindsOf([grant('administrator')], text)).toEqual([
+        'key',
+        'vault',
+        'group',
+        'application',
+        'endpoint',
+        'audit-actor',
+      ]);
+    expect((await find([grant('administrator')], 'zurich')).searched).toEqual(searchKindNames);
+    expect((await find([grant('administrator')], 'zurich mk')).items.map(({ name, kind }) => [kind, name])).toEqual([
+      ['key', 'ZURICH.MK.1'],
+    ]);
+  });
+
+  test('whoever sees no keys finds none', async () => {
+    const { items, searched } = await find([grant('platform-operator')], 'zurich');
+    expect(searched).toEqual(['endpoint', 'external-key-store', 'tenant', 'node', 'snapshot', 'request']);
+    expect(items.map(({ kind }) => kind)).toEqual(['endpoint', 'endpoint']);
+  });
+
+  test('a role for one resource finds that one, and nothing beside it', async () => {
+    const owner = [grant('application-owner', { kind: 'application', id: applicationId })];
+    const found = await find(owner, 'zurich');
+    expect(found.items.map(({ kind, id }) => [kind, id])).toEqual([['application', applicationId]]);
+    expect(found.searched).toEqual(['application']);
+    const endpoint = await find([grant('application-owner', { kind: 'endpoint', id: endpointId })], 'cloud');
+    expect(endpoint.items.map(({ id }) => id)).toEqual([endpointId]);
+    expect(endpoint.searched).toEqual(['endpoint', 'request']);
+    expect((await find([grant('application-owner', { kind: 'application', id: keyId })], 'zurich')).items).toEqual([]);
+  });
+
+  test('whoever has no role finds nothing, and is told that nothing was searched', async () => {
+    expect(await find([], 'zurich')).toEqual({ items: [], more: [], searched: [] });
+  });
+});
+
+describe('the logs', () => {
+  const auditor = [grant('auditor')];
+  test('a request id finds its records of the audit log, and nothing by a part of it', async () => {
+    expect((await find(auditor, 'request-77')).items).toMatchObject([
+      { kind: 'audit-request', id: 'request-77', field: 'request-id' },
+    ]);
+    expect((await find(auditor, 'request-7')).items).toEqual([]);
+  });
+  test('an id finds the thing, and what the audit log tells of it', async () => {
+    expect((await find(auditor, keyId)).items.map(({ kind, id }) => [kind, id])).toEqual([
+      ['key', keyId],
+      ['audit-subject', keyId],
+    ]);
+  });
+  test('an actor is found by name when they have done something, who was deleted too', async () => {
+    const { operations } = opened;
+    const role = [{ role: 'auditor', scope: null, tenantId: null }] as const;
+    const made = await operations.tokens.create(actor, 'the service', { name: 'nightly export', grants: role });
+    expect((await find(auditor, 'nightly', ['audit-actor'])).items).toEqual([]);
+    const { actor: nightly } = await operations.authenticateAdmin(made.token, 'request-78', null);
+    await operations.vaults.create(inTenant(nightly, actor.tenantId), { name: 'made at night' });
+    await operations.tokens.revoke(actor, made.record.id);
+    expect((await find(auditor, 'NIGHTLY', ['audit-actor'])).items).toMatchObject([
+      { kind: 'audit-actor', id: made.record.id, name: 'nightly export', field: 'actor' },
+    ]);
+  });
+});
+
+test('limits and texts are looked at', async () => {
+  const all = [grant('administrator')];
+  await expect(find(all, ' -./ ')).rejects.toMatchObject({ code: 'validation' });
+  await expect(
+    opened.operations.search.find(actor, all, { text: 'x', limit: 101, namesTenant: false }),
+  ).rejects.toMatchObject({ code: 'validation' });
+  const one = await opened.operations.search.find(actor, all, { text: 'zurich', limit: 1, namesTenant: false });
+  expect(one.more).toEqual(['key', 'vault', 'group', 'application', 'endpoint', 'audit-actor']);
+  expect(one.items.filter(({ kind }) => kind === 'key')).toHaveLength(1);
+});
