@@ -184,6 +184,83 @@ void AKekAndAPublicKeyDoNotTravel(void**) {
   }
 }
 
+Result<ByteVector> SealKek(KeyRef own, KeyRef kek, const ByteVector& info = kInfo, const ByteVector& aad = kAad) {
+  const ByteVector recipient = Good(HpkePublicKey(own));
+  return HpkeSealKek(recipient.data(), recipient.size(), ContextOf(info, aad), kek);
+}
+
+Result<KeyRef> OpenKek(KeyRef own, const ByteVector& sealed, const ByteVector& info = kInfo, const ByteVector& aad = kAad) {
+  const ByteVector exact(sealed.begin(), sealed.end());
+  return HpkeOpenKek(own, ContextOf(info, aad), exact.data(), exact.size());
+}
+
+void AKekTravelsByACallOfItsOwnAndOpensAsAKekAlone(void**) {
+  const KeyRef own = Good(GenerateHpkeKey());
+  const KeyRef kek = Good(GenerateSecret(KeyKind::kKek, 32));
+  const ByteVector sealed = Good(SealKek(own, kek));
+  assert_int_equal(sealed.size(), 32 + 32 + 16);
+  const KeyRef back = Good(OpenKek(own, sealed));
+  assert_int_equal(static_cast<int>(Good(DescribeKey(back)).kind), static_cast<int>(KeyKind::kKek));
+  AssertBytes(ValueOf(back), ValueOf(kek));
+  // What was sealed as a KEK is no other key's way out of the memory: what comes of it is a KEK again.
+  assert_int_equal(static_cast<int>(Good(DescribeKey(Good(OpenKek(own, Seal(own, Good(GenerateAes(256))))))).kind),
+                   static_cast<int>(KeyKind::kKek));
+}
+
+void NoOtherKeyTravelsAsAKek(void**) {
+  const KeyRef own = Good(GenerateHpkeKey());
+  for (const KeyRef key : {Good(GenerateAes(256)), Good(GenerateSecret(KeyKind::kGeneric, 32)), Good(GenerateEd25519()), own}) {
+    Refused(SealKek(own, key), Code::kKeyType);
+  }
+  const KeyRef released = Good(GenerateSecret(KeyKind::kKek, 32));
+  ReleaseKey(released);
+  Refused(SealKek(own, released), Code::kBadKey);
+  const ByteVector recipient = Good(HpkePublicKey(own));
+  const KeyRef kek = Good(GenerateSecret(KeyKind::kKek, 32));
+  for (const size_t length : {size_t{0}, size_t{31}}) {
+    Refused(HpkeSealKek(recipient.data(), length, ContextOf(kInfo, kAad), kek), Code::kBadArgument);
+  }
+  const ByteVector low_order(32);
+  Refused(HpkeSealKek(low_order.data(), low_order.size(), ContextOf(kInfo, kAad), kek), Code::kBadArgument);
+}
+
+void AKekOfAnotherLengthOrForAnotherIsRefusedLikeAWrongTag(void**) {
+  const KeyRef own = Good(GenerateHpkeKey());
+  const KeyRef kek = Good(GenerateSecret(KeyKind::kKek, 32));
+  const ByteVector sealed = Good(SealKek(own, kek));
+  for (const size_t length : {size_t{1}, size_t{16}, size_t{31}, size_t{33}, size_t{64}}) {
+    Refused(OpenKek(own, Seal(own, Good(GenerateSecret(KeyKind::kGeneric, length)))), Code::kAuthenticationFailed);
+  }
+  Refused(OpenKek(Good(GenerateHpkeKey()), sealed), Code::kAuthenticationFailed);
+  Refused(OpenKek(own, sealed, kAad, kInfo), Code::kAuthenticationFailed);
+  Refused(OpenKek(own, sealed, kInfo, {}), Code::kAuthenticationFailed);
+  Refused(OpenKek(kek, sealed), Code::kKeyType);
+  for (size_t at = 0; at < sealed.size(); at++) {
+    ByteVector changed = sealed;
+    changed[at] ^= 1;
+    Refused(OpenKek(own, changed), Code::kAuthenticationFailed);
+    Refused(OpenKek(own, ByteVector(sealed.begin(), sealed.begin() + static_cast<long>(at))), Code::kAuthenticationFailed);
+  }
+  const size_t before = KeyArenaStatus().used;
+  ReleaseKey(Good(OpenKek(own, sealed)));
+  Refused(OpenKek(own, sealed, kInfo, {}), Code::kAuthenticationFailed);
+  assert_int_equal(KeyArenaStatus().used, before);
+}
+
+void TheDocumentsRootKeyOnItsWayOpens(void**) {
+  const Vector vector("root key on its way");
+  const KeyRef own = OwnKey(vector.Bytes("nodePrivate"));
+  AssertBytes(Good(HpkePublicKey(own)), vector.Bytes("node"));
+  const ByteVector info = BytesOf(vector.Text("info"));
+  const ByteVector aad = BytesOf(vector.Text("aad"));
+  AssertBytes(ValueOf(Good(OpenKek(own, vector.Bytes("sealed"), info, aad))), vector.Bytes("key"));
+  const ByteVector secret = vector.Bytes("ephemeral");
+  const ByteVector key = vector.Bytes("key");
+  EvpPkeyPtr ephemeral(EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, secret.data(), secret.size()));
+  AssertBytes(Good(HpkeSealWith(ephemeral.get(), vector.Bytes("node").data(), ContextOf(info, aad), key.data(), key.size())),
+              vector.Bytes("sealed"));
+}
+
 void EachSealHasAKeyOfItsOwn(void**) {
   const KeyRef own = Good(GenerateHpkeKey());
   const KeyRef key = Good(GenerateAes(256));
@@ -234,6 +311,10 @@ int main() {
       cmocka_unit_test(PointsOfLowOrderAreRefused),
       cmocka_unit_test(ARecipientHas32Bytes),
       cmocka_unit_test(AKekAndAPublicKeyDoNotTravel),
+      cmocka_unit_test(AKekTravelsByACallOfItsOwnAndOpensAsAKekAlone),
+      cmocka_unit_test(NoOtherKeyTravelsAsAKek),
+      cmocka_unit_test(AKekOfAnotherLengthOrForAnotherIsRefusedLikeAWrongTag),
+      cmocka_unit_test(TheDocumentsRootKeyOnItsWayOpens),
       cmocka_unit_test(EachSealHasAKeyOfItsOwn),
       cmocka_unit_test(InfoHasAtMost64KibAndAadOneMib),
       cmocka_unit_test(NothingIsLeftInTheArena),

@@ -130,6 +130,51 @@ void ATurnLeavesTheNewEpochAlone(void**) {
   Refused(EraseRootEpoch(path, 6), Code::kBadArgument);
 }
 
+void AGivenKeyIsTakenUnderItsOwnEpoch(void**) {
+  const Folder folder;
+  const std::string path = folder.File("root.key");
+  Good(CreateRootFile(path));
+  const ByteVector value = Sequence(0x20, 32);
+  const KeyRef given = Secret(KeyKind::kKek, value);
+  // Not the next one: other nodes may have had epochs that this one has not seen.
+  const RootSlot taken = Good(AddRootEpoch(path, {7, given}));
+  assert_int_equal(taken.epoch, 7);
+  AssertBytes(ValueOf(taken.key), value);
+  // A key of its own: the given one is the caller's to release.
+  ReleaseKey(given);
+  AssertBytes(ValueOf(taken.key), value);
+  const std::vector<RootSlot> both = Good(OpenRootFile(path));
+  assert_int_equal(both.size(), 2);
+  assert_int_equal(both[0].epoch, 7);
+  AssertBytes(ValueOf(both[0].key), value);
+  assert_int_equal(both[1].epoch, 1);
+  Good(EraseRootEpoch(path, 1));
+  ByteVector expected = EmptyFile();
+  PutSlot(expected, 1, SlotOf(7, value));
+  AssertBytes(ReadWhole(path), expected);
+  assert_int_equal(Good(AddRootEpoch(path)).epoch, 8);
+}
+
+void AGivenKeyThatIsNoNewerOrNoKekIsRefusedAndChangesNothing(void**) {
+  const Folder folder;
+  const std::string path = folder.File("root.key");
+  Good(CreateRootFile(path));
+  Good(AddRootEpoch(path, {7, Secret(KeyKind::kKek, Sequence(0x20, 32))}));
+  Good(EraseRootEpoch(path, 1));
+  const ByteVector before = ReadWhole(path);
+  const KeyRef kek = Secret(KeyKind::kKek, Sequence(0x60, 32));
+  for (const uint32_t epoch : {uint32_t{0}, uint32_t{6}, uint32_t{7}}) Refused(AddRootEpoch(path, {epoch, kek}), Code::kBadArgument);
+  Refused(AddRootEpoch(path, {8, Good(GenerateAes(256))}), Code::kKeyType);
+  Refused(AddRootEpoch(path, {8, Good(GenerateEd25519())}), Code::kKeyType);
+  const KeyRef released = Secret(KeyKind::kKek, Sequence(0x60, 32));
+  ReleaseKey(released);
+  Refused(AddRootEpoch(path, {8, released}), Code::kBadKey);
+  AssertBytes(ReadWhole(path), before);
+  assert_int_equal(ModeOf(path), 0400);
+  Good(AddRootEpoch(path, {8, kek}));
+  Refused(AddRootEpoch(path, {9, kek}), Code::kBadArgument);  // both places are taken
+}
+
 void AKeyInUseLivesOnWhenItsSlotIsErased(void**) {
   const Folder folder;
   const std::string path = folder.File("root.key");
@@ -290,6 +335,8 @@ int main() {
       cmocka_unit_test(ANewFileHasTheDocumentsLayout),
       cmocka_unit_test(TheDocumentsSlotIsReadInEitherPlace),
       cmocka_unit_test(ATurnLeavesTheNewEpochAlone),
+      cmocka_unit_test(AGivenKeyIsTakenUnderItsOwnEpoch),
+      cmocka_unit_test(AGivenKeyThatIsNoNewerOrNoKekIsRefusedAndChangesNothing),
       cmocka_unit_test(AKeyInUseLivesOnWhenItsSlotIsErased),
       cmocka_unit_test(ASlotThatACrashToreIsAFreeOne),
       cmocka_unit_test(EveryChangedByteOfTheOnlySlotIsRefused),

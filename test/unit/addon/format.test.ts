@@ -1,11 +1,12 @@
 // addon/FORMAT.md is enough to read what the core writes: a second implementation, made from the document alone with Node's
 // own cryptography, agrees with the core on the document's vectors and on what the core seals now.
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, scryptSync } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { KeyRef, RecordContext } from '../../../addon/core.ts';
+import { readWrapped, unlockWrapped, wrappedRoot } from '../../../server/roots/wrapped-file.ts';
 import { core, genericKey, withKey } from '../../support/core-keys.ts';
 import { hex } from '../../support/vectors.ts';
 
@@ -200,6 +201,170 @@ describe('root key file, format 1', () => {
     const sealed = withKey(genericKey(Buffer.from('canary')), (key) => core.sealRecord(made.key, context, key));
     expect(openByDocument(body.subarray(8), context, sealed).toString('latin1')).toBe('\x02canary');
     core.release(made.key);
+  });
+});
+
+describe('root key file, format 2', () => {
+  const vector = vectorOf('wrapped root');
+  const head = vector.bytes('head');
+  const slots = [0, 1].map((index) => ({
+    epoch: vector.number(`epoch${index}`),
+    key: vector.bytes(`key${index}`),
+    bytes: vector.bytes(`slot${index}`),
+  }));
+  const whole = (): Buffer => {
+    const file = Buffer.alloc(24_576);
+    head.copy(file);
+    for (const [index, { bytes }] of slots.entries()) bytes.copy(file, 16_384 + 4096 * index);
+    return file;
+  };
+  const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+  const { file, unlockEpoch, providers } = JSON.parse(head.subarray(16, -32).toString('utf8')) as {
+    readonly file: string;
+    readonly unlockEpoch: number;
+    readonly providers: readonly {
+      readonly id: string;
+      readonly name: string;
+      readonly type: string;
+      readonly parameters: Readonly<Record<string, string | number>>;
+      readonly unlock: string;
+      readonly back: string;
+    }[];
+  };
+  const recordContext = (what: string, object: string, version: number, epoch: number): RecordContext => ({
+    tenant: hex(file),
+    object: hex(object),
+    version,
+    epoch,
+    class: what,
+    attributes: Buffer.from('{"algorithm":"kek"}'),
+  });
+  /** A provider's key, from what its type needs. */
+  const keyOf = ({ type, parameters: { salt, cost, r, p } }: (typeof providers)[number]): Buffer =>
+    type === 'file'
+      ? vector.bytes('keyFile')
+      : scryptSync(vector.bytes('passphrase'), hex(String(salt)), 32, {
+          N: 2 ** Number(cost),
+          r: Number(r),
+          p: Number(p),
+          maxmem: 2 ** 28,
+        });
+  const kek = (value: Uint8Array): Buffer => Buffer.concat([Buffer.from([3]), value]);
+
+  test('the document’s file opens by the document, with each provider', () => {
+    expect(head.toString('latin1', 0, 8)).toBe('DKE-ROOT');
+    expect(head.readUInt32BE(8)).toBe(2);
+    expect(head.readUInt32BE(12)).toBe(head.length - 48);
+    expect(head.subarray(-32)).toEqual(sha256(head.subarray(0, -32)));
+    expect(providers.map(({ name, type }) => [name, type])).toEqual([
+      ['words', 'passphrase'],
+      ['key file', 'file'],
+    ]);
+    const unlock = vector.bytes('unlock');
+    for (const provider of providers) {
+      const own = keyOf(provider);
+      const [opening, back] = [provider.unlock, provider.back].map((text) => Buffer.from(text, 'base64'));
+      const under = recordContext('root-unlock', provider.id, unlockEpoch, 1);
+      expect(openByDocument(own, under, opening ?? Buffer.alloc(0))).toEqual(kek(unlock));
+      const behind = recordContext('root-provider', provider.id, 1, unlockEpoch);
+      expect(openByDocument(unlock, behind, back ?? Buffer.alloc(0))).toEqual(kek(own));
+    }
+    for (const { epoch, key, bytes } of slots) {
+      expect(bytes.toString('latin1', 0, 4)).toBe('SLOT');
+      expect([bytes.readUInt32BE(4), bytes.readUInt32BE(8)]).toEqual([epoch, bytes.length - 44]);
+      expect(bytes.subarray(-32)).toEqual(sha256(bytes.subarray(0, -32)));
+      const context = recordContext('root-key', file, epoch, unlockEpoch);
+      expect(openByDocument(unlock, context, bytes.subarray(12, -32))).toEqual(kek(key));
+    }
+  });
+
+  test('the service opens it with each provider, as the same root keys; a new epoch is written as the document says', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'dke-format-'));
+    const path = join(folder, 'root.key');
+    try {
+      for (const provider of providers) {
+        writeFileSync(path, whole(), { mode: 0o600 });
+        const read = readWrapped(core, path);
+        const entry = read.head.providers.find(({ name }) => name === provider.name);
+        if (entry === undefined) throw new Error(`${provider.name} is not in the file`);
+        const opened = withKey(core.importSecret('kek', keyOf(provider)), (key) =>
+          unlockWrapped(core, read, entry, key),
+        );
+        expect(opened.roots.map(({ epoch }) => epoch)).toEqual([5, 4]);
+        const root = wrappedRoot(core, opened);
+        // The same keys: what is sealed under them the document opens.
+        const context = contextOf(vectorOf('record aes'));
+        for (const { epoch, key } of opened.roots) {
+          const sealed = withKey(genericKey(Buffer.from('canary')), (canary) => core.sealRecord(key, context, canary));
+          const value = slots.find((slot) => slot.epoch === epoch)?.key ?? Buffer.alloc(0);
+          expect(openByDocument(value, context, sealed).toString('latin1')).toBe('\x02canary');
+        }
+        root.erasePrevious();
+        root.addEpoch();
+        const written = readFileSync(path);
+        expect(written.subarray(0, 16_384)).toEqual(whole().subarray(0, 16_384));
+        const slot = written.subarray(16_384, 20_480);
+        const length = slot.readUInt32BE(8);
+        expect([slot.toString('latin1', 0, 4), slot.readUInt32BE(4)]).toEqual(['SLOT', 6]);
+        expect(slot.subarray(12 + length, 44 + length)).toEqual(sha256(slot.subarray(0, 12 + length)));
+        const record = slot.subarray(12, 12 + length);
+        const fresh = openByDocument(
+          vector.bytes('unlock'),
+          recordContext('root-key', file, 6, unlockEpoch),
+          record,
+        ).subarray(1);
+        const canary = withKey(genericKey(Buffer.from('canary')), (key) =>
+          core.sealRecord(root.current.key, context, key),
+        );
+        expect(openByDocument(fresh, context, canary).toString('latin1')).toBe('\x02canary');
+        root.release();
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('root key on its way to another node', () => {
+  const vector = vectorOf('root key on its way');
+  const proofContext = (sealed: Buffer): RecordContext => ({
+    tenant: Buffer.alloc(16),
+    object: hex(vector.text('nodeId').replaceAll('-', '')),
+    version: 1,
+    epoch: vector.number('oldEpoch'),
+    class: 'node',
+    attributes: Buffer.from(`{"rootEpoch":${vector.number('epoch')},"sealed":"${sealed.toString('hex')}"}`),
+  });
+
+  test('the core opens the document’s, for this node and epoch alone, and it is the root key', () => {
+    const pkcs8 = Buffer.concat([hex('302e020100300506032b656e04220420'), vector.bytes('nodePrivate')]);
+    const info = Buffer.from(vector.text('info'));
+    withKey(core.importPrivateKey(pkcs8), (node) => {
+      expect(core.hpkePublicKey(node)).toEqual(vector.bytes('node'));
+      const open = (aad: string): KeyRef => core.hpkeOpenKek(node, info, Buffer.from(aad), vector.bytes('sealed'));
+      expect(vector.text('aad')).toBe(`${vector.text('nodeId')} ${vector.number('epoch')}`);
+      expect(() => open(`${vector.text('nodeId')} 6`)).toThrow(
+        expect.objectContaining({ code: 'authentication-failed' }),
+      );
+      withKey(open(vector.text('aad')), (root) => {
+        const context = contextOf(vectorOf('record aes'));
+        const sealed = withKey(genericKey(Buffer.from('canary')), (key) => core.sealRecord(root, context, key));
+        expect(openByDocument(vector.bytes('key'), context, sealed).toString('latin1')).toBe('\x02canary');
+      });
+    });
+  });
+
+  test('its proof opens under the older root key, and not for another sealed key', () => {
+    const [sealed, proof] = [vector.bytes('sealed'), vector.bytes('proof')];
+    expect(openByDocument(vector.bytes('oldKey'), proofContext(sealed), proof)[0]).toBe(2);
+    withKey(core.importSecret('kek', vector.bytes('oldKey')), (old) => {
+      core.release(core.openRecord(old, proofContext(sealed), proof));
+      const other = Buffer.from(sealed);
+      other.writeUInt8(other.readUInt8(40) ^ 1, 40);
+      expect(() => core.openRecord(old, proofContext(other), proof)).toThrow(
+        expect.objectContaining({ code: 'authentication-failed' }),
+      );
+    });
   });
 });
 
