@@ -41,7 +41,11 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
   // Every KEK has been opened under the root by unlocking; here the newest of each tenant, from what is stored.
   const keks = await read.keks.list();
   const tenants = new Set(keks.map(({ tenantId }) => tenantId));
-  for (const { id } of await read.tenants.list()) if (!tenants.has(id)) findings.push(`tenant ${id} has no key`);
+  for (const { id, state } of await read.tenants.list()) {
+    if (state !== 'purged' && !tenants.has(id)) findings.push(`tenant ${id} has no key`);
+    // Its key went with the commit that said so: with it everything sealed under it would open.
+    if (state === 'purged' && tenants.has(id)) findings.push(`tenant ${id} is purged, and its key is there`);
+  }
   if (root.previous === undefined)
     for (const { tenantId, epoch, rootEpoch } of keks)
       if (rootEpoch !== root.current.epoch)

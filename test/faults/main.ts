@@ -2,27 +2,39 @@
 // and the tenants' keys are rotated under load. Prints what was acknowledged and what `dke verify` found; ends with 1 when anything
 // acknowledged was lost, anything destroyed came back, or anything is half done.
 //
-// Then single system calls of single operations are struck (strace): SIGKILL at every write, sync and rename, a full disk
-// (ENOSPC) at writes, an I/O error (EIO) at syncs.
+// Then single calls of single operations are struck: SIGKILL before every call that makes something lasting and in the middle of every
+// write, a full disk (ENOSPC) from every write on, an I/O error (EIO) at every sync. Prints how many there were of each operation.
 //
-//   --kills <n>       300 when absent
-//   --rotations <n>   50 when absent
-//   --strikes <how>   every (each call), some (when absent: ever fewer of a long operation), none
-//   --seed <n>        of the random moments and operations; told at the beginning
+//   --kills <n>            300 when absent
+//   --rotations <n>        50 when absent
+//   --strikes <how>        every (each call), some (when absent: ever fewer of a long operation), none
+//   --blows <list>         killed,torn,full disk,failed sync; all when absent
+//   --operations <list>    as the report names them; all when absent
+//   --seed <n>             of the random moments and operations; told at the beginning
 
 import { parseArgs } from 'node:util';
 import { faultOperations } from '../support/fault-workload.ts';
 import { killServer } from '../support/killed-server.ts';
-import { lastingCalls, strikeServer } from '../support/struck-server.ts';
+import { faultBlows, strikeServer } from '../support/struck-server.ts';
 
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '300' },
     rotations: { type: 'string', default: '50' },
     strikes: { type: 'string', default: 'some' },
+    blows: { type: 'string', default: faultBlows.join(',') },
+    operations: { type: 'string', default: faultOperations.join(',') },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 });
+const chosen = <T extends string>(list: string, known: readonly T[], what: string): readonly T[] => {
+  const names = list.split(',');
+  const odd = names.find((name) => !(known as readonly string[]).includes(name));
+  if (odd !== undefined) throw new Error(`--${what} ${odd}: one of ${known.join(', ')}`);
+  return known.filter((name) => names.includes(name));
+};
+const blows = chosen(values.blows, faultBlows, 'blows');
+const operations = chosen(values.operations, faultOperations, 'operations');
 const tell = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
@@ -40,21 +52,9 @@ for (const [name, kills, rotations] of [
   failed ||= report.findings.length > 0;
 }
 if (values.strikes !== 'none')
-  for (const [name, calls, error] of [
-    ['SIGKILL at every lasting call', lastingCalls, undefined],
-    ['a full disk at every write', ['pwrite64'], 'ENOSPC'],
-    ['an I/O error at every sync', ['fsync', 'fdatasync'], 'EIO'],
-  ] as const) {
-    tell(`\n${name}`);
-    const report = await strikeServer({
-      every: values.strikes === 'every',
-      calls,
-      seed,
-      tell,
-      // On a full disk a soft-deleted key decrypts by its sealed copy, and is imported again later: there is no acknowledgement to hold.
-      ...(error === 'ENOSPC' ? { operations: faultOperations.filter((name) => name !== 'import again') } : {}),
-      ...(error === undefined ? {} : { error }),
-    });
+  for (const blow of blows) {
+    tell(`\n${blow}`);
+    const report = await strikeServer({ blow, every: values.strikes === 'every', operations, seed, tell });
     tell(JSON.stringify(report, null, 2));
     failed ||= report.findings.length > 0;
   }

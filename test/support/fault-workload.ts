@@ -2,19 +2,15 @@
 // database and keys of a cloud, in every step of their lives, over the real TDE, XKS and console APIs. What was under way when the
 // service went is either done or not; everything else must be as the book says.
 
-import { readFileSync } from 'node:fs';
-import { request } from 'node:https';
 import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
-import {
-  envelopeType,
-  packEnvelope,
-  type TdeRoutes,
-  tdeRoutes,
-  unpackEnvelope,
-} from '../../server/fronts/contract/tde.ts';
+import type { Root } from '../../server/fronts/contract/api/root.ts';
+import type { Status } from '../../server/fronts/contract/api/status.ts';
+import type { TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import { type ConsoleApi, createGroup, openConsoleApi, registerApplication } from './console-api.ts';
-import { instance, masterKey } from './open-service.ts';
+import { type FaultTenant, openFaultTenant } from './fault-tenant.ts';
+import { masterKey } from './open-service.ts';
 import type { ServerProcess } from './server-process.ts';
+import { callTdeRoute, Refused } from './tde-route.ts';
 import { callXks, requestMetadata } from './xks-client.ts';
 
 /** States of a master key: as the book has it, or one of two when an operation had no answer. */
@@ -38,15 +34,6 @@ interface CloudEntry {
   pending: 'rotate' | 'enable' | 'disable' | undefined;
 }
 
-/** The service answered with an error, and is there. */
-class Refused extends Error {
-  readonly code: string;
-  constructor(code: string, text: string) {
-    super(text);
-    this.code = code;
-  }
-}
-
 const cbc = { mode: 'cbc', iv: Buffer.alloc(16, 7).toString('base64') } as const;
 const plaintext = Buffer.alloc(32, 0x5a);
 
@@ -57,6 +44,7 @@ export interface WorkloadOptions {
   readonly seed: number;
 }
 
+/** Each to its very end: behind a destruction, a purge and a rotation the erasure turn belongs to it. */
 export const faultOperations = [
   'create',
   'rotate',
@@ -64,6 +52,10 @@ export const faultOperations = [
   'import again',
   'destroy',
   'rotate the root',
+  'rotate a tenant',
+  'make a snapshot',
+  'restore a snapshot',
+  'purge a tenant',
 ] as const;
 export type Operation = (typeof faultOperations)[number];
 
@@ -76,6 +68,8 @@ export const isGone = (error: unknown): boolean =>
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export interface Workload {
+  /** Waits until nothing goes on behind the answers: no rotation, no erasure turn. 'failed': one waits to be tried again. */
+  settle(): Promise<'settled' | 'failed'>;
   /** Works until the service goes, or `until` says so. */
   run(until: () => boolean): Promise<void>;
   /** Compares everything with the book; answers what is wrong. `all`: also what was not touched since the last time. */
@@ -127,47 +121,24 @@ export const openWorkload = async (
   const done = (what: string): void => {
     counts[what] = (counts[what] ?? 0) + 1;
   };
+  const erasure = async () => (await api().call<Status>('GET', '/api/status')).erasure;
+  /** Until an erasure turn has done its work; one that failed is tried again much later, and is not waited for. */
+  const untilErased = async (isErased: () => Promise<boolean>): Promise<void> => {
+    while (!(await isErased())) {
+      const { state, failure } = await erasure();
+      if (state === 'failed' || state === 'held') throw new Refused('erasure', `the erasure turn: ${failure ?? state}`);
+      await pause(20);
+    }
+  };
+  const isRotated = async () => !(await api().call<Root>('GET', '/api/root')).rotating;
+  const tenant: FaultTenant = await openFaultTenant(place, token, seed, done, untilErased);
   const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
 
   const tde = <R extends keyof TdeRoutes>(
     route: R,
     head: TdeRoutes[R]['head'],
-    { handle = 0, raw }: { readonly handle?: number; readonly raw?: Uint8Array } = {},
-  ): Promise<{ readonly head: TdeRoutes[R]['answer']; readonly raw: Buffer }> =>
-    new Promise((resolve, reject) => {
-      const path = tdeRoutes[route].path.replace(':handle', String(handle));
-      const sent = request(
-        new URL(`/tde/v1/${accessGuid}/${application.appId}${path}`, place.server.url),
-        {
-          method: 'POST',
-          ca: readFileSync(place.server.caFile),
-          agent: false,
-          headers: {
-            authorization: `Bearer ${accessGuid}`,
-            'content-type': envelopeType,
-            'x-request-id': 'faults',
-            'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
-          },
-        },
-        (answer) => {
-          const parts: Buffer[] = [];
-          answer.on('data', (part: Buffer) => parts.push(part)).on('error', reject);
-          answer.on('end', () => {
-            const body = Buffer.concat(parts);
-            if (answer.headers['content-type'] === envelopeType)
-              return resolve(unpackEnvelope(body) as { head: TdeRoutes[R]['answer']; raw: Buffer });
-            const text = body.toString('utf8');
-            try {
-              reject(new Refused(String((JSON.parse(text) as { code?: unknown }).code), text));
-            } catch (error) {
-              reject(error as Error);
-            }
-          });
-        },
-      );
-      sent.on('error', reject);
-      sent.end(packEnvelope(head, raw));
-    });
+    options: { readonly handle?: number; readonly raw?: Uint8Array } = {},
+  ) => callTdeRoute(place.server, { accessGuid, appId: application.appId }, route, head, options);
   const xks = async (target: string, body: object) =>
     callXks({ server: place.server, configuration }, { target: `/keys/${cloudKey.id}/${target}`, body });
 
@@ -302,6 +273,34 @@ export const openWorkload = async (
     await pause(20 + random() * 100);
   };
 
+  const settle = async (): Promise<'settled' | 'failed'> => {
+    for (;;) {
+      const { state, pendingKeys } = await erasure();
+      if (state === 'failed' || state === 'held') return 'failed';
+      if (state === 'idle' && pendingKeys === 0 && (await isRotated())) return 'settled';
+      await pause(10);
+    }
+  };
+  /** A server that is there may be too busy for a connection, which it then ends: it is asked again. One that has gone is a finding. */
+  const persistently = async <T>(work: () => Promise<T>): Promise<T> => {
+    for (let tries = 1; ; tries += 1)
+      try {
+        return await work();
+      } catch (error) {
+        const { exitCode, signalCode } = place.server.child;
+        if (!isGone(error) || tries >= 5 || exitCode !== null || signalCode !== null) throw error;
+      }
+  };
+  const apart = async (): Promise<void> => {
+    const chosen = random();
+    if (chosen < 0.45) {
+      await tenant.spoil();
+      await tenant.restore();
+    } else if (chosen < 0.9) await tenant.snapshot();
+    else await (await tenant.toPurge())();
+    await pause(random() * 50);
+  };
+
   const checkMaster = async (entry: MasterEntry): Promise<string | undefined> => {
     const key = await api().call<{ state: string; reimportedAt: string | null }>('GET', `/api/keys/${entry.id}`);
     const state = key.state === 'soft-deleted' && key.reimportedAt !== null ? 'imported again' : key.state;
@@ -338,6 +337,7 @@ export const openWorkload = async (
   };
 
   return {
+    settle,
     run: async (until) => {
       const worker = async (step: () => Promise<void>): Promise<void> => {
         for (;;) {
@@ -355,6 +355,7 @@ export const openWorkload = async (
         worker(oneOf(masterSteps)),
         worker(oneOf(cloudSteps)),
         worker(traffic),
+        worker(apart),
         ...(rotations ? [worker(rotate)] : []),
       ]);
     },
@@ -362,13 +363,26 @@ export const openWorkload = async (
       const wrong: string[] = [];
       const look = async (id: string, work: () => Promise<string | undefined>): Promise<void> => {
         if (!all && !touched.has(id)) return;
-        const found = await work().catch((error: unknown) => `${id}: ${String(error)}`);
+        const found = await persistently(work).catch((error: unknown) => `${id}: ${String(error)}`);
         if (found !== undefined) wrong.push(found);
       };
       for (const entry of masters) await look(entry.id, () => checkMaster(entry));
       for (const entry of clouds) await look(entry.id, () => checkCloud(entry));
       for (const { body } of all ? wraps : wraps.slice(-5))
         await look(cloudKey.id, () => opensWrap(body).then(() => undefined));
+      wrong.push(
+        ...(await persistently(() => tenant.check(all)).catch((error: unknown) => [
+          `the tenant apart: ${String(error)}`,
+        ])),
+      );
+      // Whatever was cut off: a key that is destroyed is unrecoverable when the erasure turn is over.
+      const destroyed = masters.filter(({ state, id }) => state === 'destroyed' && (all || touched.has(id)));
+      if (destroyed.length > 0 && wrong.length === 0 && (await settle()) === 'settled')
+        for (const { id, label } of destroyed) {
+          const path = `/api/tde/applications/${application.id}/master-keys/${id}`;
+          const { unrecoverableAt } = await api().call<{ unrecoverableAt: string | null }>('GET', path);
+          if (unrecoverableAt === null) wrong.push(`${label} is destroyed, and no erasure turn has taken it`);
+        }
       touched.clear();
       touched.add(cloudKey.id);
       return wrong;
@@ -376,12 +390,18 @@ export const openWorkload = async (
     prepare: async (what) => {
       if (what === 'create') return makeMaster;
       if (what === 'rotate') return cloudRotation;
-      if (what === 'rotate the root')
+      if (what === 'rotate the root' || what === 'rotate a tenant')
         return async () => {
-          await api().call('POST', '/api/root/rotate', {});
-          while ((await api().call<{ rotating: boolean }>('GET', '/api/root')).rotating) await pause(20);
+          await api().call('POST', '/api/root/rotate', what === 'rotate a tenant' ? { tenantId: tenant.tenantId } : {});
           done('rotate the root or a tenant');
+          await untilErased(isRotated);
         };
+      if (what === 'make a snapshot') return tenant.snapshot;
+      if (what === 'purge a tenant') return tenant.toPurge();
+      if (what === 'restore a snapshot') {
+        await tenant.spoil();
+        return tenant.restore;
+      }
       await makeMaster();
       const entry = masters.at(-1);
       if (entry === undefined) throw new Error('there is no key');
@@ -390,13 +410,20 @@ export const openWorkload = async (
       if (what === 'soft-delete') return remove;
       if (what === 'import again') {
         await remove();
-        return () => become(entry, 'imported again', 'import again', () => decrypt(entry));
+        return () =>
+          become(entry, 'imported again', 'import again', async () => {
+            await decrypt(entry);
+            // A full disk does not hinder the decryption, by the sealed copy; the import is for later.
+            const key = await api().call<{ reimportedAt: string | null }>('GET', `/api/keys/${entry.id}`);
+            if (key.reimportedAt === null) throw new Refused('not-imported', `${entry.label} is not imported again`);
+          });
       }
       return async () => {
         await become(entry, 'destroyed', 'destroy', () => tde('destroyObject', {}, { handle: entry.handle }));
         const path = `/api/tde/applications/${application.id}/master-keys/${entry.id}`;
-        while ((await api().call<{ unrecoverableAt: string | null }>('GET', path)).unrecoverableAt === null)
-          await pause(20);
+        await untilErased(
+          async () => (await api().call<{ unrecoverableAt: string | null }>('GET', path)).unrecoverableAt !== null,
+        );
       };
     },
     serve: async () => {

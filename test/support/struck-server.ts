@@ -1,6 +1,6 @@
-// Strikes a real server in single system calls of one operation, by strace: SIGKILL at the Nth write or sync, or an error that the
-// call answers with. Counted by thread and by kind of call, from the moment when strace has taken hold of the running server.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+// Strikes a real server in every lasting call of an operation (strikes.ts): killed before the Nth, killed in the middle of the Nth write,
+// told from the Nth on that the disk is full, told that the Nth sync failed. Behind each the stored data are checked as a copy (`dke
+// verify`), the server starts again where it has ended, and the book of what it had acknowledged is gone through (fault-workload.ts).
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,51 +8,29 @@ import { join } from 'node:path';
 import { faultOperations, isGone, type Operation, openWorkload } from './fault-workload.ts';
 import { builtServer, verifyCopy } from './killed-server.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { type Blow, everyKind, openStrikes } from './strikes.ts';
 
-/** Calls that make something lasting: SQLite's and the root key file's, and those of files that are replaced as a whole. */
-export const lastingCalls = ['pwrite64', 'fdatasync', 'fsync', 'rename', 'ftruncate'] as const;
-export type LastingCall = (typeof lastingCalls)[number];
+export const faultBlows = ['killed', 'torn', 'full disk', 'failed sync'] as const;
+export type FaultBlow = (typeof faultBlows)[number];
+const blows = {
+  killed: { mode: 'kill', kinds: everyKind },
+  torn: { mode: 'tear', kinds: ['write'] },
+  'full disk': { mode: 'fail-from', kinds: ['write', 'truncate', 'create'], error: 'ENOSPC' },
+  'failed sync': { mode: 'fail', kinds: ['sync'], error: 'EIO' },
+} as const satisfies Record<FaultBlow, Omit<Blow, 'number'>>;
 
-/** strace on a process and all its threads, once it has hold of them. */
-const takeHold = async (pid: number, injection: string): Promise<ChildProcess> => {
-  const [call = ''] = injection.split(':');
-  const tracer = spawn(
-    'strace',
-    ['-f', '-p', String(pid), '-e', `trace=${call}`, '-e', `inject=${injection}`, '-o', '/dev/null'],
-    {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  );
-  const { stderr } = tracer;
-  let told = '';
-  for await (const text of stderr.setEncoding('utf8')) {
-    told += String(text);
-    if (/attached/.test(told)) break;
-  }
-  if (!/attached/.test(told)) throw new Error(`strace does not take hold: ${told}`);
-  return tracer;
-};
-const letGo = async (tracer: ChildProcess): Promise<void> => {
-  if (tracer.exitCode !== null || tracer.signalCode !== null) return;
-  const gone = once(tracer, 'exit');
-  // The kernel lets its process go on. Asked politely it can wait for ever for a thread of a process that has ended.
-  tracer.kill('SIGKILL');
-  await gone;
-};
-
+export interface StruckOperation {
+  /** Calls of the kinds in question that the operation made when nobody struck it. */
+  readonly calls: number;
+  readonly strikes: number;
+  /** How often the server ended: of itself, where it was not killed. */
+  readonly ended: number;
+}
 export interface StrikeReport {
   readonly strikes: number;
-  /** By operation and call: how many calls were struck before the operation came through. */
-  readonly reached: Readonly<Record<string, number>>;
+  readonly operations: Readonly<Record<string, StruckOperation>>;
   readonly findings: readonly string[];
 }
-
-/** Why no server can be struck here; undefined: it can. */
-export const whyNoStrikes = (): string | undefined => {
-  const { error, status } = spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']);
-  if (error !== undefined) return 'strace is not installed';
-  return status === 0 ? undefined : 'this host lets nobody trace a process';
-};
 
 /** 1, 2, 3, 5, 8, ...: each call of a short operation, and ever fewer of a long one. */
 function* fibonacci(): Generator<number> {
@@ -62,91 +40,150 @@ function* each(): Generator<number> {
   for (let number = 1; ; number += 1) yield number;
 }
 
-export const strikeServer = async (options: {
-  /** Every call, or ever fewer of many. */
-  readonly every: boolean;
-  readonly operations?: readonly Operation[];
-  readonly calls?: readonly LastingCall[];
-  /** SIGKILL when absent. ENOSPC: refused, and it goes on. EIO: it ends. */
-  readonly error?: 'ENOSPC' | 'EIO';
-  readonly seed: number;
-  readonly tell?: (line: string) => void;
-  /** Of each operation and call at most so many. */
-  readonly most?: number;
-}): Promise<StrikeReport> => {
-  const { every, operations = faultOperations, calls = lastingCalls, error, seed, most = Infinity } = options;
-  const tell = options.tell ?? (() => undefined);
+/** Longer than any operation takes on a busy machine: what has not answered by then hangs. */
+const hangsAfterMs = 60_000;
+
+const strikeOperation = async (
+  operation: Operation,
+  blow: FaultBlow,
+  options: { readonly every: boolean; readonly seed: number; readonly most: number; readonly codeCache: string },
+  tell: (line: string) => void,
+): Promise<StruckOperation & { readonly findings: readonly string[] }> => {
+  const { every, seed, most, codeCache } = options;
+  const { mode, kinds, ...error } = blows[blow];
+  const isKilled = mode === 'kill' || mode === 'tear';
   const folder = mkdtempSync(join(tmpdir(), 'dke-struck-'));
-  const environment = { NODE_COMPILE_CACHE: join(folder, 'code') };
+  const blowing = openStrikes(folder);
+  const environment = { NODE_COMPILE_CACHE: codeCache, ...blowing.environment };
   const toml = '[erasure]\ngather_ms = 10\n';
   const begin = (port?: number) =>
     startServerProcess({ folder, toml, program: [builtServer], environment, ...(port === undefined ? {} : { port }) });
   const first = await begin();
   const place: { server: ServerProcess } = { server: first };
   const findings: string[] = [];
-  const reached: Record<string, number> = {};
+  let ended = 0;
   let strikes = 0;
-  const again = async (): Promise<void> => {
-    findings.push(...(await verifyCopy(folder)).findings);
+  let calls = 0;
+  const again = async (where: string): Promise<void> => {
+    findings.push(...(await verifyCopy(folder)).findings.map((finding) => `${where}: dke verify: ${finding}`));
     place.server = await begin(first.port);
   };
   try {
     const workload = await openWorkload(place, first.adminToken, { seed });
-    const strike = async (operation: Operation, call: LastingCall, number: number): Promise<boolean> => {
+    const ready = async (): Promise<() => Promise<void>> => {
       const work = await workload.prepare(operation);
+      await workload.settle();
+      return work;
+    };
+    /** Answers whether a call was struck. */
+    const strike = async (number: number): Promise<boolean> => {
+      const where = `${operation}, ${blow} at ${number}`;
+      const work = await ready();
       const { child } = place.server;
-      const ended = once(child, 'exit');
-      const action = error === undefined ? 'signal=KILL' : `error=${error}`;
-      const tracer = await takeHold(child.pid ?? 0, `${call}:${action}:when=${number}`);
-      // An erasure turn that fails is tried again half a minute later: nobody waits for that here.
+      const gone = once(child, 'exit');
+      let hanging: NodeJS.Timeout | undefined;
+      blowing.arm({ mode, kinds, number, ...error });
       const outcome = await Promise.race([
         work().then(
           () => 'done',
           (failure: unknown) => (isGone(failure) ? 'gone' : `refused: ${String(failure)}`),
         ),
-        ended.then(() => 'gone'),
-        ...(error === undefined ? [] : [new Promise<string>((resolve) => setTimeout(() => resolve('waits'), 5_000))]),
+        gone.then(() => 'gone'),
+        new Promise<string>((resolve) => {
+          hanging = setTimeout(() => resolve('hangs'), hangsAfterMs);
+        }),
       ]);
-      await letGo(tracer);
-      strikes += 1;
-      const where = `${operation}, ${call} ${number}`;
-      if (child.exitCode === null && child.signalCode === null && outcome === 'gone') await ended;
-      // A server that ends by itself says so to its callers before it is gone.
-      if (error === 'EIO') await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 500))]);
-      const dead = child.exitCode !== null || child.signalCode !== null;
-      if (error === 'ENOSPC' && dead)
-        findings.push(`${where}: a full disk ended the server (${child.exitCode}): ${place.server.log().slice(-300)}`);
-      if (error === 'EIO' && dead && child.exitCode !== 5) findings.push(`${where}: it ended with ${child.exitCode}`);
-      if (error !== undefined && !dead)
-        await workload.serve().catch((failure: unknown) => findings.push(`${where}: ${String(failure)}`));
-      // What failed halfway is looked at as it lies there; a server that goes on is looked at through its answers alone.
-      if (dead) await again();
-      findings.push(...(await workload.check(false)).map((finding) => `${where}: ${finding}`));
-      return outcome === 'done';
-    };
-    for (const operation of operations)
-      for (const call of calls) {
-        let tried = 0;
-        for (const number of every ? each() : fibonacci()) {
-          if (findings.length > 0 || tried >= most) break;
-          tried += 1;
-          // With an error a call that is struck can go unseen: the operation may not need it. Then a few more are tried.
-          const through = await strike(operation, call, number);
-          if (through && (error === undefined || tried >= 4)) break;
-          if (!through) reached[`${operation}, ${call}`] = number;
-        }
-        if (findings.length > 0) break;
-        tell(`${operation}, ${call}: ${reached[`${operation}, ${call}`] ?? 0}`);
+      clearTimeout(hanging);
+      const { struck } = blowing.disarm();
+      if (outcome === 'hangs') findings.push(`${where}: no answer came`);
+      if (struck === 0) {
+        if (outcome !== 'done') findings.push(`${where}: nothing was struck, and it is ${outcome}`);
+        return false;
       }
+      strikes += 1;
+      // A server that ends by itself says so to its callers before it is gone.
+      if (outcome === 'gone') await gone;
+      else if (!isKilled) await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, 300))]);
+      const dead = child.exitCode !== null || child.signalCode !== null;
+      if (dead) {
+        ended += 1;
+        if (blow === 'full disk' || (!isKilled && child.exitCode !== 5))
+          findings.push(`${where}: it ended with ${child.exitCode}: ${place.server.log().slice(-500)}`);
+        await again(where);
+      } else {
+        await workload.serve().catch((failure: unknown) => findings.push(`${where}: ${String(failure)}`));
+        // A turn that failed is tried again half a minute later, or at the next start.
+        if ((await workload.settle()) === 'failed') {
+          const code = await place.server.stop();
+          if (code !== 0) findings.push(`${where}: it stopped with ${code}`);
+          await again(where);
+        }
+      }
+      findings.push(...(await workload.check(false)).map((finding) => `${where}: ${finding}`));
+      return true;
+    };
+    // Once before, so that what is done only at the first time is behind it; and once to count.
+    await (await ready())();
+    await workload.settle();
+    const work = await ready();
+    blowing.arm({ mode: 'count', kinds, number: 0 });
+    await work();
+    calls = blowing.disarm().counted;
+    let tried = 0;
+    for (const number of every ? each() : fibonacci()) {
+      if (findings.length > 0 || tried >= most || !(await strike(number))) break;
+      tried += 1;
+      if (tried % 20 === 0) tell(`  ${operation}, ${blow}: ${tried} of ${calls}`);
+    }
     if (findings.length === 0) {
       findings.push(...(await workload.check(true)));
       await place.server.stop();
       findings.push(...(await verifyCopy(folder)).findings);
     }
-    return { strikes, reached, findings };
+  } catch (failure) {
+    findings.push(`${operation}, ${blow}: ${failure instanceof Error ? failure.stack : String(failure)}`);
   } finally {
     await place.server.stop('SIGKILL');
     if (findings.length === 0) rmSync(folder, { recursive: true, force: true });
     else tell(`kept: ${folder}`);
+  }
+  return { calls, strikes, ended, findings };
+};
+
+export const strikeServer = async (options: {
+  readonly blow: FaultBlow;
+  /** Every call, or ever fewer of many. */
+  readonly every: boolean;
+  readonly operations?: readonly Operation[];
+  readonly seed: number;
+  readonly tell?: (line: string) => void;
+  /** Of each operation at most so many. */
+  readonly most?: number;
+}): Promise<StrikeReport> => {
+  const { blow, operations = faultOperations, tell = () => undefined, most = Infinity, every, seed } = options;
+  const codeCache = mkdtempSync(join(tmpdir(), 'dke-code-'));
+  const reported: Record<string, StruckOperation> = {};
+  const findings: string[] = [];
+  let strikes = 0;
+  try {
+    // Compiled code is kept by a process that ends in peace.
+    const warm = await startServerProcess({ program: [builtServer], environment: { NODE_COMPILE_CACHE: codeCache } });
+    await warm.remove();
+    for (const operation of operations) {
+      const { findings: found, ...counts } = await strikeOperation(
+        operation,
+        blow,
+        { every, seed, most, codeCache },
+        tell,
+      );
+      reported[operation] = counts;
+      findings.push(...found);
+      strikes += counts.strikes;
+      tell(`${operation}, ${blow}: ${counts.strikes} strikes, ${counts.calls} calls, ended ${counts.ended} times`);
+      for (const finding of found) tell(`  ${finding}`);
+    }
+    return { strikes, operations: reported, findings };
+  } finally {
+    rmSync(codeCache, { recursive: true, force: true });
   }
 };

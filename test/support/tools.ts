@@ -1,5 +1,5 @@
 // Programs of others that tests run: whether they are there, and one run of one of them.
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 
@@ -33,6 +33,13 @@ export const installed = (debianPackage: string, ...needed: readonly string[]): 
   if (process.env.CI !== undefined) throw new Error(reason);
   console.log(`skipped: ${reason}`);
   return false;
+};
+
+/** Why strace cannot look at a process here; undefined: it can. */
+export const whyNoTrace = (): string | undefined => {
+  const { error, status } = spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']);
+  if (error !== undefined) return 'strace is not installed';
+  return status === 0 ? undefined : 'this host lets nobody trace a process';
 };
 
 export interface Outcome {

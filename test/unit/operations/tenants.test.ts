@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { inTenant, serviceActor, type TenantActor } from '../../../server/domain/actor.ts';
+import { verifyOffline } from '../../../server/offline.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { until } from '../../support/host.ts';
@@ -224,8 +225,9 @@ test('purged, nothing opens any more: not from the store, not from an old copy o
     const caller = await authenticate(zeta.accessGuid);
     expect(await served({ ...zeta, caller })).toEqual(everything);
 
-    // Of the store as it is now: no record of the tenant, and no key encryption key.
+    // Of the store as it is now: no record of the tenant, and no key encryption key; and the offline check takes that as right.
     await opened.stop();
+    expect((await verifyOffline(opened.config, () => Promise.resolve(undefined))).findings).toEqual([]);
     const store = await openStore({
       path: join(opened.config.dataDirectory, 'dke.db'),
       clock: systemClock,
