@@ -731,19 +731,14 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       { tenants: { retentionMs: config.tenants.retentionDays * 86_400_000 } },
       {
         health,
-        overview: readOverview(ports, {
-          latency,
-          health,
-          certificates: () => certificates,
-          auditSinks: () => forwarding.state(),
-        }),
+        overview: readOverview(ports, latency),
         settings: async () => ({ source: config.source, items: config.settings }),
       },
       delivery,
     );
     const notifications = createNotificationWatch(
       ports,
-      createSources(ports, { certificates: () => certificates, forwarding }),
+      createSources(ports, { certificates: () => certificates, forwarding, latency, health }),
     );
     const metrics = readMetrics(ports, {
       health: operations.health,

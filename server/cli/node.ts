@@ -40,6 +40,7 @@ export const addNode = (program: Command): void => {
           ['VERSION', (row) => row.version],
           ['BEHIND', (row) => String(row.behind)],
           ['ROOT', (row) => String(row.rootEpoch)],
+          ['DUTIES', (row) => row.duties.join(' ')],
           ['HEARD OF', (row) => row.heartbeatAt],
         ]);
       }),

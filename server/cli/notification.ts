@@ -7,22 +7,39 @@ import { CommandError } from './exit-codes.ts';
 
 const routes = apiRoutes.notifications;
 
+interface ListOptions extends Paging {
+  readonly state?: string;
+  readonly kind?: string;
+  readonly leastSeverity?: string;
+  readonly taken?: true;
+  readonly notTaken?: true;
+}
+
 export const addNotification = (program: Command): void => {
   const noun = program.command('notification').summary('what needs somebody, by the time that is left');
 
   paged(noun.command('list').description('Lists notifications: open ones by the time of their harm.'))
     .option('--state <state>', 'open, or resolved in the last 90 days')
     .option('--kind <kind>', 'for example tls.certificate-ending')
+    .option('--least-severity <severity>', 'info, low, medium, high or critical, and all above it')
+    .option('--taken', 'only those that somebody takes care of')
+    .option('--not-taken', 'only those that nobody takes care of')
     .action(
-      action<Paging & { readonly state?: string; readonly kind?: string }>(async ({ call, output }, query) => {
-        output.list(await call(routes.list, { query: { ...query } }), [
-          ['HARM AT', (row) => row.harmAt],
-          ['SEVERITY', (row) => row.severity],
-          ['WHAT', (row) => row.text],
-          ['WHAT TO DO', (row) => row.cure],
-          ['TAKEN BY', (row) => row.acknowledgedBy],
-          ['ID', (row) => row.id],
-        ]);
+      action<ListOptions>(async ({ call, output }, { taken, notTaken, ...query }) => {
+        if (taken === true && notTaken === true)
+          throw new CommandError('config', '--taken and --not-taken leave nothing to show');
+        const which = taken === true ? 'true' : notTaken === true ? 'false' : undefined;
+        output.list(
+          await call(routes.list, { query: { ...query, ...(which === undefined ? {} : { taken: which }) } }),
+          [
+            ['HARM AT', (row) => row.harmAt],
+            ['SEVERITY', (row) => row.severity],
+            ['WHAT', (row) => row.text],
+            ['WHAT TO DO', (row) => row.cure],
+            ['TAKEN BY', (row) => row.acknowledgedBy],
+            ['ID', (row) => row.id],
+          ],
+        );
       }),
     );
 
@@ -32,6 +49,15 @@ export const addNotification = (program: Command): void => {
     .action(
       action(async ({ call, output }, _, id) => {
         output.record(await call(routes.acknowledge, { path: { id } }));
+      }),
+    );
+
+  noun
+    .command('release <notification-id>')
+    .description('Gives it back: nobody takes care of it any more, and it asks again.')
+    .action(
+      action(async ({ call, output }, _, id) => {
+        output.record(await call(routes.release, { path: { id } }));
       }),
     );
 

@@ -1,4 +1,4 @@
-// `dke attention`, `dke latency`, `dke settings`: what the first page of the console shows, and what the service is set to.
+// `dke latency`, `dke settings`: what the first page of the console shows, and what the service is set to.
 
 import { type Command, Option } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
@@ -7,22 +7,6 @@ import { action } from './caller.ts';
 const ms = (value: number | null): string | null => (value === null ? null : value.toFixed(1));
 
 export const addOverview = (program: Command): void => {
-  program
-    .command('attention')
-    .summary('what needs somebody today')
-    .description('Lists what needs somebody today, the soonest harm first.')
-    .action(
-      action(async ({ call, output }) => {
-        output.list(await call(apiRoutes.overview.attention), [
-          ['SEVERITY', (row) => row.severity],
-          ['HARM', (row) => row.dueAt ?? 'now'],
-          ['WHAT', (row) => row.title],
-          ['DETAIL', (row) => row.detail],
-          ['DO', (row) => row.action],
-        ]);
-      }),
-    );
-
   program
     .command('latency [endpoint]')
     .summary('how long requests of key store endpoints took')

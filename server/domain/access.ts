@@ -8,7 +8,7 @@
 
 export const permissions = {
   'status:read': "See the service's state",
-  'tenants:read': 'See tenants, and what needs somebody in them',
+  'tenants:read': 'See tenants',
   'tenants:manage': 'Make, rename, suspend, resume, delete and restore tenants',
   'tenants:purge': 'Purge deleted tenants, for good',
   'vaults:read': 'See vaults',
@@ -42,7 +42,7 @@ export const permissions = {
   'snapshots:restore': 'Import and restore snapshots; the recovery key is needed too',
   'recovery-keys:manage': 'Register and remove recovery keys, to which snapshots are sealed',
   'notifications:read': 'See what needs somebody',
-  'notifications:acknowledge': 'Acknowledge notifications, and test their targets',
+  'notifications:acknowledge': 'Take notifications and give them back, and test their targets',
   'nodes:read': 'See the nodes of the service',
   'nodes:manage': 'Drain and remove nodes',
   'tokens:read': 'See API tokens',
@@ -157,7 +157,14 @@ export const roles = {
   },
   'recovery-officer': {
     description: 'Says which recovery keys open snapshots, and restores them. Makes and exports none.',
-    permissions: [...resources, 'endpoints:read', 'snapshots:read', 'snapshots:restore', 'recovery-keys:manage'],
+    permissions: [
+      ...resources,
+      'endpoints:read',
+      'snapshots:read',
+      'snapshots:restore',
+      'recovery-keys:manage',
+      'notifications:read',
+    ],
     reach: 'platform',
   },
   'connection-manager': {

@@ -238,6 +238,11 @@ export const auditKinds = {
     activity: 'update',
     fields: ['notification', 'name', 'severity'],
   },
+  'notification.released': {
+    severity: 'info',
+    activity: 'update',
+    fields: ['notification', 'name', 'severity'],
+  },
   'notification.tested': { severity: 'info', activity: 'other', fields: ['targets', 'failed'] },
   'dual-control.changed': { severity: 'high', activity: 'update', fields: ['name', 'before', 'after'] },
   'approval.requested': {

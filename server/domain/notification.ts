@@ -10,6 +10,9 @@ interface NotificationRow {
   readonly text: string;
   /** What to do about it. */
   readonly cure: string;
+  /** The same in a few words, and the page of the console that it begins on; `{id}` is the thing's. */
+  readonly action: string;
+  readonly page: string;
   /** So many days before the harm it is raised, and raised again; descending. Empty: there is harm as soon as it is so. */
   readonly leadDays: readonly number[];
   /** One for each lead time, and the last one for when the harm is there. */
@@ -20,104 +23,210 @@ export const notificationKinds = {
   'key.rotation-due': {
     text: 'keys of the vault {name} are due for rotation',
     cure: 'rotate them: dke key rotate; older versions go on opening what they sealed',
+    action: 'See its keys',
+    page: '/keys?vaultId={id}',
     leadDays: [183, 30],
     severities: ['low', 'medium', 'high'],
   },
   'master-key.rotation-due': {
     text: 'the master key of {name} is due for rotation',
     cure: 'set a new one at the database (ADMINISTER KEY MANAGEMENT SET KEY); dke runbook show rotate tells how',
+    action: 'Follow the runbook',
+    page: '/tde/applications/{id}/runbooks?runbook=rotate',
     leadDays: [183, 30],
     severities: ['low', 'medium', 'high'],
   },
   'endpoint.credential-due': {
     text: 'a credential of the endpoint {name} is due for exchange: quarterly is recommended',
     cure: 'dke endpoint credential add, give it to the cloud, then remove the old one',
+    action: 'Rotate the credential',
+    page: '/endpoints/{id}/credentials',
     leadDays: [14],
     severities: ['low', 'medium'],
   },
   'application.access-guid-due': {
     text: 'an access_guid of {name} is due for exchange: quarterly is recommended',
     cure: 'dke tde app rotate-guid, lay the new pkcs11.toml down, then remove the old one',
+    action: 'Open the application',
+    page: '/tde/applications/{id}',
     leadDays: [14],
     severities: ['low', 'medium'],
   },
   'tls.certificate-ending': {
     text: 'the certificate for {name} ends',
     cure: 'put a new one in its place: it is taken without a restart (SIGHUP)',
+    action: 'See the settings',
+    page: '/settings',
     leadDays: [30, 7, 1],
     severities: ['low', 'medium', 'high', 'critical'],
   },
   'tls.certificate-old': {
     text: 'the certificate for {name} is about a year old: yearly renewal is recommended',
     cure: 'put a new one, with a new key, in its place',
+    action: 'See the settings',
+    page: '/settings',
     leadDays: [30],
     severities: ['info', 'low'],
   },
   'client-authority.ending': {
     text: 'an authority of client certificates of the endpoint {name} ends',
     cure: 'dke endpoint set --client-ca with a bundle that has the new one too',
+    action: 'Open the endpoint',
+    page: '/endpoints/{id}',
     leadDays: [30, 7, 1],
     severities: ['low', 'medium', 'high', 'critical'],
   },
   'token.expiring': {
     text: 'the API token {name} expires',
     cure: 'create another with the same roles where it is still used, and revoke this one',
+    action: 'See the tokens',
+    page: '/tokens',
     leadDays: [30, 7, 1],
     severities: ['info', 'low', 'medium', 'medium'],
   },
   'key-store.disconnected': {
     text: 'the external key store {name} is not connected',
     cure: 'dke doctor endpoint names the first layer that fails',
+    action: 'See the key stores',
+    page: '/external-key-stores',
     leadDays: [],
     severities: ['critical'],
   },
   'endpoint.failing': {
     text: 'the endpoint {name} refuses requests',
     cure: 'dke endpoint requests --result refused, then dke doctor endpoint',
+    action: 'Run the diagnostics',
+    page: '/endpoints/{id}/diagnostics',
     leadDays: [],
     severities: ['high'],
+  },
+  'endpoint.late': {
+    text: 'the endpoint {name} answers too late: some requests of the last hour took longer than 250 ms, where the cloud gives up',
+    cure: 'dke latency shows since when; dke doctor endpoint names the phase that is slow',
+    action: 'Run the diagnostics',
+    page: '/endpoints/{id}/diagnostics',
+    leadDays: [],
+    severities: ['critical'],
+  },
+  'endpoint.slow': {
+    text: 'the endpoint {name} is slow: more than 1 % of the last hour took longer than 100 ms',
+    cure: 'dke latency shows since when; dke doctor endpoint names the phase that is slow',
+    action: 'Run the diagnostics',
+    page: '/endpoints/{id}/diagnostics',
+    leadDays: [],
+    severities: ['medium'],
+  },
+  'endpoint.tampered': {
+    text: 'the endpoint {name} was changed from outside: every request is refused',
+    cure: 'compare the database with a backup; the audit log names the record',
+    action: 'Run the diagnostics',
+    page: '/endpoints/{id}/diagnostics',
+    leadDays: [],
+    severities: ['critical'],
+  },
+  'endpoint.credential-unused': {
+    text: 'the new credential of the endpoint {name} signs nothing yet',
+    cure: 'enter it at the cloud key service, then remove the old one',
+    action: 'Go on with the rotation',
+    page: '/endpoints/{id}/credentials',
+    leadDays: [7],
+    severities: ['low', 'medium'],
   },
   'approval.pending': {
     text: 'the request for approval about {name} waits',
     cure: 'dke approval show, then approve or refuse it',
+    action: 'See the approvals',
+    page: '/approvals',
     leadDays: [],
     severities: ['medium'],
   },
   'dual-control.unsatisfiable': {
     text: 'there are too few approvers for the dual control of the vault {name}',
     cure: 'give others the role key-approver; until then nothing that the rule governs can be done',
+    action: 'See the users',
+    page: '/users',
     leadDays: [],
     severities: ['high'],
   },
   'audit.sink-behind': {
     text: 'the audit log does not reach its sink {name}',
     cure: 'dke audit sinks names the reason; nothing is lost, it is sent again',
+    action: 'See the sinks',
+    page: '/audit/sinks',
     leadDays: [],
     severities: ['high'],
   },
   'audit.checkpoint-stale': {
     text: 'records of the audit log wait for a signed checkpoint',
     cure: 'look in the log of the service, and at the room on the disk of the root key',
+    action: 'See the log',
+    page: '/audit/verification',
     leadDays: [],
     severities: ['high'],
   },
   'snapshot.failed': {
     text: 'the last snapshot, of {name}, is of no use',
     cure: 'dke snapshot show names the reason; then dke snapshot create',
+    action: 'See the snapshots',
+    page: '/snapshots',
     leadDays: [],
     severities: ['high'],
   },
   'snapshot.old': {
     text: 'the last sound snapshot, of {name}, was verified more than a week ago',
     cure: 'dke snapshot create, or [snapshots] schedule in dke.toml; dke snapshot verify with the recovery key from time to time',
+    action: 'See the snapshots',
+    page: '/snapshots',
     leadDays: [],
     severities: ['medium'],
   },
   'erasure.held': {
     text: 'a damaged record holds back the erasure of destroyed keys',
     cure: 'dke status names it: put back a backup made since the last turn, or give the key up',
+    action: 'See which records',
+    page: '/settings',
     leadDays: [],
     severities: ['critical'],
+  },
+  'erasure.failed': {
+    text: 'the erasure turn of destroyed keys failed; it is tried again',
+    cure: 'dke status says why; until it is done old copies of the database may still hold destroyed keys',
+    action: 'See why',
+    page: '/settings',
+    leadDays: [],
+    severities: ['high'],
+  },
+  'health.failing': {
+    text: 'the service does not pass its own check: {name}',
+    cure: 'dke status says what failed; the log of the service names the reason',
+    action: 'See the state of the service',
+    page: '/settings',
+    leadDays: [],
+    severities: ['critical'],
+  },
+  'memory.unlocked': {
+    text: 'the memory of keys is not locked: keys could reach swap',
+    cure: 'raise LimitMEMLOCK of the service and start it again',
+    action: 'See the settings',
+    page: '/settings',
+    leadDays: [],
+    severities: ['medium'],
+  },
+  'requests.dropped': {
+    text: 'entries of the request log were dropped since the start: the store did not keep up',
+    cure: 'requests were answered and the audit log is whole; a faster disk, or fewer requests, ends it',
+    action: 'See the request log',
+    page: '/requests',
+    leadDays: [],
+    severities: ['low'],
+  },
+  'node.silent': {
+    text: 'the node {name} should run, and is not heard of',
+    cure: 'look at its host; start it, or remove it when it does not come back: dke node remove',
+    action: 'See the nodes',
+    page: '/nodes',
+    leadDays: [],
+    severities: ['high'],
   },
 } as const satisfies Record<string, NotificationRow>;
 export type NotificationKind = keyof typeof notificationKinds;
@@ -171,9 +280,22 @@ export const severityOf = (kind: NotificationKind, stage: number): AuditSeverity
 export const textOf = ({ kind, subject }: Pick<Notification, 'kind' | 'subject'>): string =>
   notificationRow(kind).text.replace('{name}', subject.name);
 
+/** Where in the console something is done about it. */
+export const placeOf = ({ kind, subject }: Pick<Notification, 'kind' | 'subject'>): string =>
+  notificationRow(kind).page.replace('{id}', encodeURIComponent(subject.id));
+
 const order: readonly AuditSeverity[] = ['info', 'low', 'medium', 'high', 'critical'];
 export const isAtLeast = (severity: AuditSeverity, least: AuditSeverity): boolean =>
   order.indexOf(severity) >= order.indexOf(least);
+export const severitiesFrom = (least: AuditSeverity): readonly AuditSeverity[] => order.slice(order.indexOf(least));
+
+export interface NotificationFilter {
+  readonly kind?: NotificationKind | undefined;
+  /** And all above it. */
+  readonly leastSeverity?: AuditSeverity | undefined;
+  /** Whether somebody takes care. */
+  readonly taken?: boolean | undefined;
+}
 
 /** How often the keys of a vault are to be rotated: asked for from the first on, overdue from the last on. */
 export const rotationProfiles = {

@@ -273,7 +273,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     },
   });
 
-  const toNode = (node: SeenNode): FleetNode => {
+  const toNode = (node: SeenNode, holders: ReadonlyMap<string, readonly Duty[]>): FleetNode => {
     const runs = node.state === 'active' || node.state === 'draining';
     const isSilent = runs && node.silentMs >= silentAfterMs;
     return {
@@ -287,7 +287,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       rootEpoch: node.rootEpoch,
       holdsOldRoot: node.oldestRootEpoch < node.rootEpoch,
       usesKeysUntil: isSilent && node.contactMs > node.silentMs ? node.heartbeatAt + node.contactMs : null,
-      duties: node.id === self.id ? duties.filter((duty) => link.holds(duty)) : [],
+      duties: node.id === self.id ? duties.filter((duty) => link.holds(duty)) : (holders.get(node.id) ?? []),
       self: node.id === self.id,
     };
   };
@@ -298,7 +298,10 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     holds: (duty) => link.holds(duty),
     size: () =>
       Math.max(1, seen.filter(({ state, silentMs }) => state === 'active' && silentMs < silentAfterMs).length),
-    nodes: async () => (await link.nodes()).map(toNode),
+    nodes: async () => {
+      const [found, holders] = await Promise.all([link.nodes(), link.holders()]);
+      return found.map((node) => toNode(node, holders));
+    },
     draining: () => draining,
     inContact,
     look: beatNow,

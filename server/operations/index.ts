@@ -12,7 +12,6 @@ import type { Grant, Permission, Right, Role, RoleRow, Scope } from '../domain/a
 import type { Actor, TenantActor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import type { Approval, ApprovalState, Identity } from '../domain/approval.ts';
-import type { AttentionItem } from '../domain/attention.ts';
 import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
 import type { AuthorizationRule, RequestOrigin, RuleDecision } from '../domain/authorization-rule.ts';
 import type { DualControlRule } from '../domain/dual-control.ts';
@@ -22,7 +21,7 @@ import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
 import type { LatencySummary } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { FleetNode } from '../domain/node.ts';
-import type { Notification, NotificationKind, RotationProfile } from '../domain/notification.ts';
+import type { Notification, NotificationFilter, RotationProfile } from '../domain/notification.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, RunOutcome, StepOutcome } from '../domain/runbook-run.ts';
@@ -138,18 +137,21 @@ export interface DualControlOperations {
 export interface InboxItem extends Notification {
   readonly text: string;
   readonly cure: string;
+  /** What to do in a few words, and the page of the console that it begins on. */
+  readonly action: string;
+  readonly page: string;
 }
 
 export interface NotificationOperations {
   /** Open ones by the time of their harm, resolved ones newest first. */
   list(
     actor: TenantActor,
-    query: PageRequest & {
-      readonly state?: 'open' | 'resolved' | undefined;
-      readonly kind?: NotificationKind | undefined;
-    },
+    query: PageRequest & NotificationFilter & { readonly state?: 'open' | 'resolved' | undefined },
   ): Promise<Page<InboxItem>>;
+  /** Somebody takes care; what is taken or over already stays as it is. */
   acknowledge(actor: TenantActor, id: string): Promise<InboxItem>;
+  /** Nobody takes care any more. */
+  release(actor: TenantActor, id: string): Promise<InboxItem>;
   targets(): Promise<readonly NotificationTargetState[]>;
   /** Sends a test to every target; null: it took it. */
   test(actor: Actor): Promise<readonly { readonly name: string; readonly failure: string | null }[]>;
@@ -346,8 +348,6 @@ export interface ServiceSettings {
 }
 
 export interface OverviewOperations {
-  /** The soonest harm first. */
-  attention(actor: TenantActor): Promise<readonly AttentionItem[]>;
   /** Oldest first; of all endpoints when none is named. */
   latency(
     actor: TenantActor,

@@ -71,6 +71,8 @@ export interface NodeLink {
   take(duty: Duty): Promise<boolean>;
   giveUp(duty: Duty): Promise<void>;
   holds(duty: Duty): boolean;
+  /** Who has which duty, by the node's id; for people: it may have changed when it is read. */
+  holders(): Promise<ReadonlyMap<string, readonly Duty[]>>;
 
   turn(): Promise<RootTurn | undefined>;
   /** Changes it when it is still `before`; answers whether it was. */

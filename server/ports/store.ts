@@ -18,7 +18,7 @@ import type { Key } from '../domain/key.ts';
 import type { LatencyCounts } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { NodeState } from '../domain/node.ts';
-import type { Notification, NotificationKind, RotationProfile } from '../domain/notification.ts';
+import type { Notification, NotificationFilter, NotificationKind, RotationProfile } from '../domain/notification.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
@@ -378,17 +378,9 @@ export interface Repositories extends PeopleRepositories {
   readonly notifications: {
     get(tenant: TenantScope, id: string): Promise<Notification | undefined>;
     /** By the time of their harm; `after` is that time and the id: see `harmCursor`. */
-    listOpen(
-      tenant: TenantScope,
-      filter: { readonly kind?: NotificationKind | undefined },
-      window: Window,
-    ): Promise<readonly Notification[]>;
+    listOpen(tenant: TenantScope, filter: NotificationFilter, window: Window): Promise<readonly Notification[]>;
     /** Newest first. */
-    listResolved(
-      tenant: TenantScope,
-      filter: { readonly kind?: NotificationKind | undefined },
-      window: Window,
-    ): Promise<readonly Notification[]>;
+    listResolved(tenant: TenantScope, filter: NotificationFilter, window: Window): Promise<readonly Notification[]>;
     /** Of every tenant. */
     listOpenOf(kinds: readonly NotificationKind[]): Promise<readonly Notification[]>;
     /** 'conflict' when one of this kind about this subject is open. */

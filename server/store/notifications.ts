@@ -1,10 +1,15 @@
 // The inbox, and the events that are sent on from it. What stands here is derived from the rest and authenticated by nothing: it decides
 // nothing.
 
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import type { AuditSeverity } from '../domain/audit-event.ts';
-import type { Notification, NotificationKind } from '../domain/notification.ts';
+import {
+  type Notification,
+  type NotificationFilter,
+  type NotificationKind,
+  severitiesFrom,
+} from '../domain/notification.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 import { inScope } from './tenants.ts';
@@ -40,6 +45,17 @@ const fromRow = (row: Schema['notifications']): Notification => ({
   acknowledgedBy: row.acknowledged_by,
 });
 
+const filtered = <Q extends SelectQueryBuilder<Schema, 'notifications', object>>(
+  query: Q,
+  { kind, leastSeverity, taken }: NotificationFilter,
+): Q => {
+  let found: SelectQueryBuilder<Schema, 'notifications', object> = query;
+  if (kind !== undefined) found = found.where('kind', '=', kind);
+  if (leastSeverity !== undefined) found = found.where('severity', 'in', severitiesFrom(leastSeverity));
+  if (taken !== undefined) found = found.where('acknowledged_at', taken ? 'is not' : 'is', null);
+  return found as Q;
+};
+
 /** `1767225600000.01981d2c-...`: when it does harm, and which of those. */
 const parseCursor = (after: string): { readonly at: number; readonly id: string } | undefined => {
   const [, at, id] = /^(\d{1,16})\.(.{1,64})$/.exec(after) ?? [];
@@ -54,7 +70,7 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
     ).executeTakeFirst();
     return row && fromRow(row);
   },
-  listOpen: async (tenant, { kind }, { after, limit }) => {
+  listOpen: async (tenant, filter, { after, limit }) => {
     let query = inScope(
       db
         .selectFrom('notifications')
@@ -65,7 +81,7 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
         .limit(limit),
       tenant,
     );
-    if (kind !== undefined) query = query.where('kind', '=', kind);
+    query = filtered(query, filter);
     const cursor = after === undefined ? undefined : parseCursor(after);
     if (cursor !== undefined)
       query = query.where((row) =>
@@ -73,7 +89,7 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
       );
     return (await query.execute()).map(fromRow);
   },
-  listResolved: async (tenant, { kind }, { after, limit }) => {
+  listResolved: async (tenant, filter, { after, limit }) => {
     let query = inScope(
       db
         .selectFrom('notifications')
@@ -83,7 +99,7 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
         .limit(limit),
       tenant,
     );
-    if (kind !== undefined) query = query.where('kind', '=', kind);
+    query = filtered(query, filter);
     if (after !== undefined) query = query.where('id', '<', after);
     return (await query.execute()).map(fromRow);
   },

@@ -186,6 +186,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   notifications: {
     list: list('notification'),
     acknowledge: of('notification'),
+    release: of('notification'),
     targets: platform,
     test: platform,
   },
@@ -261,7 +262,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   session: aboutTheCaller(apiRoutes.session),
   // What it finds of others is looked at below.
   search: { find: own },
-  overview: { attention: own, latency: own },
+  overview: { latency: own },
   settings: { get: platform },
   nodes: { list: platform, get: platform, drain: platform, resume: platform, remove: platform },
   status: { get: platform },

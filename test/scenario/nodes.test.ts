@@ -107,6 +107,14 @@ test('duties go over to another node when the one that had them is killed', asyn
   };
   const before = await until('a duty', owner);
   const other = before === one ? two : one;
+  // Every node knows who has which: what one says of itself the other says of it.
+  await until('the same word of both', async () => {
+    const byName = async (member: FleetMember) =>
+      (await fleet.nodes(member)).map(({ name, duties }) => [name, duties.toSorted()] as const).sort();
+    const [seen, seenThere] = [await byName(before), await byName(other)];
+    const held = seen.flatMap(([, duties]) => duties);
+    return held.length === 6 && JSON.stringify(seen) === JSON.stringify(seenThere) ? true : undefined;
+  });
   await before.stop('SIGKILL');
   await until('the duties', async () =>
     (await fleet.nodes(other)).find(({ self }) => self)?.duties.length === 6 ? true : undefined,

@@ -1,5 +1,5 @@
-// What people are told about, and how it is found out. Hourly what goes by days, each minute what fails now. Pages are read one after
-// another, so that a store with many rows is not held up.
+// What people are told about, and how it is found out. Hourly the age of keys, for which every key is read; the rest each minute, so that what
+// somebody has mended is seen to be over. Pages are read one after another, so that a store with many rows is not held up.
 
 import { X509Certificate } from 'node:crypto';
 import { toRfc3339 } from '../../base/clock.ts';
@@ -10,6 +10,7 @@ import {
   certificateDays,
   credentialDays,
   dayMs,
+  type NotificationKind,
   notificationKinds,
   rotationProfiles,
 } from '../../domain/notification.ts';
@@ -20,13 +21,22 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Window } from '../../ports/store.ts';
 import type { AuditForwarding } from '../forward-audit.ts';
 import { listIdentities } from '../identities.ts';
+import type { Operations } from '../index.ts';
 import { listSnapshots } from '../snapshots/erase-destroyed.ts';
+import type { XksLatency } from '../xks-latency.ts';
 import type { NotificationSource } from './watch.ts';
 
-interface Views {
+export interface NotificationViews {
   readonly certificates: () => readonly ServedCertificate[];
   readonly forwarding: Pick<AuditForwarding, 'state'>;
+  readonly latency: Pick<XksLatency, 'lastHour'>;
+  readonly health: Operations['health'];
 }
+
+/** Of the requests of an hour, how many may take longer than the cloud key service calls slow. */
+const slowShare = 0.01;
+/** A new credential is used within this, or the change-over is stuck. */
+const unusedCredentialDays = 7;
 
 const minuteMs = 60_000;
 const snapshotDays = 7;
@@ -50,8 +60,15 @@ const certificatesOf = (pem: string): readonly X509Certificate[] =>
   );
 
 export const createSources = (
-  { store, clock, erasure }: Pick<Ports, 'store' | 'clock' | 'erasure'>,
-  { certificates, forwarding }: Views,
+  {
+    store,
+    clock,
+    erasure,
+    core,
+    directory,
+    fleet,
+  }: Pick<Ports, 'store' | 'clock' | 'erasure' | 'core' | 'directory' | 'fleet'>,
+  { certificates, forwarding, latency, health }: NotificationViews,
 ): readonly NotificationSource[] => {
   const { read } = store;
   /** Oldest of what is exchanged quarterly. */
@@ -121,6 +138,15 @@ export const createSources = (
       const { id, name, tenantId, credentials, settings } = endpoint;
       const made = credentials.map(({ createdAt }) => createdAt);
       found.push(...exchangeDue('endpoint.credential-due', endpoint, 'endpoint', made));
+      const newest = credentials.toSorted((one, other) => other.createdAt - one.createdAt)[0];
+      if (credentials.length > 1 && newest?.lastUsedAt === null)
+        found.push({
+          kind: 'endpoint.credential-unused',
+          tenantId,
+          subject: { kind: 'endpoint', id, name },
+          harmAt: newest.createdAt + unusedCredentialDays * dayMs,
+          details: { accessKeyId: newest.accessKeyId },
+        });
       const ends = certificatesOf(settings.clientCertificate?.authorities ?? '').map(({ validTo }) =>
         Date.parse(validTo),
       );
@@ -209,8 +235,17 @@ export const createSources = (
   const failing = async (): Promise<readonly Condition[]> => {
     const found: Condition[] = [];
     const enough = 10;
-    for await (const { id, name, tenantId, state } of all((window) => read.endpoints.list(everyTenant, window))) {
+    for await (const { id, name, tenantId, state, integrity } of all((window) =>
+      read.endpoints.list(everyTenant, window),
+    )) {
+      const about = { tenantId, subject: { kind: 'endpoint', id, name }, harmAt: null } as const;
+      if (integrity !== 'ok') found.push({ kind: 'endpoint.tampered', ...about, details: {} });
       if (state !== 'enabled') continue;
+      const hour = (await latency.lastHour([id])).get(id);
+      if (hour !== undefined && hour.overLost > 0)
+        found.push({ kind: 'endpoint.late', ...about, details: { late: hour.overLost, requests: hour.requests } });
+      else if (hour !== undefined && hour.overSlow > hour.requests * slowShare)
+        found.push({ kind: 'endpoint.slow', ...about, details: { slow: hour.overSlow, requests: hour.requests } });
       const filter = { endpointId: id, result: 'refused', from: clock.now() - 5 * minuteMs } as const;
       const { items } = await read.requests.search(everyTenant, filter, { limit: enough });
       if (items.length < enough) continue;
@@ -219,9 +254,7 @@ export const createSources = (
       const [mostly = 'unknown'] = [...new Set(errors)].sort((a, b) => count(b) - count(a));
       found.push({
         kind: 'endpoint.failing',
-        tenantId,
-        subject: { kind: 'endpoint', id, name },
-        harmAt: null,
+        ...about,
         details: { mostly },
       });
     }
@@ -295,7 +328,15 @@ export const createSources = (
         harmAt: first.at,
         details: { records: size - covered },
       });
-    const { state, hold } = erasure.state();
+    const { state, hold, failure } = erasure.state();
+    if (state === 'failed')
+      found.push({
+        kind: 'erasure.failed',
+        tenantId: serviceTenantId,
+        subject: service,
+        harmAt: null,
+        details: { reason: failure ?? '' },
+      });
     if (state === 'held' && hold !== null)
       found.push({
         kind: 'erasure.held',
@@ -305,6 +346,43 @@ export const createSources = (
         details: { records: hold.records.length },
       });
     return found;
+  };
+
+  /** Of the node that has the duty to look. */
+  const ownState = async (): Promise<readonly Condition[]> => {
+    const own = (kind: NotificationKind, details: Condition['details'], name: string = service.name): Condition => ({
+      kind,
+      tenantId: serviceTenantId,
+      subject: { ...service, name },
+      harmAt: null,
+      details,
+    });
+    const failed = (await health()).checks.filter(({ healthy }) => !healthy);
+    const { dropped } = directory.requestLog();
+    return [
+      ...(failed.length === 0
+        ? []
+        : [
+            own(
+              'health.failing',
+              Object.fromEntries(failed.map(({ name, detail }) => [name, detail.slice(0, 200)])),
+              failed.map(({ name }) => name).join(', '),
+            ),
+          ]),
+      ...(core.memoryStatus().locked ? [] : [own('memory.unlocked', {})]),
+      ...(dropped === 0 ? [] : [own('requests.dropped', { dropped })]),
+      ...(await fleet.nodes())
+        .filter(({ state }) => state === 'silent')
+        .map(
+          ({ id, name, heartbeatAt }): Condition => ({
+            kind: 'node.silent',
+            tenantId: serviceTenantId,
+            subject: { kind: 'node', id, name },
+            harmAt: heartbeatAt,
+            details: {},
+          }),
+        ),
+    ];
   };
 
   return [
@@ -317,27 +395,38 @@ export const createSources = (
     },
     {
       about: 'the age of credentials',
-      kinds: ['endpoint.credential-due', 'client-authority.ending'],
-      every: 'hour',
+      kinds: ['endpoint.credential-due', 'endpoint.credential-unused', 'client-authority.ending'],
+      every: 'minute',
       look: endpoints,
     },
     {
       about: 'the certificates',
       kinds: ['tls.certificate-ending', 'tls.certificate-old'],
-      every: 'hour',
+      every: 'minute',
       look: served,
     },
-    { about: 'the end of tokens', kinds: ['token.expiring'], every: 'hour', look: tokens },
-    { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'hour', look: dualControl },
-    { about: 'snapshots', kinds: ['snapshot.failed', 'snapshot.old'], every: 'hour', look: snapshots },
+    { about: 'the end of tokens', kinds: ['token.expiring'], every: 'minute', look: tokens },
+    { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'minute', look: dualControl },
+    { about: 'snapshots', kinds: ['snapshot.failed', 'snapshot.old'], every: 'minute', look: snapshots },
     { about: 'external key stores', kinds: ['key-store.disconnected'], every: 'minute', look: keyStores },
-    { about: 'requests of endpoints', kinds: ['endpoint.failing'], every: 'minute', look: failing },
+    {
+      about: 'requests of endpoints',
+      kinds: ['endpoint.failing', 'endpoint.late', 'endpoint.slow', 'endpoint.tampered'],
+      every: 'minute',
+      look: failing,
+    },
     { about: 'requests for approval', kinds: ['approval.pending'], every: 'minute', look: approvals },
     {
       about: 'audit log and erasure',
-      kinds: ['audit.sink-behind', 'audit.checkpoint-stale', 'erasure.held'],
+      kinds: ['audit.sink-behind', 'audit.checkpoint-stale', 'erasure.held', 'erasure.failed'],
       every: 'minute',
       look: platform,
+    },
+    {
+      about: 'the state of the service',
+      kinds: ['health.failing', 'memory.unlocked', 'requests.dropped', 'node.silent'],
+      every: 'minute',
+      look: ownState,
     },
   ];
 };

@@ -228,6 +228,23 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       await query(`select pg_advisory_unlock(${dutyLocks}, ${dutyNumber(duty)})`);
     },
     holds: (duty) => held.has(duty),
+    holders: async () => {
+      // A node's id and its duties are locks of one connection.
+      const rows = await query(
+        `select nodes.id, duty.objid::int as duty
+           from nodes
+           join pg_locks own on own.locktype = 'advisory' and own.granted and own.classid = ${idLocks}
+            and own.objid::bigint = (hashtext(nodes.id)::bigint & 4294967295)
+           join pg_locks duty on duty.locktype = 'advisory' and duty.granted and duty.classid = ${dutyLocks}
+            and duty.pid = own.pid and duty.database = own.database
+           join pg_database on pg_database.oid = own.database and pg_database.datname = current_database()
+          order by duty.objid`,
+      );
+      const byNode = Map.groupBy(rows, (row) => String(row.id));
+      return new Map(
+        [...byNode].map(([id, own]) => [id, own.flatMap((row) => duties[Number(row.duty)] ?? [])] as const),
+      );
+    },
 
     turn: async () => toTurn(await one('select epoch as turn, node_id, phase from root_turns where id = 1')),
     setTurn: async (before, after) => {

@@ -4,6 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
+import { acrossTenants, serviceActor } from '../../../server/domain/actor.ts';
+import { defaultSettings } from '../../../server/domain/endpoint.ts';
+import type { LatencySummary } from '../../../server/domain/latency.ts';
+import type { FleetNode } from '../../../server/domain/node.ts';
 import {
   type Condition,
   dayMs,
@@ -15,6 +19,8 @@ import {
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import type { Vault } from '../../../server/domain/vault.ts';
 import { newTenant } from '../../../server/operations/create-tenant.ts';
+import type { Health } from '../../../server/operations/index.ts';
+import { inbox } from '../../../server/operations/notifications/inbox.ts';
 import { createSources } from '../../../server/operations/notifications/sources.ts';
 import { createNotificationWatch } from '../../../server/operations/notifications/watch.ts';
 import type { Store } from '../../../server/ports/store.ts';
@@ -92,6 +98,33 @@ describe('a notification', () => {
   });
   const since = async () => (await events()).slice(from);
 
+  test('is taken by somebody and given back, each of it once in the audit log', async () => {
+    const actor = acrossTenants(serviceActor('anna'), serviceTenantId);
+    const { list, acknowledge, release } = inbox({ store, clock }, {} as Parameters<typeof inbox>[1]);
+    found = [ending('soon.example', time + 5 * dayMs), ending('later.example', time + 20 * dayMs)];
+    await watch.turn();
+    const names = async (query: Parameters<typeof list>[1]) =>
+      (await list(actor, query)).items.map(({ subject }) => subject.name);
+    expect(await names({})).toEqual(['soon.example', 'later.example']);
+    expect(await names({ leastSeverity: 'medium' })).toEqual(['soon.example']);
+    const [first] = (await list(actor, {})).items;
+    expect(first).toMatchObject({ page: '/settings', action: 'See the settings' });
+    await acknowledge(actor, first?.id ?? '');
+    expect(await acknowledge(actor, first?.id ?? '')).toMatchObject({ acknowledgedBy: actor.name });
+    expect([await names({ taken: true }), await names({ taken: false })]).toEqual([
+      ['soon.example'],
+      ['later.example'],
+    ]);
+    await release(actor, first?.id ?? '');
+    expect(await release(actor, first?.id ?? '')).toMatchObject({ acknowledgedAt: null, acknowledgedBy: null });
+    expect(await names({ taken: true })).toEqual([]);
+    const kinds = (await store.read.audit.list(everyTenant, { order: 'newest' }, { limit: 10 })).map(
+      ({ kind }) => kind,
+    );
+    expect(kinds).toEqual(['notification.released', 'notification.acknowledged']);
+    await expect(release(actor, newId(time))).rejects.toMatchObject({ code: 'not-found' });
+  });
+
   test('is raised at each lead time, once, and asks again for somebody to take it', async () => {
     found = [ending('keys.example', time + 40 * dayMs)];
     await watch.turn();
@@ -168,14 +201,27 @@ test('every kind has a severity for each of its stages, and says what to do', ()
 });
 
 describe('what is looked at', () => {
+  let locked = true;
+  let dropped = 0;
+  let nodes: readonly Partial<FleetNode>[] = [];
+  let checks: Health['checks'] = [];
+  const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
     createSources(
       {
         store,
         clock,
         erasure: { schedule: () => undefined, state: () => ({ state: 'idle', hold: null, failure: null }) },
+        core: { memoryStatus: () => ({ capacity: 1, used: 0, keys: 0, locked }) },
+        directory: { requestLog: () => ({ queued: 0, dropped }) },
+        fleet: { nodes: () => Promise.resolve(nodes) },
+      } as unknown as Parameters<typeof createSources>[0],
+      {
+        certificates: () => certificates,
+        forwarding: { state: () => Promise.resolve([]) },
+        latency: { lastHour: async () => hours },
+        health: async () => ({ healthy: checks.every(({ healthy }) => healthy), usable: true, at: time, checks }),
       },
-      { certificates: () => certificates, forwarding: { state: () => Promise.resolve([]) } },
     );
   const look = async (kind: Condition['kind'], from = sources()): Promise<readonly Condition[]> => {
     const source = from.find(({ kinds }) => kinds.includes(kind));
@@ -286,6 +332,50 @@ describe('what is looked at', () => {
     expect((await look('snapshot.failed'))[0]?.details).toEqual({ state: 'failed', reason: 'the disk is full' });
     await insert('held', 0);
     expect([...(await told('snapshot.old')), ...(await told('snapshot.failed'))]).toEqual([]);
+  });
+
+  test('endpoints: slow above 1 % over 100 ms, too late with any over 250 ms; a new credential that signs nothing', async () => {
+    const { vaultId, keyId } = await made('standard', 0);
+    const id = newId(time);
+    const hour = { requests: 1000, errors: 0, overSlow: 10, overLost: 0, p50Ms: 1, p99Ms: 90 };
+    const credential = (accessKeyId: string, ageDays: number, lastUsedAt: number | null) =>
+      ({ id: newId(time), endpointId: id, accessKeyId, createdAt: time - ageDays * dayMs, lastUsedAt }) as const;
+    await store.write(async (tx) => {
+      await tx.endpoints.insert({
+        ...{ id, tenantId, name: 'cloud', prefix: '/cloud', vaultId, keyId, state: 'enabled' },
+        ...{ settings: defaultSettings, createdAt: time, credentials: [], integrity: 'ok' },
+      });
+      await tx.endpoints.insertCredential(tenantId, credential('OLD', 10, time));
+    });
+    const told = async (kind: Condition['kind']) => (await look(kind)).map(({ subject }) => subject.id);
+    hours.set(id, hour);
+    expect([...(await told('endpoint.slow')), ...(await told('endpoint.late'))]).toEqual([]);
+    hours.set(id, { ...hour, overSlow: 11 });
+    expect(await told('endpoint.slow')).toEqual([id]);
+    hours.set(id, { ...hour, overSlow: 11, overLost: 1 });
+    expect([await told('endpoint.slow'), await told('endpoint.late')]).toEqual([[], [id]]);
+    expect(await told('endpoint.credential-unused')).toEqual([]);
+    await store.write((tx) => tx.endpoints.insertCredential(tenantId, credential('NEW', 1, null)));
+    const [unused] = await look('endpoint.credential-unused');
+    expect(unused).toMatchObject({ harmAt: time + 6 * dayMs, details: { accessKeyId: 'NEW' } });
+  });
+
+  test('the service itself: its own checks, locked memory, dropped entries, silent nodes', async () => {
+    const all = ['health.failing', 'memory.unlocked', 'requests.dropped', 'node.silent'] as const;
+    const told = async () => (await Promise.all(all.map((kind) => look(kind)))).flat();
+    nodes = [{ id: 'n1', name: 'one', state: 'active', heartbeatAt: time }];
+    expect(await told()).toEqual([]);
+    locked = false;
+    dropped = 3;
+    nodes = [...nodes, { id: 'n2', name: 'two', state: 'silent', heartbeatAt: time - 5000 }];
+    checks = [
+      { name: 'store', healthy: false, detail: 'the disk is full', durationMs: 1 },
+      { name: 'root-key', healthy: true, detail: 'holds', durationMs: 1 },
+    ];
+    const [health, memory, requests, node] = await told();
+    expect(health).toMatchObject({ subject: { name: 'store' }, details: { store: 'the disk is full' } });
+    expect([memory?.kind, requests?.details]).toEqual(['memory.unlocked', { dropped: 3 }]);
+    expect(node).toMatchObject({ subject: { kind: 'node', id: 'n2', name: 'two' }, harmAt: time - 5000 });
   });
 
   test('each kind is looked at by one source', () => {

@@ -19,6 +19,7 @@ const represent = ({ harmAt, raisedAt, resolvedAt, acknowledgedAt, ...rest }: In
 export const notificationsHandlers = ({ notifications }: Operations): Handlers['notifications'] => ({
   list: async ({ actor, query }) => representPage(await notifications.list(actor, query), represent),
   acknowledge: async ({ actor, path }) => represent(await notifications.acknowledge(actor, path.id)),
+  release: async ({ actor, path }) => represent(await notifications.release(actor, path.id)),
   targets: async () => ({
     items: (await notifications.targets()).map(({ deliveredAt, failure, ...rest }) => ({
       ...rest,

@@ -5,12 +5,6 @@ import type { Operations } from '../../../operations/index.ts';
 import type { Handlers } from './handler.ts';
 
 export const overviewHandlers = ({ overview }: Operations): Handlers['overview'] => ({
-  attention: async ({ actor }) => ({
-    items: (await overview.attention(actor)).map(({ dueAt, ...item }) => ({
-      ...item,
-      dueAt: dueAt === null ? null : toRfc3339(dueAt),
-    })),
-  }),
   latency: async ({ actor, query: { endpointId, span = 'hour' } }) => ({
     items: (await overview.latency(actor, { endpointId, span })).map(({ at, ...point }) => ({
       at: toRfc3339(at),

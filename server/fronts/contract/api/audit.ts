@@ -86,6 +86,7 @@ const kinds = {
   'endpoint.credential-removed': 0,
   'vault.profile-changed': 0,
   'notification.acknowledged': 0,
+  'notification.released': 0,
   'notification.tested': 0,
   'dual-control.changed': 0,
   'approval.requested': 0,

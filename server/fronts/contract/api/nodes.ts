@@ -26,7 +26,7 @@ export const nodeSchema = z
     duties: z
       .array(z.enum(['erasure', 'audit', 'forwarding', 'key-stores', 'pruning', 'schedules'] satisfies Duty[]))
       .readonly()
-      .openapi({ description: 'What it does for all nodes; shown of the node that answers.' }),
+      .openapi({ description: 'What it does for all nodes.' }),
     self: z.boolean().openapi({ description: 'The node that answers.' }),
   })
   .openapi('Node');

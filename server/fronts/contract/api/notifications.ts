@@ -17,6 +17,10 @@ const kinds = {
   'token.expiring': 0,
   'key-store.disconnected': 0,
   'endpoint.failing': 0,
+  'endpoint.late': 0,
+  'endpoint.slow': 0,
+  'endpoint.tampered': 0,
+  'endpoint.credential-unused': 0,
   'approval.pending': 0,
   'dual-control.unsatisfiable': 0,
   'audit.sink-behind': 0,
@@ -24,20 +28,29 @@ const kinds = {
   'snapshot.failed': 0,
   'snapshot.old': 0,
   'erasure.held': 0,
+  'erasure.failed': 0,
+  'health.failing': 0,
+  'memory.unlocked': 0,
+  'requests.dropped': 0,
+  'node.silent': 0,
 } as const satisfies Record<NotificationKind, 0>;
 const kind = z.enum(Object.keys(kinds) as [NotificationKind, ...NotificationKind[]]);
+
+const severity = z.enum(['info', 'low', 'medium', 'high', 'critical'] satisfies AuditSeverity[]);
 
 export const notificationSchema = z
   .strictObject({
     id: identifier,
     kind,
     tenantId: identifier.openapi({ description: "The service's own where it is about the platform." }),
-    severity: z.enum(['info', 'low', 'medium', 'high', 'critical'] satisfies AuditSeverity[]),
+    severity,
     stage: z
       .int()
       .openapi({ description: 'Grows as the harm comes nearer; each stage asks for a new acknowledgement.' }),
     text: z.string(),
     cure: z.string().openapi({ description: 'What to do about it.' }),
+    action: z.string().openapi({ description: 'The same in a few words.' }),
+    page: z.string().openapi({ description: 'Where in the console it begins.' }),
     subject: z.strictObject({ kind: z.string(), id: z.string(), name: z.string() }),
     harmAt: moment.openapi({ description: 'When it does harm; in the past: since when.' }),
     details: z.record(z.string(), z.unknown()).readonly(),
@@ -68,7 +81,16 @@ export const notificationRoutes = {
     tenancy: 'both',
     summary: 'What needs somebody, by the time that is left',
     description: 'Open ones come by the time of their harm, resolved ones newest first; those are kept for 90 days.',
-    query: pageQuery.extend({ state: z.enum(['open', 'resolved']).optional(), kind: kind.optional() }),
+    query: pageQuery.extend({
+      state: z.enum(['open', 'resolved']).optional(),
+      kind: kind.optional(),
+      leastSeverity: severity.optional().openapi({ description: 'And all above it.' }),
+      taken: z
+        .enum(['true', 'false'])
+        .transform((text) => text === 'true')
+        .optional()
+        .openapi({ type: 'boolean', description: 'Whether somebody takes care.' }),
+    }),
     answer: pageOf(notificationSchema),
   },
   acknowledge: {
@@ -78,6 +100,15 @@ export const notificationRoutes = {
     tenancy: 'both',
     summary: 'Acknowledge a notification',
     description: 'Somebody takes care. It stays until its cause is gone, and asks again when it grows worse.',
+    answer: notificationSchema,
+  },
+  release: {
+    method: 'delete',
+    path: '/api/notifications/{id}/acknowledge',
+    needs: 'notifications:acknowledge',
+    tenancy: 'both',
+    summary: 'Give a notification back',
+    description: 'Nobody takes care of it any more: it asks again.',
     answer: notificationSchema,
   },
   targets: {

@@ -159,6 +159,11 @@ export const commands: Readonly<Record<string, Row>> = {
     body.databases === 'refused' && '--refuse-databases',
   ],
   'DELETE /api/vaults/*/dual-control': on('vault', 'dual-control', 'remove'),
+  'POST /api/notifications/*/acknowledge': on('notification', 'acknowledge'),
+  'DELETE /api/notifications/*/acknowledge': on('notification', 'release'),
+  'POST /api/nodes/*/drain': on('node', 'drain'),
+  'POST /api/nodes/*/resume': on('node', 'resume'),
+  'DELETE /api/nodes/*': on('node', 'remove'),
   'POST /api/snapshots': () => ['snapshot', 'create'],
   'POST /api/snapshot-imports': () => ['snapshot', 'import', '<file>'],
   'POST /api/snapshots/*/restore': ([id], body, query) => [

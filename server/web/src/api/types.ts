@@ -16,7 +16,9 @@ export type {
 export type { ExternalKeyStore } from '../../../fronts/contract/api/external-key-stores.ts';
 export type { DeletedKey, Key, KeyVersion } from '../../../fronts/contract/api/keys.ts';
 export type { BlastRadius, DestroyedMasterKey, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
-export type { Attention, LatencyPoint } from '../../../fronts/contract/api/overview.ts';
+export type { Node } from '../../../fronts/contract/api/nodes.ts';
+export type { Notification } from '../../../fronts/contract/api/notifications.ts';
+export type { LatencyPoint } from '../../../fronts/contract/api/overview.ts';
 export type { RecoveryKey } from '../../../fronts/contract/api/recovery-keys.ts';
 export type { CorrelatedRequests, EndpointRequest } from '../../../fronts/contract/api/requests.ts';
 export type { Problem } from '../../../fronts/contract/api/row.ts';

@@ -47,6 +47,17 @@ const overview = createRoute({
   path: '/',
   component: lazyRouteComponent(() => import('../pages/overview.tsx'), 'OverviewPage'),
 });
+const notifications = createRoute({
+  getParentRoute: () => root,
+  path: '/notifications',
+  validateSearch: readFilters('state', 'taken', 'leastSeverity', 'kind'),
+  component: lazyRouteComponent(() => import('../pages/notifications.tsx'), 'NotificationsPage'),
+});
+const nodes = createRoute({
+  getParentRoute: () => root,
+  path: '/nodes',
+  component: lazyRouteComponent(() => import('../pages/nodes.tsx'), 'NodesPage'),
+});
 const vaults = createRoute({
   getParentRoute: () => root,
   path: '/vaults',
@@ -218,6 +229,8 @@ const tokens = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     overview,
+    notifications,
+    nodes,
     vaults,
     keys,
     key,

@@ -5,12 +5,13 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, type LinkProps, Outlet, useRouter } from '@tanstack/react-router';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { send } from '../api/client.ts';
-import type { Attention, Tenant } from '../api/types.ts';
+import type { Tenant } from '../api/types.ts';
 import { IconButton } from '../components/button.tsx';
 import { CommandPalette, type Found, useSearchKey } from '../components/command-palette.tsx';
 import { Icon, type IconName, Mark } from '../components/icon.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
 import { ThemeToggle } from '../components/theme-toggle.tsx';
+import { needsToday, waitingQuery } from '../components/today.ts';
 import { sessionQuery, useSignOut } from './session.ts';
 import { Invitation, SignIn, Unfinished } from './sign-in.tsx';
 import { chooseTenant, useTenant } from './tenant.ts';
@@ -23,7 +24,13 @@ interface NavigationItem {
 }
 
 const navigation: readonly { readonly title: string | null; readonly items: readonly NavigationItem[] }[] = [
-  { title: null, items: [{ to: '/', text: 'Overview', icon: 'overview', exact: true }] },
+  {
+    title: null,
+    items: [
+      { to: '/', text: 'Overview', icon: 'overview', exact: true },
+      { to: '/notifications', text: 'Notifications', icon: 'bell' },
+    ],
+  },
   {
     title: 'Keys',
     items: [
@@ -68,6 +75,7 @@ const navigation: readonly { readonly title: string | null; readonly items: read
     title: 'Service',
     items: [
       { to: '/tenants', text: 'Tenants', icon: 'tenant' },
+      { to: '/nodes', text: 'Nodes', icon: 'server' },
       { to: '/settings', text: 'Settings', icon: 'gear' },
     ],
   },
@@ -190,27 +198,22 @@ const TenantSwitcher = () => {
   );
 };
 
-/** How many things need somebody, on top of every page. */
+/** How many things need somebody today, on top of every page. */
 const Bell = () => {
-  const items = useQuery({
-    queryKey: ['/api/attention'],
-    queryFn: ({ signal }) =>
-      send<{ readonly items: readonly Attention[] }>({ method: 'GET', path: '/api/attention' }, { signal }),
-    refetchInterval: 60_000,
-    retry: false,
-  }).data?.items;
-  const count = items?.filter(({ severity }) => severity !== 'notice').length ?? 0;
+  const items = useQuery(waitingQuery).data?.items;
+  const count = items?.filter((item) => needsToday(item, Date.now())).length ?? 0;
+  const text = count === 0 ? 'Notifications: nothing needs you today' : `Notifications: ${count} need you today`;
   return (
     <Link
-      to="/"
-      aria-label={count === 0 ? 'Nothing needs you' : `${count} need you`}
-      title={count === 0 ? 'Nothing needs you' : `${count} need you`}
-      className="relative inline-flex size-9 items-center justify-center rounded-md text-muted hover:bg-hover hover:text-ink"
+      to="/notifications"
+      aria-label={text}
+      title={text}
+      className="relative inline-flex size-9 shrink-0 items-center justify-center rounded-md text-muted hover:bg-hover hover:text-ink"
     >
       <Icon name="bell" className="size-5" />
       {count > 0 && (
         <span className="absolute top-0.5 right-0.5 min-w-4 rounded-full bg-danger px-1 text-center text-[0.65rem] leading-4 font-semibold text-on-danger">
-          {count}
+          {count > 99 ? '99+' : count}
         </span>
       )}
     </Link>

@@ -29,11 +29,14 @@ export const FilterBar = ({
 export const SelectFilter = ({
   label,
   value,
+  every = 'All',
   choices,
   onValue,
 }: {
   label: string;
   value: string | undefined;
+  /** What is shown while nothing is chosen. */
+  every?: string;
   choices: readonly Choice[];
   onValue: (value: string | undefined) => void;
 }) => {
@@ -49,7 +52,7 @@ export const SelectFilter = ({
         onChange={(event) => onValue(event.target.value === '' ? undefined : event.target.value)}
         className={control}
       >
-        <option value="">All</option>
+        <option value="">{every}</option>
         {choices.map((choice) => (
           <option key={choice.value} value={choice.value}>
             {choice.text}

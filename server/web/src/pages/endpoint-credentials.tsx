@@ -1,14 +1,9 @@
 // Rotation of an endpoint's credential without a gap: add a new one, enter it at the cloud, watch which one signs, remove the old one.
 
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { send } from '../api/client.ts';
 import type { Endpoint } from '../api/types.ts';
-import { Async } from '../components/async.tsx';
-import { EndpointCredentials, SignersMeter, useSigners } from '../components/endpoint-credentials.tsx';
-import { EndpointTabs } from '../components/endpoint-tabs.tsx';
-import { endpointPath, endpointsPath } from '../components/endpoints.ts';
-import { Page } from '../components/page.tsx';
+import { SignersMeter, useSigners } from '../components/endpoint-credentials.tsx';
+import { EndpointStepsPage } from '../components/endpoint-page.tsx';
 import { type SetUpStep, SetUpSteps } from '../components/steps.tsx';
 import { Time } from '../components/time.tsx';
 
@@ -64,31 +59,18 @@ const Rotation = ({ endpoint }: { endpoint: Endpoint }) => {
       ),
     },
   ];
-  return (
-    <>
-      <SetUpSteps steps={steps} />
-      <EndpointCredentials endpoint={endpoint} />
-    </>
-  );
+  return <SetUpSteps steps={steps} />;
 };
 
 export const EndpointCredentialsPage = () => {
   const { id } = route.useParams();
-  const query = useQuery({
-    queryKey: [endpointsPath, id],
-    queryFn: ({ signal }) => send<Endpoint>({ method: 'GET', path: endpointPath(id) }, { signal }),
-    refetchInterval: 5_000,
-  });
   return (
-    <Page
-      title={`Credentials of ${query.data?.name ?? 'the endpoint'}`}
+    <EndpointStepsPage
+      id={id}
+      title={(name) => `Credentials of ${name ?? 'the endpoint'}`}
       description="Rotated every quarter, without a gap: for a while both hold."
-      crumbs={[{ text: 'Key store endpoints', to: '/endpoints' }]}
     >
-      <EndpointTabs id={id} />
-      <Async query={query} lines={6}>
-        {(endpoint) => <Rotation endpoint={endpoint} />}
-      </Async>
-    </Page>
+      {(endpoint) => <Rotation endpoint={endpoint} />}
+    </EndpointStepsPage>
   );
 };

@@ -5,14 +5,12 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
 import type { Endpoint, ExternalKeyStore } from '../api/types.ts';
-import { Async } from '../components/async.tsx';
 import { buttonClass } from '../components/button.tsx';
 import { Copyable } from '../components/copy.tsx';
-import { EndpointCredentials, useSigners } from '../components/endpoint-credentials.tsx';
-import { EndpointTabs } from '../components/endpoint-tabs.tsx';
-import { endpointPath, endpointsPath } from '../components/endpoints.ts';
+import { useSigners } from '../components/endpoint-credentials.tsx';
+import { EndpointStepsPage } from '../components/endpoint-page.tsx';
 import type { ListPage } from '../components/list-view.tsx';
-import { Facts, Page } from '../components/page.tsx';
+import { Facts } from '../components/page.tsx';
 import { type SetUpStep, SetUpSteps } from '../components/steps.tsx';
 import { Time } from '../components/time.tsx';
 
@@ -111,31 +109,18 @@ const Steps = ({ endpoint }: { endpoint: Endpoint }) => {
         ),
     },
   ];
-  return (
-    <>
-      <SetUpSteps steps={steps} />
-      <EndpointCredentials endpoint={endpoint} />
-    </>
-  );
+  return <SetUpSteps steps={steps} />;
 };
 
 export const EndpointSetUpPage = () => {
   const { id } = route.useParams();
-  const query = useQuery({
-    queryKey: [endpointsPath, id],
-    queryFn: ({ signal }) => send<Endpoint>({ method: 'GET', path: endpointPath(id) }, { signal }),
-    refetchInterval: 5_000,
-  });
   return (
-    <Page
-      title={`Connect ${query.data?.name ?? 'an endpoint'}`}
+    <EndpointStepsPage
+      id={id}
+      title={(name) => `Connect ${name ?? 'an endpoint'}`}
       description="From the endpoint to the first call of the cloud key service. Leave at any time: it goes on from what is there."
-      crumbs={[{ text: 'Key store endpoints', to: '/endpoints' }]}
     >
-      <EndpointTabs id={id} />
-      <Async query={query} lines={6}>
-        {(endpoint) => <Steps endpoint={endpoint} />}
-      </Async>
-    </Page>
+      {(endpoint) => <Steps endpoint={endpoint} />}
+    </EndpointStepsPage>
   );
 };

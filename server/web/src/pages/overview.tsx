@@ -5,7 +5,6 @@ import { Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
 import type { Application, AuditRecord, Instance, Status } from '../api/types.ts';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
-import { AttentionPanel } from '../components/attention.tsx';
 import { auditTable } from '../components/audit-table.tsx';
 import { DataTable, TableSkeleton } from '../components/data-table.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
@@ -13,6 +12,7 @@ import { Icon, type IconName } from '../components/icon.tsx';
 import { keysPath } from '../components/key-actions.tsx';
 import { LatencyPanel } from '../components/latency.tsx';
 import type { ListPage } from '../components/list-view.tsx';
+import { TodayPanel } from '../components/notifications.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState, ProblemView } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
@@ -220,7 +220,7 @@ export const OverviewPage = () => {
       title="Overview"
       badge={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}
     >
-      <AttentionPanel />
+      <TodayPanel />
       <LatencyPanel />
       <ul className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-3">
         <Count path={vaultsPath} to="/vaults" text="Vaults" icon="vault" />

@@ -1,0 +1,292 @@
+// Nodes: the servers that share one database. Which of them runs, shows every change, holds the newest root key, and does the work that
+// one does for all.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import type { Node, Status } from '../api/types.ts';
+import { ActionDialog } from '../components/action-dialog.tsx';
+import { useAnnounce } from '../components/announce.tsx';
+import { Async } from '../components/async.tsx';
+import { ConfirmDialog } from '../components/confirm-dialog.tsx';
+import { DataTable } from '../components/data-table.tsx';
+import type { IconName } from '../components/icon.tsx';
+import { ActionMenu, type MenuAction } from '../components/menu.tsx';
+import { Notice } from '../components/notice.tsx';
+import { Facts, Page, Panel } from '../components/page.tsx';
+import { Badge, type StateTone } from '../components/state-badge.tsx';
+import { Time } from '../components/time.tsx';
+
+const path = '/api/nodes';
+const own = ({ id }: Node): string => `${path}/${encodeURIComponent(id)}`;
+
+const looks: Readonly<Record<Node['state'], readonly [StateTone, IconName, string]>> = {
+  active: ['ok', 'active', 'Runs'],
+  draining: ['warn', 'pause', 'Draining'],
+  silent: ['danger', 'warning', 'Silent'],
+  stopped: ['quiet', 'pause', 'Stopped'],
+  removed: ['quiet', 'trash', 'Removed'],
+};
+
+const dutyNames: Readonly<Record<Node['duties'][number], string>> = {
+  erasure: 'Erasure turns',
+  audit: 'Audit checkpoints',
+  forwarding: 'Sinks and notifications',
+  'key-stores': 'Looks at key stores',
+  pruning: 'Forgets old changes',
+  schedules: 'Schedules',
+};
+
+const State = ({ state }: Pick<Node, 'state'>) => {
+  const [tone, icon, word] = looks[state];
+  return (
+    <Badge tone={tone} icon={icon}>
+      {word}
+    </Badge>
+  );
+};
+
+const runs = ({ state }: Node): boolean => state === 'active' || state === 'draining';
+const Dash = () => <span className="text-muted">–</span>;
+
+/** What it has not confirmed yet. */
+const Changes = ({ node }: { node: Node }) => {
+  if (!runs(node) && node.state !== 'silent') return <Dash />;
+  if (node.behind === 0) return <span className="text-muted">all shown</span>;
+  return (
+    <Badge tone="warn" icon="clock">
+      {`${node.behind} to confirm`}
+    </Badge>
+  );
+};
+
+const Root = ({ node, newest }: { node: Node; newest: number }) => (
+  <span className="inline-flex flex-wrap items-center gap-2">
+    <span className="tabular-nums">{node.rootEpoch}</span>
+    {node.rootEpoch < newest && (
+      <Badge tone="warn" icon="clock">
+        older
+      </Badge>
+    )}
+    {node.holdsOldRoot && (
+      <Badge tone="warn" icon="clock">
+        holds the old one too
+      </Badge>
+    )}
+  </span>
+);
+
+const Duties = ({ duties }: Pick<Node, 'duties'>) =>
+  duties.length === 0 ? (
+    <Dash />
+  ) : (
+    <ul>
+      {duties.map((duty) => (
+        <li key={duty}>{dutyNames[duty]}</li>
+      ))}
+    </ul>
+  );
+
+type Verb = 'drain' | 'resume' | 'remove';
+
+const Alone = ({ node }: { node: Node }) => (
+  <Panel title="One server, with a database of its own">
+    <div className="space-y-4">
+      <p className="max-w-prose text-muted">
+        Nothing is shared here, so nothing has to be agreed on: each change shows at once, and this server does all the
+        work. Several equal servers share one PostgreSQL; <code>docs/postgresql.md</code> tells how.
+      </p>
+      <Facts
+        items={[
+          ['Name', node.name],
+          ['State', <State key="state" state={node.state} />],
+          ['Version', node.version],
+          ['Root key, epoch', String(node.rootEpoch)],
+          ['Runs since', <Time key="since" value={node.startedAt} />],
+          ['Duties', 'all'],
+        ]}
+      />
+    </div>
+  </Panel>
+);
+
+const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, verb: Verb) => void }) => {
+  const live = nodes.filter(({ state }) => state !== 'removed');
+  const running = live.filter(runs);
+  const newest = Math.max(...live.map(({ rootEpoch }) => rootEpoch));
+  const waitsFor = running.filter(({ behind }) => behind > 0);
+  const silent = live.filter(({ state }) => state === 'silent');
+  const old = live.filter(({ rootEpoch, holdsOldRoot }) => rootEpoch < newest || holdsOldRoot);
+  const idle = (Object.keys(dutyNames) as (keyof typeof dutyNames)[]).filter(
+    (duty) => !nodes.some(({ duties }) => duties.includes(duty)),
+  );
+  const actionsOf = (node: Node): readonly MenuAction[] => {
+    const act = (text: string, icon: IconName, verb: Verb, danger = false): MenuAction => ({
+      text,
+      icon,
+      danger,
+      onSelect: () => onAct(node, verb),
+    });
+    return [
+      ...(node.state === 'active' || node.state === 'silent' ? [act('Drain…', 'pause', 'drain')] : []),
+      ...(node.state === 'draining' ? [act('End draining…', 'refresh', 'resume')] : []),
+      ...(node.state !== 'removed' && !node.self ? [act('Remove…', 'trash', 'remove', true)] : []),
+    ];
+  };
+  return (
+    <>
+      {silent.map((node) => (
+        <Notice key={node.id} tone="danger" title={`${node.name} should run, and is not heard of`}>
+          {node.usesKeysUntil === null ? (
+            'It uses keys for as long as it runs and is reached: look at its host, then start or remove it.'
+          ) : (
+            <>
+              If it still runs, it ends to use keys <Time value={node.usesKeysUntil} distance />. Start it, or remove it
+              when it does not come back.
+            </>
+          )}
+        </Notice>
+      ))}
+      {idle.length > 0 && (
+        <Notice tone="warn" title="Nobody does this now">
+          {idle.map((duty) => dutyNames[duty]).join(', ')}: a node takes it within seconds, unless all of them drain.
+        </Notice>
+      )}
+      <Panel title="Together">
+        <Facts
+          items={[
+            ['Run', `${running.length} of ${live.length}`],
+            ['Show every change', waitsFor.length === 0 ? 'all of them' : `not yet: ${names(waitsFor)}`],
+            ['Newest root key, epoch', String(newest)],
+            ['Hold it alone', old.length === 0 ? 'all of them' : `not yet: ${names(old)}`],
+          ]}
+        />
+      </Panel>
+      <Panel title="Nodes" flush>
+        <DataTable
+          caption="Nodes"
+          rows={nodes}
+          rowKey={({ id }) => id}
+          columns={[
+            {
+              key: 'name',
+              header: 'Name',
+              names: true,
+              cell: ({ name, self }) => (
+                <>
+                  {name}
+                  {self && <span className="font-normal text-muted"> (answers you)</span>}
+                </>
+              ),
+            },
+            { key: 'state', header: 'State', cell: ({ state }) => <State state={state} /> },
+            { key: 'changes', header: 'Changes', cell: (node) => <Changes node={node} /> },
+            { key: 'root', header: 'Root epoch', cell: (node) => <Root node={node} newest={newest} /> },
+            { key: 'duties', header: 'Duties', cell: ({ duties }) => <Duties duties={duties} /> },
+            { key: 'heard', header: 'Heard of', cell: ({ heartbeatAt }) => <Time value={heartbeatAt} distance /> },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (node) => <ActionMenu label={`Actions on node ${node.name}`} actions={actionsOf(node)} />,
+            },
+          ]}
+          detail={(node) => (
+            <Facts
+              items={[
+                [
+                  'Id',
+                  <code key="id" className="break-all">
+                    {node.id}
+                  </code>,
+                ],
+                ['Version', node.version],
+                ['Runs since', <Time key="since" value={node.startedAt} seconds />],
+                ['Heard of', <Time key="heard" value={node.heartbeatAt} seconds />],
+              ]}
+            />
+          )}
+        />
+      </Panel>
+    </>
+  );
+};
+
+const names = (nodes: readonly Node[]): string => nodes.map(({ name }) => name).join(', ');
+
+const texts = {
+  drain: [
+    'Drain',
+    'Its health turns bad, so that requests go to other nodes, and it gives up its duties. It still answers.',
+  ],
+  resume: ['End draining', 'Its health turns good again: it gets requests, and takes duties.'],
+} as const;
+
+export const NodesPage = () => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const [acting, setActing] = useState<{ readonly node: Node; readonly verb: Verb } | null>(null);
+  const nodes = useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => send<{ readonly items: readonly Node[] }>({ method: 'GET', path }, { signal }),
+    refetchInterval: 5_000,
+  });
+  const dialect = useQuery({
+    queryKey: ['/api/status'],
+    queryFn: ({ signal }) => send<Status>({ method: 'GET', path: '/api/status' }, { signal }),
+  }).data?.store.dialect;
+  const close = (): void => setActing(null);
+  return (
+    <Page
+      title="Nodes"
+      description="The servers of this service: which runs, what it shows, what it does for the others."
+    >
+      <Async query={nodes} lines={6}>
+        {({ items }) => {
+          const [only] = items;
+          return dialect === 'sqlite' && items.length === 1 && only !== undefined ? (
+            <Alone node={only} />
+          ) : (
+            <Fleet nodes={items} onAct={(node, verb) => setActing({ node, verb })} />
+          );
+        }}
+      </Async>
+      {acting !== null && acting.verb !== 'remove' && (
+        <ActionDialog<Node>
+          title={`${texts[acting.verb][0]}: ${acting.node.name}?`}
+          call={{ method: 'POST', path: `${own(acting.node)}/${acting.verb}` }}
+          submitLabel={texts[acting.verb][0]}
+          renews={[path]}
+          done={`${texts[acting.verb][0]}: done`}
+          onClose={close}
+        >
+          <p>{texts[acting.verb][1]}</p>
+        </ActionDialog>
+      )}
+      {acting?.verb === 'remove' && (
+        <ConfirmDialog<Node>
+          title={`Remove the node ${acting.node.name}?`}
+          call={{ method: 'DELETE', path: own(acting.node) }}
+          submitLabel="Remove"
+          expected={acting.node.name}
+          expectedKind="name of the node"
+          onCancel={close}
+          onDone={async () => {
+            await client.invalidateQueries({ queryKey: [path] });
+            announce('The node is removed');
+            close();
+          }}
+        >
+          <p>
+            Nothing waits for it any more: no change and no erasure turn. If it runs it stops, and does not start again.
+          </p>
+          <p>
+            Its root key file is not erased by this. Destroy it with the host, or keys that are destroyed from now on
+            can be read from old backups with it.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Page>
+  );
+};

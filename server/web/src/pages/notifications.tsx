@@ -1,0 +1,177 @@
+// The inbox: what needs somebody before it does harm, by the time that is left. Somebody takes it, or gives it back; it ends by itself when
+// its cause is gone.
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { type ApiCall, send } from '../api/client.ts';
+import type { Notification } from '../api/types.ts';
+import { useAnnounce } from '../components/announce.tsx';
+import { ApiCallView } from '../components/api-call.tsx';
+import { Button } from '../components/button.tsx';
+import type { Choice } from '../components/field.tsx';
+import { FilterBar, SelectFilter } from '../components/filters.tsx';
+import { ListView, useList } from '../components/list-view.tsx';
+import { notificationKindNames } from '../components/notification-kinds.ts';
+import { Cure, Harm, NotificationText, SeverityBadge } from '../components/notifications.tsx';
+import { Facts, Page, Panel } from '../components/page.tsx';
+import { EmptyState, ProblemView } from '../components/problem-view.tsx';
+import { Time } from '../components/time.tsx';
+import { notificationsPath } from '../components/today.ts';
+
+const route = getRouteApi('/notifications');
+
+const kinds: readonly Choice[] = Object.entries(notificationKindNames)
+  .map(([value, text]) => ({ value, text }))
+  .sort((a, b) => a.text.localeCompare(b.text));
+const severities: readonly Choice[] = [
+  { value: 'critical', text: 'Critical' },
+  { value: 'high', text: 'High and above' },
+  { value: 'medium', text: 'Medium and above' },
+  { value: 'low', text: 'Low and above' },
+];
+const care: readonly Choice[] = [
+  { value: 'false', text: 'Nobody yet' },
+  { value: 'true', text: 'Somebody' },
+];
+
+/** Takes it, or gives it back. */
+const careCall = ({ id, acknowledgedAt }: Notification): ApiCall => ({
+  method: acknowledgedAt === null ? 'POST' : 'DELETE',
+  path: `${notificationsPath}/${encodeURIComponent(id)}/acknowledge`,
+});
+
+const Care = ({ notification }: { notification: Notification }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const taken = notification.acknowledgedAt !== null;
+  const change = useMutation({
+    mutationFn: () => send<Notification>(careCall(notification)),
+    onSuccess: async () => {
+      await client.invalidateQueries({ queryKey: [notificationsPath] });
+      announce(taken ? 'Given back' : 'You take care of it');
+    },
+  });
+  return (
+    <>
+      <Button
+        icon={taken ? 'refresh' : 'check'}
+        busy={change.isPending}
+        aria-label={`${taken ? 'Give back' : 'Take'}: ${notification.text}`}
+        onClick={() => change.mutate()}
+      >
+        {taken ? 'Give back' : 'Take'}
+      </Button>
+      {change.error !== null && <ProblemView error={change.error} compact />}
+    </>
+  );
+};
+
+const Detail = ({ notification }: { notification: Notification }) => (
+  <div className="space-y-3">
+    <Facts
+      items={[
+        ['About', `${notification.subject.kind} ${notification.subject.name}`],
+        ['Does harm', <Time key="harm" value={notification.harmAt} seconds />],
+        ['Raised', <Time key="raised" value={notification.raisedAt} seconds />],
+        ...(notification.acknowledgedAt === null
+          ? []
+          : [['Taken', <Time key="taken" value={notification.acknowledgedAt} seconds />] as const]),
+        ...Object.entries(notification.details).map(([name, value]) => [name, String(value ?? '–')] as const),
+        [
+          'Id',
+          <code key="id" className="break-all">
+            {notification.id}
+          </code>,
+        ],
+      ]}
+    />
+    {notification.resolvedAt === null && <ApiCallView call={careCall(notification)} />}
+  </div>
+);
+
+export const NotificationsPage = () => {
+  const filters = route.useSearch();
+  const navigate = route.useNavigate();
+  const list = useList<Notification>(notificationsPath, filters);
+  const filtered = Object.values(filters).some((value) => value !== undefined);
+  const setFilter = (change: Partial<typeof filters>) =>
+    void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
+  const clear = () => void navigate({ search: {}, replace: true });
+  const over = filters.state === 'resolved';
+  return (
+    <Page
+      title="Notifications"
+      description="What needs somebody before it does harm, the soonest first. Each ends by itself when its cause is gone; who takes one says that they take care."
+    >
+      <Panel flush>
+        <FilterBar active={filtered} onClear={clear}>
+          <SelectFilter
+            label="State"
+            every="Open"
+            value={filters.state}
+            onValue={(state) => setFilter({ state })}
+            choices={[{ value: 'resolved', text: 'Over, last 90 days' }]}
+          />
+          <SelectFilter
+            label="Who takes care"
+            value={filters.taken}
+            onValue={(taken) => setFilter({ taken })}
+            choices={care}
+          />
+          <SelectFilter
+            label="Severity"
+            value={filters.leastSeverity}
+            onValue={(leastSeverity) => setFilter({ leastSeverity })}
+            choices={severities}
+          />
+          <SelectFilter label="Kind" value={filters.kind} onValue={(kind) => setFilter({ kind })} choices={kinds} />
+        </FilterBar>
+        <ListView
+          list={list}
+          endless
+          caption="Notifications"
+          rowKey={({ id }) => id}
+          filtered={filtered}
+          onClearFilters={clear}
+          empty={
+            <EmptyState title="Nothing needs anybody">
+              Certificates, rotations, endpoints, key stores, nodes, sinks, snapshots and tokens are looked at every
+              minute. The file dke.toml says where notifications are sent to.
+            </EmptyState>
+          }
+          columns={[
+            { key: 'severity', header: 'Severity', cell: ({ severity }) => <SeverityBadge severity={severity} /> },
+            {
+              key: 'what',
+              header: 'What',
+              names: true,
+              cell: (notification) => <NotificationText notification={notification} />,
+            },
+            over
+              ? { key: 'over', header: 'Over', cell: ({ resolvedAt }) => <Time value={resolvedAt} distance /> }
+              : { key: 'harm', header: 'Harm', nowrap: true, cell: ({ harmAt }) => <Harm harmAt={harmAt} /> },
+            {
+              key: 'care',
+              header: 'Taken by',
+              cell: ({ acknowledgedBy }) =>
+                acknowledgedBy ?? <span className="text-muted">{over ? 'nobody' : 'nobody yet'}</span>,
+            },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (notification) => (
+                <div className="flex flex-wrap gap-2 md:justify-end">
+                  <Cure page={notification.page} action={notification.action} />
+                  {notification.resolvedAt === null && <Care notification={notification} />}
+                </div>
+              ),
+            },
+          ]}
+          detail={(notification) => <Detail notification={notification} />}
+        />
+      </Panel>
+    </Page>
+  );
+};
