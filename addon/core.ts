@@ -233,9 +233,21 @@ export interface IvUser {
   readonly identity: Uint8Array;
   readonly otherIdentity?: Uint8Array | undefined;
 }
+export interface RoutineInOnePiece {
+  /** What the operation's message begins with, before the data, and its answer, before the result. */
+  readonly operation: Uint8Array;
+  readonly operationAnswer: Uint8Array;
+}
+/** AES in ECB or CBC without padding: one Update with data, and a Final whose result is empty. */
+export interface RoutineInParts {
+  readonly update: Uint8Array;
+  readonly updateAnswer: Uint8Array;
+  readonly last: Uint8Array;
+  readonly lastAnswer: Uint8Array;
+}
 /**
- * A pair of messages, an Init and its operation, that a frame server answers without its handler (addon/core/routines.h): the Init, whatever its
- * IV, and the operation by the cipher or the MAC under the key. Byte layouts: provider/PROTOCOL.md.
+ * Messages, an Init and its operation, that a frame server answers without its handler (addon/core/routines.h): the Init, whatever its
+ * IV, and the operation by the cipher or the MAC under the key, in one piece or as an Update and a Final. Byte layouts: provider/PROTOCOL.md.
  */
 export type Routine = {
   /** Where the operation runs: one of each kind in a session. */
@@ -246,9 +258,6 @@ export type Routine = {
   readonly ivAt: number;
   readonly ivLength: number;
   readonly initAnswer: Uint8Array;
-  /** What the operation's message begins with, before the data, and its answer, before the result. */
-  readonly operation: Uint8Array;
-  readonly operationAnswer: Uint8Array;
   /** Data that is not a multiple of so many bytes goes to the handler. */
   readonly unit: number;
   readonly key: KeyRef;
@@ -261,7 +270,8 @@ export type Routine = {
     }
   /** The first so many bytes of the MAC are given. */
   | { readonly mac: MacParameters; readonly macLength: number }
-);
+) &
+  (RoutineInOnePiece | RoutineInParts);
 export interface FrameServer {
   /** Process-wide number of this server, for `wakeFrameServer` from other threads. */
   readonly id: number;
@@ -278,8 +288,8 @@ export interface FrameServer {
    */
   send(connection: number, callCode: number, body: Uint8Array): void;
   /**
-   * From now on answers this pair of messages of the connection itself, and again those of its place, as `resume` does. Everything
-   * else goes to `frame`, and before it each Init that was answered so and whose operation has not come. Answers how often the
+   * From now on answers these messages of the connection itself, and again those of its place, as `resume` does. Everything
+   * else goes to `frame`, and before it each Init and Update that was answered so and whose operation has not ended. Answers how often the
    * routine was used that had to make room for it, -1 when none had to. From the server's own thread, like the next three.
    */
   learn(connection: number, routine: Routine): number;

@@ -170,12 +170,21 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
       const Bytes view = arguments.BytesOf(arguments.Member(object, name));
       return std::vector<uint8_t>(view.data, view.data + view.size);
     };
+    const auto is_there = [&](const char* name) { return arguments.Member(object, name) != nullptr; };
     Routine routine;
     routine.place = ReadPlace(arguments, arguments.Member(object, "session"), arguments.Member(object, "kind"));
     routine.init = message("init");
     routine.init_answer = message("initAnswer");
-    routine.operation = message("operation");
-    routine.operation_answer = message("operationAnswer");
+    if (is_there("operation")) {
+      routine.operation = message("operation");
+      routine.operation_answer = message("operationAnswer");
+    }
+    if (is_there("update")) {
+      routine.update = message("update");
+      routine.update_answer = message("updateAnswer");
+      routine.last = message("last");
+      routine.last_answer = message("lastAnswer");
+    }
     const auto init_length = static_cast<int64_t>(routine.init.size());
     routine.iv_at = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "ivAt"), 0, init_length));
     routine.iv_length = static_cast<size_t>(
@@ -205,8 +214,14 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
       }
       if (routine.identities.empty() || routine.iv_length == 0 || routine.is_mac) arguments.Refuse("an IV is used up by a key");
     }
-    if (routine.init.empty() || routine.init_answer.empty() || routine.operation.empty() || routine.operation_answer.empty()) {
-      arguments.Refuse("a routine has four messages");
+    const bool whole = !routine.operation.empty() && !routine.operation_answer.empty();
+    const bool parts = !routine.update.empty() && !routine.update_answer.empty() && !routine.last.empty() && !routine.last_answer.empty();
+    if (routine.init.empty() || routine.init_answer.empty() || !(whole || parts)) {
+      arguments.Refuse("a routine has an Init and an operation, in one piece or in parts, with their answers");
+    }
+    const CipherMode mode = routine.cipher.mode;
+    if (parts && (routine.is_mac || (mode != CipherMode::kEcb && mode != CipherMode::kCbc))) {
+      arguments.Refuse("this operation keeps something back for its last part");
     }
     return Napi::Number::New(info.Env(), static_cast<double>(loop_->Learn(ReadConnection(info), std::move(routine))));
   }

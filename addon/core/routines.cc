@@ -18,7 +18,7 @@ void PutU32(uint8_t* to, uint32_t value) {
 }
 
 bool StartsWith(const uint8_t* message, size_t length, const std::vector<uint8_t>& start) {
-  return length >= start.size() && memcmp(message, start.data(), start.size()) == 0;
+  return !start.empty() && length >= start.size() && memcmp(message, start.data(), start.size()) == 0;
 }
 
 // The same Init, whatever its IV.
@@ -57,11 +57,51 @@ constexpr size_t kArrayHead = 5;
 constexpr size_t kRoom = 4;
 constexpr uint32_t kNoRoom = 0xffffffff;
 
+size_t PutArrayHead(uint8_t* to, size_t length) {
+  to[0] = 1;
+  PutU32(to + 1, static_cast<uint32_t>(length));
+  return kArrayHead;
+}
+
+// What follows `start` in a message with data, run, into `reply` behind `answer_start`. The reply's length, or 0 when the handler has to.
+size_t Carry(const Routine& routine, const std::vector<uint8_t>& start, const std::vector<uint8_t>& answer_start, const uint8_t* message,
+             size_t length, uint8_t* reply, size_t capacity) {
+  const uint8_t* at = message + start.size();
+  const size_t left = length - start.size();
+  if (left < kArrayHead + kRoom || at[0] == 0) return 0;
+  const uint32_t data_length = GetU32(at + 1);
+  if (data_length == 0 || data_length != left - kArrayHead - kRoom || data_length % routine.unit != 0) return 0;
+  const uint8_t* const data = at + kArrayHead;
+  const uint32_t room = GetU32(data + data_length);
+  const size_t result = ResultLength(routine, data_length);
+  const size_t head = answer_start.size();
+  if (room == kNoRoom || room < result || head + kArrayHead + result > capacity) return 0;
+  if (!Run(routine, data, data_length, reply + head + kArrayHead, result)) {
+    explicit_bzero(reply + head + kArrayHead, result);
+    return 0;
+  }
+  memcpy(reply, answer_start.data(), head);
+  return head + PutArrayHead(reply + head, result) + result;
+}
+
+// Of operations in parts under one routine so many more may have gone to the handler after all than ended here; with another it is not tried again.
+constexpr int64_t kPartsLoss = 16;
+constexpr int64_t kPartsMostGain = 1'000;
+
 }  // namespace
+
+void Routines::Known::DropPart() {
+  if (!part.empty()) explicit_bzero(part.data(), part.size());
+  part.clear();
+}
 
 size_t Routines::Answer(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
   for (size_t i = 0; i < begun_.size(); ++i) {
-    if (StartsWith(message, length, begun_[i]->routine.operation)) return Finish(i, message, length, reply, capacity);
+    const Routine& routine = begun_[i]->routine;
+    Known* const known = begun_[i];
+    if (StartsWith(message, length, routine.operation)) return Finish(known, message, length, reply, capacity);
+    if (StartsWith(message, length, routine.update)) return Update(known, message, length, reply, capacity);
+    if (StartsWith(message, length, routine.last)) return Last(known, message, length, reply, capacity);
   }
   return Begin(message, length, reply, capacity);
 }
@@ -76,6 +116,7 @@ size_t Routines::Begin(const uint8_t* message, size_t length, uint8_t* reply, si
       memcpy(routine.cipher.iv, message + routine.iv_at, routine.iv_length);
       memcpy(routine.init.data() + routine.iv_at, message + routine.iv_at, routine.iv_length);
     }
+    known->init_seen = false;
     begun_.push_back(known.get());
     memcpy(reply, routine.init_answer.data(), routine.init_answer.size());
     return routine.init_answer.size();
@@ -83,35 +124,46 @@ size_t Routines::Begin(const uint8_t* message, size_t length, uint8_t* reply, si
   return 0;
 }
 
-size_t Routines::Finish(size_t which, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
-  Known* const known = begun_[which];
+size_t Routines::Finish(Known* known, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
   const Routine& routine = known->routine;
-  const uint8_t* at = message + routine.operation.size();
-  const size_t left = length - routine.operation.size();
-  if (left < kArrayHead + kRoom || at[0] == 0) return 0;
-  const uint32_t data_length = GetU32(at + 1);
-  if (data_length == 0 || data_length != left - kArrayHead - kRoom || data_length % routine.unit != 0) return 0;
-  const uint8_t* const data = at + kArrayHead;
-  const uint32_t room = GetU32(data + data_length);
-  const size_t result = ResultLength(routine, data_length);
-  const size_t head = routine.operation_answer.size();
-  if (room == kNoRoom || room < result || head + kArrayHead + result > capacity) return 0;
-  if (!Run(routine, data, data_length, reply + head + kArrayHead, result)) {
-    explicit_bzero(reply + head + kArrayHead, result);
-    return 0;
-  }
+  if (!known->part.empty()) return 0;
+  const size_t answered = Carry(routine, routine.operation, routine.operation_answer, message, length, reply, capacity);
+  if (answered == 0) return 0;
   // Nobody can have used it since the Init: what the handler does, it does behind what was begun here.
   if (!routine.identities.empty() && !ClaimIv(routine.iv_owner, IdentitiesOf(routine), routine.cipher.iv, routine.cipher.iv_length)) {
-    explicit_bzero(reply + head + kArrayHead, result);
+    explicit_bzero(reply, answered);
     return 0;
   }
-  memcpy(reply, routine.operation_answer.data(), head);
-  reply[head] = 1;
-  PutU32(reply + head + 1, static_cast<uint32_t>(result));
-  begun_.erase(begun_.begin() + static_cast<std::ptrdiff_t>(which));
+  End(known);
+  return answered;
+}
+
+// The first part, which is all of the data when no second comes.
+size_t Routines::Update(Known* known, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
+  const Routine& routine = known->routine;
+  if (!known->part.empty() || length > kLongestPart || known->parts_gain < -kPartsLoss) return 0;
+  const size_t answered = Carry(routine, routine.update, routine.update_answer, message, length, reply, capacity);
+  if (answered != 0) known->part.assign(message, message + length);
+  return answered;
+}
+
+// Nothing is left to come, so nothing is told but that all went well.
+size_t Routines::Last(Known* known, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
+  const Routine& routine = known->routine;
+  const size_t head = routine.last_answer.size();
+  const size_t start = routine.last.size();
+  if (known->part.empty() || length != start + kRoom || GetU32(message + start) == kNoRoom || head + kArrayHead > capacity) return 0;
+  memcpy(reply, routine.last_answer.data(), head);
+  known->parts_gain = std::min(known->parts_gain + 1, kPartsMostGain);
+  End(known);
+  return head + PutArrayHead(reply + head, 0);
+}
+
+void Routines::End(Known* known) {
+  begun_.erase(std::find(begun_.begin(), begun_.end(), known));
+  known->DropPart();
   ++known->uses;
   known->last_use = ++clock_;
-  return head + kArrayHead + result;
 }
 
 bool Routines::IsBegun(const RoutinePlace& place) const {
@@ -129,10 +181,18 @@ bool Routines::MayBegin(const Routine& routine, const uint8_t* iv) const {
 }
 
 size_t Routines::TakeUnseen(uint8_t* into) {
-  const std::vector<uint8_t>& init = begun_.front()->routine.init;
-  memcpy(into, init.data(), init.size());
+  Known* const known = begun_.front();
+  const std::vector<uint8_t>& message = known->init_seen ? known->part : known->routine.init;
+  const size_t length = message.size();
+  memcpy(into, message.data(), length);
+  if (!known->init_seen && !known->part.empty()) {
+    known->init_seen = true;
+    return length;
+  }
+  if (!known->part.empty()) --known->parts_gain;
+  known->DropPart();
   begun_.erase(begun_.begin());
-  return init.size();
+  return length;
 }
 
 int64_t Routines::Learn(Routine routine) {
@@ -141,7 +201,19 @@ int64_t Routines::Learn(Routine routine) {
   for (const std::unique_ptr<Known>& known : known_) {
     if (!(known->routine.place == place)) continue;
     known->suspended = false;
-    known_already = known_already || IsInit(known->routine, routine.init.data(), routine.init.size());
+    if (!IsInit(known->routine, routine.init.data(), routine.init.size())) continue;
+    known_already = true;
+    // Carried out in one piece until now, and in parts this time, or the other way round.
+    if (known->routine.operation.empty()) {
+      known->routine.operation = std::move(routine.operation);
+      known->routine.operation_answer = std::move(routine.operation_answer);
+    }
+    if (known->routine.update.empty()) {
+      known->routine.update = std::move(routine.update);
+      known->routine.update_answer = std::move(routine.update_answer);
+      known->routine.last = std::move(routine.last);
+      known->routine.last_answer = std::move(routine.last_answer);
+    }
   }
   if (known_already) return -1;
   int64_t uses = -1;

@@ -1,13 +1,14 @@
 // Routines: messages that a frame server's handler has carried out, and that this side carries out again by itself.
 //
-// A database encrypts or signs message after message, each with an Init and an operation, under a few keys. What such a pair of calls
-// means is the handler's business (provider/client/routines.ts). When it has answered one, it may say: while I say nothing else, the
+// A database encrypts or signs message after message, each with an Init and an operation, under a few keys; Java makes that an Init, an
+// Update with all of the data and a Final with nothing left. What such calls
+// mean is the handler's business (provider/client/routines.ts). When it has answered one, it may say: while I say nothing else, the
 // same Init is to be answered so, and its operation by this cipher under this key. That saves the way into JavaScript and back.
 //
 // What this leaves out: every decision. An Init that is not the one described, byte for byte but for its IV, or whose IV was used, an operation
-// that is not whole, asks for a length, has too little room or fails: all that goes to the handler, and before it every Init that was answered here and whose
-// operation has not come, so that the handler finds itself where it would be had it seen everything. What it never sees are pairs that
-// went well, and those leave nothing behind.
+// that is in several parts, asks for a length, has too little room or fails: all that goes to the handler, and before it every Init and every Update
+// that was answered here and whose end has not come, so that the handler finds itself where it would be had it seen everything. What it never
+// sees are operations that went well, and those leave nothing behind.
 //
 // Layout of the messages: provider/PROTOCOL.md. One thread owns a connection's routines, the loop's.
 #pragma once
@@ -37,9 +38,15 @@ struct Routine {
   size_t iv_at = 0;
   size_t iv_length = 0;
   std::vector<uint8_t> init_answer;
-  // What the operation's message and its answer begin with. There follow the data and the room; the result.
+  // What the operation's message and its answer begin with. There follow the data and the room; the result. Empty when it is not carried
+  // out here in one piece, or
   std::vector<uint8_t> operation;
   std::vector<uint8_t> operation_answer;
+  // not as one Update and a Final, which has the room alone and no result. A cipher's only, one that keeps nothing back.
+  std::vector<uint8_t> update;
+  std::vector<uint8_t> update_answer;
+  std::vector<uint8_t> last;
+  std::vector<uint8_t> last_answer;
 
   KeyPtr key;
   // A MAC of which the first `mac_length` bytes are given, or else a cipher.
@@ -59,12 +66,14 @@ class Routines {
  public:
   // Routines of one connection at a time. Who uses more keys in turn has them carried out by the handler.
   static constexpr size_t kMost = 16;
+  // A longer Update is the handler's: what was answered is kept until the Final, in case that the handler has to see it.
+  static constexpr size_t kLongestPart = 16 * 1024;
 
   // Answers a message into `reply`: the length, or 0 when the handler has to.
   size_t Answer(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
-  // Whether an Init was answered here that the handler has not seen.
+  // Whether something was answered here that the handler has not seen.
   bool unseen() const { return !begun_.empty(); }
-  // Takes out the oldest of those and writes it to `into`, which holds any message. Its length.
+  // Takes out the next of it and writes it to `into`, which holds any message. Its length.
   size_t TakeUnseen(uint8_t* into);
 
   // From now on `routine` is carried out here, and those of its place again after Suspend. How often the one was used that had to make
@@ -82,9 +91,19 @@ class Routines {
     bool suspended = false;
     uint64_t uses = 0;
     uint64_t last_use = 0;
+    // While begun: the Update that was answered, and whether the handler has seen the Init.
+    std::vector<uint8_t> part;
+    bool init_seen = false;
+    // Operations in parts that ended here, less those that the handler had to see.
+    int64_t parts_gain = 0;
+    ~Known() { DropPart(); }
+    void DropPart();
   };
   size_t Begin(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
-  size_t Finish(size_t which, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
+  size_t Finish(Known* known, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
+  size_t Update(Known* known, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
+  size_t Last(Known* known, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
+  void End(Known* known);
   bool IsBegun(const RoutinePlace& place) const;
   bool MayBegin(const Routine& routine, const uint8_t* iv) const;
 

@@ -6,7 +6,7 @@
 // the service nothing is learned, and an Init that comes here suspends the routines of its kind in its session until an operation
 // of the kind has ended well here. What the addon cannot do comes here, behind each Init that it has answered and whose operation is
 // still to come, so that operations are always where they would be without it.
-import type { FrameServer, Routine } from '../../addon/core.ts';
+import type { FrameServer, Routine, RoutineInOnePiece, RoutineInParts } from '../../addon/core.ts';
 import { type CallName, calls } from '../schema/calls.ts';
 import type { Call } from '../schema/types.ts';
 import { type Envelope, initialValue, type Witness } from './codec.ts';
@@ -20,17 +20,29 @@ export type Repeater = Pick<FrameServer, 'learn' | 'suspend' | 'resume' | 'forge
 const kinds = ['encrypt', 'decrypt', 'sign'] as const;
 type Kind = (typeof kinds)[number];
 
-type Role = { readonly is: 'init' | 'operation'; readonly kind: Kind } | { readonly is: 'change' } | null;
+type Role =
+  | { readonly is: 'init' | 'operation' | 'part' | 'last'; readonly kind: Kind }
+  | { readonly is: 'change' }
+  | null;
 
-const wholeCalls: ReadonlySet<string> = new Set(['C_Encrypt', 'C_Decrypt', 'C_Sign']);
+const roleOfName: ReadonlyMap<string, 'operation' | 'part' | 'last'> = new Map([
+  ['C_Encrypt', 'operation'],
+  ['C_Decrypt', 'operation'],
+  ['C_Sign', 'operation'],
+  ['C_EncryptUpdate', 'part'],
+  ['C_DecryptUpdate', 'part'],
+  ['C_EncryptFinal', 'last'],
+  ['C_DecryptFinal', 'last'],
+]);
 const kindOf = (name: string | undefined): Kind | undefined => kinds.find((kind) => kind === name);
 
 const roleOf = (name: CallName): Role => {
   const { starts, ends, continues, quiet }: Call = calls[name];
   const started = kindOf(starts);
   if (started !== undefined) return { is: 'init', kind: started };
-  const ended = kindOf(ends);
-  if (ended !== undefined && wholeCalls.has(name)) return { is: 'operation', kind: ended };
+  const kind = kindOf(ends ?? continues?.[0]);
+  const is = roleOfName.get(name);
+  if (kind !== undefined && is !== undefined) return { is, kind };
   const leavesAll = quiet === true || starts !== undefined || ends !== undefined || continues !== undefined;
   return leavesAll ? null : { is: 'change' };
 };
@@ -44,7 +56,14 @@ interface Begun {
   readonly initAnswer: Buffer;
   readonly repeatable: Repeatable;
   readonly iv: { readonly at: number; readonly length: number } | null;
+  /** Its Updates: the first, and how many. */
+  part: Envelope | null;
+  parts: number;
 }
+
+/** Ciphers that keep nothing of a part back for the last one. */
+const givesAllBack = (repeatable: Repeatable): boolean =>
+  'cipher' in repeatable && ['aes-ecb', 'aes-cbc'].includes(repeatable.cipher.algorithm);
 
 /** More than any Init of a routine: a longer IV than GCM's longest, and what is around it. */
 const longestInit = 256;
@@ -110,19 +129,28 @@ export class Routines {
     const hasIv = 'cipher' in repeatable && 'iv' in repeatable.cipher;
     const iv = hasIv ? initialValue(call, init) : null;
     if (hasIv && iv === null) return;
-    this.#begun.set(placeOf(session, kind), { init, initAnswer: call.reply, repeatable, iv });
+    this.#begun.set(placeOf(session, kind), { init, initAnswer: call.reply, repeatable, iv, part: null, parts: 0 });
   }
 
-  /** An operation has ended well, in one piece, and its place is free. `message` is the operation's. */
-  ended(session: number, kind: Kind, call: Envelope, message: Buffer): void {
+  /** A part of its data was taken. */
+  continued(session: number, kind: Kind, call: Envelope): void {
+    const begun = this.#begun.get(placeOf(session, kind));
+    if (begun === undefined) return;
+    begun.part ??= call;
+    begun.parts++;
+  }
+
+  /** An operation has ended well, in one piece or with its last part, and its place is free. */
+  ended(session: number, kind: Kind, call: Envelope, is: 'operation' | 'last'): void {
     const place = placeOf(session, kind);
     const begun = this.#begun.get(place);
     const waited = this.#suspended.delete(place);
-    if (begun === undefined) {
+    this.#begun.delete(place);
+    const steps = begun === undefined ? null : stepsOf(begun, session, call, is);
+    if (begun === undefined || steps === null) {
       if (waited) this.#repeater?.resume(this.#connection, session, kinds.indexOf(kind));
       return;
     }
-    this.#begun.delete(place);
     const { init, initAnswer, repeatable, iv } = begun;
     const routine: Routine = {
       session,
@@ -131,9 +159,8 @@ export class Routines {
       ivAt: iv?.at ?? 0,
       ivLength: iv?.length ?? 0,
       initAnswer,
-      operation: Buffer.from(message.subarray(0, call.request.length + sessionLength)),
-      operationAnswer: call.reply,
       ...repeatable,
+      ...steps,
     };
     const uses = this.#repeater?.learn(this.#connection, routine) ?? -1;
     this.#taught = true;
@@ -141,8 +168,30 @@ export class Routines {
   }
 }
 
-/** Bytes of a session handle, which every call of a session begins with. */
-const sessionLength = 8;
+/** How messages of the calls that follow the Init begin, and their answers. Null when the addon does not carry them out. */
+const stepsOf = (
+  { repeatable, part, parts }: Begun,
+  session: number,
+  call: Envelope,
+  is: 'operation' | 'last',
+): RoutineInOnePiece | RoutineInParts | null => {
+  if (is === 'operation') return { operation: startOf(call, session), operationAnswer: call.reply };
+  if (part === null || parts !== 1 || !givesAllBack(repeatable)) return null;
+  return {
+    update: startOf(part, session),
+    updateAnswer: part.reply,
+    last: startOf(call, session),
+    lastAnswer: call.reply,
+  };
+};
+
+/** What a call of a session begins with. */
+const startOf = ({ request }: Envelope, session: number): Buffer => {
+  const start = Buffer.alloc(request.length + 8);
+  start.set(request);
+  start.writeBigUInt64BE(BigInt(session), request.length);
+  return start;
+};
 
 const placeOf = (session: number, kind: Kind): number => session * kinds.length + kinds.indexOf(kind);
 
@@ -163,8 +212,10 @@ export const routineWitness: Witness<Connection> = {
     if (role.is === 'init') {
       const repeatable = running?.repeatable ?? null;
       if (repeatable !== null) routines.began(handle, role.kind, call, message, length, repeatable);
+    } else if (role.is === 'part') {
+      routines.continued(handle, role.kind, call);
     } else if (running === null) {
-      routines.ended(handle, role.kind, call, message);
+      routines.ended(handle, role.kind, call, role.is);
     }
   },
 

@@ -13,7 +13,7 @@ import { median } from './statistics.ts';
 const run = promisify(execFile);
 const inner = '--add-exports=jdk.crypto.cryptoki/sun.security.pkcs11.wrapper=ALL-UNNAMED';
 const algorithm = 'encryptionAlgorithm=AES/CBC/NoPadding';
-const inserts = { warmUp: 4_000, measured: 6_000 };
+const inserts = { warmUp: 40_000, measured: 20_000 };
 
 export interface DerbyFigure {
   readonly perSecond: number;

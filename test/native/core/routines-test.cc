@@ -79,6 +79,81 @@ void AnswersAnInitWhateverItsIvAndItsOperation(void**) {
   ReleaseKey(key);
 }
 
+ByteVector Part(const std::string& name, size_t length, uint32_t room) {
+  return BytesOf("part " + name) + ByteVector{1} + Number(static_cast<uint32_t>(length)) + ByteVector(length, 5) + Number(room);
+}
+ByteVector Last(const std::string& name, uint32_t room) { return BytesOf("last " + name) + Number(room); }
+
+Routine CbcInParts(const std::string& name, uint64_t session, KeyRef key) {
+  Routine routine = Cbc(name, session, key);
+  routine.operation.clear();
+  routine.operation_answer.clear();
+  routine.update = BytesOf("part " + name);
+  routine.update_answer = BytesOf("took");
+  routine.last = BytesOf("last " + name);
+  routine.last_answer = BytesOf("ended");
+  return routine;
+}
+
+void AnswersAnOperationOfOnePart(void**) {
+  const KeyRef key = MakeKey();
+  Routines routines;
+  routines.Learn(CbcInParts("p", 1, key));
+  for (const uint8_t iv : {0, 1}) {
+    assert_true(Ask(routines, Init("p", iv)) == BytesOf("yes"));
+    // It is not carried out in one piece, so far.
+    assert_true(Ask(routines, Part("p", 32, 32)).size() == 4 + 5 + 32);
+    assert_true(Ask(routines, Last("p", 0)) == BytesOf("ended") + ByteVector{1} + Number(0));
+    assert_false(routines.unseen());
+  }
+  // The other way is learned beside it.
+  assert_int_equal(routines.Learn(Cbc("p", 1, key)), -1);
+  assert_int_equal(routines.size(), 1);
+  Ask(routines, Init("p", 2));
+  assert_true(Ask(routines, Operation("p", 32, 32)).size() == 4 + 5 + 32);
+  assert_false(routines.unseen());
+  ReleaseKey(key);
+}
+
+void ShowsTheHandlerThePartThatItHasNotSeen(void**) {
+  const KeyRef key = MakeKey();
+  Routines routines;
+  routines.Learn(CbcInParts("p", 1, key));
+  routines.Learn(Cbc("a", 2, key));
+  Ask(routines, Init("p", 3));
+  Ask(routines, Part("p", 32, 32));
+  Ask(routines, Init("a", 4));
+  // A second part, a Final that asks for its length, and data that is no whole block are the handler's.
+  for (const ByteVector& message : {Part("p", 32, 32), Last("p", 0xffffffff), BytesOf("something else")}) assert_true(Ask(routines, message).empty());
+  assert_true(Unseen(routines) == Init("p", 3));
+  assert_true(Unseen(routines) == Part("p", 32, 32));
+  assert_true(Unseen(routines) == Init("a", 4));
+  assert_false(routines.unseen());
+  // Nothing of it is left.
+  assert_true(Ask(routines, Last("p", 0)).empty());
+  Ask(routines, Init("p", 5));
+  assert_true(Ask(routines, Last("p", 0)).empty());
+  assert_true(Ask(routines, Part("p", 33, 64)).empty());
+  assert_true(Ask(routines, Part("p", Routines::kLongestPart, 1 << 20), 1 << 20).empty());
+  assert_true(Unseen(routines) == Init("p", 5));
+  assert_false(routines.unseen());
+  ReleaseKey(key);
+}
+
+void GivesUpPartsThatTheHandlerHasToSeeAnyway(void**) {
+  const KeyRef key = MakeKey();
+  Routines routines;
+  routines.Learn(CbcInParts("p", 1, key));
+  int answered = 0;
+  for (int i = 0; i < 100; ++i) {
+    Ask(routines, Init("p", 1));
+    if (!Ask(routines, Part("p", 32, 32)).empty()) ++answered;
+    while (routines.unseen()) Unseen(routines);
+  }
+  assert_int_equal(answered, 17);
+  ReleaseKey(key);
+}
+
 void GivesTheFirstBytesOfAMac(void**) {
   const KeyRef key = MakeKey();
   Routines routines;
@@ -235,6 +310,9 @@ int main() {
   using namespace dke;
   const CMUnitTest tests[] = {
       cmocka_unit_test(AnswersAnInitWhateverItsIvAndItsOperation),
+      cmocka_unit_test(AnswersAnOperationOfOnePart),
+      cmocka_unit_test(ShowsTheHandlerThePartThatItHasNotSeen),
+      cmocka_unit_test(GivesUpPartsThatTheHandlerHasToSeeAnyway),
       cmocka_unit_test(GivesTheFirstBytesOfAMac),
       cmocka_unit_test(LeavesEverythingElseToTheHandlerBehindWhatWasBegun),
       cmocka_unit_test(OneOperationRunsInAPlaceAndShownInTheirOrder),
