@@ -19,6 +19,7 @@ import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
 import { createKeyStoreProbe } from './diagnostics/key-store-probe.ts';
 import { type Role, roleNames, rowOf } from './domain/access.ts';
 import { serviceActor } from './domain/actor.ts';
+import { everyTenant } from './domain/tenant.ts';
 import { type ApiFrontOptions, createApiFront } from './fronts/api/app.ts';
 import { addClosedDataPaths, addClosedHealth, createSealedApp } from './fronts/closed.ts';
 import { createHealthApp } from './fronts/health.ts';
@@ -101,6 +102,7 @@ import { type AuditSealer, createAuditSealer } from './operations/seal-audit-log
 import { createSearchOperation } from './operations/search.ts';
 import { setUp } from './operations/set-up.ts';
 import { simulateRules } from './operations/simulate-rules.ts';
+import { findSnapshot } from './operations/snapshots/find-snapshot.ts';
 import { makeSnapshot } from './operations/snapshots/make-snapshot.ts';
 import { manageSnapshots } from './operations/snapshots/manage-snapshots.ts';
 import { createOpenings, type Openings } from './operations/snapshots/openings.ts';
@@ -216,9 +218,9 @@ export const createOperations = (
 ): Operations => ({
   tenants: {
     ...readTenants(ports),
-    ...changeTenant(ports, rules.tenants),
+    ...changeTenant(ports, rules.tenants, approvals),
     create: createTenant(ports),
-    purge: purgeTenant(ports),
+    purge: purgeTenant(ports, approvals),
   },
   nodes: manageNodes(ports),
   observe: ports.fleet.observe,
@@ -328,7 +330,12 @@ const openSnapshots = (ports: Ports, approvals: Approvals, settings: Config['sna
     openings,
     settle: () => manage.settle(store.path !== null),
     operations: {
-      create: async (actor, tenantId) => make(actor, tenantId ?? (await findDefaultTenant(store.read)).id, 'asked'),
+      create: async (actor, tenantId) => {
+        if (actor.reach === everyTenant)
+          return make(actor, tenantId ?? (await findDefaultTenant(store.read)).id, 'asked');
+        if (tenantId !== null && tenantId !== actor.reach) throw new ServiceError('not-found', 'no such tenant');
+        return make(actor, actor.reach, 'asked');
+      },
       list: manage.list,
       get: manage.get,
       exports: manage.exports,
@@ -337,8 +344,10 @@ const openSnapshots = (ports: Ports, approvals: Approvals, settings: Config['sna
       export: manage.export,
       import: manage.import,
       beginOpening: openings.begin,
-      verify: async (actor, id, answer) =>
-        verify(actor, id, answer === null ? null : openings.take(actor, id, answer.openingId, answer.sealedKey)),
+      verify: async (actor, id, answer) => {
+        await findSnapshot(store.read, id, undefined, actor.reach);
+        return verify(actor, id, answer === null ? null : openings.take(actor, id, answer.openingId, answer.sealedKey));
+      },
       restore: async (actor, id, answer, request) =>
         restore(actor, id, openings.take(actor, id, answer.openingId, answer.sealedKey), request),
       schedule: () => Promise.resolve({ settings, next: schedule.next() }),

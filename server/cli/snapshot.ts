@@ -207,7 +207,9 @@ export const addSnapshot = (program: Command): void => {
 
   noun
     .command('create')
-    .description('Makes a snapshot of a tenant: the default one, unless --of names another by its id.')
+    .description(
+      'Makes a snapshot of the tenant acted in: the default one for the whole platform, unless --of names another by its id.',
+    )
     .option('--of <tenant-id>', 'the tenant')
     .action(
       action<{ readonly of?: string }>(async ({ call, output }, options) => {

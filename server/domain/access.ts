@@ -119,7 +119,8 @@ export const roles = {
     reach: 'platform',
   },
   'tenant-administrator': {
-    description: 'Gives people and programs their roles, and vaults their dual control. Uses and changes nothing else.',
+    description:
+      'Gives people and programs their roles, and vaults their dual control; makes, verifies and deletes snapshots of the tenant. Uses and changes nothing else.',
     permissions: [
       ...resources,
       'endpoints:read',
@@ -130,6 +131,8 @@ export const roles = {
       'approvals:read',
       'users:read',
       'users:manage',
+      'snapshots:read',
+      'snapshots:manage',
       ...inbox,
     ],
     reach: 'tenant',

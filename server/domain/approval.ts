@@ -15,6 +15,10 @@ export const governedKinds = {
   'dual-control.change': 'rule',
   'snapshot.export': 'export',
   'snapshot.restore': 'restore',
+  /** Everything in it stops, and is purged when its retention is over: this is where that is agreed to. */
+  'tenant.delete': 'destroy',
+  /** Before its retention is over. */
+  'tenant.purge': 'destroy',
 } as const satisfies Record<string, GovernedAction | 'rule'>;
 export type GovernedKind = keyof typeof governedKinds;
 

@@ -311,6 +311,12 @@ export const createApprovals = (
   ): Promise<Verdict> => {
     const before = await load(tx, actor.tenantId, id);
     if (before.state !== 'pending') throw isOver(before);
+    // Of a deleted tenant nothing is decided but how it ends.
+    const stopped = before.kind === 'tenant.purge' ? null : (await tx.tenants.get(before.tenantId))?.state;
+    if (stopped === 'deleted' || stopped === 'purged')
+      throw new ServiceError('conflict', `the tenant is ${stopped}: nothing in it is changed`, {
+        hint: 'restore it first',
+      });
     const now = clock.now();
     const service = serviceActor(actor.requestId);
     if (before.expiresAt <= now) {

@@ -4,14 +4,16 @@
 
 import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
-import type { Actor, TenantActor } from '../domain/actor.ts';
+import { type Actor, inTenant, type TenantActor } from '../domain/actor.ts';
 import type { AuditValue } from '../domain/audit-event.ts';
 import { nextTenantState, type Tenant, type TenantEvent } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, TenantContents } from '../ports/store.ts';
+import type { Approvals, Plan } from './approvals.ts';
 import { checkTenantName } from './create-tenant.ts';
 import { defaultTenantSetting, findTenant } from './find.ts';
 import type { TenantOperations } from './index.ts';
+import { vaultsOf } from './snapshots/find-snapshot.ts';
 
 const kinds = {
   rename: 'tenant.renamed',
@@ -66,6 +68,31 @@ const changed = (
   }
 };
 
+const refuseDefault = async (from: Pick<Repositories, 'settings'>, id: string): Promise<void> => {
+  if ((await from.settings.get(defaultTenantSetting)) === id)
+    throw new ServiceError('conflict', 'the default tenant is not deleted', {
+      hint: 'those act in it who name no tenant; suspend it instead',
+    });
+};
+
+/** What ends the keys of a tenant is under the rules of all its vaults. */
+export const planForTenant = async (
+  from: Repositories,
+  id: string,
+  event: Extract<TenantEvent, 'delete' | 'purge'>,
+): Promise<Plan> => {
+  const tenant = await findTenant(from, id);
+  const isSo = stateAfter(tenant, event) === tenant.state;
+  if (event === 'delete') await refuseDefault(from, id);
+  return {
+    tenantId: id,
+    subject: { kind: 'tenant', id, name: tenant.name },
+    vaults: isSo ? [] : await vaultsOf(from, id),
+    impact: contentsDetails(await from.tenants.contents(id)),
+    state: { name: tenant.name, state: tenant.state, deletedAt: tenant.deletedAt },
+  };
+};
+
 /** What an audit record tells of what is in the tenant. */
 export const contentsDetails = (contents: TenantContents): { readonly [K in keyof TenantContents]: number } => ({
   ...contents,
@@ -99,10 +126,7 @@ export const changeTenantIn = async (
   const before = await findTenant(tx, id);
   const after = changed(before, event, now, rules, name);
   if (after.state === before.state && after.name === before.name) return before;
-  if (event === 'delete' && (await tx.settings.get(defaultTenantSetting)) === id)
-    throw new ServiceError('conflict', 'the default tenant is not deleted', {
-      hint: 'those act in it who name no tenant; suspend it instead',
-    });
+  if (event === 'delete') await refuseDefault(tx, id);
   if (event === 'rename' && (await tx.tenants.findByName(after.name)) !== undefined)
     throw new ServiceError('conflict', 'a tenant of this name exists', {
       hint: 'choose another name: dke tenant list shows them, deleted ones too',
@@ -121,6 +145,7 @@ export const changeTenantIn = async (
 export const changeTenant = (
   { store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>,
   rules: TenantRules,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
 ): Pick<TenantOperations, ChangeEvent | 'impact'> => {
   const change = async (actor: TenantActor, id: string, event: ChangeEvent, name?: string): Promise<Tenant> => {
     const tenant = await store.write((tx) =>
@@ -129,11 +154,20 @@ export const changeTenant = (
     await directory.renew({ tenants: [id] });
     return tenant;
   };
+  // A deleted tenant is purged by the clock, and its keys are gone: who is asked before keys are destroyed is asked here.
+  const governedDelete = withApproval<{ readonly tenantId: string }, Tenant>('tenant.delete', {
+    permission: 'tenants:manage',
+    plan: (from, id) => planForTenant(from, id, 'delete'),
+    carryOut: async (tx, actor, { tenantId: id }) => ({
+      answer: await changeTenantIn(tx, actor, id, 'delete', { now: clock.now(), rules }),
+      afterCommit: () => directory.renew({ tenants: [id] }),
+    }),
+  });
   return {
     rename: (actor, id, { name }) => change(actor, id, 'rename', checkTenantName(name)),
     suspend: (actor, id) => change(actor, id, 'suspend'),
     resume: (actor, id) => change(actor, id, 'resume'),
-    delete: (actor, id) => change(actor, id, 'delete'),
+    delete: (actor, id) => governedDelete.run(inTenant(actor, id), { tenantId: id }),
     restore: (actor, id) => change(actor, id, 'restore'),
     impact: async (_actor, id, event) => {
       const tenant = await findTenant(store.read, id);

@@ -6,13 +6,14 @@
 import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
-import { type Actor, serviceActor } from '../domain/actor.ts';
+import { type Actor, inTenant, serviceActor } from '../domain/actor.ts';
 import type { Key } from '../domain/key.ts';
 import { largestPageSize } from '../domain/page.ts';
 import type { Tenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, Window } from '../ports/store.ts';
-import { stateAfter } from './change-tenant.ts';
+import type { Approvals } from './approvals.ts';
+import { planForTenant, stateAfter } from './change-tenant.ts';
 import { destructionTime } from './destruction-time.ts';
 import { findTenant } from './find.ts';
 import type { TenantOperations } from './index.ts';
@@ -162,50 +163,58 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
   );
 };
 
-/** The crypto-erase, and what follows it. `isDue` is asked in its transaction. */
-const purge = async (
-  ports: PurgePorts,
+/** The crypto-erase. */
+const purgeIn = async (
+  { ring, clock }: Pick<PurgePorts, 'ring' | 'clock'>,
+  tx: Repositories,
   actor: Actor,
   id: string,
   isDue: (tenant: Tenant) => boolean,
 ): Promise<Tenant> => {
-  const { store, ring, directory, clock, erasure } = ports;
-  let tenant: Tenant;
-  try {
-    tenant = await store.write(async (tx) => {
-      const before = await findTenant(tx, id);
-      const state = stateAfter(before, 'purge');
-      if (!isDue(before))
-        throw new ServiceError('conflict', 'the tenant is not due to be purged', {
-          hint: 'dke tenant show tells from when on it is',
-        });
-      const after: Tenant = { ...before, state, purgedAt: clock.now() };
-      const contents = await tx.tenants.contents(id);
-      await tx.tenants.update(after);
-      await ring.dropTenant(tx, id);
-      await tx.audit.append({
-        kind: 'tenant.purged',
-        actor,
-        tenantId: id,
-        subject: { kind: 'tenant', id },
-        details: { name: after.name, ...contents },
-      });
-      return after;
+  const before = await findTenant(tx, id);
+  const state = stateAfter(before, 'purge');
+  if (!isDue(before))
+    throw new ServiceError('conflict', 'the tenant is not due to be purged', {
+      hint: 'dke tenant show tells from when on it is',
     });
-  } finally {
-    await ring.retainStored(store.read);
-  }
+  const after: Tenant = { ...before, state, purgedAt: clock.now() };
+  const contents = await tx.tenants.contents(id);
+  await tx.tenants.update(after);
+  await ring.dropTenant(tx, id);
+  await tx.audit.append({
+    kind: 'tenant.purged',
+    actor,
+    tenantId: id,
+    subject: { kind: 'tenant', id },
+    details: { name: after.name, ...contents },
+  });
+  return after;
+};
+
+/** What follows it, after the commit. */
+const afterPurge = async (ports: PurgePorts, actor: Actor, id: string): Promise<void> => {
+  const { store, ring, directory, erasure } = ports;
+  await ring.retainStored(store.read);
   await directory.renew({ tenants: [id] });
   await clearPurged(ports, actor, id);
   await directory.renew({ tenants: [id] });
   erasure.schedule();
-  return tenant;
 };
 
-export const purgeTenant =
-  (ports: PurgePorts): TenantOperations['purge'] =>
-  (actor, id) =>
-    purge(ports, actor, id, () => true);
+export const purgeTenant = (
+  ports: PurgePorts,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+): TenantOperations['purge'] => {
+  const governed = withApproval<{ readonly tenantId: string }, Tenant>('tenant.purge', {
+    permission: 'tenants:purge',
+    plan: (from, id) => planForTenant(from, id, 'purge'),
+    carryOut: async (tx, actor, { tenantId: id }) => ({
+      answer: await purgeIn(ports, tx, actor, id, () => true),
+      afterCommit: () => afterPurge(ports, actor, id),
+    }),
+  });
+  return (actor, id) => governed.run(inTenant(actor, id), { tenantId: id });
+};
 
 /** Tenants that were purged and can still be read by who has an old copy of the database and of the root key of then. */
 export const listUnerased = async (from: Pick<Repositories, 'tenants'>, before: number): Promise<readonly Tenant[]> =>
@@ -252,7 +261,9 @@ export const createTenantRetention = (ports: PurgePorts): TenantRetention => {
       const isDue = ({ purgeAt }: Tenant): boolean => purgeAt !== null && purgeAt <= clock.now();
       for (const tenant of await store.read.tenants.list())
         if (tenant.state === 'deleted' && tenant.integrity === 'ok' && isDue(tenant)) {
-          await purge(ports, actor, tenant.id, isDue);
+          // Its deletion was under the rules of its vaults (change-tenant.ts), and this is what was agreed to.
+          await store.write((tx) => purgeIn(ports, tx, actor, tenant.id, isDue));
+          await afterPurge(ports, actor, tenant.id);
           cleared.add(tenant.id);
         } else if (tenant.state === 'purged' && tenant.unrecoverableAt === null && !cleared.has(tenant.id)) {
           await clearPurged(ports, actor, tenant.id);

@@ -16,6 +16,7 @@ import {
   type OpenedService,
   openTestService,
 } from '../support/open-service.ts';
+import { handOf } from '../support/snapshots.ts';
 
 /** What there is in a tenant: the ids by which it is asked for, by the words of the paths. */
 interface World {
@@ -43,6 +44,7 @@ type Thing =
   | 'notification'
   | 'token'
   | 'user'
+  | 'snapshot'
   | 'auditRecord';
 
 /** Of one route. */
@@ -198,17 +200,17 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     withdraw: of('approval'),
   },
   snapshots: {
-    create: platform,
-    list: platform,
+    create: { refers: true, body: ({ tenant }) => ({ tenantId: tenant }) },
+    list: list('snapshot'),
     schedule: platform,
-    get: platform,
-    exports: platform,
-    delete: platform,
-    undelete: platform,
+    get: of('snapshot'),
+    exports: of('snapshot'),
+    delete: of('snapshot'),
+    undelete: of('snapshot'),
     export: platform,
     import: platform,
     open: platform,
-    verify: platform,
+    verify: of('snapshot'),
     verifyOpened: platform,
     restore: platform,
     ofKey: of('key'),
@@ -362,6 +364,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
     name: `person-${at}`,
     grants: [{ role: 'auditor', scope: null }],
   });
+  const snapshot = await make('/snapshots');
   const events = await must<{ items: { sequence: number }[] }>(token, 'get', '/api/audit?limit=1');
   return {
     name,
@@ -385,6 +388,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
       notification: notification?.id ?? '',
       token: helper.record.id,
       user: user.id,
+      snapshot: snapshot.id,
       auditRecord: String(events.items[0]?.sequence ?? ''),
     },
     ...(record.tenantId === tenantId ? {} : { name: 'a token of another tenant' }),
@@ -418,6 +422,7 @@ beforeAll(async () => {
   });
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { tenants } = opened.operations;
+  await handOf(opened);
   const ids = [(await tenants.default()).id];
   for (const name of ['acme', 'zeta']) ids.push((await tenants.create(administrator, { name })).id);
   for (const [at, id] of ids.entries()) worlds.push(await inhabit(['default', 'acme', 'zeta'][at] ?? '', id, at));

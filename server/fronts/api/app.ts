@@ -226,7 +226,8 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       if (itself !== null) access.requireTenant(grants, row.needs, itself);
       const scope = row.scope === undefined ? null : { kind: row.scope.kind, id: path[row.scope.parameter] ?? '' };
       access.check(grants, row.needs, row.tenancy === 'platform' ? null : (itself ?? actor.tenantId), scope);
-      if (row.method !== 'get' && row.tenancy !== 'platform' && itself === null) access.requireChangeable(actor);
+      if (row.method !== 'get' && row.tenancy !== 'platform' && itself === null && row.whenDeleted !== true)
+        access.requireChangeable(actor);
       const names = new URL(context.req.url).searchParams.has(tenantParameter);
       return row.tenancy === 'both' && !names ? access.reaching(actor, grants, row.needs) : actor;
     };

@@ -3,6 +3,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import { largestPageSize } from '../../domain/page.ts';
 import type { Snapshot, SnapshotState } from '../../domain/snapshot.ts';
+import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Repositories } from '../../ports/store.ts';
 
@@ -16,9 +17,12 @@ export const findSnapshot = async (
   from: Pick<Repositories, 'snapshots'>,
   id: string,
   states?: readonly SnapshotState[],
+  /** Of another tenant, there is none. */
+  reach: TenantScope = everyTenant,
 ): Promise<Snapshot> => {
   const found = await from.snapshots.get(id);
-  if (found === undefined) throw new ServiceError('not-found', 'no such snapshot');
+  if (found === undefined || (reach !== everyTenant && found.tenantId !== reach))
+    throw new ServiceError('not-found', 'no such snapshot');
   if (states !== undefined && !states.includes(found.state)) {
     const hint = hints[found.state];
     throw new ServiceError('conflict', `the snapshot is ${found.state}`, hint === undefined ? {} : { hint });

@@ -19,20 +19,24 @@ export interface OpeningAnswer {
 }
 
 export interface SnapshotOperations {
-  /** Of one tenant; null: the default one. 'conflict' when no recovery key is registered. */
-  create(actor: Actor, tenantId: string | null): Promise<Snapshot>;
-  list(actor: Actor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>>;
-  get(actor: Actor, id: string): Promise<Snapshot>;
-  exports(actor: Actor, id: string): Promise<readonly SnapshotExport[]>;
+  /**
+   * Of one tenant; null: the one acted in, for the whole platform the default one. 'not-found' for one that is not the actor's;
+   * 'conflict' when no recovery key is registered.
+   */
+  create(actor: TenantActor, tenantId: string | null): Promise<Snapshot>;
+  /** Of the tenant acted in, or of all. So it is with every one: of another tenant, there is none. */
+  list(actor: TenantActor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>>;
+  get(actor: TenantActor, id: string): Promise<Snapshot>;
+  exports(actor: TenantActor, id: string): Promise<readonly SnapshotExport[]>;
   /** Undone by `undelete` within the configured days. */
-  delete(actor: Actor, id: string): Promise<Snapshot>;
-  undelete(actor: Actor, id: string): Promise<Snapshot>;
+  delete(actor: TenantActor, id: string): Promise<Snapshot>;
+  undelete(actor: TenantActor, id: string): Promise<Snapshot>;
   /** Recorded before the first byte. */
   export(actor: Actor, id: string): Promise<AsyncIterable<Uint8Array>>;
   import(actor: Actor, body: AsyncIterable<Uint8Array>, signer: string | undefined): Promise<Snapshot>;
   beginOpening(actor: Actor, id: string, recoveryKeyId: string | undefined): Promise<Opening>;
   /** Without an answer to an opening: all that can be seen without the key. */
-  verify(actor: Actor, id: string, answer: OpeningAnswer | null): Promise<Snapshot>;
+  verify(actor: TenantActor, id: string, answer: OpeningAnswer | null): Promise<Snapshot>;
   /** A dry run tells whose rules have a say, too. */
   restore(actor: Actor, id: string, answer: OpeningAnswer, request: RestoreRequest): Promise<RuledRestore>;
   schedule(): Promise<{ readonly settings: SnapshotSettings; readonly next: number | null }>;

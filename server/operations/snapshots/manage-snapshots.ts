@@ -8,7 +8,7 @@ import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant, type TenantActor } from '../../domain/actor.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { Snapshot, SnapshotExport } from '../../domain/snapshot.ts';
-import { everyTenant } from '../../domain/tenant.ts';
+import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotFilter } from '../../ports/snapshots.ts';
 import type { Approvals } from '../approvals.ts';
@@ -88,9 +88,9 @@ export const manageSnapshots = (
     },
   });
 
-  const remove = async (actor: Actor, id: string): Promise<Snapshot> =>
+  const remove = async (actor: Actor, id: string, reach: TenantScope): Promise<Snapshot> =>
     store.write(async (tx) => {
-      const before = await findSnapshot(tx, id, ['held', 'missing']);
+      const before = await findSnapshot(tx, id, ['held', 'missing'], reach);
       const deletedAt = clock.now();
       const after: Snapshot = { ...before, state: 'deleted', deletedAt };
       await tx.snapshots.update(after);
@@ -105,15 +105,22 @@ export const manageSnapshots = (
     });
 
   return {
-    list: (_actor: Actor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>> =>
-      pageOf(query, (window) => store.read.snapshots.list(query, window), byId),
-    get: (_actor: Actor, id: string) => findSnapshot(store.read, id),
-    exports: (_actor: Actor, id: string) => store.read.snapshots.exports(id),
+    list: async ({ reach }: TenantActor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>> => {
+      const tenantId = reach === everyTenant ? query.tenantId : reach;
+      // Of another tenant that is asked for, there are none.
+      if (query.tenantId !== undefined && query.tenantId !== tenantId) return { items: [], next: null };
+      return pageOf(query, (window) => store.read.snapshots.list({ ...query, tenantId }, window), byId);
+    },
+    get: ({ reach }: TenantActor, id: string) => findSnapshot(store.read, id, undefined, reach),
+    exports: async ({ reach }: TenantActor, id: string) => {
+      await findSnapshot(store.read, id, undefined, reach);
+      return store.read.snapshots.exports(id);
+    },
     settings: () => settings,
-    delete: remove,
-    undelete: (actor: Actor, id: string): Promise<Snapshot> =>
+    delete: (actor: TenantActor, id: string) => remove(actor, id, actor.reach),
+    undelete: (actor: TenantActor, id: string): Promise<Snapshot> =>
       store.write(async (tx) => {
-        const before = await findSnapshot(tx, id, ['deleted']);
+        const before = await findSnapshot(tx, id, ['deleted'], actor.reach);
         if (!archive.has(id))
           throw new ServiceError('conflict', "the snapshot's file is gone", {
             hint: 'bring it back from a copy with dke snapshot import, or make another one',
@@ -224,7 +231,7 @@ export const manageSnapshots = (
           const tooMany = settings.keepCount !== null && at >= settings.keepCount;
           const tooOld = settings.keepDays !== null && now - snapshot.createdAt > settings.keepDays * day;
           // The newest one is never too old: it may be the last there is.
-          if (tooMany || (tooOld && at > 0)) await remove(actor, snapshot.id);
+          if (tooMany || (tooOld && at > 0)) await remove(actor, snapshot.id, everyTenant);
         }
       }
       for (const snapshot of await listSnapshots(store.read, ['deleted'])) {

@@ -22,6 +22,8 @@ const operation = z.enum([
   'dual-control.change',
   'snapshot.export',
   'snapshot.restore',
+  'tenant.delete',
+  'tenant.purge',
 ] satisfies GovernedKind[]);
 
 export const approvalRuleSchema = z
@@ -114,6 +116,7 @@ export const approvalRoutes = {
     method: 'post',
     path: '/api/approvals/{id}/approve',
     needs: 'approvals:decide',
+    whenDeleted: true,
     summary: 'Agree to a request',
     description:
       'The last agreement that was missing carries the operation out, in the same transaction. Never the requester; each once.',
@@ -125,6 +128,7 @@ export const approvalRoutes = {
     method: 'post',
     path: '/api/approvals/{id}/refuse',
     needs: 'approvals:decide',
+    whenDeleted: true,
     summary: 'Refuse a request',
     description: 'Ends it: one refusal is enough.',
     body: decision,
@@ -135,6 +139,7 @@ export const approvalRoutes = {
     method: 'post',
     path: '/api/approvals/{id}/withdraw',
     needs: 'signed-in',
+    whenDeleted: true,
     summary: 'Withdraw a request',
     description: 'By the requester alone.',
     answer: approvalSchema,

@@ -42,6 +42,8 @@ export interface RouteRow {
   readonly showsSecret?: true;
   /** Under dual control it is not done but waits: the answer is 202, with the request for approval and its `Location`. */
   readonly mayWait?: true;
+  /** Also in a tenant that is deleted, where nothing else is changed. */
+  readonly whenDeleted?: true;
   /** The row of the same group whose answer `If-Match` is compared with; that row's answers bear the `ETag`. */
   readonly changes?: string;
 }

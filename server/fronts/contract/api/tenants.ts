@@ -120,9 +120,10 @@ export const tenantRoutes = {
     tenancy: 'itself',
     summary: 'Delete a tenant',
     description:
-      'Everything in it stops at once. Until `purgeAt` it can be restored; then it is purged. The default tenant is not deleted.',
+      'Everything in it stops at once; under the dual control of any of its vaults (`destroy`) only when others have agreed. Until `purgeAt` it can be restored; then it is purged. The default tenant is not deleted.',
     query: dryRunQuery,
     answer: changedTenant,
+    mayWait: true,
     changes: 'get',
   },
   restore: {
@@ -141,7 +142,9 @@ export const tenantRoutes = {
     needs: 'tenants:purge',
     tenancy: 'itself',
     summary: 'Purge a deleted tenant, for good',
-    description: 'Its key encryption key is erased: nothing of it can be read again. There is no way back.',
+    description:
+      'Its key encryption key is erased: nothing of it can be read again. There is no way back. Under the dual control of any of its ' +
+      'vaults only when others have agreed; when its retention is over, it is purged in any case.',
     query: dryRunQuery,
     body: z
       .strictObject({
@@ -152,6 +155,7 @@ export const tenantRoutes = {
       })
       .openapi('PurgeTenant'),
     answer: changedTenant,
+    mayWait: true,
     changes: 'get',
   },
 } as const satisfies RouteGroup;

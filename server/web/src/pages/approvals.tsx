@@ -38,6 +38,8 @@ const operations: Readonly<Record<Approval['operation'], string>> = {
   'dual-control.change': 'Change the dual control of',
   'snapshot.export': 'Export the snapshot',
   'snapshot.restore': 'Restore the snapshot',
+  'tenant.delete': 'Delete the tenant',
+  'tenant.purge': 'Purge the tenant',
 };
 
 const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
