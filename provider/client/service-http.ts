@@ -37,6 +37,8 @@ const slow: ReadonlySet<RouteName> = new Set(['generateKeyPair']);
 const timesSlow = 10;
 /** Connections to one service. A database has many processes, but each call is short. */
 const maxConnections = 32;
+/** Scripts and short programs of one host come again within so long. */
+const keptMs = 30_000;
 
 export const openHttpService = (config: ProviderConfig): ServiceDoor => {
   const pool = new Pool(config.origin, {
@@ -45,9 +47,10 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
     connect: { timeout: config.connectTimeoutMs, ca: readAuthorities(config.caFile) },
     headersTimeout: config.callTimeoutMs,
     bodyTimeout: config.callTimeoutMs,
-    keepAliveTimeout: 4000,
-    // The service would keep them for minutes, and says so: idle ones of a burst are not worth their descriptors for so long.
-    keepAliveMaxTimeout: 4000,
+    // A handshake is half of what a short process waits for. The service would keep connections for minutes, and says so; idle ones of a burst
+    // are not worth their descriptors for so long.
+    keepAliveTimeout: keptMs,
+    keepAliveMaxTimeout: keptMs,
     maxResponseSize: maxEnvelope,
   });
   const authorization = `Bearer ${config.accessToken}`;
