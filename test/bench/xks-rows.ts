@@ -4,7 +4,7 @@ import { type Ours, ourName } from './ours.ts';
 import { ratio, table, thousands } from './statistics.ts';
 import { type Verdict, verdictText } from './verdict.ts';
 import {
-  measureDispatch,
+  measureEcho,
   measureIdle,
   measureLocked,
   measurePaced,
@@ -34,8 +34,9 @@ const lines = (verdicts: readonly Verdict[]): string =>
   verdicts.map((verdict) => `  ${verdictText(verdict)}`).join('\n');
 
 export const xksRows = (ours: Ours, rounds: number, seconds: number): readonly XksRow[] => {
-  /** Requests a second of the row with sixteen connections, which the overload is a multiple of. */
+  /** Requests a second of the row with sixteen connections, ours and the echo's, which the overload is a multiple of. */
   let peak: number | undefined;
+  let echoPeak: number | undefined;
 
   const besideEcho = (connections: number): XksRow => {
     const title = `XKS Encrypt over TLS keep-alive, ${connections} connections`;
@@ -46,6 +47,7 @@ export const xksRows = (ours: Ours, rounds: number, seconds: number): readonly X
         const shareOf = (echo: XksFigure): number => figures.ours.perCpuSecond / echo.perCpuSecond;
         const share = shareOf(figures.echo);
         peak = figures.ours.perSecond;
+        echoPeak = figures.echo.perSecond;
         const goal: Verdict = { wanted: `${echoGoal} x the echo`, measured: ratio(share), met: share >= echoGoal };
         const shown = ({ perSecond, perCpuSecond, p50Ms, p99Ms, p999Ms }: XksFigure): string[] => [
           thousands(perSecond),
@@ -136,32 +138,25 @@ export const xksRows = (ours: Ours, rounds: number, seconds: number): readonly X
       return {
         title,
         measure: async () => {
-          peak ??= (await measureXks(ours, 16, 1, seconds)).ours.perSecond;
-          const offered = { perSecond: Math.round(3 * peak), connections, seconds, waits: false };
-          const figure = await measurePaced(ours, offered);
+          if (peak === undefined || echoPeak === undefined) {
+            const figures = await measureXks(ours, 16, 1, seconds);
+            [peak, echoPeak] = [figures.ours.perSecond, figures.echo.perSecond];
+          }
+          const offered = { connections, seconds, waits: false };
+          const figure = await measurePaced(ours, { ...offered, perSecond: Math.round(3 * peak) });
+          const echo = await measureEcho(ours, { ...offered, perSecond: Math.round(3 * echoPeak) });
           const goodput = figure.answered / figure.seconds;
           const share = goodput / peak;
+          const echoGoodput = echo.answered / echo.seconds;
+          const beside = `the bare echo at three times its own peak: ${thousands(echoGoodput)}, ${ratio(echoGoodput / echoPeak)}, p50 ${ms(echo.p50Ms)}`;
           const goals: Verdict[] = [
             { wanted: '0.9 x the peak', measured: `${thousands(goodput)}, ${ratio(share)}`, met: share >= 0.9 },
             below('p99 of a 429', figure.refusedP99Ms, 20),
           ];
-          return { report: { ...figure, peak, goals }, text: `${pacedTable(title, figure)}\n${lines(goals)}` };
+          const text = `${pacedTable(title, figure)}\n${lines(goals)}\n  ${beside}`;
+          return { report: { ...figure, peak, echo, echoPeak, goals }, text };
         },
       };
     }),
-    {
-      title: 'XKS before Hono and behind it',
-      measure: async () => {
-        const { before, behind } = await measureDispatch(rounds, seconds);
-        const times = before.perCpuSecond / behind.perCpuSecond;
-        const goal: Verdict = { wanted: 'at most 1.25 x', measured: ratio(times), met: times <= 1.25 };
-        const text = table([
-          ['XKS before Hono and behind it', 'a CPU second', 'ratio', 'goal'],
-          ['before', thousands(before.perCpuSecond), ratio(times), verdictText(goal)],
-          ['behind, as the server does it', thousands(behind.perCpuSecond)],
-        ]);
-        return { report: { before, behind, times, goals: [goal] }, text };
-      },
-    },
   ];
 };

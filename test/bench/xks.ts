@@ -116,44 +116,6 @@ const startEcho = async ({ server }: Ours, size: number, options: readonly strin
   return { pid: child.pid, url: `https://127.0.0.1:${port}/`, stop: () => child.kill() };
 };
 
-export interface DispatchFigures {
-  /** The XKS front before Hono, and behind its router. */
-  readonly before: XksFigure;
-  readonly behind: XksFigure;
-}
-
-/** What it costs that Hono routes the proxy's requests too (docs/decisions/0001), in one process. */
-export const measureDispatch = async (rounds: number, seconds: number): Promise<DispatchFigures> => {
-  const program = join(import.meta.dirname, 'xks-two-ways.ts');
-  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const awake = spawn('chrt', ['--idle', '0', 'taskset', '-c', loadCpu, 'sh', '-c', 'while :; do :; done']);
-  try {
-    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-    const { ports, path, accessKeyId, secretAccessKey } = JSON.parse(line) as {
-      readonly ports: readonly number[];
-      readonly path: string;
-      readonly accessKeyId: string;
-      readonly secretAccessKey: string;
-    };
-    const pid = child.pid ?? 0;
-    pin(pid, serverCpu);
-    const figures: XksFigure[][] = ports.map(() => []);
-    // The first round warms all up and does not count.
-    for (let round = 0; round <= rounds; round++)
-      for (const [at, port] of ports.entries()) {
-        const host = `127.0.0.1:${port}`;
-        const headers = await signXksRequest({ host, path, body, accessKeyId, secretAccessKey });
-        const figure = await load(pid, `https://${host}${path}`, headers, 16, seconds);
-        if (round > 0) figures[at]?.push(figure);
-      }
-    const [before = [], behind = []] = figures;
-    return { before: medianOf(before), behind: medianOf(behind) };
-  } finally {
-    awake.kill();
-    child.kill();
-  }
-};
-
 export const measureXks = async (
   ours: Ours,
   connections: number,
@@ -190,9 +152,22 @@ export const measureXks = async (
   }
 };
 
-const startGenerator = async (ours: Ours, job: Omit<LoadJob, 'port' | 'path' | 'headers' | 'body'>) => {
-  const { port } = new URL(ours.xks.url);
-  const whole: LoadJob = { ...job, port: Number(port), path: ours.xks.path, headers: await sign(ours), body };
+interface Target {
+  readonly pid: number;
+  /** Of an Encrypt. */
+  readonly url: string;
+  /** Fresh headers. */
+  sign(): Promise<Record<string, string>>;
+}
+const targetOf = (ours: Ours): Target => ({
+  pid: ours.server.child.pid ?? 0,
+  url: ours.xks.url,
+  sign: () => sign(ours),
+});
+
+const startGenerator = async (target: Target, job: Omit<LoadJob, 'port' | 'path' | 'headers' | 'body'>) => {
+  const { port, pathname } = new URL(target.url);
+  const whole: LoadJob = { ...job, port: Number(port), path: pathname, headers: await target.sign(), body };
   const program = join(import.meta.dirname, 'xks-load.ts');
   const child = spawn('taskset', ['-c', loadCpu, process.execPath, program, JSON.stringify(whole)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -206,30 +181,42 @@ export interface PacedFigure extends LoadReport {
 }
 const warmUpSeconds = 2;
 
-/** Encrypt at a fixed rate. `meanwhile` runs as long as the load does. */
-export const measurePaced = async (
-  ours: Ours,
-  {
-    perSecond,
-    connections,
-    seconds,
-    waits = true,
-  }: Pick<LoadJob, 'perSecond' | 'connections' | 'seconds'> & Partial<Pick<LoadJob, 'waits'>>,
-  meanwhile: (over: AbortSignal) => Promise<void> = async () => undefined,
+type Pace = Pick<LoadJob, 'perSecond' | 'connections' | 'seconds'> & Partial<Pick<LoadJob, 'waits'>>;
+
+const paceAt = async (
+  target: Target,
+  { perSecond, connections, seconds, waits = true }: Pace,
+  meanwhile: (over: AbortSignal) => Promise<void>,
 ): Promise<PacedFigure> => {
-  const pid = ours.server.child.pid ?? 0;
-  pin(pid, serverCpu);
+  pin(target.pid, serverCpu);
   const over = new AbortController();
-  const before = cpuSeconds(pid);
+  const before = cpuSeconds(target.pid);
   const aside = meanwhile(over.signal);
   try {
-    const { line } = await startGenerator(ours, { perSecond, connections, seconds, waits, warmUpSeconds });
+    const { line } = await startGenerator(target, { perSecond, connections, seconds, waits, warmUpSeconds });
     const report = JSON.parse(line) as LoadReport;
     const requests = (report.sent - report.unanswered) * (1 + warmUpSeconds / seconds);
-    return { ...report, cpuMicroseconds: ((cpuSeconds(pid) - before) / requests) * 1e6 };
+    return { ...report, cpuMicroseconds: ((cpuSeconds(target.pid) - before) / requests) * 1e6 };
   } finally {
     over.abort();
     await aside;
+  }
+};
+
+/** Encrypt at a fixed rate. `meanwhile` runs as long as the load does. */
+export const measurePaced = (
+  ours: Ours,
+  pace: Pace,
+  meanwhile: (over: AbortSignal) => Promise<void> = async () => undefined,
+): Promise<PacedFigure> => paceAt(targetOf(ours), pace, meanwhile);
+
+/** The bare echo under what is offered to it, by the same generator. */
+export const measureEcho = async (ours: Ours, pace: Pace): Promise<PacedFigure> => {
+  const echo = await startEcho(ours, await answerSize(ours), []);
+  try {
+    return await paceAt({ pid: echo.pid, url: echo.url, sign: () => sign(ours) }, pace, async () => undefined);
+  } finally {
+    echo.stop();
   }
 };
 
@@ -259,7 +246,7 @@ export const useConsole =
 export const measureIdle = async (ours: Ours, connections: number): Promise<number> => {
   const pid = ours.server.child.pid ?? 0;
   const before = residentMiB(pid);
-  const { child } = await startGenerator(ours, {
+  const { child } = await startGenerator(targetOf(ours), {
     connections,
     perSecond: 0,
     seconds: 0,

@@ -172,11 +172,7 @@ describe('requests to the XKS proxy', () => {
     const throttled = answers.filter(({ status }) => status === 429).length;
     expect(throttled).toBeGreaterThan(0);
     const after = await scrape();
-    // A machine that is busy with something else sheds some of them before their rate is looked at.
-    const byRate = after.value('dke_xks_throttled_total', labels) ?? 0;
-    const byLoad = after.value('dke_xks_throttled_total', { ...labels, cause: 'load' }) ?? 0;
-    expect(byRate).toBeGreaterThan(0);
-    expect(byRate + byLoad).toBe(throttled);
+    expect(after.value('dke_xks_throttled_total', labels)).toBe(throttled);
   });
 
   test('show which credential signs, and since when there is one', async () => {

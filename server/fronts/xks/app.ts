@@ -38,10 +38,16 @@ export interface XksFrontOptions {
   readonly onError?: (error: unknown, requestId: string) => void;
 }
 
-/** A third of the 250 ms that the cloud waits: a request may have come when the turn before had just begun, and that takes as long. */
-const defaultLatestMs = 80;
+/** Two fifths of the 250 ms that the cloud waits: a request may have come when the turn before had just begun, and that takes as long. */
+const defaultLatestMs = 100;
 
 export type XksFront = RawFront;
+
+/** Made once, as is its answer: who is refused for the load must cost little. */
+const busy = new XksRefusal('ThrottlingException', 'the service is busy', { reason: refusalReasons.load });
+
+const answerOf = ({ errorName, message }: XksRefusal): XksAnswer => jsonAnswer({ errorName, errorMessage: message });
+const busyAnswer = answerOf(busy);
 
 const operations = { health: getHealthStatus, metadata: getKeyMetadata, encrypt, decrypt } as const satisfies Record<
   XksPathOperation,
@@ -98,7 +104,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const endpoint = directory.endpoint(path.prefix);
     if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'no such path');
     trace.endpoint = endpoint;
-    if (overdue()) throw new XksRefusal('ThrottlingException', 'the service is busy', { reason: refusalReasons.load });
+    if (overdue()) throw busy;
     const { clientCertificate } = endpoint.settings;
     if (clientCertificate === null) return;
     const reason = checkClientCertificate(incoming.socket as TLSSocket, clientCertificate);
@@ -217,10 +223,10 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       });
     };
     const refuse = (error: unknown): void => {
-      const { status, errorName, message, reason, closes: ends } = refusalOf(error, requestId);
-      trace.reason = reason;
-      closes = ends;
-      finish(status, errorName, jsonAnswer({ errorName, errorMessage: message }));
+      const refusal = refusalOf(error, requestId);
+      trace.reason = refusal.reason;
+      closes = refusal.closes;
+      finish(refusal.status, refusal.errorName, refusal === busy ? busyAnswer : answerOf(refusal));
     };
 
     try {
@@ -246,5 +252,5 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     });
   };
 
-  return { route: '/xks/*', owns: isXksPath, handle };
+  return { owns: isXksPath, handle };
 };

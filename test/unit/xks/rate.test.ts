@@ -73,20 +73,26 @@ describe('shedding', () => {
     };
   };
 
-  test('a short turn refuses nothing, however many turns there are', () => {
+  test('a short turn refuses nothing, however many turns and requests there are', () => {
     const { turn } = open();
-    for (let times = 0; times < 50; times += 1) expect(turn(20, 1)).toEqual([]);
+    for (let times = 0; times < 50; times += 1) expect(turn(1000, 0.1)).toEqual([]);
   });
 
   test('what has waited longer than the latest time is refused in the first long turn', () => {
     const { turn } = open();
-    expect(turn(12, 10)).toEqual([110]);
+    expect(turn(303, 1 / 3).map(Math.round)).toEqual([100, 101]);
+  });
+
+  test('few requests are no queue, however late they are', () => {
+    const { turn } = open();
+    expect(turn(256, 10)).toEqual([]);
+    expect(turn(258, 10)).toEqual([2560, 2570]);
   });
 
   test('every turn begins anew', () => {
     const { turn } = open();
-    for (let times = 0; times < 9; times += 1) expect(turn(10, 10)).toEqual([]);
-    expect(turn(13, 10)).toEqual([110, 120]);
-    expect(turn(10, 10)).toEqual([]);
+    for (let times = 0; times < 9; times += 1) expect(turn(200, 10)).toEqual([]);
+    expect(turn(257, 10)).toEqual([2560]);
+    expect(turn(200, 10)).toEqual([]);
   });
 });
