@@ -142,14 +142,14 @@ const makeMasterKey = async (run: Run, configuration: string): Promise<{ databas
 const softDelete = async (run: Run, database: Database, key: { readonly id: string }): Promise<void> => {
   chapter('The master key is soft-deleted');
   const path = `/api/keys/${key.id}`;
-  const kinds = recordsOf(run.server.dataDirectory, key.id);
+  const kinds = await recordsOf(run.folder, key.id);
   check(kinds.has('vault-copy') && kinds.has('sealed-copy'), 'the store holds a vault copy and a sealed copy', [
     ...kinds.keys(),
   ]);
   const deleted = await run.api.call<{ key: { state: string }; vaultCopyCleared: boolean }>('DELETE', path);
   show(`curl -X DELETE ${run.server.url}${path}`);
   check(deleted.key.state === 'soft-deleted', 'its state is soft-deleted', deleted);
-  const after = recordsOf(run.server.dataDirectory, key.id);
+  const after = await recordsOf(run.folder, key.id);
   check(deleted.vaultCopyCleared && !after.has('vault-copy'), 'the vault copy is gone', [...after.keys()]);
   check(after.has('sealed-copy'), 'the sealed copy is untouched');
   const unwrapped = await ask(database, { do: 'unwrap' });
@@ -257,7 +257,7 @@ const destroy = async (
   const before = await ask(second, { do: 'wrap', count: 1 });
   check(before.wrapped === 1, 'a second database process uses the same key', before);
   const key = await run.api.masterKey(applicationId, label);
-  const records = recordsOf(run.server.dataDirectory, key.id);
+  const records = await recordsOf(run.folder, key.id);
   const sealed = records.get('sealed-copy');
   if (sealed === undefined) throw new DemonstrationFailure('the store holds the sealed copy');
   check(filesWith(run.server.dataDirectory, sealed).length > 0, "the sealed copy's bytes are in the store's files");

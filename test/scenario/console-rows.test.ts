@@ -1,10 +1,9 @@
 // A list of a hundred thousand rows at the console: it scrolls on and on, and only the rows near the window are in the page.
 
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type Site, startSite } from '../support/site.ts';
+import { queryStored } from '../support/test-store.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
@@ -16,16 +15,12 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 240_000 }, () =>
   beforeAll(async () => {
     site = await startSite();
     await site.stopServer();
-    const database = new DatabaseSync(join(site.server.dataDirectory, 'dke.db'));
-    database.exec('begin');
-    const insert = database.prepare(
+    await queryStored(
+      site.folder,
       `insert into request_log (at, operation, status, request_id, duration_ms, read_ms, auth_ms, crypto_ms)
-       values (?, 'health', 200, ?, 1, 0.2, 0.3, 0.5)`,
+       with recursive n (i) as (select 0 union all select i + 1 from n where i < ${rows - 1})
+       select ${Date.now()} - (${rows} - i) * 100, 'health', 200, 'request-' || i, 1, 0.2, 0.3, 0.5 from n`,
     );
-    const now = Date.now();
-    for (let i = 0; i < rows; i += 1) insert.run(now - (rows - i) * 100, `request-${i}`);
-    database.exec('commit');
-    database.close();
     await site.startServer();
     eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
   });

@@ -140,11 +140,11 @@ describe('the master key of one database', () => {
   });
 
   test('that is soft-deleted loses its vault copy, and the same session goes on', async () => {
-    const before = recordsOf(site.server.dataDirectory, keyId);
+    const before = await recordsOf(site.folder, keyId);
     expect([...before.keys()].sort()).toEqual(['sealed-copy', 'vault-copy']);
     const deleted = await site.api.call<object>('DELETE', `/api/keys/${keyId}`);
     expect(deleted).toMatchObject({ key: { state: 'soft-deleted' }, vaultCopyCleared: true });
-    const after = recordsOf(site.server.dataDirectory, keyId);
+    const after = await recordsOf(site.folder, keyId);
     expect([...after.keys()]).toEqual(['sealed-copy']);
     expect(after.get('sealed-copy')).toEqual(before.get('sealed-copy'));
 
@@ -152,7 +152,7 @@ describe('the master key of one database', () => {
     expect((await database.call('encrypt', { handle, iv: zeroIv, data: hex(32) })).rv).toBe('CKR_OK');
     const kinds = (await site.api.audit(`subjectId=${keyId}`)).map(({ kind }) => kind);
     expect(kinds).toEqual(['key.created', 'key.deleted', 'key.reimported']);
-    expect([...recordsOf(site.server.dataDirectory, keyId).keys()].sort()).toEqual(['sealed-copy', 'vault-copy']);
+    expect([...(await recordsOf(site.folder, keyId)).keys()].sort()).toEqual(['sealed-copy', 'vault-copy']);
   });
 
   test('is found by a second process, which opens what the first one wrapped', async () => {
@@ -187,7 +187,7 @@ describe('the master key of one database', () => {
     beforeAll(async () => {
       second = await opened(config);
       expect(await found(second, label)).toBe(handle);
-      records = recordsOf(site.server.dataDirectory, keyId);
+      records = await recordsOf(site.folder, keyId);
       backup = mkdtempSync(join(tmpdir(), 'dke-backup-'));
       cpSync(site.server.dataDirectory, join(backup, 'dke-data'), { recursive: true });
     });
@@ -229,7 +229,7 @@ describe('the master key of one database', () => {
       // They were there: the copy of the directory from before has them.
       expect(filesWithAny(join(backup, 'dke-data'), needles)).not.toEqual([]);
       expect(filesWithAny(site.server.dataDirectory, needles)).toEqual([]);
-      expect(recordsOf(site.server.dataDirectory, keyId).size).toBe(0);
+      expect((await recordsOf(site.folder, keyId)).size).toBe(0);
     });
 
     test('stays destroyed when server and agent start again', async () => {

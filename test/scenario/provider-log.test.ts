@@ -22,7 +22,6 @@ import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLogs } from '../../provider/client/log.ts';
 import { type CauseName, type CauseRow, causeNames, causes, returnValuesOf } from '../../provider/schema/causes.ts';
@@ -34,6 +33,7 @@ import { type Answer, type Database, startDatabase } from '../support/database.t
 import { endProcess, processesWith, until } from '../support/host.ts';
 import { library } from '../support/pkcs11-host.ts';
 import { type Site, startSite } from '../support/site.ts';
+import { queryStored } from '../support/test-store.ts';
 
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log('skipped: causes that need another user');
@@ -466,9 +466,7 @@ const ways = {
     const on = host();
     const handle = await key('TAMPERED');
     await site.stopServer();
-    const stored = new DatabaseSync(join(site.server.dataDirectory, 'dke.db'));
-    stored.exec(`update tde_objects set extractable = 1 where handle = ${handle}`);
-    stored.close();
+    await queryStored(site.folder, 'update tde_objects set extractable = 1 where handle = ?', handle);
     await site.startServer();
     return made(
       await (await opened(on.config)).call('encrypt', { handle, iv: zeroIv, data }),

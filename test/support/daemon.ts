@@ -17,6 +17,7 @@ export const freePort = async (): Promise<number> => {
 };
 
 export interface Daemon {
+  readonly pid: number;
   /** What it has printed so far. */
   printed(): string;
   stop(signal?: NodeJS.Signals): Promise<void>;
@@ -58,6 +59,7 @@ export const startDaemon = async (
     child.once('exit', () => reject(new Error(`${program} ended before it served:\n${printed}`)));
   });
   return {
+    pid: child.pid ?? 0,
     printed: () => printed,
     stop: async (signal = 'SIGTERM') => {
       child.kill(signal);

@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { queryStored } from './test-store.ts';
 
 /** The processes whose command line holds the text, as [pid, command line]. */
 export const processesWith = (text: string): readonly (readonly [number, string])[] =>
@@ -43,17 +43,11 @@ export const endProcess = async (pid: number): Promise<void> => {
   await until(`the end of process ${pid}`, async () => (isAlive(pid) ? undefined : true));
 };
 
-/** The encrypted records that the store holds of one object, by kind of copy. */
-export const recordsOf = (dataDirectory: string, objectId: string): ReadonlyMap<string, Buffer> => {
-  const database = new DatabaseSync(join(dataDirectory, 'dke.db'), { readOnly: true });
-  try {
-    const rows = database
-      .prepare('select class, record from key_records where object_id = ? and record is not null')
-      .all(objectId);
-    return new Map(rows.map((row) => [String(row.class), Buffer.from(row.record as Uint8Array)]));
-  } finally {
-    database.close();
-  }
+/** The encrypted records that the service of a folder holds of one object, by kind of copy. */
+export const recordsOf = async (folder: string, objectId: string): Promise<ReadonlyMap<string, Buffer>> => {
+  const statement = 'select class, record from key_records where object_id = ? and record is not null';
+  const rows = await queryStored(folder, statement, objectId);
+  return new Map(rows.map((row) => [String(row.class), Buffer.from(row.record as Uint8Array)]));
 };
 
 /** The files of a folder (not of the folders in it) whose bytes hold the needle. */

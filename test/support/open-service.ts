@@ -21,6 +21,7 @@ import {
   unpackEnvelope,
 } from '../../server/fronts/contract/tde.ts';
 import type { InstanceDescription, NewTokenObject, Operations, TdeCaller } from '../../server/operations/index.ts';
+import { storeToml } from './test-store.ts';
 
 let defaultTenantId = '';
 /** Of the whole platform; acts in the default tenant of the open service that was opened last. */
@@ -63,11 +64,8 @@ export const openTestService = async (
   options: { readonly folder?: string; readonly toml?: string; readonly acceptDatabase?: boolean } = {},
 ): Promise<OpenedService> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-service-'));
-  const config = parseConfig(
-    options.toml ?? '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n',
-    null,
-    folder,
-  );
+  const toml = options.toml ?? '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
+  const config = parseConfig(`${toml}${await storeToml(folder, toml)}`, null, folder);
   const complaints: { level: string; message: string; fields: unknown }[] = [];
   const fatal: Error[] = [];
   const keep = (level: string) => (message: string, fields?: unknown) => {

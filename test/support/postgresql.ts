@@ -30,13 +30,24 @@ export interface PostgresServer {
   restart(how?: NodeJS.Signals): Promise<void>;
   stop(how?: NodeJS.Signals): Promise<void>;
   start(): Promise<void>;
+  /** Ends it at once and deletes its files, for a process that is ending itself. */
+  drop(): void;
   /** Stops it and deletes its files. */
   remove(): Promise<void>;
 }
 
-/** A server of its own in a folder of its own, on a socket in it; whoever may enter the folder is the superuser. */
-export const startPostgres = async (): Promise<PostgresServer> => {
-  const folder = mkdtempSync(join(tmpdir(), 'dke-postgres-'));
+/**
+ * A server of its own in a folder of its own, on a socket in it; whoever may enter the folder is the superuser. `under`: where that
+ * folder is made.
+ */
+export const startPostgres = async ({
+  under = tmpdir(),
+  connections = 60,
+}: {
+  readonly under?: string;
+  readonly connections?: number;
+} = {}): Promise<PostgresServer> => {
+  const folder = mkdtempSync(join(under, 'dke-postgres-'));
   const user = postgresqlUser();
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   chmodSync(folder, 0o700);
@@ -56,7 +67,18 @@ export const startPostgres = async (): Promise<PostgresServer> => {
   const start = async (): Promise<void> => {
     daemon = await startDaemon(
       join(postgresqlPrograms, 'postgres'),
-      ['-D', data, '-k', folder, '-c', 'listen_addresses=', '-c', 'max_connections=60', '-c', 'shared_buffers=16MB'],
+      [
+        '-D',
+        data,
+        '-k',
+        folder,
+        '-c',
+        'listen_addresses=',
+        '-c',
+        `max_connections=${connections}`,
+        '-c',
+        'shared_buffers=16MB',
+      ],
       { folder, ready: /ready to accept connections/, ...(user ?? {}) },
     );
   };
@@ -85,6 +107,11 @@ export const startPostgres = async (): Promise<PostgresServer> => {
     restart: async (how) => {
       await stop(how);
       await start();
+    },
+    drop: () => {
+      if (daemon !== undefined) process.kill(daemon.pid, 'SIGQUIT');
+      daemon = undefined;
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     },
     remove: async () => {
       await stop();

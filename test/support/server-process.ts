@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { storeToml } from './test-store.ts';
 
 const main = resolve(import.meta.dirname, '../../server/main.ts');
 
@@ -61,7 +62,8 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-server-'));
   const config = join(folder, 'dke.toml');
   const server = `[server]\nhost = "127.0.0.1"\nport = ${options.port ?? 0}\npublic_names = ["127.0.0.1", "localhost"]\n`;
-  writeFileSync(config, `${server}drain_seconds = 2\n${options.toml ?? '[erasure]\ngather_ms = 20\n'}`);
+  const toml = options.toml ?? '[erasure]\ngather_ms = 20\n';
+  writeFileSync(config, `${server}drain_seconds = 2\n${toml}${await storeToml(folder, toml)}`);
   const program = options.program ?? [main];
   const [command = process.execPath, ...before] = [...(options.through ?? []), process.execPath];
   const child = spawn(command, [...before, ...program, '--config', config], {

@@ -1,7 +1,6 @@
 // Snapshots through the operations of an open service: a recovery key whose private half stays with the test, the answer to an opening,
 // and a tenant's rows and keys as they are stored, in one canonical text.
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import type { KeyRef } from '../../addon/core.ts';
 import { formatRecoveryKey, openingContext, sealingContext } from '../../server/base/recovery-key.ts';
 import { inTenant, type TenantActor } from '../../server/domain/actor.ts';
@@ -10,6 +9,7 @@ import { openArchive } from '../../server/snapshots/archive.ts';
 import { core } from './core-keys.ts';
 import { administrator, type OpenedService } from './open-service.ts';
 import { makeRecoveryKey, openSnapshotKey } from './snapshot-files.ts';
+import { withStored } from './test-store.ts';
 
 export const actorIn = (tenantId: string): TenantActor => inTenant({ ...administrator }, tenantId);
 
@@ -81,32 +81,24 @@ const tables: Readonly<Record<string, readonly [where: string, ...identity: stri
 const passedOver = new Set(['row_mac', 'last_used_at', 'first_used_at', 'connection', 'record', 'epoch']);
 
 /** Every row of a tenant as the database has it, read past the service. */
-export const dumpTenant = ({ folder }: Pick<OpenedService, 'folder'>, tenantId: string): Dump => {
-  const database = new DatabaseSync(join(folder, 'dke-data', 'dke.db'), { readOnly: true });
-  try {
-    return new Map(
-      Object.entries(tables).map(([table, [where, ...identity]]) => {
-        const rows = database.prepare(`select * from ${table} where ${where}`).all(tenantId);
-        return [
-          table,
-          new Map(
-            rows.map((row) => {
-              const kept = Object.entries(row)
-                .filter(([column]) => !passedOver.has(column))
-                .map(([column, cell]) => [
-                  column,
-                  cell instanceof Uint8Array ? Buffer.from(cell).toString('base64') : (cell as Cell),
-                ]);
-              return [identity.map((column) => String(row[column])).join(' '), Object.fromEntries(kept) as StoredRow];
-            }),
-          ),
-        ];
-      }),
-    );
-  } finally {
-    database.close();
-  }
-};
+export const dumpTenant = ({ folder }: Pick<OpenedService, 'folder'>, tenantId: string): Promise<Dump> =>
+  withStored(folder, async ({ query }) => {
+    const dump = new Map<string, ReadonlyMap<string, StoredRow>>();
+    for (const [table, [where, ...identity]] of Object.entries(tables)) {
+      const rows = await query(`select * from ${table} where ${where}`, tenantId);
+      const byIdentity = rows.map((row): [string, StoredRow] => {
+        const kept = Object.entries(row)
+          .filter(([column]) => !passedOver.has(column))
+          .map(([column, cell]) => [
+            column,
+            cell instanceof Uint8Array ? Buffer.from(cell).toString('base64') : (cell as Cell),
+          ]);
+        return [identity.map((column) => String(row[column])).join(' '), Object.fromEntries(kept) as StoredRow];
+      });
+      dump.set(table, new Map(byIdentity));
+    }
+    return dump;
+  });
 
 /** Of every key in a snapshot: what it is known by again. Read with the recovery key, past the service. */
 export const checksOf = async (

@@ -1,7 +1,5 @@
 // Dual control: what a vault's rule governs is done only when the others agree whom it asks for; whatever else is tried leaves
 // everything as it was. Real tokens act, over the real store.
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { Role } from '../../../server/domain/access.ts';
@@ -17,6 +15,7 @@ import {
   openTestService,
   registerCaller,
 } from '../../support/open-service.ts';
+import { queryStored } from '../../support/test-store.ts';
 
 let opened: OpenedService;
 const people: Record<string, TenantActor> = {};
@@ -244,9 +243,7 @@ describe('ways around', () => {
 
   test('a rule that was taken out of its row beside the service stops everything that it governed', async () => {
     const db = await database();
-    const file = new DatabaseSync(join(opened.config.dataDirectory, 'dke.db'));
-    file.prepare('update vaults set dual_control = null where id = ?').run(db.vaultId);
-    file.close();
+    await queryStored(opened.folder, 'update vaults set dual_control = null where id = ?', db.vaultId);
     await expect(db.destroy('destroyer')).rejects.toEqual(code('key-tampered'));
     expect(await db.state()).toBe('active');
   });
@@ -255,11 +252,11 @@ describe('ways around', () => {
     const db = await database();
     const approval = await waits(db.destroy('destroyer'));
     await approve('anna', approval);
-    const file = new DatabaseSync(join(opened.config.dataDirectory, 'dke.db'));
-    file
-      .prepare('update approvals set document = replace(document, \'"required":2\', \'"required":1\') where id = ?')
-      .run(approval.id);
-    file.close();
+    await queryStored(
+      opened.folder,
+      'update approvals set document = replace(document, \'"required":2\', \'"required":1\') where id = ?',
+      approval.id,
+    );
     await expect(approve('bert', approval)).rejects.toEqual(code('key-tampered'));
     expect(await db.state()).toBe('active');
   });

@@ -1,5 +1,4 @@
 // The erasure turn beside records that were damaged in the store (docs/decisions: what a damaged record may hold back).
-import { DatabaseSync } from 'node:sqlite';
 import { afterEach, expect, test } from 'vitest';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import { until } from '../../support/host.ts';
@@ -11,6 +10,7 @@ import {
   registerCaller,
   untilAudited,
 } from '../../support/open-service.ts';
+import { queryStored } from '../../support/test-store.ts';
 
 const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7) } as const;
 const plain = Buffer.alloc(32, 0x5a);
@@ -25,9 +25,7 @@ const untilHeld = () =>
 /** Whoever can write the database's file does so while the service is down; then it starts again. */
 const tamper = async (statement: string, ...values: (string | number | Uint8Array)[]): Promise<void> => {
   await opened.stop();
-  const database = new DatabaseSync(`${opened.config.dataDirectory}/dke.db`);
-  database.prepare(statement).run(...values);
-  database.close();
+  await queryStored(opened.folder, statement, ...values);
   opened = await openTestService({ folder: opened.folder });
 };
 const damage = (id: string, copies: string): Promise<void> =>
@@ -99,13 +97,11 @@ test('a backup of the damaged record that is put back ends the hold, and nothing
   const { caller, doomed, spoilt } = await start();
   const sealed = await opened.operations.tde.encrypt(caller, spoilt.handle, cbc, plain);
   await opened.operations.tde.destroyObject(caller, doomed.handle);
-  const { dataDirectory } = opened.config;
-  const backup = new DatabaseSync(`${dataDirectory}/dke.db`);
-  const kept = backup.prepare('select class, record from key_records where object_id = ?').all(spoilt.id) as {
-    readonly class: string;
-    readonly record: Uint8Array;
-  }[];
-  backup.close();
+  const kept = (await queryStored(
+    opened.folder,
+    'select class, record from key_records where object_id = ?',
+    spoilt.id,
+  )) as readonly { readonly class: string; readonly record: Uint8Array }[];
   expect(kept).toHaveLength(2);
   await damage(spoilt.id, both);
   await untilAudited(opened, 'erasure.held');
@@ -121,22 +117,13 @@ test('a backup of the damaged record that is put back ends the hold, and nothing
 
 test('a record that is put back under a destroyed key is not carried through the turn', async () => {
   const { caller, doomed } = await start();
-  const { dataDirectory } = opened.config;
-  const backup = new DatabaseSync(`${dataDirectory}/dke.db`);
-  const [kept] = backup.prepare('select record from key_records where object_id = ?').all(doomed.id) as {
-    readonly record: Uint8Array;
-  }[];
-  backup.close();
+  const ofDoomed = () => queryStored(opened.folder, 'select record from key_records where object_id = ?', doomed.id);
+  const [kept] = (await ofDoomed()) as readonly { readonly record: Uint8Array }[];
   await opened.operations.tde.destroyObject(caller, doomed.handle);
   await tamper('update key_records set record = ? where object_id = ?', kept?.record ?? new Uint8Array(), doomed.id);
   await untilAudited(opened, 'key.unrecoverable', doomed.id);
   await opened.stop();
-  const database = new DatabaseSync(`${dataDirectory}/dke.db`);
-  expect(database.prepare('select record from key_records where object_id = ?').all(doomed.id)).toEqual([
-    { record: null },
-    { record: null },
-  ]);
-  database.close();
+  expect(await ofDoomed()).toEqual([{ record: null }, { record: null }]);
 });
 
 test('more damaged records than fit into one batch hold nothing else up', async () => {
@@ -152,9 +139,10 @@ test('more damaged records than fit into one batch hold nothing else up', async 
   await untilHeld();
   expect((await state()).hold?.records).toHaveLength(420);
   await opened.stop();
-  const database = new DatabaseSync(`${opened.config.dataDirectory}/dke.db`);
-  const [left] = database.prepare('select count(*) as n from key_records where epoch = 1 and record is not null').all();
-  database.close();
+  const [left] = await queryStored(
+    opened.folder,
+    'select count(*) as n from key_records where epoch = 1 and record is not null',
+  );
   expect(left).toEqual({ n: 420 });
   opened = await openTestService({ folder: opened.folder });
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);

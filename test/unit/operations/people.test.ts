@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { Grant, Role } from '../../../server/domain/access.ts';
@@ -13,6 +12,7 @@ import type { PasswordHashes } from '../../../server/ports/people.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { bytesOf, everything, goodPassword, inviteUser, makeUser, originOf } from '../../support/people.ts';
+import { queryStored } from '../../support/test-store.ts';
 
 let opened: OpenedService;
 beforeAll(async () => {
@@ -140,9 +140,7 @@ describe('a password', () => {
   });
   test('of a row that was changed from outside opens nothing', async () => {
     const { user } = await makeUser(opened.operations, 'mallory');
-    const database = new DatabaseSync(join(opened.folder, 'dke-data/dke.db'));
-    database.prepare('update users set grants = ? where id = ?').run(JSON.stringify(everything), user.id);
-    database.close();
+    await queryStored(opened.folder, 'update users set grants = ? where id = ?', JSON.stringify(everything), user.id);
     expect(await codeOf(signIn('mallory'))).toBe('unauthenticated');
     expect(await opened.operations.users.get(administrator, user.id)).toMatchObject({ integrity: 'tampered' });
   });
@@ -259,9 +257,7 @@ describe('a session', () => {
   });
   test('is in the database as a hash alone, and holds after a restart', async () => {
     const { session } = await makeUser(opened.operations, 'karl');
-    const database = new DatabaseSync(join(opened.folder, 'dke-data/dke.db'));
-    const rows = JSON.stringify(database.prepare('select * from sessions').all());
-    database.close();
+    const rows = JSON.stringify(await queryStored(opened.folder, 'select * from sessions'));
     expect(rows).not.toContain(session.value);
     await opened.stop();
     opened = await openTestService({ folder: opened.folder });

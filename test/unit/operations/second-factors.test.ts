@@ -1,11 +1,10 @@
 // Second factors over the real store and addon: one-time passwords, recovery codes, tokens of one's own.
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { SessionCaller, StartedSession } from '../../../server/operations/people/face.ts';
 import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+import { queryStored } from '../../support/test-store.ts';
 import { codeOf } from '../../support/totp.ts';
 
 let opened: OpenedService;
@@ -71,10 +70,8 @@ describe('one-time passwords', () => {
   test('the secret is in the database as a sealed record alone', async () => {
     const { session } = await makeUser(opened.operations, 'emil', 'key-manager');
     const { secret, id } = await enrol(session);
-    const database = new DatabaseSync(join(opened.folder, 'dke-data/dke.db'));
-    const factors = JSON.stringify(database.prepare('select * from user_factors').all());
-    const record = database.prepare('select record from key_records where object_id = ?').get(id);
-    database.close();
+    const factors = JSON.stringify(await queryStored(opened.folder, 'select * from user_factors'));
+    const [record] = await queryStored(opened.folder, 'select record from key_records where object_id = ?', id);
     expect(factors).not.toContain(secret);
     expect(record?.record).toBeInstanceOf(Uint8Array);
   });
@@ -85,9 +82,8 @@ describe('one-time passwords', () => {
     expect(await errorOf(factors.remove(first.session, first.id))).toBe('conflict');
     const second = await enrol(first.session);
     await factors.remove(second.session, first.id);
-    const database = new DatabaseSync(join(opened.folder, 'dke-data/dke.db'));
-    expect(database.prepare('select record from key_records where object_id = ?').get(first.id)?.record).toBeNull();
-    database.close();
+    const [gone] = await queryStored(opened.folder, 'select record from key_records where object_id = ?', first.id);
+    expect(gone?.record).toBeNull();
   });
   test('an administrator takes the factors of somebody who has lost them; the next sign-in makes new ones', async () => {
     const { user, session } = await makeUser(opened.operations, 'gerd', 'key-manager');

@@ -1,7 +1,6 @@
 // What keys of the token do beyond encryption, through the operations over the real store and addon: wrap, unwrap, derive and
 // leave. Which of it is refused, in which state of the key, and what comes of calls that run at the same time.
 import { generateKeyPairSync } from 'node:crypto';
-import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NewTokenObject, TdeCaller, VisibleObject } from '../../../server/operations/index.ts';
@@ -14,6 +13,7 @@ import {
   registerCaller,
   untilAudited,
 } from '../../support/open-service.ts';
+import { queryStored } from '../../support/test-store.ts';
 
 let opened: OpenedService;
 beforeAll(async () => {
@@ -237,13 +237,11 @@ describe('an RSA pair that wraps', () => {
     const { handle } = await other.operations.tde.createObject(caller, { ...publicInput, bits: null }, spki);
     await other.stop();
     // Whoever knows this private key says that the service had made it, and that it is marked already.
-    const database = new DatabaseSync(`${other.config.dataDirectory}/dke.db`);
-    database
-      .prepare(
-        'update tde_objects set local = 1, extractable = 0, never_extractable = 1, wrapped_sensitive = 1 where handle = ?',
-      )
-      .run(made.handle);
-    database.close();
+    await queryStored(
+      other.folder,
+      'update tde_objects set local = 1, extractable = 0, never_extractable = 1, wrapped_sensitive = 1 where handle = ?',
+      made.handle,
+    );
     const again = await openTestService({ folder: other.folder });
     const wrapped = again.operations.tde.wrap(caller, handle, oaep, session(Buffer.alloc(32, 8)));
     expect(await codeOf(wrapped)).toBe('forbidden');

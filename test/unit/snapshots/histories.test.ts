@@ -349,14 +349,14 @@ const live = async ({ before, after, into }: History): Promise<void> => {
   const world: World = { actor: actorIn(tenant.id), guids: new Map(), serial: 0 };
   for (const one of [...beginning, ...before]) await happenIfPossible(world, one);
   const id = await hand.make(tenant.id);
-  const then = dumpTenant(here, tenant.id);
+  const then = await dumpTenant(here, tenant.id);
   const checks = await checksOf(here, id, hand.recovery);
   for (const one of after) await happenIfPossible(world, one);
-  const now = dumpTenant(here, tenant.id);
+  const now = await dumpTenant(here, tenant.id);
 
   if (into === 'same') {
     await hand.restore(id);
-    const restored = dumpTenant(here, tenant.id);
+    const restored = await dumpTenant(here, tenant.id);
     expect(plain(restored)).toEqual(plain(expectedInPlace(then, now)));
     // The keys are the keys: a snapshot of what was restored has each by the same check value, or not at all.
     const again = await checksOf(here, await hand.make(tenant.id), hand.recovery);
@@ -367,7 +367,7 @@ const live = async ({ before, after, into }: History): Promise<void> => {
   }
   if (into === 'beside') {
     const { tenantId, stayDestroyed } = await hand.restore(id, { newTenant: `copy ${own}` });
-    expect(plain(besideShape(dumpTenant(here, tenantId)))).toEqual(
+    expect(plain(besideShape(await dumpTenant(here, tenantId)))).toEqual(
       plain(besideShape(expectedBeside(then, now, tenantId))),
     );
     const named = [...destroyedIn(now)].filter(
@@ -383,7 +383,7 @@ const live = async ({ before, after, into }: History): Promise<void> => {
   const { tenantId, newIds } = await thereHand.restore(id, { newTenant: `from here ${own}` });
   // Nobody has that id there: the tenant is the same.
   expect([tenantId, newIds]).toEqual([tenant.id, false]);
-  expect(plain(without(dumpTenant(there, tenantId), 'tde_objects', 'handle'))).toEqual(
+  expect(plain(without(await dumpTenant(there, tenantId), 'tde_objects', 'handle'))).toEqual(
     plain(without(then, 'tde_objects', 'handle')),
   );
 };

@@ -97,7 +97,7 @@ describe('restoring into the same tenant', () => {
     const secret = await operations.tde.encrypt(caller, handle, cbc, Buffer.alloc(16, 1));
     const vault = await operations.vaults.create(administrator, { name: 'general' });
     const general = await operations.keys.create(administrator, { name: 'cloud', vaultId: vault.id });
-    const before = dumpTenant(opened, tenantId);
+    const before = await dumpTenant(opened, tenantId);
     const id = await hand.make(tenantId);
 
     const since = await operations.keys.create(administrator, { name: 'since', vaultId: vault.id });
@@ -113,7 +113,7 @@ describe('restoring into the same tenant', () => {
     expect(outcome).toEqual(planned);
     expect(outcome.stayDestroyed).toEqual([]);
 
-    const after = dumpTenant(opened, tenantId);
+    const after = await dumpTenant(opened, tenantId);
     for (const [table, rows] of before)
       for (const [name, row] of rows) expect([table, name, after.get(table)?.get(name)]).toEqual([table, name, row]);
     expect((await operations.keys.get(administrator, since.id)).state).toBe('active');
@@ -244,8 +244,8 @@ describe('restoring elsewhere', () => {
     expect(outcome).toMatchObject({ newTenant: true, newIds: true });
     expect(outcome.tenantId).not.toBe(tenantId);
     expect(outcome.counts.access_guids).toMatchObject({ made: 0 });
-    const original = dumpTenant(opened, tenantId);
-    const copy = dumpTenant(opened, outcome.tenantId);
+    const original = await dumpTenant(opened, tenantId);
+    const copy = await dumpTenant(opened, outcome.tenantId);
     for (const table of ['vaults', 'tde_groups', 'tde_applications', 'keys', 'key_versions', 'tde_objects'])
       expect([table, copy.get(table)?.size]).toEqual([table, original.get(table)?.size]);
     expect(copy.get('keys')?.has(keyId)).toBe(false);
@@ -268,7 +268,7 @@ describe('restoring elsewhere', () => {
     const id = await hand.make(tenantId);
     const file = readFileSync(join(opened.config.snapshots.directory, `${id}.dkesnap`));
     const { verifierKey } = await operations.audit.log();
-    const from = dumpTenant(opened, tenantId);
+    const from = await dumpTenant(opened, tenantId);
 
     const other = await openTestService();
     try {
@@ -284,7 +284,7 @@ describe('restoring elsewhere', () => {
       expect(imported).toMatchObject({ id, origin: 'imported', state: 'held', tenantId });
       const outcome = await there.restore(id, { tenantId: fresh });
       expect(outcome).toMatchObject({ tenantId: fresh, newTenant: false, newIds: false });
-      const copy = dumpTenant(other, fresh);
+      const copy = await dumpTenant(other, fresh);
       for (const [table, rows] of from)
         for (const [name, row] of rows) {
           const wanted = Object.hasOwn(row, 'tenant_id') ? { ...row, tenant_id: fresh } : row;

@@ -1,0 +1,129 @@
+// Where the services of a test run keep what they know: in the embedded database, or, with DKE_TEST_STORE=postgresql, each in a
+// database of its own on the one PostgreSQL that the run has started (test-store-server.ts). A database belongs to a service's
+// folder as the embedded one does: it is found again by the folder's path, and dropped when the folder is gone.
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import pg from 'pg';
+import type { PostgresPlace } from './postgresql.ts';
+
+/** The folder of that PostgreSQL's socket, which the run tells its workers; and the database that others are copies of. */
+export const socketVariable = 'DKE_TEST_POSTGRESQL_SOCKET';
+export const templateDatabase = 'dke_template';
+
+export const onPostgresql = process.env.DKE_TEST_STORE === 'postgresql';
+
+/** For `runIf`, of what is about the embedded database's files alone. `why` is printed where it is left out. */
+export const onSqlite = (why: string): boolean => {
+  if (onPostgresql) console.log(`left out on PostgreSQL: ${why}`);
+  return !onPostgresql;
+};
+
+const socket = (): string => {
+  const folder = process.env[socketVariable];
+  if (folder === undefined) throw new Error(`${socketVariable} is not set: run vitest, which starts PostgreSQL`);
+  return folder;
+};
+
+const databaseOf = (folder: string): string =>
+  `dke_${createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 24)}`;
+
+const placeOf = (folder: string): PostgresPlace => ({
+  host: socket(),
+  port: 5432,
+  user: 'dke',
+  database: databaseOf(folder),
+});
+
+const asked = async <T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+  const client = new pg.Client({ host: socket(), user: 'dke', database });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+};
+
+const drop = (client: pg.Client, database: string): Promise<unknown> =>
+  client.query(`drop database if exists ${database} with (force)`);
+
+/** Databases of folders that are gone. Another worker may be at it, too. */
+const sweep = async (client: pg.Client): Promise<void> => {
+  const { rows } = await client.query(
+    "select datname, shobj_description(oid, 'pg_database') as folder from pg_database where datname ~ '^dke_[0-9a-f]{24}$'",
+  );
+  for (const { datname, folder } of rows as { readonly datname: string; readonly folder: string | null }[])
+    if (folder !== null && !existsSync(folder)) await drop(client, datname).catch(() => undefined);
+};
+
+/** As the embedded database is part of the data directory: with a fresh one comes a fresh database. */
+const ensureDatabase = async (folder: string): Promise<void> => {
+  const database = databaseOf(folder);
+  await asked('postgres', async (client) => {
+    const known = await client.query('select from pg_database where datname = $1', [database]);
+    if (known.rowCount === 1) {
+      if (existsSync(join(folder, 'dke-data'))) return;
+      await drop(client, database);
+    }
+    await sweep(client);
+    await client.query(`create database ${database} template ${templateDatabase}`);
+    await client.query(`comment on database ${database} is ${client.escapeLiteral(resolve(folder))}`);
+  });
+};
+
+/** The lines of dke.toml for a service in this folder; none for the embedded database, or where `toml` names a store itself. */
+export const storeToml = async (folder: string, toml: string): Promise<string> => {
+  if (!onPostgresql || /^\[store\]/m.test(toml)) return '';
+  await ensureDatabase(folder);
+  const { host, database } = placeOf(folder);
+  return `[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\nreaders = 3\n`;
+};
+
+/** What a service that is stopped has stored, for a copy of its folder: the embedded database is in it. */
+export const copyStored = async (from: string, to: string): Promise<void> => {
+  if (!onPostgresql) return;
+  await asked('postgres', async (client) => {
+    await client.query(`create database ${databaseOf(to)} template ${databaseOf(from)}`);
+    await client.query(`comment on database ${databaseOf(to)} is ${client.escapeLiteral(resolve(to))}`);
+  });
+};
+
+export interface StoredRows {
+  /** In SQLite's words: `?` stands for a value, and zeroblob is known. Answers the rows, if the statement has any. */
+  query(
+    statement: string,
+    ...values: readonly SQLInputValue[]
+  ): Promise<readonly { readonly [column: string]: unknown }[]>;
+}
+
+/** Reads and changes what a service has stored, past the service, whichever database it has. */
+export const withStored = async <T>(folder: string, work: (stored: StoredRows) => Promise<T>): Promise<T> => {
+  if (onPostgresql)
+    return asked(databaseOf(folder), (client) => {
+      client.setTypeParser(pg.types.builtins.INT8, Number);
+      return work({
+        query: async (statement, ...values) => {
+          let at = 0;
+          const text = statement
+            .replaceAll('?', () => `$${++at}`)
+            .replaceAll(/zeroblob\((.*?)\) /g, "decode(repeat('00', $1), 'hex') ");
+          return (await client.query(text, [...values])).rows;
+        },
+      });
+    });
+  const database = new DatabaseSync(join(folder, 'dke-data', 'dke.db'));
+  try {
+    return await work({ query: async (statement, ...values) => database.prepare(statement).all(...values) });
+  } finally {
+    database.close();
+  }
+};
+
+/** Runs one statement on what the service of this folder has stored. */
+export const queryStored = (
+  folder: string,
+  statement: string,
+  ...values: readonly SQLInputValue[]
+): ReturnType<StoredRows['query']> => withStored(folder, ({ query }) => query(statement, ...values));
