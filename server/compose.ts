@@ -59,6 +59,7 @@ import { createFleet } from './operations/fleet.ts';
 import { followRunbook } from './operations/follow-runbook.ts';
 import { type AuditForwarding, createAuditForwarding } from './operations/forward-audit.ts';
 import { createHousekeeping } from './operations/housekeeping.ts';
+import { createIdempotency } from './operations/idempotency.ts';
 import type { Operations } from './operations/index.ts';
 import { manageNodes } from './operations/manage-nodes.ts';
 import { manageRoot } from './operations/manage-root.ts';
@@ -213,7 +214,7 @@ export const createOperations = (
   quarantine: Quarantine,
   snapshots: Operations['snapshots'],
   rules: { readonly tenants: TenantRules },
-  ofProcess: Pick<Operations, 'health' | 'overview' | 'settings'>,
+  ofProcess: Pick<Operations, 'health' | 'idempotency' | 'overview' | 'settings'>,
   delivery: NotificationDelivery,
 ): Operations => ({
   tenants: {
@@ -647,7 +648,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       log,
     });
     // From here on nothing is written while an operator has not looked at the database.
-    const { store } = quarantine;
+    const idempotency = createIdempotency(quarantine.store, { clock, log, ring, fleet });
+    const { store } = idempotency;
 
     const ownDirectory = createDirectory(
       { store, core, ring, clock, log },
@@ -741,6 +743,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       {
         health,
         overview: readOverview(ports, latency),
+        idempotency: idempotency.operations,
         settings: async () => ({ source: config.source, items: config.settings }),
       },
       delivery,

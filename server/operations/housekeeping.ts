@@ -18,6 +18,8 @@ const diagnosisDays = 90;
 const failureDays = 2;
 /** A database host sends a request again within the deadline of its call, which is ten minutes at most. */
 const repeatMs = 3_600_000;
+/** What was made under an Idempotency-Key is known for a day. */
+const idempotencyMs = 86_400_000;
 const pruneBatch = 500;
 const pruneEveryMs = 60_000;
 
@@ -105,6 +107,7 @@ export const createHousekeeping = (
       async (tx) => {
         await tx.diagnoses.prune(clock.now() - diagnosisDays * 86_400_000);
         await tx.attempts.prune(clock.now());
+        await tx.idempotency.prune(clock.now() - idempotencyMs);
         await tx.failures.prune(clock.now() - failureDays * 86_400_000);
         await tx.tdeRequests.prune(clock.now() - repeatMs);
         await tx.sessions.prune(clock.now(), clock.now() - people.sessionIdleMs);

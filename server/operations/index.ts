@@ -50,6 +50,7 @@ import type { StoredCheckpoint, TenantContents } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
 import type { DryRun } from './approvals.ts';
+import type { IdempotencyOperations } from './idempotency.ts';
 import type { PeopleOperations } from './people/face.ts';
 import type { RecoveryKeyOperations, SnapshotOperations } from './snapshots/index.ts';
 
@@ -787,6 +788,7 @@ export interface Operations extends PeopleOperations {
   readonly nodes: NodeOperations;
   /** Which servers do not show yet what a request has changed. */
   readonly observe: Fleet['observe'];
+  readonly idempotency: IdempotencyOperations;
   readonly vaults: VaultOperations;
   readonly keys: KeyOperations;
   readonly tdeGroups: TdeGroupOperations;

@@ -24,6 +24,7 @@ import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
+import type { IdempotencyRepository } from './idempotency.ts';
 import type { RecordPlace } from './key-ring.ts';
 import type { NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
@@ -437,6 +438,7 @@ export interface Repositories extends PeopleRepositories {
   readonly keyBindings: KeyBindingRepository;
   readonly tenantRows: TenantRows;
   readonly search: SearchRepository;
+  readonly idempotency: IdempotencyRepository;
   readonly nodes: {
     /** By name. */
     list(): Promise<readonly NodeRow[]>;

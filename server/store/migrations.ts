@@ -8,6 +8,7 @@ import { runbookMigration } from './migrations/2025-03-runbooks.ts';
 import { snapshotMigration } from './migrations/2025-03-snapshots.ts';
 import { search } from './migrations/2025-04-search.ts';
 import { tdeRequests } from './migrations/2025-04-tde-requests.ts';
+import { idempotencyMigration } from './migrations/2025-05-idempotency.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -490,6 +491,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-04-notifications': notifications(kinds),
     '2025-04-search': search(kinds),
     '2025-04-tde-requests': tdeRequests(kinds),
+    '2025-05-idempotency': idempotencyMigration(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

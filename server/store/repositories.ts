@@ -13,6 +13,7 @@ import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredObject } from '../ports/store.ts';
 import { createApprovalRepository } from './approvals.ts';
 import { createAuditLog } from './audit-log.ts';
+import { createIdempotencyRows } from './idempotency.ts';
 import { createNodes } from './nodes.ts';
 import { createNotificationRepository } from './notifications.ts';
 import { createPeople } from './people.ts';
@@ -851,6 +852,7 @@ export const createRepositories = (
     keyBindings: createKeyBindings(db),
     tenantRows: createTenantRows(db, authenticate, terms),
     ...createPeople(db, authenticate, terms),
+    idempotency: createIdempotencyRows(db, authenticate),
   };
 };
 

@@ -163,6 +163,7 @@ export const policyColumns = {
     'invited_until',
     'created_at',
   ],
+  idempotency_keys: ['id', 'fingerprint', 'request_id', 'run', 'created_at', 'location', 'body'],
   user_factors: ['id', 'user_id', 'kind', 'name', 'data', 'confirmed_at', 'created_at'],
   sessions: [
     'id',

@@ -359,6 +359,17 @@ export interface Schema {
     public_key: Uint8Array;
     proof: Uint8Array;
   };
+  /** See operations/idempotency.ts. */
+  idempotency_keys: {
+    id: string;
+    fingerprint: string;
+    request_id: string;
+    run: string;
+    created_at: number;
+    location: string | null;
+    body: string | null;
+    row_mac: string;
+  };
   /** One row: the number of the last change, and how often the set of KEKs has changed. */
   node_head: { id: number; epoch: number; keks: number };
   /** What other nodes must read again, by the number of the change. */

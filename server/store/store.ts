@@ -198,16 +198,17 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
 
 /** The repositories with their errors translated: for a database that can be away. */
 const guarded = (repositories: Repositories, translate: (error: unknown) => unknown): Repositories => {
+  const fail = (error: unknown): never => {
+    throw translate(error);
+  };
   const wrap = (group: object): object =>
     Object.fromEntries(
-      Object.entries(group).map(([name, method]: [string, (...values: unknown[]) => Promise<unknown>]) => [
+      Object.entries(group).map(([name, method]: [string, (...values: unknown[]) => unknown]) => [
         name,
-        async (...values: unknown[]) => {
-          try {
-            return await method(...values);
-          } catch (error) {
-            throw translate(error);
-          }
+        (...values: unknown[]) => {
+          // Some tell of the tables without asking the database.
+          const answer = method(...values);
+          return answer instanceof Promise ? answer.catch(fail) : answer;
         },
       ]),
     );

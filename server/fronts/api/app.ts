@@ -15,6 +15,7 @@ import type { Grant } from '../../domain/access.ts';
 
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Approval } from '../../domain/approval.ts';
+import type { KeptAnswer } from '../../operations/idempotency.ts';
 import type { Operations } from '../../operations/index.ts';
 import type { SignInOrigin } from '../../operations/people/face.ts';
 import type { Log } from '../../ports/log.ts';
@@ -32,7 +33,7 @@ import { representApproval } from './handlers/approvals.ts';
 import { BoundAnswer, type Created, SecretJson, SessionChange } from './handlers/handler.ts';
 
 import { createHandlers, missingHandler } from './handlers/index.ts';
-import { createIdempotency, idempotencyHeader, type KeptAnswer } from './idempotency.ts';
+import { createIdempotency, idempotencyHeader } from './idempotency.ts';
 import { describeApi } from './openapi.ts';
 import { readJson, readQuery } from './validate.ts';
 
@@ -131,7 +132,7 @@ const strangerOf = ({ requestId, peer }: SignInOrigin): TenantCaller => ({
 export const createApiFront = (options: ApiFrontOptions): Hono => {
   const { operations, clock, log, version } = options;
   const authenticator = createAuthenticator(operations, options.peerOf);
-  const idempotency = createIdempotency(clock);
+  const idempotency = createIdempotency(clock, operations.idempotency);
   const handlers = createHandlers(operations);
   const app = new Hono<{ Variables: Variables }>();
 
@@ -198,7 +199,8 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       if (key === undefined) return send(await work());
       let fresh: Awaited<ReturnType<typeof work>> | undefined;
       const { id: actorId, tenantId } = context.get('caller').actor;
-      const request = { key, actorId, target: `${tenantId} ${collection}`, body };
+      const requestId = context.get('requestId');
+      const request = { key, actorId, requestId, target: `${tenantId} ${collection}`, body };
       const { kept, repeated } = await idempotency.once(request, async () => {
         fresh = await work();
         return fresh.kept;

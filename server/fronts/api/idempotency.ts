@@ -1,37 +1,38 @@
-// `Idempotency-Key` on creates: a repeat under the same key gets the first answer and makes nothing twice. Kept in this
-// process for a day; a restart forgets them. Answers that show a secret are not kept: their repeat is told that the first
-// one did its work, and where to find what it made.
+// `Idempotency-Key` on creates: a repeat under the same key gets the first answer and makes nothing twice, for a day. What was made is
+// known to all nodes and after a restart (operations/idempotency.ts); here, repeats of what this process carries out wait for the one
+// answer. Answers that show a secret are not kept: their repeat is told that the first one did its work, and where to find what it made.
 
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+import type { IdempotencyOperations, KeptAnswer } from '../../operations/idempotency.ts';
 
 export const idempotencyHeader = 'idempotency-key';
 
 const lifetime = 24 * 3_600_000;
 const maxEntries = 5000;
 
-export interface KeptAnswer {
-  readonly location: string;
-  /** Null when the answer showed a secret. */
-  readonly body: string | null;
-}
-
 interface Entry {
   readonly fingerprint: string;
   readonly at: number;
-  readonly answer: Promise<KeptAnswer>;
+  readonly answer: Promise<{ readonly kept: KeptAnswer; readonly repeated: boolean }>;
 }
 
 export interface Idempotency {
   /** Runs `work` unless the same request did; the same key with another request is 'conflict'. */
   once(
-    request: { readonly key: string; readonly actorId: string; readonly target: string; readonly body: Uint8Array },
+    request: {
+      readonly key: string;
+      readonly actorId: string;
+      readonly requestId: string;
+      readonly target: string;
+      readonly body: Uint8Array;
+    },
     work: () => Promise<KeptAnswer>,
   ): Promise<{ readonly kept: KeptAnswer; readonly repeated: boolean }>;
 }
 
-export const createIdempotency = (clock: Clock): Idempotency => {
+export const createIdempotency = (clock: Clock, everywhere: IdempotencyOperations): Idempotency => {
   const entries = new Map<string, Entry>();
   const digest = (...parts: readonly (string | Uint8Array)[]): string => {
     const hash = createHash('sha256');
@@ -49,30 +50,30 @@ export const createIdempotency = (clock: Clock): Idempotency => {
   };
 
   return {
-    async once({ key, actorId, target, body }, work) {
+    async once({ key, actorId, requestId, target, body }, work) {
       if (!/^[\x21-\x7e]{1,200}$/.test(key)) {
         throw new ServiceError('validation', 'Idempotency-Key must be 1 to 200 printable characters without blanks');
       }
       // Not by the calendar: a clock that jumps ahead would have a request carried out twice.
       makeRoom(clock.monotonic());
-      const name = digest(actorId, key);
+      const id = digest(actorId, key);
       const fingerprint = digest(target, body);
-      const known = entries.get(name);
+      const known = entries.get(id);
       if (known !== undefined) {
         if (known.fingerprint !== fingerprint) {
           throw new ServiceError('conflict', 'this Idempotency-Key was used with another request', {
             hint: 'use a new key for a new request',
           });
         }
-        return { kept: await known.answer, repeated: true };
+        return { kept: (await known.answer).kept, repeated: true };
       }
-      const answer = work();
-      entries.set(name, { fingerprint, at: clock.monotonic(), answer });
+      const answer = everywhere.once({ id, fingerprint, requestId }, work);
+      entries.set(id, { fingerprint, at: clock.monotonic(), answer });
       try {
-        return { kept: await answer, repeated: false };
+        return await answer;
       } catch (error) {
         // Nothing was made: the same key may try again.
-        entries.delete(name);
+        entries.delete(id);
         throw error;
       }
     },

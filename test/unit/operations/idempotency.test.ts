@@ -1,0 +1,84 @@
+// Requests under an Idempotency-Key, in the service itself: what is written of them is written with what they make.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { newId } from '../../../server/base/ids.ts';
+import type { KeptAnswer, RepeatableRequest } from '../../../server/operations/idempotency.ts';
+import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { queryStored } from '../../support/test-store.ts';
+
+let opened: OpenedService;
+beforeEach(async () => {
+  opened = await openTestService();
+});
+afterEach(() => opened.remove());
+
+const requestOf = (id: string, fingerprint = 'create a vault'): RepeatableRequest => ({
+  id,
+  fingerprint,
+  requestId: newId(1),
+});
+const create = (name: string) => async (): Promise<KeptAnswer> => {
+  const vault = await opened.operations.vaults.create(administrator, { name });
+  return { location: `/api/vaults/${vault.id}`, body: JSON.stringify({ name }) };
+};
+const vaultsOf = async (name: string): Promise<number> =>
+  (await queryStored(opened.folder, 'select id from vaults where name = ?', name)).length;
+const once = (request: RepeatableRequest, work: () => Promise<KeptAnswer>) =>
+  opened.operations.idempotency.once(request, work);
+
+test('one is carried out once, and answered the same afterwards and after a restart', async () => {
+  const { kept, repeated } = await once(requestOf('a'), create('one'));
+  expect(repeated).toBe(false);
+  const again = await once(requestOf('a'), create('one'));
+  expect(again).toEqual({ kept, repeated: true });
+  await opened.stop();
+  opened = await openTestService({ folder: opened.folder });
+  expect(await once(requestOf('a'), create('one'))).toEqual(again);
+  expect(await vaultsOf('one')).toBe(1);
+  await expect(once(requestOf('a', 'create a key'), create('two'))).rejects.toMatchObject({ code: 'conflict' });
+  expect(await vaultsOf('two')).toBe(0);
+});
+
+test('one that was refused may be tried again, whether or not it had written something', async () => {
+  const refuse = (work: () => Promise<unknown>) => async (): Promise<KeptAnswer> => {
+    await work();
+    throw new Error('refused');
+  };
+  await expect(
+    once(
+      requestOf('b'),
+      refuse(async () => undefined),
+    ),
+  ).rejects.toThrow('refused');
+  await expect(once(requestOf('b'), refuse(create('kept')))).rejects.toThrow('refused');
+  expect(await queryStored(opened.folder, 'select id from idempotency_keys')).toEqual([]);
+  expect((await once(requestOf('b'), create('made'))).repeated).toBe(false);
+  expect(await vaultsOf('made')).toBe(1);
+});
+
+test('one that was carried out and not answered is not carried out again, and the repeat says where to look', async () => {
+  const first = requestOf('c');
+  let written: () => void = () => undefined;
+  const isWritten = new Promise<void>((resolve) => {
+    written = resolve;
+  });
+  // Its process ends between what it makes and its answer.
+  void once(first, async () => {
+    await create('cut off')();
+    written();
+    return new Promise(() => undefined);
+  });
+  await isWritten;
+  await opened.stop();
+  opened = await openTestService({ folder: opened.folder });
+  await expect(once(requestOf('c'), create('cut off'))).rejects.toMatchObject({
+    code: 'conflict',
+    hint: expect.stringContaining(first.requestId),
+  });
+  expect(await vaultsOf('cut off')).toBe(1);
+});
+
+test('what was changed from outside is given to nobody', async () => {
+  await once(requestOf('d'), create('real'));
+  await queryStored(opened.folder, "update idempotency_keys set location = '/api/vaults/of-somebody-else'");
+  await expect(once(requestOf('d'), create('real'))).rejects.toMatchObject({ code: 'key-tampered' });
+});
