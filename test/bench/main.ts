@@ -9,6 +9,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { type DerbyFigure, measureDerby } from './derby.ts';
+import { firstPageText, measureFirstPage } from './first-page.ts';
 import { type MariadbFigure, measureMariadb, theirName } from './mariadb.ts';
 import { type Goal, type Row, rows } from './measurements.ts';
 import { ourName, startOurs } from './ours.ts';
@@ -117,6 +118,16 @@ try {
     const measured = await measureRow();
     report[title] = measured.report;
     xksTexts.push(measured.text);
+  }
+  const firstPageTitle = "the console's first page in Chromium, nothing cached";
+  if (firstPageTitle.includes(values.only)) {
+    say(`measuring ${firstPageTitle}`);
+    const figure = await measureFirstPage(ours.server);
+    if (figure === undefined) say('  left out: no chromium on the PATH');
+    else {
+      report[firstPageTitle] = figure;
+      xksTexts.push(`${firstPageTitle}\n${firstPageText(figure)}`);
+    }
   }
   const snapshotTitle = 'snapshot, verify and restore of 100,000 keys, erasure turn with 10,000';
   if (snapshotTitle.includes(values.only)) {

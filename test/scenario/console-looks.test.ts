@@ -1,9 +1,11 @@
 // How every page of the console looks and behaves before what a browser can show of it: both themes, narrow, zoomed, loading,
 // empty, out of reach, denied, by keyboard alone. axe-core looks at each. Pictures land in test/output/console.
+import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type ConsoleData, fillConsole } from '../support/console-data.ts';
+import { useKeyboard } from '../support/keyboard.ts';
 import { type Site, startSite } from '../support/site.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
@@ -61,6 +63,11 @@ const all: readonly PageRow[] = [
     heading: 'Credentials of aws-eu-central-1',
   },
   {
+    name: 'endpoint-rules',
+    path: ({ endpointId }) => `/endpoints/${endpointId}/rules`,
+    heading: 'Rules of aws-eu-central-1',
+  },
+  {
     name: 'application-setup',
     path: ({ applicationId }) => `/tde/applications/${applicationId}/setup`,
     heading: 'Connect erp',
@@ -84,8 +91,18 @@ const all: readonly PageRow[] = [
   { name: 'tenants', path: '/tenants', heading: 'Tenants' },
   { name: 'approvals', path: '/approvals', heading: 'Approvals', empty: 'Nothing waits for anybody' },
   { name: 'snapshots', path: '/snapshots', heading: 'Snapshots', empty: 'No snapshot yet' },
+  {
+    name: 'snapshot-restore',
+    path: ({ snapshotId }) => `/snapshots/${snapshotId}/restore`,
+    heading: 'Restore a snapshot',
+  },
   { name: 'settings', path: '/settings', heading: 'Settings' },
 ];
+
+/** So many pages are looked at at once: while one waits for the server, others are drawn. */
+const atOnce = 3;
+/** `DKE_PICTURES=all` takes a picture of every state; the others are those that docs/tour.md may want. */
+const allPictures = process.env.DKE_PICTURES === 'all';
 
 // Many pages in one test each: what one second is on an idle machine may be ten on a busy one.
 /** `DKE_PAGES=vaults,key` looks at these alone: for whoever is at work on them. */
@@ -98,6 +115,30 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
   let eyes: ConsoleBrowser;
   let context: BrowserContext;
   let page: Page;
+  /** The first is `page`. */
+  const signedIn: Page[] = [];
+  const shoot = (name: string, from: Page): Promise<void> =>
+    allPictures || name.startsWith('light-') ? eyes.shoot(name, from) : Promise.resolve();
+  /** What the browser notes, as it must, when a test has made it happen. */
+  const forget = (expected: RegExp): void => {
+    eyes.faults.splice(0, eyes.faults.length, ...eyes.faults.filter((fault) => !expected.test(fault)));
+  };
+  /** Each row by whichever of the pages is free. */
+  const eachRow = async (
+    on: readonly Page[],
+    rows: readonly PageRow[],
+    look: (row: PageRow, on: Page) => Promise<void>,
+  ): Promise<void> => {
+    const waiting = [...rows];
+    const take = async (from: Page): Promise<void> => {
+      for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
+        await look(row, from).catch((error: unknown) => {
+          throw new Error(`${row?.name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+        });
+      }
+    };
+    await Promise.all(on.map(take));
+  };
 
   const signIn = async (into: Page, token: string): Promise<void> => {
     await into.goto('/');
@@ -108,19 +149,15 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
   };
   const pathOf = ({ path }: PageRow): string => (typeof path === 'string' ? path : path(data));
   /** Opens a page and waits until nothing on it is loading. */
-  const open = async (row: PageRow, on = page): Promise<void> => {
+  const open = async (row: PageRow, on: Page): Promise<void> => {
     await on.goto(pathOf(row));
     await on.getByRole('heading', { level: 1, name: row.heading }).waitFor();
-    await settle(on);
-  };
-  const settle = async (on: Page): Promise<void> => {
-    await on.waitForLoadState('networkidle');
-    await on.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
+    await eyes.settle(on);
   };
   const expectNoBarrier = async (what: string, on = page, rules?: readonly string[]): Promise<void> => {
     expect.soft(await eyes.findBarriers(on, rules), what).toEqual([]);
   };
-  const sideways = (on = page): Promise<number> =>
+  const sideways = (on: Page): Promise<number> =>
     on.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
   beforeAll(async () => {
@@ -150,133 +187,158 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
     await expectNoBarrier('sign-in, dark');
     await page.emulateMedia({ colorScheme: 'light' });
     await signIn(page, site.token);
+    signedIn.push(page);
+    while (signedIn.length < atOnce) signedIn.push(await eyes.another(context));
   });
 
   test('teaches the next step while it is empty', async () => {
-    for (const row of pages) {
-      if (row.empty === undefined) continue;
-      await open(row);
-      await page.getByText(row.empty).waitFor();
-      await expectNoBarrier(`${row.name}, empty`);
-      await eyes.shoot(`empty-${row.name}`, page);
-    }
+    const empty = pages.filter((row) => row.empty !== undefined);
+    await eachRow(signedIn, empty, async (row, on) => {
+      await open(row, on);
+      await on.getByText(row.empty ?? '').waitFor();
+      await expectNoBarrier(`${row.name}, empty`, on);
+      await shoot(`empty-${row.name}`, on);
+    });
   });
 
   test('is whole with content: both themes, 320 pixels, zoomed to 200 %', async () => {
     data = await fillConsole(site);
-    for (const row of pages) {
-      await open(row);
-      await expectNoBarrier(row.name);
-      await eyes.shoot(`light-${row.name}`, page);
-      await page.emulateMedia({ colorScheme: 'dark' });
+    await site.stopServer();
+    await site.startServer(`[erasure]\ngather_ms = 20\n[snapshots]\nschedule = "0 3 * * *"\nkeep_count = 14\n[[audit.sinks]]
+name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audit.ndjson'))}\n`);
+    // Pages that stood open have noticed that the server was away.
+    forget(/CONNECTION_REFUSED|^failed:/);
+    await eachRow(signedIn, pages, async (row, on) => {
+      await open(row, on);
+      if (row.empty !== undefined)
+        expect.soft(await on.getByText(row.empty).count(), `${row.name} is seen with content`).toBe(0);
+      await expectNoBarrier(row.name, on);
+      await shoot(`light-${row.name}`, on);
+      await on.emulateMedia({ colorScheme: 'dark' });
       // The theme changes colours and nothing else.
-      await expectNoBarrier(`${row.name}, dark`, page, ['color-contrast']);
-      await eyes.shoot(`dark-${row.name}`, page);
-      await page.emulateMedia({ colorScheme: 'light' });
-      await page.setViewportSize({ width: 320, height: 700 });
-      expect.soft(await sideways(), `${row.name} scrolls sideways at 320 pixels`).toBe(0);
-      await eyes.shoot(`narrow-${row.name}`, page);
+      await expectNoBarrier(`${row.name}, dark`, on, ['color-contrast']);
+      await shoot(`dark-${row.name}`, on);
+      await on.emulateMedia({ colorScheme: 'light' });
+      await on.setViewportSize({ width: 320, height: 700 });
+      expect.soft(await sideways(on), `${row.name} scrolls sideways at 320 pixels`).toBe(0);
+      await shoot(`narrow-${row.name}`, on);
       // 1280 pixels at 200 %.
-      await page.setViewportSize({ width: 640, height: 430 });
-      expect.soft(await sideways(), `${row.name} scrolls sideways at 200 %`).toBe(0);
-      await page.setViewportSize({ width: 1280, height: 860 });
-    }
+      await on.setViewportSize({ width: 640, height: 430 });
+      expect.soft(await sideways(on), `${row.name} scrolls sideways at 200 %`).toBe(0);
+      await on.setViewportSize({ width: 1280, height: 860 });
+    });
     expect(eyes.faults).toEqual([]);
   });
 
   test('says that it loads, and that the service is out of reach', async () => {
-    let way: 'through' | 'held' | 'refused' = 'through';
-    let held: (() => Promise<void>)[] = [];
-    await page.route(/\/api\/(?!session$)/, async (route) => {
-      if (way === 'through') await route.continue();
-      else if (way === 'refused') await route.abort('connectionrefused');
-      else held.push(() => route.abort('connectionrefused'));
-    });
-    try {
-      for (const row of pages) {
-        if (row.still === true) continue;
-        way = 'held';
-        await page.goto(pathOf(row));
-        await page.getByRole('heading', { level: 1 }).waitFor();
-        await page.getByRole('status', { name: 'Loading' }).first().waitFor();
-        way = 'refused';
-        const waiting = held;
-        held = [];
+    const questions = /\/api\/(?!session$)/;
+    const lookAt = async (row: PageRow, on: Page): Promise<void> => {
+      let held: (() => Promise<void>)[] | null = [];
+      await on.route(questions, async (route) => {
+        const refuse = (): Promise<void> => route.abort('connectionrefused');
+        if (held === null) await refuse();
+        else held.push(refuse);
+      });
+      try {
+        await on.goto(pathOf(row));
+        await on.getByRole('heading', { level: 1 }).waitFor();
+        await on.getByRole('status', { name: 'Loading' }).first().waitFor();
+        const waiting: readonly (() => Promise<void>)[] = held;
+        held = null;
         // A request that its page has given up cannot be refused any more.
         for (const refuse of waiting) await refuse().catch(() => undefined);
-        await page.getByText('The server cannot be reached').first().waitFor();
-        await expectNoBarrier(`${row.name}, out of reach`);
-        await eyes.shoot(`unreachable-${row.name}`, page);
-        way = 'through';
-        await page.getByRole('button', { name: 'Try again' }).first().click();
+        await on.getByText('The server cannot be reached').first().waitFor();
+        await expectNoBarrier(`${row.name}, out of reach`, on);
+        await shoot(`unreachable-${row.name}`, on);
+      } finally {
+        await on.unroute(questions);
       }
-    } finally {
-      await page.unroute(/\/api\/(?!session$)/);
-    }
-    // The browser notes each refused connection, as it must.
-    eyes.faults.splice(
-      0,
-      eyes.faults.length,
-      ...eyes.faults.filter((fault) => !/CONNECTION_REFUSED|^failed:/.test(fault)),
+      await on.getByRole('button', { name: 'Try again' }).first().click();
+    };
+    await eachRow(
+      signedIn,
+      pages.filter((row) => row.still !== true),
+      lookAt,
     );
+    // The browser notes each refused connection, as it must.
+    forget(/CONNECTION_REFUSED|^failed:/);
     expect(eyes.faults).toEqual([]);
   });
 
   test('names what is missing when the caller may not see it', async () => {
     const [other, opened] = await eyes.open();
     await signIn(opened, data.ownerToken);
-    for (const row of pages) {
-      if (row.open === true || row.name === 'overview' || typeof row.path !== 'string') continue;
-      await opened.goto(row.path);
-      await opened.getByRole('heading', { level: 1 }).waitFor();
-      await opened.getByText('You may not do this').first().waitFor();
-      await expectNoBarrier(`${row.name}, denied`, opened);
-      await eyes.shoot(`denied-${row.name}`, opened);
-    }
+    const others = [opened];
+    while (others.length < atOnce) others.push(await eyes.another(other));
+    const closed = pages.filter((row) => row.open !== true && row.name !== 'overview');
+    await eachRow(others, closed, async (row, on) => {
+      await on.goto(pathOf(row));
+      await on.getByRole('heading', { level: 1 }).waitFor();
+      await on.getByText('You may not do this').first().waitFor();
+      await expectNoBarrier(`${row.name}, denied`, on);
+      await shoot(`denied-${row.name}`, on);
+    });
     await other.close();
-    eyes.faults.splice(0, eyes.faults.length, ...eyes.faults.filter((fault) => !fault.includes('403')));
+    forget(/403/);
     expect(eyes.faults).toEqual([]);
   });
 
   test('is used by keyboard alone, down to the destruction of a master key', async () => {
+    const hands = useKeyboard(page);
+    const opener = /Actions on master key ORACLE\.TDE\.HSM\.MK\.06B7/;
+    const dialog = page.getByRole('dialog', { name: /^Destroy/ });
+    const openDialog = async (): Promise<void> => {
+      await hands.press('Enter');
+      await page.getByRole('menu').waitFor();
+      // The menu takes the focus when it is drawn.
+      await expect.poll(() => hands.focused()).toBe('Blast radius…');
+      await hands.press('ArrowDown');
+      await expect.poll(() => hands.focused()).toBe('Destroy…');
+      await hands.press('Enter');
+      await dialog.waitFor();
+      await dialog.getByText('depend on it').waitFor();
+    };
     await page.goto(`/tde/applications/${data.applicationId}`);
     await page.getByText('ORACLE.TDE.HSM.MK.06B7').first().waitFor();
-    await settle(page);
-    const focusOn = async (label: RegExp | string, key = 'Tab'): Promise<void> => {
-      for (let presses = 0; presses < 120; presses += 1) {
-        const name = await page.evaluate<string>(
-          `(() => { const e = document.activeElement; return e.getAttribute('aria-label') ?? (e.labels?.[0] ?? e).textContent ?? ''; })()`,
-        );
-        if (typeof label === 'string' ? name === label : label.test(name)) return;
-        await page.keyboard.press(key);
-      }
-      throw new Error(`the keyboard does not reach ${label}`);
-    };
-    await page.keyboard.press('Tab');
-    await focusOn('Skip to content');
-    await page.keyboard.press('Enter');
-    await focusOn(/Actions on master key ORACLE\.TDE\.HSM\.MK\.06B7/);
-    await page.keyboard.press('Enter');
+    await eyes.settle(page);
+    await hands.press('Tab');
+    await hands.to('Skip to content');
+    await hands.press('Enter');
+    await hands.to(opener);
+    await hands.press('Enter');
     await page.getByRole('menu').waitFor();
     await expectNoBarrier('an open menu');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Enter');
-    const dialog = page.getByRole('dialog', { name: /^Destroy/ });
-    await dialog.waitFor();
-    await dialog.getByText('depend on it').waitFor();
+    await hands.press('Escape');
+    await page.getByRole('menu').waitFor({ state: 'detached' });
+    await expect.poll(() => hands.focused()).toMatch(opener);
+    await openDialog();
     await expectNoBarrier('the destroy dialog');
-    await focusOn(/Type the name/);
-    await page.keyboard.type('ORACLE.TDE.HSM.MK.06B7A1D20C55E94F0ABF3C77D1E0A94522');
-    await focusOn(/^API call/);
-    await page.keyboard.press('Enter');
+    // Half-way it is thought better of: nothing has happened, and the focus is where it was.
+    await hands.to(/Type the name/);
+    await hands.type('ORACLE.TDE');
+    await hands.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await expect.poll(() => hands.focused()).toMatch(opener);
+    const path = `/api/tde/applications/${data.applicationId}/master-keys`;
+    const stateOf = async (): Promise<string | undefined> =>
+      (await site.api.call<{ items: { name: string; state: string }[] }>('GET', path)).items.find(({ name }) =>
+        name.startsWith('ORACLE.TDE.HSM.MK.06B7'),
+      )?.state;
+    expect(await stateOf()).toBe('active');
+
+    await openDialog();
+    await hands.to(/Type the name/);
+    await hands.type('ORACLE.TDE.HSM.MK.06B7A1D20C55E94F0ABF3C77D1E0A94522');
+    await hands.to(/^API call/);
+    await hands.press('Enter');
     await dialog.locator('[data-command]').waitFor();
     await eyes.shoot('destroy-by-keyboard', page);
-    await focusOn('Destroy for good');
-    await page.keyboard.press('Enter');
+    await hands.to('Destroy for good');
+    await hands.press('Enter');
     await dialog.waitFor({ state: 'detached' });
-    await page.getByText('Destroyed').first().waitFor();
-    expect((await site.api.audit('kind=key.destroyed')).length).toBe(1);
+    await expect.poll(stateOf).toBe('destroyed');
+    await expect.poll(() => hands.focused()).toMatch(opener);
+    expect(hands.faults).toEqual([]);
   });
 
   test('has left nothing to complain of', async () => {

@@ -4,7 +4,14 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+  type Request,
+} from 'playwright-core';
 
 export const outputFolder = resolve(import.meta.dirname, '../output/console');
 
@@ -17,7 +24,7 @@ export const chromiumPath: string | null = (() => {
   }
 })();
 
-const flags = [
+export const chromiumFlags = [
   '--headless',
   '--no-sandbox',
   '--disable-gpu',
@@ -44,6 +51,10 @@ export interface ConsoleBrowser {
   failed(): boolean;
   /** A context and its first page: light and 1280 pixels wide unless told otherwise. */
   open(options?: BrowserContextOptions): Promise<[BrowserContext, Page]>;
+  /** One more page of a context, signed in as its others are. */
+  another(context: BrowserContext): Promise<Page>;
+  /** Waits until nothing on the page is loading: no request of its under way, and no place that says so. */
+  settle(page: Page): Promise<void>;
   shoot(name: string, page: Page): Promise<void>;
   /** What axe-core finds in the page as it is shown, one text a finding; by all its rules, or these. */
   findBarriers(page: Page, rules?: readonly string[]): Promise<readonly string[]>;
@@ -53,12 +64,23 @@ export interface ConsoleBrowser {
 export const openConsoleBrowser = async (url: string, executablePath: string): Promise<ConsoleBrowser> => {
   mkdirSync(outputFolder, { recursive: true });
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-  const browser = await chromium.launch({ executablePath, args: flags });
+  const browser = await chromium.launch({ executablePath, args: chromiumFlags });
   const faults: string[] = [];
   let failed = false;
   const { origin } = new URL(url);
 
+  /** Requests under way, by page. */
+  const pending = new WeakMap<Page, Set<Request>>();
   const watch = (page: Page): void => {
+    const own = new Set<Request>();
+    pending.set(page, own);
+    page.on('request', (request) => own.add(request));
+    page.on('requestfinished', (request) => own.delete(request));
+    page.on('requestfailed', (request) => own.delete(request));
+    // What a page that was left had asked for is never said to be over.
+    page.on('framenavigated', (frame) => {
+      if (frame === page.mainFrame()) for (const request of own) if (request.isNavigationRequest()) own.delete(request);
+    });
     page.on('console', (message) => {
       // The question whether somebody is signed in is answered with 401 until somebody is: the browser notes that.
       const asked = message.location().url.endsWith('/api/session') && message.text().includes('401');
@@ -104,6 +126,22 @@ export const openConsoleBrowser = async (url: string, executablePath: string): P
       const page = await context.newPage();
       watch(page);
       return [context, page];
+    },
+    another: async (context) => {
+      const page = await context.newPage();
+      watch(page);
+      return page;
+    },
+    settle: async (page) => {
+      const loading = page.getByRole('status', { name: 'Loading' });
+      for (let calm = 0; calm < 2; ) {
+        await loading.first().waitFor({ state: 'detached' });
+        // An answer is drawn, and what it made the page ask for is asked, within two frames.
+        await page.evaluate(
+          'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))',
+        );
+        calm = (pending.get(page)?.size ?? 0) === 0 && (await loading.count()) === 0 ? calm + 1 : 0;
+      }
     },
     shoot: async (name, page) => {
       await page.screenshot({ path: join(outputFolder, `${name}.png`), fullPage: true });

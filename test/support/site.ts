@@ -25,8 +25,8 @@ export interface Site {
   agents(): readonly number[];
   /** Ends the server, `SIGTERM` unless told otherwise. */
   stopServer(signal?: NodeJS.Signals): Promise<number | null>;
-  /** Starts the server again, at the same address with the same data. */
-  startServer(): Promise<void>;
+  /** Starts the server again, at the same address with the same data; with other lines of dke.toml when they are given. */
+  startServer(toml?: string): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -63,8 +63,8 @@ export const startSite = async (options: Omit<ServerProcessOptions, 'port'> = {}
     },
     agents,
     stopServer: (signal) => server.stop(signal),
-    startServer: async () => {
-      server = await startServerProcess({ ...options, folder, port });
+    startServer: async (toml) => {
+      server = await startServerProcess({ ...options, ...(toml === undefined ? {} : { toml }), folder, port });
     },
     async end() {
       for (const database of databases) await database.stop();

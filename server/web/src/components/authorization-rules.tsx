@@ -63,7 +63,7 @@ export const RuleList = ({ rules }: { rules: readonly AuthorizationRule[] }) => 
       <li key={`${index} ${rule.name}`} className="flex flex-wrap items-baseline gap-2">
         <DecisionBadge effect={rule.effect} />
         <span className="font-medium">{rule.name}</span>
-        <span className="break-all text-muted">{describeRule(rule)}</span>
+        <span className="min-w-0 wrap-anywhere text-muted">{describeRule(rule)}</span>
       </li>
     ))}
   </ol>

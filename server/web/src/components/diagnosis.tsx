@@ -117,7 +117,7 @@ const Line = ({ result }: { result: CheckResult }) => {
       </span>
       <div className={`min-w-0 ${result.state === 'skipped' ? 'text-muted' : ''}`}>
         <p>
-          {capital(result.title)} <span className="wrap-anywhere text-muted">{result.evidence}</span>
+          {capital(result.title)}: <span className="wrap-anywhere text-muted">{result.evidence}</span>
         </p>
         {!quiet && result.predicts !== undefined && (
           <p className="text-xs text-muted">

@@ -1,7 +1,8 @@
-// Actions on one row or page that do not deserve a button each. Not modal, so that nothing is injected into the page's style.
+// Actions on one row or page that do not deserve a button each. Not modal, so that nothing is injected into the page's style. What is chosen
+// is done when the menu has closed and the focus is back at its button: a dialog that it opens then gives the focus back to there.
 
 import { DropdownMenu } from 'radix-ui';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { Icon, type IconName } from './icon.tsx';
 
 export interface MenuAction {
@@ -12,10 +13,13 @@ export interface MenuAction {
 }
 
 export const ActionMenu = ({ label, actions }: { label: string; actions: readonly MenuAction[] }): ReactNode => {
+  const trigger = useRef<HTMLButtonElement>(null);
+  const chosen = useRef<MenuAction | null>(null);
   if (actions.length === 0) return null;
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger
+        ref={trigger}
         aria-label={label}
         title={label}
         className="inline-flex min-h-8 items-center gap-1 rounded-md border border-line px-2.5 text-xs font-medium text-muted hover:bg-hover hover:text-ink data-[state=open]:bg-hover"
@@ -28,12 +32,22 @@ export const ActionMenu = ({ label, actions }: { label: string; actions: readonl
           align="end"
           sideOffset={4}
           collisionPadding={8}
+          onCloseAutoFocus={(event) => {
+            const action = chosen.current;
+            if (action === null) return;
+            chosen.current = null;
+            event.preventDefault();
+            trigger.current?.focus();
+            action.onSelect();
+          }}
           className="rise z-20 min-w-44 rounded-lg border border-line bg-raised p-1 shadow-float"
         >
           {actions.map((action) => (
             <DropdownMenu.Item
               key={action.text}
-              onSelect={action.onSelect}
+              onSelect={() => {
+                chosen.current = action;
+              }}
               className={`flex min-h-9 items-center gap-2.5 rounded-md px-2.5 py-1.5 outline-none data-[highlighted]:bg-hover ${action.danger === true ? 'text-danger data-[highlighted]:bg-danger-soft' : ''}`}
             >
               <Icon name={action.icon} />

@@ -138,7 +138,18 @@ export const ApprovalsPage = () => {
               },
             },
             { key: 'by', header: 'Asked by', cell: ({ requestedBy }) => requestedBy.name },
-            { key: 'until', header: 'Holds until', cell: ({ expiresAt }) => <Time value={expiresAt} distance /> },
+            {
+              key: 'until',
+              header: 'Holds until',
+              cell: ({ expiresAt, endedAt }) =>
+                endedAt === null ? (
+                  <Time value={expiresAt} distance />
+                ) : (
+                  <span className="text-muted">
+                    ended <Time value={endedAt} distance />
+                  </span>
+                ),
+            },
             {
               key: 'actions',
               header: 'Actions',

@@ -50,11 +50,13 @@ interface Recorded {
   readonly count: number;
 }
 const most = 100;
+/** What the service asks itself says nothing of the cloud. */
+const ownOperation = 'DkeDiagnostics';
 const gather = (items: readonly EndpointRequest[]): readonly Recorded[] => {
   const found = new Map<string, { request: SimulatedRequest; count: number }>();
   for (const { kmsOperation, principal, kmsKeyArn } of items) {
     // A request that never got as far as telling, and the health checks, meet no rule.
-    if (kmsOperation === null || principal === null) continue;
+    if (kmsOperation === null || kmsOperation === ownOperation || principal === null) continue;
     const request: SimulatedRequest = {
       kmsOperation,
       awsPrincipalArn: principal,
@@ -192,7 +194,13 @@ const Recorded = ({
                 rows={rows}
                 rowKey={({ request }) => JSON.stringify(request)}
                 columns={[
-                  { key: 'operation', header: 'Operation', names: true, cell: ({ request }) => request.kmsOperation },
+                  {
+                    key: 'operation',
+                    header: 'Operation',
+                    names: true,
+                    nowrap: true,
+                    cell: ({ request }) => request.kmsOperation,
+                  },
                   {
                     key: 'principal',
                     header: 'Principal',
