@@ -4,6 +4,7 @@ import { type Ours, ourName } from './ours.ts';
 import { ratio, table, thousands } from './statistics.ts';
 import { type Verdict, verdictText } from './verdict.ts';
 import {
+  measureDispatch,
   measureEcho,
   measureIdle,
   measureLocked,
@@ -158,5 +159,19 @@ export const xksRows = (ours: Ours, rounds: number, seconds: number): readonly X
         },
       };
     }),
+    {
+      title: 'XKS before Hono and behind it',
+      measure: async () => {
+        const { before, behind } = await measureDispatch(rounds, seconds);
+        const times = before.perCpuSecond / behind.perCpuSecond;
+        const goal: Verdict = { wanted: 'at most 1.25 x', measured: ratio(times), met: times <= 1.25 };
+        const text = table([
+          ['XKS before Hono and behind it', 'a CPU second', 'ratio', 'goal'],
+          ['before', thousands(before.perCpuSecond), ratio(times), verdictText(goal)],
+          ['behind, as the server does it', thousands(behind.perCpuSecond)],
+        ]);
+        return { report: { before, behind, times, goals: [goal] }, text };
+      },
+    },
   ];
 };

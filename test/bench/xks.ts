@@ -116,6 +116,44 @@ const startEcho = async ({ server }: Ours, size: number, options: readonly strin
   return { pid: child.pid, url: `https://127.0.0.1:${port}/`, stop: () => child.kill() };
 };
 
+export interface DispatchFigures {
+  /** The XKS front alone, and behind Hono's router. */
+  readonly before: XksFigure;
+  readonly behind: XksFigure;
+}
+
+/** What it costs that Hono routes the proxy's requests too (docs/decisions/0013), in one process. */
+export const measureDispatch = async (rounds: number, seconds: number): Promise<DispatchFigures> => {
+  const program = join(import.meta.dirname, 'xks-two-ways.ts');
+  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const awake = spawn('chrt', ['--idle', '0', 'taskset', '-c', loadCpu, 'sh', '-c', 'while :; do :; done']);
+  try {
+    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    const { ports, path, accessKeyId, secretAccessKey } = JSON.parse(line) as {
+      readonly ports: readonly number[];
+      readonly path: string;
+      readonly accessKeyId: string;
+      readonly secretAccessKey: string;
+    };
+    const pid = child.pid ?? 0;
+    pin(pid, serverCpu);
+    const figures: XksFigure[][] = ports.map(() => []);
+    // The first round warms all up and does not count.
+    for (let round = 0; round <= rounds; round++)
+      for (const [at, port] of ports.entries()) {
+        const host = `127.0.0.1:${port}`;
+        const headers = await signXksRequest({ host, path, body, accessKeyId, secretAccessKey });
+        const figure = await load(pid, `https://${host}${path}`, headers, 16, seconds);
+        if (round > 0) figures[at]?.push(figure);
+      }
+    const [before = [], behind = []] = figures;
+    return { before: medianOf(before), behind: medianOf(behind) };
+  } finally {
+    awake.kill();
+    child.kill();
+  }
+};
+
 export const measureXks = async (
   ours: Ours,
   connections: number,

@@ -319,6 +319,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
   };
 
   return {
+    route: '/tde/v1/*',
     owns: isTdePath,
     handle: (incoming, outgoing) => {
       const id = idOf(incoming);

@@ -252,5 +252,5 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     });
   };
 
-  return { owns: isXksPath, handle };
+  return { route: '/xks/*', owns: isXksPath, handle };
 };

@@ -1,4 +1,4 @@
-// The dispatch hands data paths Node's own request, as it came: over plain HTTP/1.1 and HTTP/2, with a front that says what it saw.
+// The router hands data paths Node's own request, as it came: over plain HTTP/1.1 and HTTP/2, with a front that says what it saw.
 // What the fronts themselves make of it is in test/conformance.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -23,7 +23,9 @@ const tell = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     outgoing.end(`raw ${incoming.method} ${incoming.url} ${incoming.headers.host ?? ''} ${size}`);
   });
 };
-const handle = createDispatch(others, [{ owns: (target) => target?.startsWith('/raw/') === true, handle: tell }]);
+const handle = createDispatch(others, [
+  { route: '/raw/*', owns: (target) => target?.startsWith('/raw/') === true, handle: tell },
+]);
 
 let http1: Server;
 let http2: Http2Server;
