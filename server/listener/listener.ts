@@ -12,6 +12,7 @@ import { createSecureContext, type SecureContext, type SecureContextOptions, typ
 import { StartError } from '../base/start-error.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 import { answerParserError, headersExceed, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
+import { createShapes } from './shapes.ts';
 
 /** What the proxy's specification asks of TLS: 1.2 and 1.3, AEAD suites only. */
 const ciphers = [
@@ -180,10 +181,12 @@ export const createListener = (options: ListenerOptions): Listener => {
   };
 
   const newest = createNewestAnswers();
+  const keepShape = createShapes();
   const handleHttp1 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     // Nobody could be told what became of it.
     if (ending.has(incoming.socket)) return;
     newest.add(incoming.socket, outgoing);
+    keepShape(outgoing);
     const objection = objectionToHttp1(incoming);
     if (objection !== undefined) {
       refuse(incoming, outgoing, objection);

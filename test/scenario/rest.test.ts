@@ -1,0 +1,51 @@
+// A server that rested goes on as fast as before: V8 still knows the hidden classes of what a request is made of
+// (server/listener/shapes.ts).
+import { Agent } from 'node:https';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { openConsoleApi } from '../support/console-api.ts';
+import { startServerProcess } from '../support/server-process.ts';
+import { createXksEndpoint } from '../support/xks-call.ts';
+import { callXks, requestMetadata } from '../support/xks-client.ts';
+
+const linesOf = (output: string, word: string): string[] => output.split('\n').filter((line) => line.startsWith(word));
+
+test('the heap is collected many times while nobody asks: requests are not made of hash tables afterwards', async () => {
+  const server = await startServerProcess({
+    program: [
+      '--expose-gc',
+      '--allow-natives-syntax',
+      '--import',
+      join(import.meta.dirname, '../support/shapes-probe.ts'),
+      resolve(import.meta.dirname, '../../server/main.ts'),
+    ],
+  });
+  try {
+    const { endpoint, configuration } = await createXksEndpoint(
+      { server, api: openConsoleApi(server, server.adminToken) },
+      'rest',
+    );
+    const encrypt = { requestMetadata: requestMetadata(), plaintext: 'AAAA', encryptionAlgorithm: 'AES_GCM' };
+    /** Some requests over one connection, which then ends; what the last was made of. */
+    const ask = async (): Promise<string> => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const before = linesOf(server.output(), 'shapes').length;
+      for (let times = 0; times < 10; times += 1) {
+        const target = `/keys/${endpoint.keyId}/encrypt`;
+        expect((await callXks({ server, configuration }, { target, body: encrypt, agent })).status).toBe(200);
+      }
+      agent.destroy();
+      await expect.poll(() => linesOf(server.output(), 'shapes').length, { timeout: 10_000 }).toBe(before + 10);
+      return linesOf(server.output(), 'shapes').at(-1) ?? '';
+    };
+    const fast = 'shapes {"request":true,"answer":true,"socket":true}';
+    // Before the first rest only the console's API was asked.
+    for (let rest = 1; rest <= 4; rest += 1) {
+      server.child.kill('SIGUSR2');
+      await expect.poll(() => linesOf(server.output(), 'collected').length, { timeout: 60_000 }).toBe(rest);
+      expect(await ask(), `after ${rest} rests`).toBe(fast);
+    }
+  } finally {
+    await server.remove();
+  }
+}, 180_000);
