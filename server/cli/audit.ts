@@ -102,6 +102,37 @@ const addVerification = (audit: Command): void => {
       }),
     );
   audit
+    .command('migrations [application]')
+    .description(
+      'Lists key migration activity: master keys that databases made, and the uses that followed, newest first.',
+    )
+    .option('--from <time>', 'RFC 3339, inclusive')
+    .option('--to <time>', 'RFC 3339, exclusive')
+    .option('--limit <count>', 'at most so many')
+    .option('--after <cursor>', 'go on behind this one')
+    .action(
+      action<Paging & { readonly from?: string; readonly to?: string }>(
+        async ({ call, output, resolve }, query, application) => {
+          const applicationId = application === undefined ? undefined : await resolve('TDE application', application);
+          output.list(await call(apiRoutes.audit.migrations, { query: { ...query, applicationId } }), [
+            ['AT', (row) => row.at],
+            ['WHAT', (row) => row.what],
+            ['APPLICATION', (row) => row.applicationName],
+            ['FROM', (row) => (row.process === null ? row.host : `${row.process} on ${row.host}`)],
+            ['LABEL', (row) => row.label],
+            [
+              'USES',
+              (row) =>
+                Object.entries(row.uses)
+                  .map(([use, count]) => `${use} ${count}`)
+                  .join(', ') || null,
+            ],
+            ['FAILED', (row) => row.failures],
+          ]);
+        },
+      ),
+    );
+  audit
     .command('export')
     .description('Writes the whole log with its checkpoints, one a line; audited.')
     .option('--out <file>', 'into this new file')

@@ -418,7 +418,42 @@ export interface AuditFilter extends PageRequest {
   readonly order?: 'newest' | 'oldest' | undefined;
 }
 
+export interface MigrationFilter extends PageRequest {
+  readonly applicationId?: string | undefined;
+  /** When the key was made: inclusive. */
+  readonly from?: number | undefined;
+  /** Exclusive. */
+  readonly to?: number | undefined;
+}
+
+/** An application made a master key, and used it. */
+export interface KeyMigration {
+  /** Of the record of the key. */
+  readonly sequence: number;
+  readonly at: number;
+  readonly tenantId: string;
+  /** 'first-key': the application had none here before, as when a database comes from a local wallet. */
+  readonly what: 'first-key' | 'further-key';
+  readonly applicationId: string;
+  readonly applicationName: string;
+  readonly appId: string | null;
+  readonly host: string | null;
+  readonly process: string | null;
+  readonly keyId: string;
+  readonly keyName: string;
+  readonly label: string | null;
+  readonly origin: string | null;
+  /** What the application did from then on, for ten minutes or until it made the next key, by the minute: counts by use. */
+  readonly uses: { readonly [use: string]: number };
+  readonly failures: number;
+  readonly lastAt: number;
+  /** The numbers of the records that this is from. */
+  readonly records: readonly number[];
+}
+
 export interface AuditOperations {
+  /** Newest first. A page may be short before the end. */
+  migrations(actor: TenantActor, query: MigrationFilter): Promise<Page<KeyMigration>>;
   list(actor: TenantActor, query: AuditFilter): Promise<Page<AuditEvent>>;
   /** Who signs the checkpoints: to be kept away from the service. */
   log(): Promise<AuditLog>;

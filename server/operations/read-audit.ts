@@ -11,6 +11,7 @@ import type { Ports } from '../ports/ports.ts';
 import type { AuditForwarding } from './forward-audit.ts';
 import type { AuditOperations } from './index.ts';
 import { checkSequenceCursor, pageOf } from './paging.ts';
+import { readMigrations } from './read-migrations.ts';
 import { type AuditSealer, auditOrigin } from './seal-audit-log.ts';
 
 /** Few enough that no request waits long behind one. */
@@ -61,6 +62,8 @@ export const readAudit = (
         (event) => String(event.sequence),
       );
     },
+
+    migrations: readMigrations({ store }),
 
     log: async () => {
       const origin = await auditOrigin(store.read);

@@ -221,6 +221,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     checkpoints: platform,
     sinks: platform,
     export: platform,
+    migrations: list('masterKey'),
     prove: { path: { sequence: 'auditRecord' } },
     list: list('vault', 'key', 'application', 'endpoint', 'token', 'user'),
   },

@@ -6,6 +6,7 @@ import { request } from 'node:https';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { KeyMigration } from '../../server/fronts/contract/api/audit.ts';
 import type { DestroyedMasterKey } from '../../server/fronts/contract/api/master-keys.ts';
 import { endProcess, until } from '../support/host.ts';
 import type { Site } from '../support/site.ts';
@@ -406,6 +407,12 @@ describe('other releases and ways', () => {
     // The migration is in the audit log: a master key was made.
     const created = await site.api.audit('kind=key.created');
     expect(created.map(({ details }) => details.name)).toContain(labelOf(profile, database.keyOf()));
+    const { items } = await site.api.call<{ items: readonly KeyMigration[] }>('GET', '/api/audit/migrations');
+    expect(items.find(({ keyName }) => keyName === labelOf(profile, database.keyOf()))).toMatchObject({
+      origin: 'generated',
+      host: hostname(),
+      failures: 0,
+    });
     await configure(database, 'FILE');
     const before = await site.api.audit('kind=key.created');
     await database.execute(

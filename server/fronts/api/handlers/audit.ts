@@ -1,6 +1,7 @@
 // Handlers of the audit log.
 
 import { toBase64 } from '../../../base/bytes.ts';
+import { toRfc3339 } from '../../../base/clock.ts';
 import { ServiceError } from '../../../base/errors.ts';
 import type { Operations } from '../../../operations/index.ts';
 import { exportLines } from '../export.ts';
@@ -9,6 +10,12 @@ import type { Handlers } from './handler.ts';
 
 export const auditHandlers = ({ audit }: Operations): Handlers['audit'] => ({
   list: async ({ actor, query }) => representPage(await audit.list(actor, query), representAuditEvent),
+  migrations: async ({ actor, query }) =>
+    representPage(await audit.migrations(actor, query), ({ at, lastAt, ...rest }) => ({
+      ...rest,
+      at: toRfc3339(at),
+      lastAt: toRfc3339(lastAt),
+    })),
   log: async () => {
     const { checkpoint, ...rest } = await audit.log();
     return { ...rest, checkpoint: checkpoint === null ? null : representCheckpoint(checkpoint) };

@@ -188,6 +188,35 @@ const sinkSchema = z
   .openapi('AuditSink');
 export type AuditSink = z.output<typeof sinkSchema>;
 
+export const keyMigrationSchema = z
+  .strictObject({
+    sequence: z.int().openapi({ description: 'Of the audit record of the key.' }),
+    at: moment,
+    tenantId: identifier,
+    what: z.enum(['first-key', 'further-key']).openapi({
+      description:
+        'first-key: the application had no master key here before, as when a database comes from a local wallet.',
+    }),
+    applicationId: identifier,
+    applicationName: z.string(),
+    appId: z.string().nullable(),
+    host: z.string().nullable(),
+    process: z.string().nullable(),
+    keyId: identifier,
+    keyName: z.string(),
+    label: z.string().nullable(),
+    origin: z.string().nullable().openapi({ example: 'generated' }),
+    uses: z.record(z.string(), z.int()).openapi({
+      description:
+        'What the application did in the ten minutes from then on, or until it made the next key. Uses are recorded by the minute.',
+    }),
+    failures: z.int(),
+    lastAt: moment,
+    records: z.array(z.int()).readonly().openapi({ description: 'The audit records that this is from.' }),
+  })
+  .openapi('KeyMigration');
+export type KeyMigration = z.output<typeof keyMigrationSchema>;
+
 export const auditRoutes = {
   log: {
     method: 'get',
@@ -251,6 +280,18 @@ export const auditRoutes = {
         hashes: z.array(z.base64()).readonly(),
       })
       .openapi('AuditProof'),
+  },
+  migrations: {
+    method: 'get',
+    path: '/api/audit/migrations',
+    needs: 'audit:read',
+    tenancy: 'both',
+    summary: 'List key migration activity',
+    description:
+      'A master key that a database made, and the uses that followed, as one entry, newest first. A page may be short before the end: go ' +
+      'on while `next` is not null.',
+    query: pageQuery.extend({ applicationId: filterText, ...timeSpan }),
+    answer: pageOf(keyMigrationSchema),
   },
   list: {
     method: 'get',

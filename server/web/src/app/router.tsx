@@ -169,6 +169,11 @@ const auditVerification = createRoute({
   path: '/audit/verification',
   component: lazyRouteComponent(() => import('../pages/audit-verification.tsx'), 'AuditVerificationPage'),
 });
+const auditMigrations = createRoute({
+  getParentRoute: () => root,
+  path: '/audit/migrations',
+  component: lazyRouteComponent(() => import('../pages/audit-migrations.tsx'), 'AuditMigrationsPage'),
+});
 const auditSinks = createRoute({
   getParentRoute: () => root,
   path: '/audit/sinks',
@@ -252,6 +257,7 @@ export const router = createRouter({
     externalKeyStores,
     audit,
     auditVerification,
+    auditMigrations,
     auditSinks,
     roles,
     settings,

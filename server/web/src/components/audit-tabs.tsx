@@ -1,4 +1,4 @@
-// The three views of the audit log.
+// The views of the audit log.
 
 import { Tabs } from './tabs.tsx';
 
@@ -7,6 +7,7 @@ export const AuditTabs = () => (
     label="Audit log"
     tabs={[
       { text: 'Records', to: '/audit' },
+      { text: 'Key migration', to: '/audit/migrations' },
       { text: 'Verification', to: '/audit/verification' },
       { text: 'Sinks', to: '/audit/sinks' },
     ]}
