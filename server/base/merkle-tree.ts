@@ -147,10 +147,27 @@ export const verifyConsistency = (
   return sn === 0 && fr.equals(first.root) && sr.equals(second.root);
 };
 
+/** The perfect subtrees that together are the leaves from `start` up to `end`, in their order: as few as there can be. */
+export const coverRange = (
+  start: number,
+  end: number,
+): readonly { readonly level: number; readonly position: number }[] => {
+  const found: { level: number; position: number }[] = [];
+  for (let at = start; at < end; ) {
+    let level = 0;
+    while (at % 2 ** (level + 1) === 0 && at + 2 ** (level + 1) <= end) level += 1;
+    found.push({ level, position: at / 2 ** level });
+    at += 2 ** level;
+  }
+  return found;
+};
+
 /** A tree that only grows, in a few hashes: what a reader of a whole log keeps. */
 export interface GrowingTree {
   readonly size: number;
   append(leaf: Uint8Array): void;
+  /** The root of a perfect subtree whose leaves are not known: 2^level of them. Throws RangeError where none can begin. */
+  appendSubtree(level: number, hash: Uint8Array): void;
   root(): Buffer;
 }
 
@@ -158,18 +175,24 @@ export const growTree = (): GrowingTree => {
   /** Roots of perfect subtrees, largest first; the sizes are the binary digits of `size`. */
   const edge: { readonly leaves: number; readonly hash: Buffer }[] = [];
   let size = 0;
+  const add = (leaves: number, hash: Uint8Array): void => {
+    let last: { readonly leaves: number; readonly hash: Buffer } = { leaves, hash: Buffer.from(hash) };
+    for (let left = edge.at(-1); left?.leaves === last.leaves; left = edge.at(-1)) {
+      edge.pop();
+      last = { leaves: last.leaves * 2, hash: nodeHash(left.hash, last.hash) };
+    }
+    edge.push(last);
+    size += leaves;
+  };
   return {
     get size() {
       return size;
     },
-    append: (leaf) => {
-      let last: { readonly leaves: number; readonly hash: Buffer } = { leaves: 1, hash: Buffer.from(leaf) };
-      for (let left = edge.at(-1); left?.leaves === last.leaves; left = edge.at(-1)) {
-        edge.pop();
-        last = { leaves: last.leaves * 2, hash: nodeHash(left.hash, last.hash) };
-      }
-      edge.push(last);
-      size += 1;
+    append: (leaf) => add(1, leaf),
+    appendSubtree: (level, hash) => {
+      if (!Number.isInteger(level) || level < 0 || level > 52 || hash.length !== 32 || size % 2 ** level !== 0)
+        throw new RangeError('no subtree of this height begins here');
+      add(2 ** level, hash);
     },
     root: () => {
       let root: Buffer | undefined;

@@ -7,6 +7,8 @@ import { growTree, leafHash } from '../base/merkle-tree.ts';
 
 export interface AuditVerdict {
   readonly records: number;
+  /** Records of other tenants, of which an export of one tenant's part has hashes alone. */
+  readonly hidden: number;
   readonly checkpoints: number;
   /** Records that the newest good checkpoint covers. */
   readonly signed: number;
@@ -50,6 +52,8 @@ export const verifyAuditLog = async (
   let signed = 0;
   let sound = true;
   let sequence = 0;
+  let hidden = 0;
+  let shown = 0;
   let number = 0;
 
   const compare = (checkpoint: Checkpoint, whose: string): void => {
@@ -72,12 +76,21 @@ export const verifyAuditLog = async (
   for await (const line of lines) {
     number += 1;
     const value = parse(line);
-    const { checkpoint: note, sequence: given } = value ?? {};
+    const { checkpoint: note, sequence: given, hidden: subtrees } = value ?? {};
     if (value === null) {
       find(`line ${number} is not a line of an export: it was changed, or cut off`);
       // It stands for a record all the same: the next ones keep their places.
       sequence += 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
+    } else if (Array.isArray(subtrees)) {
+      try {
+        for (const [level, hash] of subtrees as readonly (readonly [number, string])[])
+          tree.appendSubtree(level, Buffer.from(hash, 'base64'));
+      } catch {
+        find(`line ${number}: these are no hashes of records that come here: it was changed, or moved`);
+      }
+      hidden += tree.size - sequence;
+      sequence = tree.size;
     } else if (typeof note === 'string') {
       checkpoints += 1;
       const checkpoint = verifyNote(note, verifier);
@@ -89,6 +102,11 @@ export const verifyAuditLog = async (
       if (given !== sequence + 1)
         find(`line ${number}: record ${String(given)} stands where record ${sequence + 1} belongs`);
       read(value);
+      // The export's own record counts what it is part of.
+      const counted = (value.details as { readonly records?: unknown } | undefined)?.records;
+      if (value.kind === 'audit-log.exported' && typeof counted === 'number' && hidden > 0 && counted !== shown + 1)
+        find(`line ${number}: the tenant had ${counted} records when this was exported, and ${shown + 1} are there`);
+      shown += 1;
       sequence = typeof given === 'number' && Number.isSafeInteger(given) ? given : sequence + 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
       compareKnown();
@@ -101,5 +119,5 @@ export const verifyAuditLog = async (
   else if (sound && signed < tree.size)
     find(`records ${signed + 1} to ${tree.size} are not covered by a checkpoint: an export ends with one`);
   if (more > 0) findings.push(`and ${more} more`);
-  return { records: tree.size, checkpoints, signed, findings };
+  return { records: tree.size - hidden, hidden, checkpoints, signed, findings };
 };

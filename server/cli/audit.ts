@@ -134,11 +134,15 @@ const addVerification = (audit: Command): void => {
     );
   audit
     .command('export')
-    .description('Writes the whole log with its checkpoints, one a line; audited.')
+    .description(
+      "Writes the whole log with its checkpoints, one a line; with --tenant that tenant's part, which verifies by itself. Audited.",
+    )
     .option('--out <file>', 'into this new file')
     .action(
-      action<{ readonly out?: string }>(({ stream }, { out }) =>
-        exportTo(out, (into) => stream(apiRoutes.audit.export, {}, into)),
+      action<{ readonly out?: string }>(({ stream, tenant }, { out }) =>
+        exportTo(out, (into) =>
+          stream(tenant === undefined ? apiRoutes.audit.export : apiRoutes.audit.exportTenant, {}, into),
+        ),
       ),
     );
   audit

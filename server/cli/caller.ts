@@ -21,6 +21,8 @@ export interface GlobalOptions {
 
 export interface Caller {
   readonly output: Output;
+  /** What --tenant names. */
+  readonly tenant: string | undefined;
   readonly call: ApiClient['call'];
   readonly bytes: ApiClient['bytes'];
   readonly stream: ApiClient['stream'];
@@ -123,6 +125,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
     output: openOutput(options.output, (text) => {
       process.stdout.write(text);
     }),
+    tenant: options.tenant,
     call: client.call,
     bytes: client.bytes,
     stream: client.stream,

@@ -267,7 +267,8 @@ export const auditKinds = {
   },
   /** Retention has dropped records; `through`: the newest one's number. */
   'request-log.pruned': { severity: 'info', activity: 'delete', fields: ['count', 'through'] },
-  'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size'] },
+  /** `records`: how many of the tenant's, this one with them, when only its part was taken. */
+  'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size', 'records'] },
   /** An operator took a database that is older than, or not, what the checkpoint beside the root key says. */
   'audit-log.accepted': { severity: 'critical', activity: 'update', fields: ['state', 'size', 'expected'] },
   'external-key-store.registered': {

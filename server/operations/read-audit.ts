@@ -1,10 +1,10 @@
 // The audit log: reading, proving, exporting. Order is by sequence, never by time.
 
-import { canonicalJson } from '../base/bytes.ts';
+import { canonicalJson, toBase64 } from '../base/bytes.ts';
 import { verifierKey } from '../base/checkpoint.ts';
 import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
-import { inclusionProof } from '../base/merkle-tree.ts';
+import { coverRange, inclusionProof } from '../base/merkle-tree.ts';
 import { auditEntry } from '../domain/audit-event.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -51,6 +51,32 @@ export const readAudit = (
       if (page.length === 0) throw new ServiceError('key-tampered', 'records of the audit log are missing');
       yield page;
     }
+  }
+
+  /** Of one tenant; what is of others is told by the hashes of whole subtrees. `size` records are covered by `note`. */
+  async function* linesOf(tenantId: string, size: number, note: string): AsyncGenerator<readonly string[]> {
+    let told = 0;
+    const hide = async (through: number): Promise<readonly string[]> => {
+      const hidden: (readonly [number, string])[] = [];
+      for (const { level, position } of coverRange(told, through))
+        hidden.push([level, toBase64(await store.read.audit.subtree(level, position))]);
+      told = through;
+      return hidden.length === 0 ? [] : [canonicalJson({ hidden })];
+    };
+    for (let after = '0'; ; ) {
+      const events = await store.read.audit.list(tenantId, { order: 'oldest' }, { after, limit: exportPage });
+      const page: string[] = [];
+      for (const event of events) {
+        if (event.sequence > size) break;
+        page.push(...(await hide(event.sequence - 1)), auditEntry(event));
+        told = event.sequence;
+      }
+      const last = events.at(-1);
+      if (page.length > 0) yield page;
+      if (last === undefined || events.length < exportPage || last.sequence >= size) break;
+      after = String(last.sequence);
+    }
+    yield [...(await hide(size)), canonicalJson({ checkpoint: note })];
   }
 
   return {
@@ -100,6 +126,22 @@ export const readAudit = (
         throw new ServiceError('not-found', `there is no audit record ${sequence}`);
       const hashes = await inclusionProof(store.read.audit.subtree, sequence - 1, checkpoint.size);
       return { entry: auditEntry(event), checkpoint, hashes };
+    },
+
+    exportTenant: async (actor) => {
+      const { tenantId } = actor;
+      await store.write(async (tx) => {
+        await tx.audit.append({
+          kind: 'audit-log.exported',
+          actor,
+          tenantId,
+          subject: { kind: 'service', id: 'audit-log' },
+          details: { size: (await tx.audit.size()) + 1, records: (await tx.audit.count(tenantId)) + 1 },
+        });
+      });
+      const checkpoint = await sealer.checkpoint();
+      if (checkpoint === undefined) throw new ServiceError('unavailable', 'the audit log has no checkpoint yet');
+      return linesOf(tenantId, checkpoint.size, checkpoint.note);
     },
 
     export: async (actor) => {

@@ -351,6 +351,8 @@ export interface Repositories extends PeopleRepositories {
     ): Promise<readonly AuditEvent[]>;
     /** How many records there are. */
     size(): Promise<number>;
+    /** How many are of one tenant. */
+    count(tenantId: string): Promise<number>;
     /** The root of a perfect subtree of the log's Merkle tree (base/merkle-tree.ts), all of whose leaves are there. */
     subtree(level: number, position: number): Promise<Buffer>;
     insertCheckpoint(checkpoint: StoredCheckpoint): Promise<void>;

@@ -96,6 +96,15 @@ export const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
 
     size: async () => (await db.selectFrom('audit_head').select('size').executeTakeFirstOrThrow()).size,
 
+    count: async (tenantId) => {
+      const row = await db
+        .selectFrom('audit_events')
+        .select((e) => e.fn.countAll<number | string>().as('count'))
+        .where('tenant_id', '=', tenantId)
+        .executeTakeFirstOrThrow();
+      return Number(row.count);
+    },
+
     subtree: async (level, position) => {
       const inTile = level % tileLevels;
       const count = 2 ** inTile;

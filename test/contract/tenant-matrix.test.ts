@@ -221,6 +221,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     checkpoints: platform,
     sinks: platform,
     export: platform,
+    exportTenant: list('vault', 'key', 'application', 'endpoint', 'token', 'user'),
     migrations: list('masterKey'),
     prove: { path: { sequence: 'auditRecord' } },
     list: list('vault', 'key', 'application', 'endpoint', 'token', 'user'),
@@ -427,7 +428,7 @@ beforeAll(async () => {
   const ids = [(await tenants.default()).id];
   for (const name of ['acme', 'zeta']) ids.push((await tenants.create(administrator, { name })).id);
   for (const [at, id] of ids.entries()) worlds.push(await inhabit(['default', 'acme', 'zeta'][at] ?? '', id, at));
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   server.close();
   server.closeAllConnections();

@@ -14,6 +14,7 @@ import {
   verifyInclusion,
 } from '../../../server/base/merkle-tree.ts';
 import { type AuditVerdict, verifyAuditLog } from '../../../server/cli/audit-verify.ts';
+import { inTenant } from '../../../server/domain/actor.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { onSqlite, queryStored } from '../../support/test-store.ts';
 
@@ -63,6 +64,7 @@ describe('a log of ten thousand records', () => {
     expect(records.length).toBeGreaterThan(10_000);
     expect(await check(lines, [newest])).toEqual({
       records: records.length,
+      hidden: 0,
       checkpoints: lines.length - records.length,
       signed: records.length,
       findings: [],
@@ -225,5 +227,87 @@ describe('a database that is not what the checkpoint beside the root key says', 
     const { findings } = await verifyAuditLog(each(await exported(again)), await verifierOf(again));
     expect(findings.join()).toMatch(/records 1 to \d+ are not those/);
     await again.remove();
+  });
+});
+
+describe("one tenant's part of the log", () => {
+  let service: OpenedService;
+  let verifier: Verifier;
+  let lines: string[];
+  const part = async (tenantId: string): Promise<string[]> => {
+    const told: string[] = [];
+    for await (const page of await service.operations.audit.exportTenant(inTenant(administrator, tenantId)))
+      told.push(...page);
+    return told;
+  };
+  const check = (changed: readonly string[]): Promise<AuditVerdict> => verifyAuditLog(each(changed), verifier);
+  const isHidden = (line: string): boolean => line.startsWith('{"hidden"');
+
+  beforeAll(async () => {
+    service = await openTestService();
+    const { tenants, vaults } = service.operations;
+    const acme = (await tenants.create(administrator, { name: 'acme' })).id;
+    const zeta = (await tenants.create(administrator, { name: 'zeta' })).id;
+    // In every mixture: one after the other, and long runs of one.
+    for (let at = 0; at < 120; at++) {
+      const of = at % 3 === 0 || (at > 40 && at < 75) ? acme : zeta;
+      await vaults.create(inTenant(administrator, of), { name: `secret name of ${of} ${at}` });
+    }
+    verifier = await verifierOf(service);
+    lines = await part(acme);
+    const [other] = [zeta];
+    expect(lines.join('')).not.toContain(other);
+    expect(lines.filter((line) => isRecord(line) && !isHidden(line)).every((line) => line.includes(acme))).toBe(true);
+  });
+  afterAll(() => service.remove());
+
+  test('verifies with the public key alone, and holds nothing of others', async () => {
+    const shown = lines.filter((line) => isRecord(line) && !isHidden(line));
+    const size = parseCheckpoint((JSON.parse(lines.at(-1) ?? '') as { checkpoint: string }).checkpoint)?.size;
+    expect(await check(lines)).toEqual({
+      records: shown.length,
+      hidden: (size ?? 0) - shown.length,
+      checkpoints: 1,
+      signed: size,
+      findings: [],
+    });
+    expect(shown.length).toBeGreaterThan(60);
+    // A few hashes for each gap, however long it is.
+    expect(lines.join('').length).toBeLessThan(shown.join('').length * 2);
+  });
+
+  test('a record that was edited, left out, moved or hidden is found', async () => {
+    const records = lines.flatMap((line, at) => (isRecord(line) && !isHidden(line) ? [at] : []));
+    for (const at of [records[0], records[20], records.at(-1)] as number[]) {
+      const edited = lines.with(at, lines[at]?.replace('"at":"2', '"at":"3') ?? '');
+      const left = lines.toSpliced(at, 1);
+      const hash = leafHash(Buffer.from(lines[at] ?? '', 'utf8')).toString('base64');
+      for (const changed of [
+        edited,
+        left,
+        lines.toSpliced(at, 1, lines[at + 1] ?? '', lines[at] ?? '').toSpliced(at + 2, 1),
+      ])
+        expect((await check(changed)).findings.length).toBeGreaterThan(0);
+      if (at !== records.at(-1))
+        expect((await check(lines.with(at, `{"hidden":[[0,"${hash}"]]}`))).findings).toEqual([
+          expect.stringMatching(/the tenant had \d+ records when this was exported, and \d+ are there/),
+        ]);
+    }
+  });
+
+  test('hashes that were changed are found', async () => {
+    for (const [at, line] of lines.entries()) {
+      if (!isHidden(line)) continue;
+      const { hidden } = JSON.parse(line) as { hidden: [number, string][] };
+      const [[level, hash] = [0, '']] = hidden;
+      const other = Buffer.from(hash, 'base64');
+      other[5] = (other[5] ?? 0) ^ 1;
+      const changed = JSON.stringify({ hidden: hidden.with(0, [level, other.toString('base64')]) });
+      expect((await check(lines.with(at, changed))).findings.length).toBeGreaterThan(0);
+      expect(
+        (await check(lines.with(at, JSON.stringify({ hidden: hidden.with(0, [level + 1, hash]) })))).findings.length,
+      ).toBeGreaterThan(0);
+      expect((await check(lines.with(at, '{"hidden":[["x",5],7]}'))).findings.length).toBeGreaterThan(0);
+    }
   });
 });

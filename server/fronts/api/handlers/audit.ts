@@ -23,6 +23,7 @@ export const auditHandlers = ({ audit }: Operations): Handlers['audit'] => ({
   checkpoints: async ({ actor, query }) => representPage(await audit.checkpoints(actor, query), representCheckpoint),
   sinks: async ({ actor }) => ({ items: (await audit.sinks(actor)).map(representSink) }),
   export: async ({ actor }) => exportLines(await audit.export(actor), 'dke-audit.ndjson'),
+  exportTenant: async ({ actor }) => exportLines(await audit.exportTenant(actor), 'dke-audit-tenant.ndjson'),
   prove: async ({ actor, path: { sequence } }) => {
     if (!/^[1-9][0-9]{0,14}$/.test(sequence)) throw new ServiceError('not-found', 'there is no such audit record');
     const { entry, checkpoint, hashes } = await audit.prove(actor, Number(sequence));

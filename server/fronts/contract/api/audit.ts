@@ -265,6 +265,17 @@ export const auditRoutes = {
     answer: null,
     streams: ['application/x-ndjson'],
   },
+  exportTenant: {
+    method: 'get',
+    path: '/api/audit/tenant-export',
+    needs: 'audit:export',
+    summary: "Export one tenant's part of the audit log",
+    description:
+      'The records of the tenant acted in, one a line; `{"hidden": [[level, hash], ...]}` stands for records of others, by the hashes of whole ' +
+      'subtrees, and a checkpoint that is made for it at the end. `dke audit verify` reads it, and learns nothing of others. Audited.',
+    answer: null,
+    streams: ['application/x-ndjson'],
+  },
   prove: {
     method: 'get',
     path: '/api/audit/records/{sequence}/proof',

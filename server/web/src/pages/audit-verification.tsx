@@ -2,7 +2,7 @@
 
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiProblem, send } from '../api/client.ts';
+import { ApiProblem, formatTarget, send } from '../api/client.ts';
 import type { AuditCheckpoint } from '../api/types.ts';
 import { type LogVerdict, verifyExport } from '../api/verify-log.ts';
 import { Async } from '../components/async.tsx';
@@ -94,6 +94,10 @@ const VerifyNow = ({ log }: { log: AuditLog }) => {
         <a className={buttonClass()} href="/api/audit/export" download>
           <Icon name="download" />
           Export
+        </a>
+        <a className={buttonClass()} href={formatTarget({ path: '/api/audit/tenant-export' })} download>
+          <Icon name="download" />
+          Export this tenant&apos;s part
         </a>
         <span role="status" className="text-muted">
           {verify.isPending && `${records.toLocaleString()} records read…`}
