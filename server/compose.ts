@@ -104,6 +104,7 @@ import { createSearchOperation } from './operations/search.ts';
 import { setUp } from './operations/set-up.ts';
 import { simulateRules } from './operations/simulate-rules.ts';
 import { findSnapshot } from './operations/snapshots/find-snapshot.ts';
+import { createSnapshotFolder, type SnapshotFolder } from './operations/snapshots/folder.ts';
 import { makeSnapshot } from './operations/snapshots/make-snapshot.ts';
 import { manageSnapshots } from './operations/snapshots/manage-snapshots.ts';
 import { createOpenings, type Openings } from './operations/snapshots/openings.ts';
@@ -306,7 +307,12 @@ interface Snapshots {
   settle(): Promise<void>;
 }
 
-const openSnapshots = (ports: Ports, approvals: Approvals, settings: Config['snapshots']): Snapshots => {
+const openSnapshots = (
+  ports: Ports,
+  approvals: Approvals,
+  settings: Config['snapshots'],
+  folder: SnapshotFolder,
+): Snapshots => {
   const { store, log } = ports;
   const make = makeSnapshot(ports);
   const manage = manageSnapshots(ports, approvals, settings);
@@ -329,9 +335,13 @@ const openSnapshots = (ports: Ports, approvals: Approvals, settings: Config['sna
   return {
     schedule,
     openings,
-    settle: () => manage.settle(store.path !== null),
+    // What another folder has is another node's to settle.
+    settle: async () => {
+      if (folder.reached()) await manage.settle(store.path !== null);
+    },
     operations: {
       create: async (actor, tenantId) => {
+        folder.require();
         if (actor.reach === everyTenant)
           return make(actor, tenantId ?? (await findDefaultTenant(store.read)).id, 'asked');
         if (tenantId !== null && tenantId !== actor.reach) throw new ServiceError('not-found', 'no such tenant');
@@ -346,11 +356,14 @@ const openSnapshots = (ports: Ports, approvals: Approvals, settings: Config['sna
       import: manage.import,
       beginOpening: openings.begin,
       verify: async (actor, id, answer) => {
+        folder.require();
         await findSnapshot(store.read, id, undefined, actor.reach);
         return verify(actor, id, answer === null ? null : openings.take(actor, id, answer.openingId, answer.sealedKey));
       },
-      restore: async (actor, id, answer, request) =>
-        restore(actor, id, openings.take(actor, id, answer.openingId, answer.sealedKey), request),
+      restore: async (actor, id, answer, request) => {
+        folder.require();
+        return restore(actor, id, openings.take(actor, id, answer.openingId, answer.sealedKey), request);
+      },
       schedule: () => Promise.resolve({ settings, next: schedule.next() }),
       ofKey: manage.ofKey,
     },
@@ -619,6 +632,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       );
     let erasure: ErasureScheduler | undefined;
     let spread: RootSpread | undefined;
+    let folder: SnapshotFolder | undefined;
     let joinFault: StartError | undefined;
     const fleet = createFleet(
       { store: whole, ring, clock, log },
@@ -630,6 +644,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         },
         destroyed: () => erasure?.schedule(),
         turned: (turn) => spread?.follow(turn) ?? Promise.resolve(),
+        mayTendSnapshots: () => folder?.mayTend() ?? Promise.resolve(true),
         mayLead: (turn) => spread?.mayLead(turn) ?? Promise.resolve(true),
         took: (duty) => {
           if (duty === 'erasure')
@@ -658,7 +673,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const directory = fleet.over(ownDirectory);
     const usage = createUsageLog({ store, clock, log });
     const meter = createMeter(clock);
-    const archive = openArchive(raw, config.snapshots.directory);
+    const ownFolder = createSnapshotFolder({ store, clock, log }, openArchive(raw, config.snapshots.directory), fleet);
+    folder = ownFolder;
+    const { archive } = ownFolder;
     archive.prepare();
     const exclusion = createExclusion();
     const ownSpread = createRootSpread({ core, root, ring, store, clock, log, fleet });
@@ -724,7 +741,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       config.auditSinks.map((sink) => openSink(sink, version)),
     );
     const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
-    const snapshots = openSnapshots(ports, approvals, config.snapshots);
+    const snapshots = openSnapshots(ports, approvals, config.snapshots, ownFolder);
     let certificates: readonly ServedCertificate[] = [];
     const latency = createXksLatency({ store, clock });
     const health = checkHealth(ports);
@@ -819,6 +836,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const begin = async (): Promise<void> => {
       ({ adminToken } = await setUp(ports)());
       await whole.started();
+      await ownFolder.settle();
       await snapshots.settle();
       await turns.resume();
       await fleet.join(ownSpread.face());

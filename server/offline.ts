@@ -1,7 +1,7 @@
 // The data of a service that is stopped, opened for the command's work on its host: the same lock, store, root and keys as the
 // service opens, and nothing beside them. Adapters meet here as they do in compose.ts.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Core } from '../addon/core.ts';
 import { systemClock } from './base/clock.ts';
@@ -28,7 +28,7 @@ import {
   wrappedRoot,
 } from './roots/wrapped-file.ts';
 import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
-import { openPostgresStore, openStore } from './store/store.ts';
+import { type CopyReport, copyWhole, openPostgresStore, openStore } from './store/store.ts';
 
 interface Offline {
   readonly core: Core;
@@ -104,6 +104,97 @@ export const verifyOffline = async (config: Config, ask: AskPassphrase): Promise
   const opened = await open(config, ask);
   try {
     return await verifyStore(opened);
+  } finally {
+    await opened.close();
+  }
+};
+
+const filesOf = (path: string): readonly string[] => ['', '-wal', '-shm'].map((end) => `${path}${end}`);
+
+/** Undefined: the embedded database of this data directory, under a name that no service opens until it is whole. */
+const openTarget = async (
+  target: Config,
+  draft: string,
+  ring: KeyRing,
+): Promise<{ readonly store: Store; finish(): Promise<void>; abandon(): Promise<void> }> => {
+  const surroundings = {
+    clock: systemClock,
+    authenticateRow: (text: string) => ring.authenticateRow(text),
+    onFatal: () => undefined,
+  };
+  if (target.postgresql !== undefined) {
+    const store = await openPostgresStore({ postgres: readPostgresql(target.postgresql), ...surroundings });
+    return { store, finish: () => store.close(), abandon: () => store.close() };
+  }
+  // Of a copy that was cut off.
+  for (const file of filesOf(draft)) rmSync(file, { force: true });
+  const store = await openStore({ path: draft, ...surroundings });
+  return {
+    store,
+    finish: async () => {
+      await store.checkpoint();
+      await store.close();
+      renameSync(draft, join(target.dataDirectory, 'dke.db'));
+    },
+    abandon: async () => {
+      await store.close();
+      for (const file of filesOf(draft)) rmSync(file, { force: true });
+    },
+  };
+};
+
+export interface MigrationReport extends CopyReport {
+  /** Of what was copied: the same here and there. */
+  readonly findings: readonly string[];
+}
+
+/**
+ * Copies what is stored to the store that another configuration names, for the same data directory. The source stays as it is; the target
+ * is empty before, and afterwards unless all of it is there. Throws StartError.
+ */
+export const migrateStore = async (config: Config, target: Config, ask: AskPassphrase): Promise<MigrationReport> => {
+  if (config.dataDirectory !== target.dataDirectory || config.root.path !== target.root.path)
+    throw new StartError(
+      'config',
+      'the two configurations differ in more than [store]: the root key stays where it is',
+    );
+  if ((config.postgresql === undefined) === (target.postgresql === undefined))
+    throw new StartError('config', 'both configurations name a store of the same kind: use its own tools for a copy');
+  const path = join(target.dataDirectory, 'dke.db');
+  if (target.postgresql === undefined && existsSync(path))
+    throw new StartError('store', `${path} is there: move it away; nothing was changed`);
+  const opened = await open(config, ask);
+  try {
+    const { store, ring, root, core } = opened;
+    if (root.previous !== undefined)
+      throw new StartError(
+        'store',
+        'an erasure turn is under way: start the service, and stop it when GET /api/status says idle; nothing was changed',
+      );
+    const copy = await openTarget(target, `${path}.part`, ring);
+    try {
+      let findings: readonly string[] = [];
+      const report = await copyWhole(store, copy.store, {
+        clock: systemClock,
+        authenticateRow: (text) => ring.authenticateRow(text),
+        check: async (source, arrived) => {
+          const [before, after] = [
+            await verifyStore({ store: { read: source }, ring, root, core }),
+            await verifyStore({ store: { read: arrived }, ring, root, core }),
+          ];
+          if (JSON.stringify(before) !== JSON.stringify(after))
+            throw new StartError('store', 'what was copied does not verify as what is there: nothing was copied');
+          findings = after.findings;
+        },
+      });
+      await copy.finish();
+      return { ...report, findings };
+    } catch (error) {
+      await copy.abandon().catch(() => undefined);
+      throw error;
+    }
+  } catch (error) {
+    throw toStartError(error);
   } finally {
     await opened.close();
   }

@@ -20,6 +20,7 @@ import { addSearch } from './search.ts';
 import { addServer } from './server.ts';
 import { addSession } from './session.ts';
 import { addSnapshot } from './snapshot.ts';
+import { addStore } from './store.ts';
 import { addTde } from './tde.ts';
 import { addTenant } from './tenant.ts';
 import { addToken } from './token.ts';
@@ -80,6 +81,7 @@ export const makeProgram = (version: string): Command => {
   addStatus(program);
   addRoot(program);
   addQuarantine(program);
+  addStore(program);
   addVerify(program);
   addOverview(program);
   addDoctor(program);

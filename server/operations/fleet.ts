@@ -54,6 +54,8 @@ export interface FleetHooks {
   turned(turn: RootTurn | undefined): Promise<void>;
   /** Whether this node may have the duty of the erasure turn. */
   mayLead(turn: RootTurn | undefined): Promise<boolean>;
+  /** Whether this node may have duties that look after snapshots. */
+  mayTendSnapshots(): Promise<boolean>;
   /** A duty came here. */
   took(duty: Duty): void;
 }
@@ -207,9 +209,11 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   };
 
   const tend = async (turn: RootTurn | undefined): Promise<void> => {
-    const leads = await hooks.mayLead(turn);
+    const tendsSnapshots = await hooks.mayTendSnapshots();
+    const leads = tendsSnapshots && (await hooks.mayLead(turn));
+    const mayHave = (duty: Duty): boolean => (duty === 'erasure' ? leads : duty !== 'schedules' || tendsSnapshots);
     for (const duty of duties) {
-      if (draining || stopped || (duty === 'erasure' && !leads)) await link.giveUp(duty);
+      if (draining || stopped || !mayHave(duty)) await link.giveUp(duty);
       else if (!link.holds(duty) && (await link.take(duty))) {
         log.info('this node has a duty now', { duty });
         hooks.took(duty);

@@ -30,7 +30,10 @@ export interface VerificationReport {
   readonly findings: readonly string[];
 }
 
-type Needs = Pick<Ports, 'store' | 'ring' | 'root'> & { readonly core: Pick<Ports['core'], 'release'> };
+type Needs = Pick<Ports, 'ring' | 'root'> & {
+  readonly store: Pick<Ports['store'], 'read'>;
+  readonly core: Pick<Ports['core'], 'release'>;
+};
 
 const copies: readonly string[] = ['vault-copy', 'sealed-copy'];
 

@@ -100,6 +100,10 @@ export interface SnapshotArchive {
   readonly directory: string;
   /** Makes the folder when it is missing, and removes what was cut off. */
   prepare(): void;
+  /** By what the folder is known again; undefined: nobody has marked it. */
+  mark(): string | undefined;
+  /** Durable when it answers. */
+  setMark(mark: string): void;
   begin(
     preface: Omit<SnapshotPreface, 'recipients'>,
     recipients: readonly RecoveryPublicKey[],

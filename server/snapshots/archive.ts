@@ -1,7 +1,17 @@
 // The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that nobody else can read. What is being written
 // bears `.part` until it is whole and durable.
 
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, renameSync, unlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { open, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '../base/errors.ts';
@@ -22,6 +32,7 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
     if (!isId(id)) throw new ServiceError('not-found', 'no such snapshot');
     return join(directory, `${id}${extension}`);
   };
+  const markPath = join(directory, 'folder');
   return {
     directory,
     prepare: () => {
@@ -42,6 +53,16 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
           cause: error,
         });
       }
+    },
+    mark: () => {
+      try {
+        return readFileSync(markPath, 'utf8').trim();
+      } catch {
+        return undefined;
+      }
+    },
+    setMark: (mark) => {
+      writeFileSync(markPath, `${mark}\n`, { mode: 0o600, flush: true });
     },
     begin: async (preface, recipients) => {
       try {

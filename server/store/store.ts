@@ -9,6 +9,7 @@ import { ServiceError } from '../base/errors.ts';
 import { type Changes, mergeChanges } from '../domain/changes.ts';
 import type { Repositories, Store } from '../ports/store.ts';
 import { noteChanges } from './changes.ts';
+import { type Copyable, type CopyReport, copyStore } from './copy.ts';
 import type { Engine } from './engine.ts';
 import { StoreError } from './errors.ts';
 import { createMigrations } from './migrations.ts';
@@ -60,6 +61,9 @@ const migrate = async (db: Kysely<Schema>, { columns, kindOf }: Engine): Promise
     },
   );
 };
+
+/** What the copy of a store works on. */
+const copyables = new WeakMap<Store, Copyable>();
 
 const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKeks }: Surroundings): Promise<Store> => {
   const writerDb = new Kysely<Schema>({ dialect: engine.writer });
@@ -154,9 +158,10 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
     translate,
   );
   engine.started({ pause: (work) => writer.pause(work) });
+  const copyable: Copyable = { db: writerDb, dialect: engine.name, place: engine.place };
 
   const read = createRepositories(readerDb, authenticateRow, clock);
-  return {
+  const store: Store = {
     dialect: engine.name,
     path: engine.path,
     link: shared?.link,
@@ -194,6 +199,8 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
       await closeAll();
     },
   };
+  copyables.set(store, copyable);
+  return store;
 };
 
 /** The repositories with their errors translated: for a database that can be away. */
@@ -227,3 +234,11 @@ export const openPostgresStore = async ({
   ...surroundings
 }: Surroundings & { readonly postgres: PostgresOptions }): Promise<Store> =>
   openOver(await openPostgres(postgres), surroundings);
+
+/** Copies all of one store to another one that is empty (copy.ts). Nobody else uses either. Throws `StoreError`. */
+export const copyWhole = (from: Store, to: Store, options: Parameters<typeof copyStore>[2]): Promise<CopyReport> => {
+  const [source, target] = [copyables.get(from), copyables.get(to)];
+  if (source === undefined || target === undefined) throw new Error('not a store that was opened here');
+  return copyStore(source, target, options);
+};
+export type { CopyReport };

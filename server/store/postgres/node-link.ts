@@ -9,7 +9,7 @@ import type { NodeLink, RootTurn, SeenNode } from '../../ports/node-link.ts';
 
 const channel = 'dke';
 /** Classes of advisory locks: 'DKE' and what they are for. */
-const idLocks = 0x444b_4502;
+export const nodeLocks = 0x444b_4502;
 const dutyLocks = 0x444b_4503;
 const startLock = 0x444b_4504;
 /** A query that takes longer has lost its server. */
@@ -61,7 +61,7 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       throw new Error('the link to the other nodes is closed');
     }
     // Made anew: the server may not have seen yet that the old connection is gone, so the answer is no reason to stop.
-    if (ownId !== undefined) await made.query(`select pg_try_advisory_lock(${idLocks}, hashtext($1))`, [ownId]);
+    if (ownId !== undefined) await made.query(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1))`, [ownId]);
     client = made;
     return made;
   };
@@ -131,7 +131,7 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
     },
     claim: async (id) => {
       ownId = id;
-      const { held: taken } = await one(`select pg_try_advisory_lock(${idLocks}, hashtext($1)) as held`, [id]);
+      const { held: taken } = await one(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1)) as held`, [id]);
       return taken === true;
     },
     join: async (row) => {
@@ -233,7 +233,7 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       const rows = await query(
         `select nodes.id, duty.objid::int as duty
            from nodes
-           join pg_locks own on own.locktype = 'advisory' and own.granted and own.classid = ${idLocks}
+           join pg_locks own on own.locktype = 'advisory' and own.granted and own.classid = ${nodeLocks}
             and own.objid::bigint = (hashtext(nodes.id)::bigint & 4294967295)
            join pg_locks duty on duty.locktype = 'advisory' and duty.granted and duty.classid = ${dutyLocks}
             and duty.pid = own.pid and duty.database = own.database
