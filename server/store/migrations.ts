@@ -6,6 +6,7 @@ import { latencyMigration } from './migrations/2025-03-latency.ts';
 import { people } from './migrations/2025-03-people.ts';
 import { runbookMigration } from './migrations/2025-03-runbooks.ts';
 import { snapshotMigration } from './migrations/2025-03-snapshots.ts';
+import { pageIndexes } from './migrations/2025-04-page-indexes.ts';
 import { search } from './migrations/2025-04-search.ts';
 import { tdeRequests } from './migrations/2025-04-tde-requests.ts';
 import { idempotencyMigration } from './migrations/2025-05-idempotency.ts';
@@ -489,6 +490,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-03-latency': latencyMigration(),
     '2025-03-nodes': nodes(kinds),
     '2025-04-notifications': notifications(kinds),
+    '2025-04-page-indexes': pageIndexes(),
     '2025-04-search': search(kinds),
     '2025-04-tde-requests': tdeRequests(kinds),
     '2025-05-idempotency': idempotencyMigration(kinds),

@@ -8,6 +8,7 @@
 
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { controlText, listsText, measureControl, measureLists, stores } from './console.ts';
 import { type DerbyFigure, measureDerby } from './derby.ts';
 import { firstPageText, measureFirstPage } from './first-page.ts';
 import { type MariadbFigure, measureMariadb, theirName } from './mariadb.ts';
@@ -135,6 +136,22 @@ try {
     const [snapshots, erasure] = [await measureSnapshots(100_000), await measureErasure(10_000)];
     report[snapshotTitle] = { ...snapshots, erasureSeconds: erasure.seconds };
     xksTexts.push(`${snapshotTitle}\n${snapshotText(snapshots, erasure)}`);
+  }
+  for (const store of stores) {
+    const controlTitle = `changes, audit records and memory at 100,000 keys on ${store}`;
+    if (controlTitle.includes(values.only)) {
+      say(`measuring ${controlTitle}`);
+      const figure = await measureControl(store, 100_000);
+      report[controlTitle] = figure;
+      xksTexts.push(controlText(figure));
+    }
+    const listsTitle = `lists and search among 100,000 rows on ${store}`;
+    if (listsTitle.includes(values.only)) {
+      say(`measuring ${listsTitle}`);
+      const figure = await measureLists(store, 100_000);
+      report[listsTitle] = figure;
+      xksTexts.push(listsText(figure));
+    }
   }
   const derbyTitle = 'Apache Derby, inserts, every page and log record encrypted';
   let derbyLines = '';

@@ -21,6 +21,7 @@ case $job in
     # (libmariadb-dev, the client's, has not got them).
     need mariadb-server 'test -x /usr/sbin/mariadbd && command -v mariadb-install-db'
     need mariadb-backup 'command -v mariabackup'
+    need postgresql-15 'test -x /usr/lib/postgresql/15/bin/initdb && command -v psql'
     need libmariadbd-dev 'test -f /usr/include/mariadb/server/mysql/plugin_encryption.h'
     ;;
 esac
@@ -53,7 +54,6 @@ case $job in
     need pgbackrest 'command -v pgbackrest'
     need gocryptfs 'command -v gocryptfs'
     need fuse3 'command -v fusermount3'
-    need postgresql-15 'test -x /usr/lib/postgresql/15/bin/initdb && command -v psql'
     ;;
   bench | soak) need wrk 'command -v wrk' ;;
   faults) need strace 'command -v strace' ;;

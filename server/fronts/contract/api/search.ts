@@ -56,6 +56,15 @@ export const foundSchema = z
   .openapi('Found');
 export type FoundItem = z.output<typeof foundSchema>;
 
+const searchResult = z
+  .strictObject({
+    items: z.array(foundSchema).readonly(),
+    more: z.array(kind).readonly(),
+    searched: z.array(kind).readonly(),
+  })
+  .openapi('SearchResult');
+export type SearchResult = z.output<typeof searchResult>;
+
 export const searchRoutes = {
   find: {
     method: 'get',
@@ -83,12 +92,6 @@ export const searchRoutes = {
         .optional()
         .openapi({ type: 'integer', minimum: 1, maximum: 100, default: 10, description: 'Of each kind.' }),
     }),
-    answer: z
-      .strictObject({
-        items: z.array(foundSchema).readonly(),
-        more: z.array(kind).readonly(),
-        searched: z.array(kind).readonly(),
-      })
-      .openapi('SearchResult'),
+    answer: searchResult,
   },
 } as const satisfies RouteGroup;

@@ -28,6 +28,7 @@ export type {
   RunbookRun,
   RunbookStep,
 } from '../../../fronts/contract/api/runbooks.ts';
+export type { FoundItem, SearchResult } from '../../../fronts/contract/api/search.ts';
 export type { Session } from '../../../fronts/contract/api/session.ts';
 export type { OpenSession } from '../../../fronts/contract/api/sessions.ts';
 export type { Settings } from '../../../fronts/contract/api/settings.ts';

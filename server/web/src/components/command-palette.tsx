@@ -1,13 +1,14 @@
-// Search over everything, with Ctrl-K or /: pages by name, and what the lists hold, by name, id, label or prefix. The arrow keys
-// choose, Enter opens.
+// Search over everything, with Ctrl-K or /: pages by name, and what the service finds by names, ids, labels and request ids. The arrow
+// keys choose, Enter opens.
 
-import { useQueries } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useId, useState } from 'react';
 import { send } from '../api/client.ts';
+import type { FoundItem, SearchResult } from '../api/types.ts';
 import { Dialog } from './dialog.tsx';
 import { Icon, type IconName } from './icon.tsx';
-import type { ListPage } from './list-view.tsx';
+import { LongName } from './long-name.tsx';
 
 export interface Found {
   readonly kind: string;
@@ -17,96 +18,111 @@ export interface Found {
   readonly to: string;
 }
 
-interface Named {
-  readonly id: string;
-  readonly name: string;
-  readonly [member: string]: unknown;
+/** How each kind is called, one and several. */
+const kinds = {
+  key: ['Key', 'keys', 'key'],
+  vault: ['Vault', 'vaults', 'vault'],
+  group: ['Group', 'groups', 'group'],
+  application: ['TDE application', 'TDE applications', 'application'],
+  endpoint: ['Endpoint', 'endpoints', 'endpoint'],
+  'external-key-store': ['External key store', 'external key stores', 'active'],
+  user: ['User', 'users', 'user'],
+  token: ['API token', 'API tokens', 'token'],
+  tenant: ['Tenant', 'tenants', 'tenant'],
+  node: ['Node', 'nodes', 'server'],
+  snapshot: ['Snapshot', 'snapshots', 'snapshot'],
+  approval: ['Approval', 'approvals', 'thumb'],
+  request: ['Request log', 'records of the request log', 'clock'],
+  'audit-actor': ['Who did what', 'actors of the audit log', 'audit'],
+  'audit-request': ['Audit log: the request', 'records of the audit log', 'audit'],
+  'audit-subject': ['Audit log: about it', 'records of the audit log', 'audit'],
+} as const satisfies Record<FoundItem['kind'], readonly [one: string, several: string, icon: IconName]>;
+
+/** Where it was found, when that is neither the name nor the id, which are both shown. */
+const places: Partial<Record<FoundItem['foundIn'], string>> = {
+  'display-name': 'display name',
+  email: 'mail address',
+  'app-id': 'app_id',
+  prefix: 'prefix',
+  'access-key-id': 'access key id',
+  'custom-key-store-id': 'custom key store id',
+  'kms-request-id': 'KMS request id',
+};
+
+/** What stands still for so long is asked for. */
+const pauseMs = 150;
+const perKind = 6;
+
+const useSettled = (text: string): string => {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), pauseMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+};
+
+interface Search {
+  readonly found: readonly Found[];
+  /** One line about what was found, or why nothing was. */
+  readonly told: string;
 }
 
-const sources: readonly {
-  readonly kind: string;
-  readonly path: string;
-  readonly icon: IconName;
-  readonly also: readonly string[];
-  readonly to: (id: string) => string;
-}[] = [
-  { kind: 'Key', path: '/api/keys', icon: 'key', also: ['type', 'state'], to: (id) => `/keys/${id}` },
-  { kind: 'Vault', path: '/api/vaults', icon: 'vault', also: ['state'], to: (id) => `/keys?vaultId=${id}` },
-  {
-    kind: 'TDE application',
-    path: '/api/tde/applications',
-    icon: 'application',
-    also: ['appId'],
-    to: (id) => `/tde/applications/${id}`,
-  },
-  { kind: 'Group', path: '/api/tde/groups', icon: 'group', also: [], to: (id) => `/tde/applications?groupId=${id}` },
-  { kind: 'Endpoint', path: '/api/endpoints', icon: 'endpoint', also: ['prefix'], to: (id) => `/endpoints/${id}` },
-  {
-    kind: 'External key store',
-    path: '/api/external-key-stores',
-    icon: 'active',
-    also: ['customKeyStoreId'],
-    to: () => '/external-key-stores',
-  },
-];
-const shown = 12;
-
-const words = (item: Named, also: readonly string[]): string =>
-  [item.id, item.name, ...also.map((member) => item[member])].filter((part) => typeof part === 'string').join(' ');
-
-/** Of so many of each list; the server's own filters find the rest. */
-const loaded = 1000;
-
-const useFound = (text: string, pages: readonly Found[]): readonly Found[] => {
-  const lists = useQueries({
-    queries: sources.map(({ path }) => ({
-      queryKey: [path, 'search'],
-      queryFn: ({ signal }: { signal: AbortSignal }) =>
-        send<ListPage<Named>>({ method: 'GET', path, query: { limit: loaded } }, { signal }),
-      staleTime: 30_000,
-      retry: false,
-    })),
+const useFound = (text: string, pages: readonly Found[]): Search => {
+  const asked = useSettled(text.trim());
+  const isAsked = /[\p{L}\p{N}]/u.test(asked);
+  const { data, error, isFetching } = useQuery({
+    queryKey: ['/api/search', asked],
+    queryFn: ({ signal }) =>
+      send<SearchResult>(
+        { method: 'GET', path: '/api/search', query: { q: asked.slice(0, 200), limit: perKind } },
+        { signal },
+      ),
+    enabled: isAsked,
+    placeholderData: keepPreviousData,
+    staleTime: 10_000,
+    retry: false,
   });
-  const asked = text.trim().toLowerCase();
-  const fits = (candidate: string): boolean =>
-    asked.split(/\s+/).every((part) => candidate.toLowerCase().includes(part));
-  const things = sources.flatMap(({ kind, icon, also, to }, index) =>
-    (lists[index]?.data?.items ?? [])
-      .filter((item) => fits(`${kind} ${words(item, also)}`))
-      .map((item): Found => ({ kind, icon, name: item.name, detail: item.id, to: to(encodeURIComponent(item.id)) })),
-  );
-  const found = [...pages.filter(({ kind, name }) => fits(`${kind} ${name}`)), ...(asked === '' ? [] : things)];
-  const id = text.trim();
-  if (found.length === 0 && /^[0-9a-f-]{8,}$/i.test(id))
-    return [
-      {
-        kind: 'Audit log',
-        name: `Records about ${id}`,
-        icon: 'audit',
-        to: `/audit?subjectId=${encodeURIComponent(id)}`,
-      },
-      {
-        kind: 'Audit log',
-        name: `Records of the request ${id}`,
-        icon: 'audit',
-        to: `/audit?requestId=${encodeURIComponent(id)}`,
-      },
-      {
-        kind: 'Request log',
-        name: `Requests with the KMS request id ${id}`,
-        icon: 'clock',
-        to: `/requests?kmsRequestId=${encodeURIComponent(id)}`,
-      },
-    ];
-  return found.slice(0, shown);
+  const words = text.trim().toLowerCase().split(/\s+/);
+  const fits = (candidate: string): boolean => words.every((word) => candidate.toLowerCase().includes(word));
+  const named = pages.filter(({ name }) => fits(name));
+  // Those of a section come last: its name is a word in other names, too.
+  const beside = pages.filter(({ kind, name }) => !fits(name) && fits(`${kind} ${name}`));
+  const things = (isAsked ? (data?.items ?? []) : []).map((item): Found => {
+    const [kind, , icon] = kinds[item.kind];
+    const place = places[item.foundIn];
+    const about = [item.state === 'active' || item.state === 'enabled' ? null : item.state, place && `by its ${place}`];
+    return {
+      kind,
+      icon,
+      name: item.name,
+      detail: [item.id, ...about.filter((part) => part != null)].join(', '),
+      to: item.page,
+    };
+  });
+  const found = [...named, ...things, ...beside];
+  const more = isAsked ? (data?.more ?? []) : [];
+  if (error !== null) return { found, told: `The search did not answer: ${error.message}` };
+  if (isAsked && (isFetching || asked !== text.trim())) return { found, told: 'Searching…' };
+  if (found.length === 0)
+    return {
+      found,
+      told: 'Nothing is called so. Names are found by the beginning of a word, ids by theirs, request ids as a whole.',
+    };
+  const others =
+    more.length === 0 ? '' : ` There are more ${more.map((kind) => kinds[kind][1]).join(', ')}: give more of the name.`;
+  return { found, told: `${found.length} found; arrow keys choose, Enter opens.${others}` };
 };
+
+/** The chosen one stays in view while the arrow keys go through a long list. */
+const intoView = (element: HTMLElement | null): void => element?.scrollIntoView({ block: 'nearest' });
 
 export const CommandPalette = ({ pages, onClose }: { pages: readonly Found[]; onClose: () => void }) => {
   const id = useId();
   const navigate = useNavigate();
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const found = useFound(text, pages);
+  const { found, told } = useFound(text, pages);
   const chosen = Math.min(at, Math.max(found.length - 1, 0));
   const open = (item: Found | undefined): void => {
     if (item === undefined) return;
@@ -152,19 +168,22 @@ export const CommandPalette = ({ pages, onClose }: { pages: readonly Found[]; on
             aria-selected={index === chosen}
             onClick={() => open(item)}
             onKeyDown={(event) => event.key === 'Enter' && open(item)}
+            ref={index === chosen ? intoView : undefined}
             className={`flex min-h-11 cursor-pointer items-center gap-3 rounded-md px-3 py-1.5 ${index === chosen ? 'bg-accent-soft' : 'hover:bg-hover'}`}
           >
             <Icon name={item.icon} className="size-5 text-accent" />
             <span className="min-w-0 flex-1">
-              <span className="block font-medium wrap-anywhere">{item.name}</span>
+              <span className="line-clamp-2 font-medium wrap-anywhere" title={item.name}>
+                <LongName>{item.name}</LongName>
+              </span>
               {item.detail !== undefined && <code className="block truncate text-xs text-muted">{item.detail}</code>}
             </span>
-            <span className="text-xs text-muted">{item.kind}</span>
+            <span className="shrink-0 text-xs text-muted">{item.kind}</span>
           </div>
         ))}
       </div>
       <p role="status" className="mt-2 text-xs text-muted">
-        {found.length === 0 ? 'Nothing is called so.' : `${found.length} found; arrow keys choose, Enter opens`}
+        {told}
       </p>
     </Dialog>
   );

@@ -41,7 +41,8 @@ const cellClass = <Row,>(column: Column<Row>): string =>
   [
     'px-4 py-2.5 align-middle max-md:flex max-md:min-h-7 max-md:items-baseline max-md:gap-3 max-md:px-0 max-md:py-0.5',
     column.end === true ? 'md:text-right' : '',
-    column.names === true ? 'font-medium wrap-anywhere' : '',
+    // Some width of its own: a word that may break anywhere would else be squeezed into the least that the other columns leave.
+    column.names === true ? 'font-medium wrap-anywhere md:min-w-64' : '',
     column.nowrap === true ? 'md:whitespace-nowrap' : '',
   ].join(' ');
 

@@ -11,6 +11,7 @@ import { FilterBar, SelectFilter } from '../components/filters.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { KeyRowMenu, keysPath } from '../components/key-actions.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
+import { LongName } from '../components/long-name.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
@@ -131,7 +132,7 @@ export const KeysPage = () => {
               names: true,
               cell: (key) => (
                 <Link to="/keys/$id" params={{ id: key.id }} className="link">
-                  {key.name}
+                  <LongName>{key.name}</LongName>
                 </Link>
               ),
             },

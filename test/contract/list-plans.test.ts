@@ -1,0 +1,234 @@
+// Lists stay quick however long they are: each list of the API that comes in pages is asked for, at its first page and at a later one, with each of its
+// filters, among many rows in every table, and the database is asked how it answers the statements that this took. None may read a table
+// from end to end, none may sort, and what is compared for equality must be found by an index. A list without a case here fails.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
+import { fillLongTables, longTableIds } from '../support/long-tables.ts';
+import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
+import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
+
+/** SQLite decides without counting; PostgreSQL by what it has counted, and reads a table of few pages from end to end. */
+const many = { sqlite: 3_000, postgres: 30_000 } as const;
+const ids = longTableIds();
+const { applicationId, endpointId, vaultId, keyId, groupId } = ids;
+
+/** Filters of each list; every list is asked for without one, too. */
+const filters: Readonly<Record<string, readonly string[]>> = {
+  'vaults.list': [],
+  'keys.list': ['kind=master', 'state=destroyed', `vaultId=${vaultId}`],
+  'tdeGroups.list': [],
+  'applications.list': [`groupId=${groupId}`],
+  'masterKeys.list': [],
+  'endpoints.list': [],
+  'diagnostics.list': [],
+  'requests.search': [
+    `endpointId=${endpointId}`,
+    'result=refused',
+    'requestId=request-5',
+    'kmsRequestId=kms-5',
+    'operation=encrypt',
+  ],
+  'requests.searchOne': ['result=refused', 'requestId=request-5', 'operation=encrypt'],
+  'runbooks.runs': [],
+  'externalKeyStores.list': [],
+  'approvals.list': ['state=pending', `subjectId=${keyId}`],
+  'snapshots.list': ['state=held'],
+  'notifications.list': ['state=resolved', 'state=open', 'kind=credential-due', 'state=resolved&kind=credential-due'],
+  'audit.list': [
+    'kind=key.created',
+    'actorId=actor-5',
+    'subjectId=subject-5',
+    'requestId=request-5',
+    'order=oldest',
+    'from=2026-01-01T00:00:00Z',
+  ],
+  'audit.checkpoints': [],
+  'tokens.list': [],
+  'users.list': [],
+  'sessions.list': ['userId=user-5'],
+  'profile.sessions': [],
+};
+/** Compared for equality, and still not in the index: with what these columns are looked up by there are few rows, or all are as asked. */
+const beside: Readonly<Record<string, readonly string[]>> = {
+  tenant_id: [
+    'vault_id',
+    'group_id',
+    'application_id',
+    'subject_id',
+    'actor_id',
+    'request_id',
+    'kind',
+    'id',
+    'sequence',
+  ],
+  kind: ['application_id'],
+  holder_kind: ['holder_id'],
+};
+
+const paths: Readonly<Record<string, string>> = {
+  'masterKeys.list': applicationId,
+  'runbooks.runs': applicationId,
+  'diagnostics.list': endpointId,
+  'requests.searchOne': endpointId,
+};
+const lists = Object.entries(apiRoutes).flatMap(([group, rows]) =>
+  Object.entries(rows as RouteGroup)
+    .filter(([, { method, query }]) => method === 'get' && query !== undefined && 'after' in query.shape)
+    .map(([name, row]): { readonly name: string; readonly row: RouteRow } => ({ name: `${group}.${name}`, row })),
+);
+
+test('every list that comes in pages has a case, and no case is of another', () => {
+  expect(lists.map(({ name }) => name).toSorted()).toEqual(Object.keys(filters).toSorted());
+});
+
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+/** The statements that reading made since the last look, each once. */
+const seen = new Map<string, Statement>();
+const note = (sql: string, values: readonly unknown[]): void => {
+  if (/^select\b/i.test(sql)) seen.set(sql, { sql, values });
+};
+
+describe.each(['sqlite', 'postgres'] as const)('the lists in %s', (name) => {
+  let opened: OpenedService;
+  let postgres: PostgresServer | undefined;
+  let server: Server;
+  let base: string;
+  let token: string;
+  let run: (statement: string) => void;
+  let explain: (statement: Statement) => Promise<string>;
+  let end: () => Promise<void> = async () => undefined;
+
+  beforeAll(async () => {
+    const toml = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
+    if (name === 'postgres') {
+      postgres = await startPostgres();
+      const place = postgres.createDatabase('lists');
+      const { query } = pg.Client.prototype;
+      vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...given: unknown[]) {
+        const [text, values] = given as [string | { text: string; values?: unknown[] }, unknown[] | undefined];
+        note(typeof text === 'string' ? text : text.text, (typeof text === 'string' ? values : text.values) ?? []);
+        return (query as (...values: unknown[]) => unknown).apply(this, given);
+      } as never);
+      opened = await openTestService({
+        toml: `${toml}[store]\ntype = "postgresql"\nhost = "${place.host}"\ndatabase = "${place.database}"\nuser = "${place.user}"\n`,
+      });
+      run = (statement) => void postgres?.run(place.database, statement);
+      const client = new pg.Client({ ...place });
+      await client.connect();
+      explain = async ({ sql, values }) =>
+        (await client.query<Record<'QUERY PLAN', string>>(`explain ${sql}`, [...values])).rows
+          .map((row) => row['QUERY PLAN'])
+          .join('\n');
+      end = () => client.end();
+    } else {
+      const { prepare } = DatabaseSync.prototype;
+      vi.spyOn(DatabaseSync.prototype, 'prepare').mockImplementation(function (this: DatabaseSync, sql, ...rest) {
+        note(sql, []);
+        return prepare.call(this, sql, ...rest);
+      });
+      opened = await openTestService({ toml });
+      const path = join(opened.folder, 'dke-data', 'dke.db');
+      run = (statement) => {
+        const database = new DatabaseSync(path, { timeout: 20_000 });
+        database.exec(statement);
+        database.close();
+      };
+      const reader = new DatabaseSync(path, { readOnly: true });
+      explain = async ({ sql }) =>
+        reader
+          .prepare(`explain query plan ${sql}`)
+          .all()
+          .map(({ detail }) => String(detail))
+          .join('\n');
+      end = async () => reader.close();
+    }
+    const tenantId = (await opened.operations.tenants.default()).id;
+    for (const statement of fillLongTables(name, many[name], tenantId, ids)) run(statement);
+    if (name === 'postgres') run('analyze');
+    token = (
+      await opened.operations.tokens.create(administrator, 'the service', {
+        name: 'all',
+        grants: [{ role: 'administrator', scope: null, tenantId: null }],
+      })
+    ).token;
+    server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }, 300_000);
+  afterAll(async () => {
+    server?.closeAllConnections();
+    server?.close();
+    await end();
+    await opened?.remove();
+    await postgres?.remove();
+    vi.restoreAllMocks();
+  }, 60_000);
+
+  const get = async (path: string): Promise<{ readonly items: readonly unknown[]; readonly next: string | null }> => {
+    const response = await fetch(`${base}${path}`, { headers: { authorization: `Bearer ${token}` } });
+    const text = await response.text();
+    expect([path, response.status, response.status === 200 ? '' : text]).toEqual([path, 200, '']);
+    return JSON.parse(text);
+  };
+
+  /** What is wrong with how the database answers. */
+  const faultsOf = (sql: string, told: string): readonly string[] => {
+    const faults: string[] = [];
+    if (name === 'postgres') {
+      if (
+        /Seq Scan on (?!nodes|tenants|settings|node_head|recovery_keys|root_|user_factors|endpoint_credentials|tde_objects|runbook_ticks|search_terms)/.test(
+          told,
+        )
+      )
+        faults.push('reads a table from end to end');
+      if (/\bSort\b/.test(told) && !/runbook_ticks|user_factors|endpoint_credentials|tde_objects/.test(sql))
+        faults.push('sorts');
+      return faults;
+    }
+    // The request log is walked through in steps (request-log.test.ts).
+    if (/from "request_log"/.test(sql)) return told.includes('TEMP B-TREE') ? ['sorts'] : [];
+    for (const line of told.split('\n')) {
+      if (/TEMP B-TREE/.test(line)) faults.push('sorts');
+      if (/^SCAN \w+$/.test(line)) faults.push('reads a table from end to end');
+      // In the order of the list, and each row is one of it.
+      if (/^SCAN/.test(line) && / where .*=/.test(sql)) faults.push('reads an index from end to end');
+    }
+    const columns = [...sql.matchAll(/"(\w+)" = \?/g)].map(([, column = '']) => column);
+    const found = [...told.matchAll(/(\w+)=\?/g)].map(([, column = '']) => column);
+    for (const column of columns)
+      if (!found.includes(column) && !beside[column]?.some((other) => found.includes(other)))
+        faults.push(`${column} is in no index`);
+    return faults;
+  };
+
+  test.each(lists.map((list) => [list.name, list.row] as const))('%s', { timeout: 60_000 }, async (list, row) => {
+    const path = row.path.replace(/\{\w+\}/, paths[list] ?? '');
+    const tenant = row.tenancy === 'platform' ? [''] : ['', 'tenant=default'];
+    for (const scope of tenant)
+      for (const filter of ['', ...(filters[list] ?? [])]) {
+        const asked = [`limit=2`, scope, filter].filter((part) => part !== '').join('&');
+        // Whatever the last statements were, those of this list alone are looked at.
+        seen.clear();
+        const { items, next } = await get(`${path}?${asked}`);
+        if (filter === '' && list !== 'profile.sessions') expect([list, asked, items.length]).toEqual([list, asked, 2]);
+        if (next !== null) await get(`${path}?${asked}&after=${encodeURIComponent(next)}`);
+        for (const statement of [...seen.values()]) {
+          const told = await explain(statement);
+          expect({ asked, sql: statement.sql, told, faults: faultsOf(statement.sql, told) }).toMatchObject({
+            faults: [],
+          });
+        }
+      }
+  });
+});

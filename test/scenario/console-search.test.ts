@@ -1,0 +1,121 @@
+// Search from anywhere: Ctrl-K at the console and `dke search` ask the service, so that they find among any number, by the beginning of a word
+// and by ids; the keyboard opens what was found. Long names without blanks keep their place, there and in the list of keys.
+
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../support/command.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type Site, startSite } from '../support/site.ts';
+
+if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
+
+const label = `ORACLE.SECURITY.DB.ENCRYPTION.${'Ab1Cd2Ef3'.repeat(8)}`;
+
+describe('search', { timeout: 240_000 }, () => {
+  let site: Site;
+  let keyId: string;
+  let eyes: ConsoleBrowser;
+  let page: Page;
+  beforeAll(async () => {
+    site = await startSite();
+    const { call } = site.api;
+    const vault = await call<{ id: string }>('POST', '/api/vaults', { name: 'Payroll vault' });
+    keyId = (await call<{ id: string }>('POST', '/api/keys', { name: 'prod-payroll.2026', vaultId: vault.id })).id;
+    for (const name of [label, 'OrdersProd', ...Array.from({ length: 8 }, (_, at) => `bulk ${at}`)])
+      await call('POST', '/api/keys', { name, vaultId: vault.id });
+    await call('POST', '/api/tde/groups', { name: 'Payroll databases' });
+    if (chromiumPath === null) return;
+    eyes = await openConsoleBrowser(site.server.url, chromiumPath);
+    [, page] = await eyes.open();
+    await page.goto('/keys');
+    await page.getByRole('button', { name: 'Use a token' }).click();
+    await page.getByLabel('Administrator token').fill(site.token);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('link', { name: label }).waitFor();
+  }, 120_000);
+  afterAll(async () => {
+    await eyes?.close();
+    await site?.end();
+  });
+
+  const dke = (...args: readonly string[]) => {
+    const token = join(site.folder, 'token');
+    writeFileSync(token, site.token);
+    chmodSync(token, 0o600);
+    return runCommand(['--server', site.server.url, '--ca-file', site.server.caFile, '--token-file', token, ...args]);
+  };
+
+  test('at the command shows what was found, and how to see more', async () => {
+    const found = await dke('search', 'PAYROLL');
+    expect(found.code).toBe(0);
+    const lines = found.stdout.trim().split('\n');
+    expect(lines[0]).toMatch(/^KIND +NAME +ID +STATE +FOUND IN$/);
+    expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
+      ['key', 'prod-payroll.2026'],
+      ['vault', 'TDE group Payroll databases'],
+      ['vault', 'Payroll vault'],
+      ['group', 'Payroll databases'],
+    ]);
+    const few = await dke('search', 'bulk', '--kind', 'key', '--limit', '3');
+    expect(few.stdout.trim().split('\n').at(-1)).toBe(
+      'there are more: key; give more of the name, or --kind and --limit 100',
+    );
+    expect((await dke('search', 'prod', '2026')).stdout).toContain('prod-payroll.2026');
+    expect((await dke('search', 'roll')).stdout).toBe('none\n');
+    const refused = await dke('search', '../');
+    expect([refused.code === 0, refused.stderr]).toEqual([
+      false,
+      expect.stringContaining('at least one letter or digit'),
+    ]);
+  });
+
+  describe.runIf(chromiumPath !== null)('at the console', () => {
+    test('a long name takes two lines of the list, not a column of letters', async () => {
+      const box = await page.getByRole('link', { name: label }).boundingBox();
+      expect(box?.width).toBeGreaterThan(250);
+      expect(box?.height).toBeLessThan(90);
+      await eyes.shoot('keys-long-name', page);
+    });
+
+    test('finds by the beginning of a word, and opens by the keyboard', async () => {
+      await page.keyboard.press('Control+k');
+      const field = page.getByRole('combobox', { name: 'Search for pages, names and ids' });
+      await field.fill('payr');
+      const options = page.getByRole('listbox', { name: 'Found' }).getByRole('option');
+      await expect.poll(() => options.count(), { timeout: 15_000 }).toBe(4);
+      expect(await options.first().textContent()).toContain('prod-payroll.2026');
+      await eyes.shoot('search-payroll', page);
+      expect(await eyes.findBarriers(page)).toEqual([]);
+      await field.press('ArrowDown');
+      await field.press('ArrowUp');
+      await field.press('Enter');
+      await page.waitForURL(`**/keys/${keyId}`);
+    });
+
+    test('finds pages at once, long names whole, and says when there are more', async () => {
+      await page.keyboard.press('Control+k');
+      const field = page.getByRole('combobox', { name: 'Search for pages, names and ids' });
+      await field.fill('encryption');
+      await page.getByRole('option', { name: label }).waitFor();
+      await eyes.shoot('search-long-name', page);
+      await field.fill('bulk');
+      await page.getByText('There are more keys: give more of the name.').waitFor();
+      await field.fill('snapshots');
+      await page.getByRole('option', { name: 'Snapshots' }).waitFor();
+      await field.fill('roll');
+      await page.getByText('Nothing is called so.').waitFor();
+      await page.keyboard.press('Escape');
+    });
+
+    test('leads from an id to the thing and to what the audit log tells of it', async () => {
+      await page.keyboard.press('Control+k');
+      const field = page.getByRole('combobox', { name: 'Search for pages, names and ids' });
+      await field.fill(keyId);
+      await page.getByRole('option', { name: 'Audit log: about it' }).click();
+      await page.waitForURL(`**/audit?subjectId=${keyId}`);
+      expect(eyes.faults).toEqual([]);
+    });
+  });
+});
