@@ -30,6 +30,7 @@ const acrossTenants: ReadonlySet<SearchKind> = new Set([
   'user',
   'token',
   'tenant',
+  'snapshot',
   'request',
   'audit-actor',
   'audit-request',
@@ -119,8 +120,9 @@ export const createSearchOperation = ({ store }: Pick<Ports, 'store'>): SearchOp
         (await read.nodes.list()).map(({ id, name, state }) => ({ id, name, state, tenantId: null })),
         sight,
       ),
-    snapshot: async ({ text }) => {
-      const found = isId(text) ? await read.snapshots.get(text) : undefined;
+    snapshot: async ({ text, tenant }) => {
+      const snapshot = isId(text) ? await read.snapshots.get(text) : undefined;
+      const found = tenant === everyTenant || snapshot?.tenantId === tenant ? snapshot : undefined;
       return one(
         found && {
           kind: 'snapshot',
@@ -243,7 +245,7 @@ export const createSearchOperation = ({ store }: Pick<Ports, 'store'>): SearchOp
   ): Pick<Sight, 'tenant' | 'ids'> | null => {
     const permission = searchKinds[kind];
     // What concerns the platform is seen by those who have the right for the whole of it.
-    const platform = isPlatformOnly(permission) || kind === 'snapshot';
+    const platform = isPlatformOnly(permission);
     if (isAllowed(grants, permission, platform ? null : actor.tenantId, null)) {
       const everything = !namesTenant && acrossTenants.has(kind) && isAllowed(grants, permission, null, null);
       return { tenant: platform || everything ? everyTenant : actor.tenantId, ids: null };

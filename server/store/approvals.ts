@@ -8,7 +8,7 @@ import type { SubjectKind } from '../domain/audit-event.ts';
 import type { Repositories } from '../ports/store.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
-import { inScope } from './tenants.ts';
+import { alsoInScope, inScope } from './tenants.ts';
 
 type Document = Pick<Approval, 'parameters' | 'impact' | 'rules' | 'fingerprint' | 'decisions' | 'missing'> & {
   readonly subjectName: string;
@@ -91,7 +91,8 @@ export const createApprovalRepository = (
       return row && read(row);
     },
     list: async (tenant, { state, subjectId }, { after, limit }) => {
-      let query = inScope(db.selectFrom('approvals').selectAll().orderBy('id', 'desc').limit(limit), tenant);
+      const scoped = subjectId === undefined ? inScope : alsoInScope;
+      let query = scoped(db.selectFrom('approvals').selectAll().orderBy('id', 'desc').limit(limit), tenant);
       if (state !== undefined) query = query.where('state', '=', state);
       if (subjectId !== undefined) query = query.where('subject_id', '=', subjectId);
       if (after !== undefined) query = query.where('id', '<', after);

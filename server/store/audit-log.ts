@@ -9,7 +9,7 @@ import { type AuditEvent, auditEntry } from '../domain/audit-event.ts';
 import type { Repositories } from '../ports/store.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
-import { inScope } from './tenants.ts';
+import { alsoInScope, inScope } from './tenants.ts';
 
 /** Levels of a tile, and how many hashes its lowest one has. */
 const tileLevels = 8;
@@ -81,7 +81,8 @@ export const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
     },
 
     list: async (tenant, { kind, actorId, subjectId, requestId, from, to, order }, { after, limit }) => {
-      let query = inScope(db.selectFrom('audit_events').selectAll(), tenant)
+      const isNarrow = actorId !== undefined || subjectId !== undefined || requestId !== undefined;
+      let query = (isNarrow ? alsoInScope : inScope)(db.selectFrom('audit_events').selectAll(), tenant)
         .orderBy('sequence', order === 'newest' ? 'desc' : 'asc')
         .limit(limit);
       if (kind !== undefined) query = query.where('kind', '=', kind);

@@ -25,7 +25,7 @@ import { createSearch, createTerms } from './search.ts';
 import { createKeyBindings, createRecoveryKeys, createSnapshots } from './snapshots.ts';
 import { createTdeRequests } from './tde-requests.ts';
 import { createTenantRows } from './tenant-rows.ts';
-import { createTenants, inScope } from './tenants.ts';
+import { alsoInScope, createTenants, inScope } from './tenants.ts';
 import { createWhole } from './whole.ts';
 import { createLatency } from './xks-latency.ts';
 
@@ -313,7 +313,9 @@ export const createRepositories = (
         return row && rows.toKey(row, check('keys', row));
       },
       list: async (tenant, { vaultId, kind, state, applicationId }, { after, limit }) => {
-        let query = inScope(db.selectFrom('keys').selectAll(), tenant).orderBy('id', 'desc').limit(limit);
+        const isNarrow = (vaultId !== undefined || applicationId !== undefined) && state === undefined;
+        const scoped = isNarrow ? alsoInScope : inScope;
+        let query = scoped(db.selectFrom('keys').selectAll(), tenant).orderBy('id', 'desc').limit(limit);
         if (vaultId !== undefined) query = query.where('vault_id', '=', vaultId);
         if (kind !== undefined) query = query.where('kind', '=', kind);
         if (state !== undefined) query = query.where('state', '=', state);
@@ -424,7 +426,8 @@ export const createRepositories = (
         return row && rows.toApplication(row, check('tde_applications', row));
       },
       list: async (tenant, { groupId }, { after, limit }) => {
-        let query = inScope(db.selectFrom('tde_applications').selectAll(), tenant).orderBy('id').limit(limit);
+        const scoped = groupId === undefined ? inScope : alsoInScope;
+        let query = scoped(db.selectFrom('tde_applications').selectAll(), tenant).orderBy('id').limit(limit);
         if (groupId !== undefined) query = query.where('group_id', '=', groupId);
         if (after !== undefined) query = query.where('id', '>', after);
         return (await query.execute()).map((row) => rows.toApplication(row, check('tde_applications', row)));

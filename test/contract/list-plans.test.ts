@@ -39,7 +39,12 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   'externalKeyStores.list': [],
   'approvals.list': ['state=pending', `subjectId=${keyId}`],
   'snapshots.list': ['state=held'],
-  'notifications.list': ['state=resolved', 'state=open', 'kind=credential-due', 'state=resolved&kind=credential-due'],
+  'notifications.list': [
+    'state=resolved',
+    'state=open',
+    'kind=endpoint.credential-due',
+    'state=resolved&kind=endpoint.credential-due',
+  ],
   'audit.list': [
     'kind=key.created',
     'actorId=actor-5',
@@ -52,21 +57,35 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   'tokens.list': [],
   'users.list': [],
   'sessions.list': ['userId=user-5'],
-  'profile.sessions': [],
+};
+/** Asked for by other lists' statements. */
+const others: Readonly<Record<string, string>> = { 'profile.sessions': 'sessions.list, of one user' };
+
+/** The table that a list shows: the service's own work goes on meanwhile, and asks for other things. */
+const tables: Readonly<Record<string, string>> = {
+  'vaults.list': 'vaults',
+  'keys.list': 'keys',
+  'tdeGroups.list': 'tde_groups',
+  'applications.list': 'tde_applications',
+  'masterKeys.list': 'keys',
+  'endpoints.list': 'endpoints',
+  'diagnostics.list': 'diagnoses',
+  'requests.search': 'request_log',
+  'requests.searchOne': 'request_log',
+  'runbooks.runs': 'runbook_runs',
+  'externalKeyStores.list': 'external_key_stores',
+  'approvals.list': 'approvals',
+  'snapshots.list': 'snapshots',
+  'notifications.list': 'notifications',
+  'audit.list': 'audit_events',
+  'audit.checkpoints': 'audit_checkpoints',
+  'tokens.list': 'api_tokens',
+  'users.list': 'users',
+  'sessions.list': 'sessions',
 };
 /** Compared for equality, and still not in the index: with what these columns are looked up by there are few rows, or all are as asked. */
 const beside: Readonly<Record<string, readonly string[]>> = {
-  tenant_id: [
-    'vault_id',
-    'group_id',
-    'application_id',
-    'subject_id',
-    'actor_id',
-    'request_id',
-    'kind',
-    'id',
-    'sequence',
-  ],
+  tenant_id: ['subject_id', 'request_id', 'kind', 'state', 'holder_id', 'id'],
   kind: ['application_id'],
   holder_kind: ['holder_id'],
 };
@@ -80,6 +99,7 @@ const paths: Readonly<Record<string, string>> = {
 const lists = Object.entries(apiRoutes).flatMap(([group, rows]) =>
   Object.entries(rows as RouteGroup)
     .filter(([, { method, query }]) => method === 'get' && query !== undefined && 'after' in query.shape)
+    .filter(([name]) => !Object.hasOwn(others, `${group}.${name}`))
     .map(([name, row]): { readonly name: string; readonly row: RouteRow } => ({ name: `${group}.${name}`, row })),
 );
 
@@ -173,7 +193,7 @@ describe.each(['sqlite', 'postgres'] as const)('the lists in %s', (name) => {
     await opened?.remove();
     await postgres?.remove();
     vi.restoreAllMocks();
-  }, 60_000);
+  }, 240_000);
 
   const get = async (path: string): Promise<{ readonly items: readonly unknown[]; readonly next: string | null }> => {
     const response = await fetch(`${base}${path}`, { headers: { authorization: `Bearer ${token}` } });
@@ -184,26 +204,21 @@ describe.each(['sqlite', 'postgres'] as const)('the lists in %s', (name) => {
 
   /** What is wrong with how the database answers. */
   const faultsOf = (sql: string, told: string): readonly string[] => {
+    const isLog = /from "request_log"/.test(sql);
+    if (name === 'postgres')
+      return [
+        ...(/Seq Scan on (?!endpoints)/.test(told) ? ['reads a table from end to end'] : []),
+        ...(/\bSort\b/.test(told) ? ['sorts'] : []),
+      ];
     const faults: string[] = [];
-    if (name === 'postgres') {
-      if (
-        /Seq Scan on (?!nodes|tenants|settings|node_head|recovery_keys|root_|user_factors|endpoint_credentials|tde_objects|runbook_ticks|search_terms)/.test(
-          told,
-        )
-      )
-        faults.push('reads a table from end to end');
-      if (/\bSort\b/.test(told) && !/runbook_ticks|user_factors|endpoint_credentials|tde_objects/.test(sql))
-        faults.push('sorts');
-      return faults;
-    }
-    // The request log is walked through in steps (request-log.test.ts).
-    if (/from "request_log"/.test(sql)) return told.includes('TEMP B-TREE') ? ['sorts'] : [];
     for (const line of told.split('\n')) {
       if (/TEMP B-TREE/.test(line)) faults.push('sorts');
-      if (/^SCAN \w+$/.test(line)) faults.push('reads a table from end to end');
+      if (/^SCAN \w+$/.test(line) && / where /.test(sql)) faults.push('reads a table from end to end');
       // In the order of the list, and each row is one of it.
       if (/^SCAN/.test(line) && / where .*=/.test(sql)) faults.push('reads an index from end to end');
     }
+    // The request log is walked through in steps (request-log.test.ts).
+    if (isLog) return faults;
     const columns = [...sql.matchAll(/"(\w+)" = \?/g)].map(([, column = '']) => column);
     const found = [...told.matchAll(/(\w+)=\?/g)].map(([, column = '']) => column);
     for (const column of columns)
@@ -221,13 +236,16 @@ describe.each(['sqlite', 'postgres'] as const)('the lists in %s', (name) => {
         // Whatever the last statements were, those of this list alone are looked at.
         seen.clear();
         const { items, next } = await get(`${path}?${asked}`);
-        if (filter === '' && list !== 'profile.sessions') expect([list, asked, items.length]).toEqual([list, asked, 2]);
+        // Of master keys only those are shown whose objects are there.
+        if (filter === '' && list !== 'masterKeys.list') expect([list, asked, items.length]).toEqual([list, asked, 2]);
         if (next !== null) await get(`${path}?${asked}&after=${encodeURIComponent(next)}`);
-        for (const statement of [...seen.values()]) {
+        const own = new RegExp(`from "${tables[list]}" .*limit`, 's');
+        const statements = [...seen.values()].filter(({ sql }) => own.test(sql));
+        // SQLite's statements are kept: one that another list needed, too, is prepared once and was looked at there.
+        if (name === 'postgres') expect([list, asked, statements.length > 0]).toEqual([list, asked, true]);
+        for (const statement of statements) {
           const told = await explain(statement);
-          expect({ asked, sql: statement.sql, told, faults: faultsOf(statement.sql, told) }).toMatchObject({
-            faults: [],
-          });
+          expect(`${faultsOf(statement.sql, told).join(', ')} ${told}`, `${asked}: ${statement.sql}`).toBe(` ${told}`);
         }
       }
   });

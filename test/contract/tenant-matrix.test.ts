@@ -551,6 +551,7 @@ describe.each(pairs)('the people of tenant %i before tenant %i', (a, b) => {
       'token',
       'user',
       'approval',
+      'snapshot',
       'tenant',
     ] as const)
       expect([thing, (await find(us.ids[thing])).items.map(({ id }: { id: string }) => id)]).toMatchObject([

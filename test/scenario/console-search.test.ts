@@ -18,6 +18,7 @@ describe('search', { timeout: 240_000 }, () => {
   let keyId: string;
   let eyes: ConsoleBrowser;
   let page: Page;
+  const missing: string[] = [];
   beforeAll(async () => {
     site = await startSite();
     const { call } = site.api;
@@ -29,6 +30,9 @@ describe('search', { timeout: 240_000 }, () => {
     if (chromiumPath === null) return;
     eyes = await openConsoleBrowser(site.server.url, chromiumPath);
     [, page] = await eyes.open();
+    page.on('response', (response) => {
+      if (response.status() === 404) missing.push(response.url());
+    });
     await page.goto('/keys');
     await page.getByRole('button', { name: 'Use a token' }).click();
     await page.getByLabel('Administrator token').fill(site.token);
@@ -115,6 +119,7 @@ describe('search', { timeout: 240_000 }, () => {
       await field.fill(keyId);
       await page.getByRole('option', { name: 'Audit log: about it' }).click();
       await page.waitForURL(`**/audit?subjectId=${keyId}`);
+      expect(missing).toEqual([]);
       expect(eyes.faults).toEqual([]);
     });
   });

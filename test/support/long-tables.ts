@@ -77,7 +77,7 @@ const longTables = (
     [
       'notifications',
       'id, tenant_id, kind, subject_kind, subject_id, subject_name, severity, stage, harm_at, details, raised_at, resolved_at',
-      `${id('n')}, ${t}, case when n % 1000 < 2 then 'credential-due' else 'master-key-due' end, 'key', ${id('s')}, 's', 'low', 1, n, '{}', 1, case when n % 2 = 0 then 1 end`,
+      `${id('n')}, ${t}, case when n % 1000 < 2 then 'endpoint.credential-due' else 'master-key.rotation-due' end, 'key', ${id('s')}, 's', 'low', 1, n, '{}', 1, case when n % 2 = 0 then 1 end`,
     ],
     [
       'audit_events',

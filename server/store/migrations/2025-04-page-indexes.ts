@@ -10,6 +10,7 @@ export const pageIndexes = (): Migration => ({
       ['keys_by_state', 'keys', ['tenant_id', 'state', 'id']],
       ['keys_by_kind', 'keys', ['tenant_id', 'kind', 'id']],
       ['approvals_of_tenant', 'approvals', ['tenant_id', 'id']],
+      ['snapshots_by_state_of_tenant', 'snapshots', ['tenant_id', 'state', 'id']],
       ['snapshots_by_state', 'snapshots', ['state', 'id']],
       ['audit_by_kind_of_tenant', 'audit_events', ['tenant_id', 'kind', 'sequence']],
     ] as const)
