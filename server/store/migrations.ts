@@ -465,7 +465,13 @@ const notifications = ({ long, sequence }: ColumnKinds): Migration => ({
       .columns(['tenant_id', 'harm_at', 'id'])
       .where(sql.ref('resolved_at'), 'is', null)
       .execute();
-    await db.schema.createIndex('notifications_by_end').on('notifications').columns(['resolved_at']).execute();
+    // Of those that are over alone: SQLite would else take it for all that are open, and sort them.
+    await db.schema
+      .createIndex('notifications_by_end')
+      .on('notifications')
+      .columns(['resolved_at'])
+      .where(sql.ref('resolved_at'), 'is not', null)
+      .execute();
     await db.schema
       .createTable('notification_events')
       .addColumn('sequence', sequence.type, sequence.define)

@@ -14,7 +14,7 @@ import { administrator, type OpenedService, openTestService } from '../support/o
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 
 /** SQLite decides without counting; PostgreSQL by what it has counted, and reads a table of few pages from end to end. */
-const many = { sqlite: 3_000, postgres: 30_000 } as const;
+const many = { sqlite: 500, postgres: 10_000 } as const;
 const ids = longTableIds();
 const { applicationId, endpointId, vaultId, keyId, groupId } = ids;
 
@@ -218,7 +218,8 @@ describe.each(['sqlite', 'postgres'] as const)('the lists in %s', (name) => {
       if (/^SCAN/.test(line) && / where .*=/.test(sql)) faults.push('reads an index from end to end');
     }
     // The request log is walked through in steps (request-log.test.ts).
-    if (isLog) return faults;
+    // So is the audit log from a time on, in the order of its records: clocks can step back, so that times are no bound for them.
+    if (isLog || / "at" >= /.test(sql)) return faults.filter((fault) => fault === 'sorts');
     const columns = [...sql.matchAll(/"(\w+)" = \?/g)].map(([, column = '']) => column);
     const found = [...told.matchAll(/(\w+)=\?/g)].map(([, column = '']) => column);
     for (const column of columns)
