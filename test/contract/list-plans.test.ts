@@ -117,7 +117,7 @@ const note = (sql: string, values: readonly unknown[]): void => {
   if (/^select\b/i.test(sql)) seen.set(sql, { sql, values });
 };
 
-describe.each(['sqlite', 'postgres'] as const)('the lists in %s', (name) => {
+describe.each<'sqlite' | 'postgres'>(['sqlite', 'postgres'])('the lists in %s', (name) => {
   let opened: OpenedService;
   let postgres: PostgresServer | undefined;
   let server: Server;
@@ -181,6 +181,8 @@ describe.each(['sqlite', 'postgres'] as const)('the lists in %s', (name) => {
       })
     ).token;
     server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
+    // A busy machine takes longer from one test to the next than a connection is kept by itself.
+    server.keepAliveTimeout = 120_000;
     await new Promise<void>((resolve) => {
       server.listen(0, '127.0.0.1', resolve);
     });
@@ -240,7 +242,7 @@ describe.each(['sqlite', 'postgres'] as const)('the lists in %s', (name) => {
         // Of master keys only those are shown whose objects are there.
         if (filter === '' && list !== 'masterKeys.list') expect([list, asked, items.length]).toEqual([list, asked, 2]);
         if (next !== null) await get(`${path}?${asked}&after=${encodeURIComponent(next)}`);
-        const own = new RegExp(`from "${tables[list]}" .*limit`, 's');
+        const own = new RegExp(`^select (\\*|"sequence".*) from "${tables[list]}" .*limit`, 's');
         const statements = [...seen.values()].filter(({ sql }) => own.test(sql));
         // SQLite's statements are kept: one that another list needed, too, is prepared once and was looked at there.
         if (name === 'postgres') expect([list, asked, statements.length > 0]).toEqual([list, asked, true]);
