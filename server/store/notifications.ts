@@ -83,8 +83,7 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
     );
     query = filtered(query, filter);
     const cursor = after === undefined ? undefined : parseCursor(after);
-    if (cursor !== undefined)
-      query = query.where(sql<boolean>`(harm_at, id) > (${cursor.at}, ${cursor.id})`);
+    if (cursor !== undefined) query = query.where(sql<boolean>`(harm_at, id) > (${cursor.at}, ${cursor.id})`);
     return (await query.execute()).map(fromRow);
   },
   listResolved: async (tenant, filter, { after, limit }) => {

@@ -14,7 +14,7 @@ import { administrator, type OpenedService, openTestService } from '../support/o
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 
 /** SQLite decides without counting; PostgreSQL by what it has counted, and reads a table of few pages from end to end. */
-const many = { sqlite: 500, postgres: 5_000 } as const;
+const many = { sqlite: 500, postgres: 30_000 } as const;
 const ids = longTableIds();
 const { applicationId, endpointId, vaultId, keyId, groupId } = ids;
 
@@ -117,7 +117,11 @@ const note = (sql: string, values: readonly unknown[]): void => {
   if (/^select\b/i.test(sql)) seen.set(sql, { sql, values });
 };
 
-describe.each<'sqlite' | 'postgres'>(['sqlite', 'postgres'])('the lists in %s', (name) => {
+// PostgreSQL counts before it decides: tables that are long enough take long to fill.
+const isSlow = process.env.SLOW === '1';
+if (!isSlow) console.log('skipped: the lists in PostgreSQL, without SLOW=1');
+
+describe.each<'sqlite' | 'postgres'>(isSlow ? ['sqlite', 'postgres'] : ['sqlite'])('the lists in %s', (name) => {
   let opened: OpenedService;
   let postgres: PostgresServer | undefined;
   let server: Server;
