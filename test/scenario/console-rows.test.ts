@@ -18,6 +18,8 @@ const made = process.env.SLOW === '1' ? many : many / 10;
 /** Of a page that has read all of it: what it takes is told by the row. */
 const mostBytesARow = 4_000;
 const mostRowsInPage = 150;
+/** The browser glides over a long list, and a busy machine draws late. */
+const patient = { timeout: 60_000, interval: 20 };
 
 /** General keys, made by the service itself; each is one record of the audit log. Many at once share a commit. */
 const makeKeys = async (folder: string): Promise<void> => {
@@ -87,7 +89,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
       // The first page of a list asks; from then on the list goes on by itself.
       if (before < 100) await more.click();
       else await page.keyboard.press('End');
-      await expect.poll(shown, { timeout: 60_000, interval: 10 }).toBeGreaterThan(before);
+      await expect.poll(shown, patient).toBeGreaterThan(before);
       expect(await page.getByRole('row').count()).toBeLessThan(mostRowsInPage);
     }
     return shown();
@@ -104,7 +106,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     const count = await toTheEnd();
     expect(count).toBeGreaterThanOrEqual(least);
     await page.keyboard.press('End');
-    await expect.poll(lastIndex).toBe(count + 1);
+    await expect.poll(lastIndex, patient).toBe(count + 1);
     expect(Number(await page.getByRole('table').getAttribute('aria-rowcount'))).toBe(count + 1);
     const grown = (await heap()) - before;
     console.log(
@@ -112,7 +114,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     );
     expect(grown / count).toBeLessThan(mostBytesARow);
     await page.keyboard.press('Home');
-    await expect.poll(() => page.locator('[aria-rowindex]').first().getAttribute('aria-rowindex')).toBe('2');
+    await expect.poll(() => page.locator('[aria-rowindex]').first().getAttribute('aria-rowindex'), patient).toBe('2');
   };
 
   test('of requests is read to its end by keyboard, with few rows in the page', async () => {

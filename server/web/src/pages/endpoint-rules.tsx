@@ -6,7 +6,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
 import type { AuthorizationRule, Endpoint, EndpointRequest, RuleDecision, SimulatedRequest } from '../api/types.ts';
-import { ActionDialog } from '../components/action-dialog.tsx';
+import { useAnnounce } from '../components/announce.tsx';
 import { ApiCallView } from '../components/api-call.tsx';
 import { Async } from '../components/async.tsx';
 import { DecisionBadge, RuleList, readRules, ruleExample, subjectNames } from '../components/authorization-rules.tsx';
@@ -15,6 +15,7 @@ import { DataTable } from '../components/data-table.tsx';
 import { EndpointTabs } from '../components/endpoint-tabs.tsx';
 import { endpointPath, endpointsPath } from '../components/endpoints.ts';
 import { AreaField, TextField } from '../components/field.tsx';
+import { FormDialog } from '../components/form.tsx';
 import type { ListPage } from '../components/list-view.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Page, Panel } from '../components/page.tsx';
@@ -245,6 +246,7 @@ const Recorded = ({
 const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
   const { id, settings } = endpoint;
   const client = useQueryClient();
+  const announce = useAnnounce();
   const [edited, setEdited] = useState<string | null>(null);
   const [saving, setSaving] = useState(false);
   const [request, setRequest] = useState<SimulatedRequest>({ kmsOperation: 'Decrypt' });
@@ -341,25 +343,26 @@ const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
       </Panel>
       <Recorded id={id} rules={whole ? rules : undefined} />
       {saving && whole && rules !== undefined && (
-        <ActionDialog<Endpoint>
+        <FormDialog<Endpoint>
           title={`Let these rules hold for “${endpoint.name}”?`}
           call={{ method: 'PUT', path: `${endpointPath(id)}/settings`, body: { ...settings, rules } }}
           submitLabel="Let them hold"
-          danger
-          renews={[endpointsPath]}
-          done="The rules hold from the next request on"
-          onClose={() => {
+          submitTone="danger"
+          onCancel={() => setSaving(false)}
+          onDone={async () => {
+            await client.invalidateQueries({ queryKey: [endpointsPath] });
+            announce('The rules hold from the next request on');
             setSaving(false);
-            // The draft is what holds now, or it was not saved and is still looked at.
-            const held = client.getQueryData<Endpoint>([endpointsPath, id]);
-            if (JSON.stringify(held?.settings.rules) === JSON.stringify(rules)) setEdited(null);
+            setEdited(null);
           }}
         >
-          <div className="space-y-3">
-            <p>They take the place of those that hold, from the next request on.</p>
-            {rules.length === 0 ? <p>No rule at all: what is signed is allowed.</p> : <RuleList rules={rules} />}
-          </div>
-        </ActionDialog>
+          {() => (
+            <div className="space-y-3">
+              <p>They take the place of those that hold, from the next request on.</p>
+              {rules.length === 0 ? <p>No rule at all: what is signed is allowed.</p> : <RuleList rules={rules} />}
+            </div>
+          )}
+        </FormDialog>
       )}
     </>
   );

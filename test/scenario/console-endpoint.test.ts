@@ -1,0 +1,95 @@
+// An endpoint's rules and diagnostics at the console, in a real browser: a request is tried against the rules that hold and against a draft, the
+// recorded ones tell what would end otherwise, the draft comes to hold; and a run of the diagnostics is seen while it goes on.
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type ConsoleData, fillConsole } from '../support/console-data.ts';
+import { type Site, startSite } from '../support/site.ts';
+
+if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
+
+describe.runIf(chromiumPath !== null)('an endpoint at the console', { timeout: 600_000 }, () => {
+  let site: Site;
+  let data: ConsoleData;
+  let eyes: ConsoleBrowser;
+  let page: Page;
+  beforeAll(async () => {
+    site = await startSite();
+    data = await fillConsole(site);
+    eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
+    [, page] = await eyes.open();
+    await page.goto('/');
+    await page.getByRole('button', { name: 'Use a token' }).click();
+    await page.getByLabel('Administrator token').fill(site.token);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  }, 300_000);
+  afterAll(async () => {
+    await eyes?.close();
+    await site?.end();
+  });
+  const rules = async (): Promise<readonly string[]> =>
+    (await site.api.call<Endpoint>('GET', `/api/endpoints/${data.endpointId}`)).settings.rules.map(({ name }) => name);
+
+  test('its rules are tried before they hold', async () => {
+    await page.goto(`/endpoints/${data.endpointId}/rules`);
+    await page.getByLabel('Principal').fill('arn:aws:iam::111122223333:role/billing-batch');
+    await page.getByLabel('Operation').fill('Encrypt');
+    await page.getByRole('button', { name: 'Try it' }).click();
+    const answer = page.getByRole('status').filter({ hasText: 'AccessDeniedException' });
+    await answer.getByText('no batch that encrypts').waitFor();
+    await answer.getByText('not through lambda').waitFor();
+    const batch = page.getByRole('row').filter({ hasText: 'billing-batch' });
+    await batch.getByText('deny', { exact: true }).waitFor();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+
+    await page.getByRole('button', { name: 'Edit a draft…' }).click();
+    const draft = page.getByLabel('Draft');
+    await draft.fill('[{ "name": "no reports" ');
+    await page.getByText('This is not JSON').waitFor();
+    expect(await page.getByRole('button', { name: 'Let them hold…' }).isDisabled()).toBe(true);
+    const only = { name: 'no reports', effect: 'deny', when: { principal: ['*assumed-role/reports/*'] } };
+    await draft.fill(JSON.stringify([only]));
+    await batch.getByText('allow', { exact: true }).waitFor();
+    await batch.getByText('now refused').waitFor();
+    // Eight of the batch would be let through, eight of the reports refused.
+    await page.getByText('16 recorded requests would end otherwise').waitFor();
+    await page.getByRole('button', { name: 'Try it' }).click();
+    await page.getByText('The rules that hold now refuse it, by no batch that encrypts.').waitFor();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await eyes.shoot('rules-draft', page);
+    expect(await rules()).toHaveLength(4);
+
+    await page.getByRole('button', { name: 'Let them hold…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Let them hold', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('heading', { name: 'Rules that hold' }).waitFor();
+    expect(await rules()).toEqual(['no reports']);
+  });
+
+  test('a run of its diagnostics is seen while it goes on, and kept', async () => {
+    await page.goto(`/endpoints/${data.endpointId}/diagnostics`);
+    await page.getByText('Begin here').waitFor();
+    // What stands on the page is written down whenever it changes.
+    await page.evaluate(`
+      window.told = new Set();
+      new MutationObserver(() => {
+        const text = document.querySelector('progress')?.parentElement?.textContent;
+        if (text) window.told.add(text);
+      }).observe(document.body, { childList: true, subtree: true, characterData: true });
+    `);
+    await page.getByRole('button', { name: 'Run now' }).click();
+    await page.getByRole('row').nth(2).waitFor();
+    await page.getByRole('heading', { name: 'What was found' }).waitFor();
+    const told = await page.evaluate<readonly string[]>('[...window.told]');
+    const ended = told.flatMap((text) => (/^(\d+) of \d+ checks/.exec(text)?.[1] ?? []) as string[]).map(Number);
+    // Several sights of it, each with more than the one before.
+    expect(ended.length).toBeGreaterThanOrEqual(3);
+    expect(ended).toEqual([...ended].sort((one, other) => one - other));
+    const path = `/api/endpoints/${data.endpointId}/diagnostics`;
+    expect((await site.api.call<{ readonly items: readonly object[] }>('GET', path)).items).toHaveLength(2);
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    expect(eyes.faults).toEqual([]);
+  });
+});
