@@ -59,7 +59,10 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   'sessions.list': ['userId=user-5'],
 };
 /** Asked for by other lists' statements. */
-const others: Readonly<Record<string, string>> = { 'profile.sessions': 'sessions.list, of one user' };
+const others: Readonly<Record<string, string>> = {
+  'profile.sessions': 'sessions.list, of one user',
+  'audit.migrations': 'audit.list, of a kind and of an actor or a subject',
+};
 
 /** The table that a list shows: the service's own work goes on meanwhile, and asks for other things. */
 const tables: Readonly<Record<string, string>> = {
