@@ -303,7 +303,9 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     size: () =>
       Math.max(1, seen.filter(({ state, silentMs }) => state === 'active' && silentMs < silentAfterMs).length),
     nodes: async () => {
-      const [found, holders] = await Promise.all([link.nodes(), link.holders()]);
+      const [found, holders] = await Promise.all([link.nodes(), link.holders()]).catch((error: unknown) => {
+        throw new ServiceError('unavailable', 'the database does not answer', { cause: error });
+      });
       return found.map((node) => toNode(node, holders));
     },
     draining: () => draining,
