@@ -2,7 +2,13 @@
 // reaches the pages' script.
 
 export type { Approval } from '../../../fronts/contract/api/approvals.ts';
-export type { AuditCheckpoint, AuditKind, AuditRecord, AuditSink, KeyMigration } from '../../../fronts/contract/api/audit.ts';
+export type {
+  AuditCheckpoint,
+  AuditKind,
+  AuditRecord,
+  AuditSink,
+  KeyMigration,
+} from '../../../fronts/contract/api/audit.ts';
 export type { CheckResult, Diagnosis, DiagnosisEvent } from '../../../fronts/contract/api/diagnostics.ts';
 export type {
   AuthorizationRule,
