@@ -102,6 +102,7 @@ import { createErasureScheduler, type ErasureScheduler } from './operations/run-
 import { type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
 import { createSearchOperation } from './operations/search.ts';
 import { setUp } from './operations/set-up.ts';
+import { setUpSteps } from './operations/set-up-steps.ts';
 import { simulateRules } from './operations/simulate-rules.ts';
 import { findSnapshot } from './operations/snapshots/find-snapshot.ts';
 import { createSnapshotFolder, type SnapshotFolder } from './operations/snapshots/folder.ts';
@@ -215,7 +216,7 @@ export const createOperations = (
   quarantine: Quarantine,
   snapshots: Operations['snapshots'],
   rules: { readonly tenants: TenantRules },
-  ofProcess: Pick<Operations, 'health' | 'idempotency' | 'overview' | 'settings'>,
+  ofProcess: Pick<Operations, 'health' | 'idempotency' | 'overview' | 'settings' | 'setup'>,
   delivery: NotificationDelivery,
 ): Operations => ({
   tenants: {
@@ -761,6 +762,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         health,
         overview: readOverview(ports, latency),
         idempotency: idempotency.operations,
+        setup: setUpSteps(ports, forwarding),
         settings: async () => ({ source: config.source, items: config.settings }),
       },
       delivery,

@@ -19,6 +19,7 @@ import { addRunbook } from './runbook.ts';
 import { addSearch } from './search.ts';
 import { addServer } from './server.ts';
 import { addSession } from './session.ts';
+import { addSetup } from './setup.ts';
 import { addSnapshot } from './snapshot.ts';
 import { addStore } from './store.ts';
 import { addTde } from './tde.ts';
@@ -64,6 +65,7 @@ export const makeProgram = (version: string): Command => {
   addToken(program);
   addUser(program);
   addSession(program);
+  addSetup(program);
   addTenant(program);
   addSearch(program);
   addVault(program);

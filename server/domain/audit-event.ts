@@ -243,6 +243,8 @@ export const auditKinds = {
     activity: 'update',
     fields: ['notification', 'name', 'severity'],
   },
+  /** Somebody's word about a step of the first set-up. */
+  'setup.settled': { severity: 'info', activity: 'update', fields: ['step', 'settled'] },
   'notification.tested': { severity: 'info', activity: 'other', fields: ['targets', 'failed'] },
   'dual-control.changed': { severity: 'high', activity: 'update', fields: ['name', 'before', 'after'] },
   'approval.requested': {

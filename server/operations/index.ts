@@ -27,6 +27,7 @@ import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, RunOutcome, StepOutcome } from '../domain/runbook-run.ts';
 import type { Containers, FilledRunbook, Release, RunbookSummary } from '../domain/runbooks.ts';
 import type { Found, SearchKind } from '../domain/search.ts';
+import type { SettledStep, Setup } from '../domain/setup.ts';
 import type {
   AccessGuid,
   ApplicationMove,
@@ -346,6 +347,12 @@ export interface ServiceSettings {
     readonly value: string | null;
     readonly origin: 'file' | 'default';
   }[];
+}
+
+export interface SetupOperations {
+  get(): Promise<Setup>;
+  /** Keeps, or takes back, somebody's word about a step that the service cannot see. */
+  settle(actor: Actor, step: SettledStep, settled: boolean): Promise<Setup>;
 }
 
 export interface OverviewOperations {
@@ -833,6 +840,7 @@ export interface Operations extends PeopleOperations {
   readonly masterKeys: MasterKeyOperations;
   readonly endpoints: EndpointOperations;
   readonly overview: OverviewOperations;
+  readonly setup: SetupOperations;
   /** As they are, and where each comes from. */
   readonly settings: () => Promise<ServiceSettings>;
   readonly runbooks: RunbookOperations;

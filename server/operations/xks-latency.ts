@@ -43,11 +43,21 @@ export const createXksLatency = ({ store, clock }: Pick<Ports, 'store' | 'clock'
   /** By endpoint, of the minutes that are not written. */
   const waiting = new Map<string, { minute: number; counts: LatencyCounts }[]>();
   let flushedMinute = 0;
+  /** The flush under way, and how many have begun: between taking minutes out of memory and their commit they are nowhere to be read. */
+  let flushing: Promise<void> = Promise.resolve();
+  let flushes = 0;
 
   const toMinute = (at: number): number => Math.floor(at / minuteMs);
   const since = async (endpointIds: readonly string[], from: number): Promise<readonly LatencyMinute[]> => {
     const own = new Set(endpointIds);
-    const written = endpointIds.length === 0 ? [] : await store.read.latency.list(endpointIds, from);
+    if (endpointIds.length === 0) return [];
+    let written: readonly LatencyMinute[];
+    for (let seen = -1; ; ) {
+      await flushing;
+      seen = flushes;
+      written = await store.read.latency.list(endpointIds, from);
+      if (seen === flushes) break;
+    }
     const fresh = [...waiting].flatMap(([endpointId, minutes]) =>
       own.has(endpointId)
         ? minutes.filter(({ minute }) => minute >= from).map(({ minute, counts }) => ({ endpointId, minute, counts }))
@@ -84,14 +94,23 @@ export const createXksLatency = ({ store, clock }: Pick<Ports, 'store' | 'clock'
         for (const { minute, counts } of done) over.push({ endpointId, minute, counts });
         if (minutes.length === 0) waiting.delete(endpointId);
       }
+      flushes += 1;
       // A power failure may take a minute's figures along: nobody waits for the disk.
-      await store.write(
+      const written = store.write(
         async (tx) => {
           if (over.length > 0) await tx.latency.add(node, over);
           await tx.latency.prune(now - keptDays * 1440);
         },
         { durable: false },
       );
+      flushing = written.catch(() => {
+        // Not written: they are counted in memory again, and go with the next flush.
+        for (const { endpointId, minute, counts } of over.toReversed()) {
+          const minutes = waiting.get(endpointId) ?? [];
+          waiting.set(endpointId, [{ minute, counts }, ...minutes]);
+        }
+      });
+      await written.finally(() => flushing);
     },
     read: async (endpointIds, span) => {
       const { minutes, step } = spans[span];

@@ -108,11 +108,21 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
     if (kind === 'constraint') return new ServiceError('conflict', 'the change meets another one', { cause: error });
     return error;
   };
+  let closing = false;
   /** What readers throw: the same, but no reason to stop. */
-  const translateRead = (error: unknown): unknown =>
-    engine.kindOf(error) === 'away'
-      ? new ServiceError('unavailable', 'the database does not answer', { cause: error })
-      : error;
+  const translateRead = (error: unknown): unknown => {
+    if (error instanceof ServiceError) return error;
+    // Somebody reads one thing after another while the service stops.
+    if (closing) return new ServiceError('unavailable', 'the service is stopping', { cause: error });
+    const kind = engine.kindOf(error);
+    if (kind === 'away') return new ServiceError('unavailable', 'the database does not answer', { cause: error });
+    if (kind === 'busy')
+      return new ServiceError('unavailable', 'another process keeps the database locked', {
+        hint: 'end what has the database open for writing',
+        cause: error,
+      });
+    return error;
+  };
 
   const run = async (text: string): Promise<void> => {
     await sql.raw(text).execute(writerDb);
@@ -160,14 +170,14 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
   engine.started({ pause: (work) => writer.pause(work) });
   const copyable: Copyable = { db: writerDb, dialect: engine.name, place: engine.place };
 
-  const read = createRepositories(readerDb, authenticateRow, clock);
+  const read = guarded(createRepositories(readerDb, authenticateRow, clock), translateRead);
   const store: Store = {
     dialect: engine.name,
     path: engine.path,
     link: shared?.link,
     epoch: () => epoch,
     started: async () => shared?.started(),
-    read: engine.path === null ? guarded(read, translateRead) : read,
+    read,
     write: (work, { durable = true } = {}) => writer.submit(() => work(tx), durable),
     schema: Object.keys(await createMigrations(engine.columns).getMigrations()).at(-1) ?? '',
     snapshot: async (work) => {
@@ -195,6 +205,7 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
     },
     checkpoint: () => engine.checkpoint(),
     close: async () => {
+      closing = true;
       await writer.close(new ServiceError('unavailable', 'the service is stopping'));
       await closeAll();
     },
@@ -203,7 +214,7 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
   return store;
 };
 
-/** The repositories with their errors translated: for a database that can be away. */
+/** The repositories with their errors translated. */
 const guarded = (repositories: Repositories, translate: (error: unknown) => unknown): Repositories => {
   const fail = (error: unknown): never => {
     throw translate(error);

@@ -1,7 +1,7 @@
 // Latencies of key store endpoints, a row for each minute, endpoint and process.
 
 import type { Kysely } from 'kysely';
-import { addLatency, formatLatency, parseLatency } from '../domain/latency.ts';
+import { addLatency, formatLatency, newLatencyCounts, parseLatency } from '../domain/latency.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 
@@ -15,8 +15,11 @@ export const createLatency = (db: Kysely<Schema>): Repositories['latency'] => ({
         .where('endpoint_id', '=', endpointId)
         .where('node', '=', node)
         .executeTakeFirst();
-      if (own !== undefined) addLatency(counts, parseLatency(own.counts, own.errors));
-      const values = { counts: formatLatency(counts), errors: counts.errors };
+      // A sum of its own: a transaction that fails has changed nothing of what is given.
+      const sum = newLatencyCounts();
+      addLatency(sum, counts);
+      if (own !== undefined) addLatency(sum, parseLatency(own.counts, own.errors));
+      const values = { counts: formatLatency(sum), errors: sum.errors };
       await db
         .insertInto('xks_latency')
         .values({ minute, endpoint_id: endpointId, node, ...values })

@@ -124,6 +124,16 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  test('tells who still reads while it closes that the service stops', async () => {
+    await store.close();
+    await expect(store.read.vaults.list(everyTenant, { limit: 1 })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: 'the service is stopping',
+    });
+    store = await open(folder);
+    expect(await store.read.vaults.list(everyTenant, { limit: 1 })).toEqual([]);
+  });
+
   test('shows to readers what is committed, and nothing before', async () => {
     const vault = vaultOf('one');
     let during: Vault | undefined = vault;

@@ -267,6 +267,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   // What it finds of others is looked at below.
   search: { find: own },
   overview: { latency: own },
+  setup: { get: platform, settle: platform },
   settings: { get: platform },
   nodes: { list: platform, get: platform, drain: platform, resume: platform, remove: platform },
   status: { get: platform },

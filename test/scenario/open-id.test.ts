@@ -1,16 +1,14 @@
 // Signing in at a real OpenID provider (oidc-provider) over TLS with an authority of the test: people whose subject is registered, people
 // whose claim gives them roles, and what does not hold.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Provider from 'oidc-provider';
 import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
-import { makeAuthority } from '../support/authority.ts';
+import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
 import { everything, originOf } from '../support/people.ts';
 
@@ -21,51 +19,21 @@ const groups = new Map([
 ]);
 
 let folder: string;
-let server: Server;
+let provider: OpenIdProvider;
 let issuer: string;
 let dispatcher: Agent;
 let caFile: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dke-open-id-'));
-  const authority = makeAuthority(folder, 'provider authority');
-  caFile = authority.certificate;
-  const { certificate, key } = authority.issue({
-    commonName: 'localhost',
-    names: ['DNS:localhost'],
-    usage: 'serverAuth',
-  });
-  let handle: ReturnType<Provider['callback']> | undefined;
-  server = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (incoming, outgoing) =>
-    handle?.(incoming, outgoing),
-  );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  issuer = `https://localhost:${(server.address() as AddressInfo).port}`;
-  const provider = new Provider(issuer, {
-    clients: [{ client_id: 'dke', client_secret: 'a secret of the test, long enough', redirect_uris: [callback] }],
-    claims: { openid: ['sub'], profile: ['name', 'preferred_username', 'groups'], email: ['email'] },
-    findAccount: (_, id) => ({
-      accountId: id,
-      claims: () => ({
-        sub: id,
-        name: `Person ${id}`,
-        preferred_username: id,
-        email: `${id}@example.com`,
-        groups: groups.get(id) ?? [],
-      }),
-    }),
-    pkce: { required: () => true },
-    cookies: { keys: ['of the test'] },
-    features: { devInteractions: { enabled: true } },
-  });
-  handle = provider.callback();
-  dispatcher = new Agent({ connect: { ca: authority.pem } });
-  writeFileSync(join(folder, 'client-secret'), 'a secret of the test, long enough\n', { mode: 0o600 });
+  provider = await startOpenIdProvider(folder, callback, groups);
+  ({ issuer, caFile } = provider);
+  dispatcher = new Agent({ connect: { ca: provider.caPem } });
+  writeFileSync(join(folder, 'client-secret'), `${clientSecret}\n`, { mode: 0o600 });
 }, 30_000);
 afterAll(async () => {
   await dispatcher.close();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  await provider.close();
   rmSync(folder, { recursive: true, force: true });
 });
 

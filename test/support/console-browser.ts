@@ -1,6 +1,7 @@
 // Debian's chromium before the console of a server process, watched: what a page must never do is written down as a fault. Also the
 // look of a page (axe-core, sideways scrolling, zoom) and its screenshots, which land in test/output/console.
 import { execFileSync } from 'node:child_process';
+import { createHash, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
@@ -61,16 +62,37 @@ export interface ConsoleBrowser {
   close(): Promise<void>;
 }
 
-export const openConsoleBrowser = async (url: string, executablePath: string): Promise<ConsoleBrowser> => {
+export interface ConsoleBrowserOptions {
+  /** Certificates, PEM, that count as whole: a page with a faulty one has no passkeys. */
+  readonly trusted?: readonly string[];
+  /** Other hosts that a page may lead to; what their own pages do is not looked at. */
+  readonly alsoAt?: readonly string[];
+}
+
+const keyHash = (certificate: string): string =>
+  createHash('sha256')
+    .update(new X509Certificate(certificate).publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('base64');
+
+export const openConsoleBrowser = async (
+  url: string,
+  executablePath: string,
+  { trusted = [], alsoAt = [] }: ConsoleBrowserOptions = {},
+): Promise<ConsoleBrowser> => {
   mkdirSync(outputFolder, { recursive: true });
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-  const browser = await chromium.launch({ executablePath, args: chromiumFlags });
+  const trust = trusted.length === 0 ? [] : [`--ignore-certificate-errors-spki-list=${trusted.map(keyHash).join(',')}`];
+  const browser = await chromium.launch({ executablePath, args: [...chromiumFlags, ...trust] });
   const faults: string[] = [];
   let failed = false;
   const { origin } = new URL(url);
 
   /** Requests under way, by page. */
   const pending = new WeakMap<Page, Set<Request>>();
+  const isElsewhere = (address: string): boolean =>
+    alsoAt.includes(URL.canParse(address) ? new URL(address).origin : '');
+  /** What pages of other hosts have asked for. */
+  const elsewhere = new Set<string>();
   const watch = (page: Page): void => {
     const own = new Set<Request>();
     pending.set(page, own);
@@ -82,22 +104,30 @@ export const openConsoleBrowser = async (url: string, executablePath: string): P
       if (frame === page.mainFrame()) for (const request of own) if (request.isNavigationRequest()) own.delete(request);
     });
     page.on('console', (message) => {
+      // What another host's page asks for and does not get.
+      const { url: at } = message.location();
+      if (isElsewhere(at) || (elsewhere.has(at) && !at.startsWith(origin))) return;
       // The question whether somebody is signed in is answered with 401 until somebody is: the browser notes that.
       const asked = message.location().url.endsWith('/api/session') && message.text().includes('401');
       if (['error', 'warning'].includes(message.type()) && !asked) faults.push(`console: ${message.text()}`);
     });
     page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
     page.on('requestfailed', (request) => {
+      if (elsewhere.has(request.url())) return;
       // A page that is left gives up what it was still asking for.
       if (request.failure()?.errorText !== 'net::ERR_ABORTED') faults.push(`failed: ${request.url()}`);
     });
     page.on('request', (request) => {
+      if (isElsewhere(request.frame().url()) && !request.isNavigationRequest()) {
+        elsewhere.add(request.url());
+        return;
+      }
       const { protocol, origin: asked } = new URL(request.url());
-      if (protocol !== 'blob:' && protocol !== 'data:' && asked !== origin)
+      if (protocol !== 'blob:' && protocol !== 'data:' && asked !== origin && !alsoAt.includes(asked))
         faults.push(`another host: ${request.url()}`);
     });
     page.on('response', (response) => {
-      if (response.status() < 500) return;
+      if (response.status() < 500 || isElsewhere(response.url())) return;
       failed = true;
       faults.push(`${response.status()}: ${response.url()}`);
     });
@@ -111,7 +141,7 @@ export const openConsoleBrowser = async (url: string, executablePath: string): P
       const context = await browser.newContext({
         baseURL: url,
         // The certificate is the server's own.
-        ignoreHTTPSErrors: true,
+        ignoreHTTPSErrors: trusted.length === 0,
         reducedMotion: 'reduce',
         colorScheme: 'light',
         viewport: { width: 1280, height: 860 },

@@ -48,6 +48,8 @@ export interface ServerProcessOptions {
   readonly inFolder?: boolean;
   /** A fixed port, so that a restarted server keeps its address; a free one when absent. */
   readonly port?: number;
+  /** The address that people are given, where it is not the one that it listens on. */
+  readonly publicUrl?: string;
 }
 
 export class ServerEnded extends Error {
@@ -61,7 +63,8 @@ export class ServerEnded extends Error {
 export const startServerProcess = async (options: ServerProcessOptions = {}): Promise<ServerProcess> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-server-'));
   const config = join(folder, 'dke.toml');
-  const server = `[server]\nhost = "127.0.0.1"\nport = ${options.port ?? 0}\npublic_names = ["127.0.0.1", "localhost"]\n`;
+  const named = options.publicUrl === undefined ? '' : `public_url = "${options.publicUrl}"\n`;
+  const server = `[server]\nhost = "127.0.0.1"\nport = ${options.port ?? 0}\npublic_names = ["127.0.0.1", "localhost"]\n${named}`;
   const toml = options.toml ?? '[erasure]\ngather_ms = 20\n';
   writeFileSync(config, `${server}drain_seconds = 2\n${toml}${await storeToml(folder, toml)}`);
   const program = options.program ?? [main];

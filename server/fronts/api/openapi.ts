@@ -37,6 +37,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   search: 'Search',
   overview: 'Status',
   settings: 'Status',
+  setup: 'Status',
 };
 
 const pathParameters = (path: string): z.ZodObject =>

@@ -76,3 +76,31 @@ test('what is older than a week goes', async () => {
   await latency.flush(false);
   expect(await store.read.latency.list(['e'], 0)).toEqual([]);
 });
+
+test('a request is counted once, also while its minute is on its way from memory into the store', async () => {
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const slow: Store = {
+    ...store,
+    write: async (work, options) => {
+      await held;
+      return store.write(work, options);
+    },
+  };
+  const latency = createXksLatency({ store: slow, clock });
+  latency.record(request('e', 1));
+  now += minute;
+  const flushed = latency.flush(false);
+  const read = latency.lastHour(['e']);
+  release();
+  await flushed;
+  expect((await read).get('e')?.requests).toBe(1);
+  // One that does not reach the store holds up nobody.
+  const broken = createXksLatency({ store: { ...store, write: () => Promise.reject(new Error('full')) }, clock });
+  broken.record(request('f', 1));
+  now += minute;
+  await expect(broken.flush(false)).rejects.toThrow('full');
+  expect((await broken.lastHour(['f'])).get('f')?.requests).toBe(1);
+});

@@ -22,6 +22,7 @@ import { runbooksHandlers } from './runbooks.ts';
 import { searchHandlers } from './search.ts';
 import { sessionHandlers } from './session.ts';
 import { sessionsHandlers } from './sessions.ts';
+import { setupHandlers } from './setup.ts';
 import { snapshotsHandlers } from './snapshots.ts';
 import { statusHandlers } from './status.ts';
 import { tdeGroupsHandlers } from './tde-groups.ts';
@@ -59,6 +60,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   search: searchHandlers(operations),
   overview: overviewHandlers(operations),
   settings: settingsHandlers(operations),
+  setup: setupHandlers(operations),
 });
 
 /** For routes that the table promises and the handlers lack: cannot happen while both come from the same types. */

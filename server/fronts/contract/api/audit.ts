@@ -87,6 +87,7 @@ const kinds = {
   'vault.profile-changed': 0,
   'notification.acknowledged': 0,
   'notification.released': 0,
+  'setup.settled': 0,
   'notification.tested': 0,
   'dual-control.changed': 0,
   'approval.requested': 0,

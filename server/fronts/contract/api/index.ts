@@ -21,6 +21,7 @@ import { searchRoutes } from './search.ts';
 import { sessionRoutes } from './session.ts';
 import { sessionsRoutes } from './sessions.ts';
 import { settingsRoutes } from './settings.ts';
+import { setupRoutes } from './setup.ts';
 import { snapshotRoutes } from './snapshots.ts';
 import { statusRoutes } from './status.ts';
 import { applicationRoutes } from './tde-applications.ts';
@@ -59,6 +60,7 @@ export const apiRoutes = {
   search: searchRoutes,
   overview: overviewRoutes,
   settings: settingsRoutes,
+  setup: setupRoutes,
 } as const satisfies { readonly [resource: string]: RouteGroup };
 
 export type ApiRoutes = typeof apiRoutes;

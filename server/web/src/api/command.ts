@@ -164,6 +164,7 @@ export const commands: Readonly<Record<string, Row>> = {
   'POST /api/nodes/*/drain': on('node', 'drain'),
   'POST /api/nodes/*/resume': on('node', 'resume'),
   'DELETE /api/nodes/*': on('node', 'remove'),
+  'PUT /api/setup': (_, body) => ['setup', body.settled === false ? 'reopen' : 'settle', place(body.step, 'step')],
   'POST /api/snapshots': () => ['snapshot', 'create'],
   'POST /api/snapshot-imports': () => ['snapshot', 'import', '<file>'],
   'POST /api/snapshots/*/restore': ([id], body, query) => [

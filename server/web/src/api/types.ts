@@ -27,6 +27,7 @@ export type { Notification } from '../../../fronts/contract/api/notifications.ts
 export type { LatencyPoint } from '../../../fronts/contract/api/overview.ts';
 export type { RecoveryKey } from '../../../fronts/contract/api/recovery-keys.ts';
 export type { CorrelatedRequests, EndpointRequest } from '../../../fronts/contract/api/requests.ts';
+export type { Root } from '../../../fronts/contract/api/root.ts';
 export type { Problem } from '../../../fronts/contract/api/row.ts';
 export type {
   FilledRunbook,
@@ -38,6 +39,7 @@ export type { FoundItem, SearchResult } from '../../../fronts/contract/api/searc
 export type { Session } from '../../../fronts/contract/api/session.ts';
 export type { OpenSession } from '../../../fronts/contract/api/sessions.ts';
 export type { Settings } from '../../../fronts/contract/api/settings.ts';
+export type { Setup } from '../../../fronts/contract/api/setup.ts';
 export type { Snapshot, SnapshotOpening, SnapshotRestore } from '../../../fronts/contract/api/snapshots.ts';
 export type { Status } from '../../../fronts/contract/api/status.ts';
 export type {

@@ -11,8 +11,11 @@ export const createQueryClient = (): QueryClient => {
   const client = new QueryClient({
     queryCache: new QueryCache({ onError: noticeSignOut }),
     mutationCache: new MutationCache({
-      // A refused token at sign-in is a 401 too; nobody is signed in then, and setting null again changes nothing.
-      onError: noticeSignOut,
+      // A wrong code or password is a 401 too, and the session goes on: it is asked for.
+      onError: (error) => {
+        if (error instanceof ApiProblem && error.status === 401)
+          void client.invalidateQueries({ queryKey: sessionQuery.queryKey });
+      },
     }),
     defaultOptions: {
       queries: {

@@ -53,6 +53,11 @@ const notifications = createRoute({
   validateSearch: readFilters('state', 'taken', 'leastSeverity', 'kind'),
   component: lazyRouteComponent(() => import('../pages/notifications.tsx'), 'NotificationsPage'),
 });
+const setUp = createRoute({
+  getParentRoute: () => root,
+  path: '/setup',
+  component: lazyRouteComponent(() => import('../pages/set-up.tsx'), 'SetUpPage'),
+});
 const nodes = createRoute({
   getParentRoute: () => root,
   path: '/nodes',
@@ -236,6 +241,7 @@ export const router = createRouter({
     overview,
     notifications,
     nodes,
+    setUp,
     vaults,
     keys,
     key,

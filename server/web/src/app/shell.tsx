@@ -252,11 +252,11 @@ const useFocusOnNavigation = (): void => {
 export const Shell = () => {
   const session = useQuery(sessionQuery);
   const [searching, setSearching] = useState(false);
-  const [invited] = useState(() => location.pathname === '/invitation' && location.hash.length > 1);
+  const [invited, setInvited] = useState(() => location.pathname === '/invitation' && location.hash.length > 1);
   const openSearch = useCallback(() => setSearching(true), []);
   useSearchKey(openSearch);
   useFocusOnNavigation();
-  if (invited && (session.data === null || session.data === undefined)) return <Invitation />;
+  if (invited) return <Invitation other={session.data?.name} onDone={() => setInvited(false)} />;
   if (session.data === null) return <SignIn />;
   if (session.data === undefined) {
     return (

@@ -150,7 +150,8 @@ const PasswordFields = ({
 );
 
 /** The page that an invitation leads to: its secret stands behind the # of the address, which no server sees. */
-export const Invitation = () => {
+export const Invitation = ({ other, onDone }: { other: string | undefined; onDone: () => void }) => {
+  const client = useQueryClient();
   const [invitation] = useState(() => location.hash.slice(1));
   const [password, setPassword] = useState('');
   const [again, setAgain] = useState('');
@@ -158,6 +159,12 @@ export const Invitation = () => {
     setPassword('');
     setAgain('');
   });
+  useEffect(() => {
+    if (!redeem.isSuccess) return;
+    // What somebody else has seen here before is not theirs.
+    void client.resetQueries();
+    onDone();
+  }, [redeem.isSuccess, client, onDone]);
   useEffect(() => {
     // Out of the address and the history: it is good for one use, and that is now.
     history.replaceState(null, '', '/');
@@ -171,6 +178,12 @@ export const Invitation = () => {
           if (!redeem.isPending && password === again) redeem.mutate({ invitation, password });
         }}
       >
+        {other !== undefined && (
+          <p className="text-muted">
+            This browser is signed in as <strong className="text-ink">{other}</strong>; it will be signed in as the
+            person who is invited.
+          </p>
+        )}
         <PasswordFields password={password} again={again} onPassword={setPassword} onAgain={setAgain} />
         {redeem.error !== null && <ProblemView error={redeem.error} compact />}
         <Button type="submit" tone="primary" busy={redeem.isPending} className="w-full">
@@ -255,7 +268,10 @@ const EnrolTotp = lazy(() => import('../components/totp.tsx').then((module) => (
 const asked = {
   'new-password': ['A new password is needed', 'Yours has been reset or has become too old.'],
   'second-factor': ['Your second factor is needed', 'Your password is right; this shows that it is you.'],
-  enrolment: ['A second factor is wanted', 'Your roles ask for one: an app on your phone that shows codes.'],
+  enrolment: [
+    'A second factor is wanted',
+    'Your roles ask for one: codes of an app on your phone, or a passkey of this device or a security key.',
+  ],
 } as const satisfies Record<NonNullable<Session['missing']>, readonly [string, string]>;
 
 /** What a session that has begun still needs before it may do anything. */
@@ -276,6 +292,7 @@ export const Unfinished = ({ missing }: { missing: NonNullable<Session['missing'
           <Suspense fallback={<p role="status">Opening…</p>}>
             <EnrolTotp onDone={() => undefined} />
           </Suspense>
+          <p className="text-center text-muted">or</p>
           <AddPasskey onDone={() => undefined} />
         </div>
       )}

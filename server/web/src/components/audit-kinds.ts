@@ -83,6 +83,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'endpoint.credential-removed': 'Endpoint credential removed',
   'vault.profile-changed': 'Rotation profile of a vault changed',
   'notification.acknowledged': 'Notification taken',
+  'setup.settled': 'Step of the set-up settled',
   'notification.released': 'Notification given back',
   'notification.tested': 'Notifications tested',
   'dual-control.changed': 'Dual control changed',

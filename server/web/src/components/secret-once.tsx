@@ -55,8 +55,8 @@ export const SecretOnceDialog = ({
   );
 };
 
-/** Hands text to the browser as a file, without a request. */
-export const saveFile = (name: string, content: string, type: string): void => {
+/** Hands text or bytes to the browser as a file, without a request. */
+export const saveFile = (name: string, content: BlobPart, type: string): void => {
   const url = URL.createObjectURL(new Blob([content], { type }));
   const anchor = document.createElement('a');
   anchor.href = url;

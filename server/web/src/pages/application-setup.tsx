@@ -9,7 +9,7 @@ import { ApplicationTabs } from '../components/application-tabs.tsx';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
 import { buttonClass } from '../components/button.tsx';
-import { CopyButton } from '../components/copy.tsx';
+import { Lines } from '../components/config-lines.tsx';
 import type { ListPage } from '../components/list-view.tsx';
 import { Page } from '../components/page.tsx';
 import { type SetUpStep, SetUpSteps } from '../components/steps.tsx';
@@ -17,13 +17,6 @@ import { Time } from '../components/time.tsx';
 
 const route = getRouteApi('/tde/applications/$id/setup');
 const watchEvery = 3_000;
-
-const Line = ({ label, value }: { label: string; value: string }) => (
-  <div className="flex items-start justify-between gap-2 rounded-md bg-sunken py-1 pr-1 pl-3">
-    <pre className="min-w-0 py-1 text-xs wrap-anywhere whitespace-pre-wrap">{value}</pre>
-    <CopyButton value={value} label={label} />
-  </div>
-);
 
 const Steps = ({ application }: { application: Application }) => {
   const path = applicationPath(application.id);
@@ -63,7 +56,7 @@ const Steps = ({ application }: { application: Application }) => {
       children: (
         <div className="space-y-2">
           <p className="text-muted">As root. It goes where the database looks, with the database's own user.</p>
-          <Line label="install command" value="dke provider install --owner oracle:oinstall" />
+          <Lines label="install command" value="dke provider install --owner oracle:oinstall" />
         </div>
       ),
     },
@@ -71,7 +64,7 @@ const Steps = ({ application }: { application: Application }) => {
       title: 'Put pkcs11.toml there, and check',
       state: first !== undefined ? 'done' : 'next',
       children: (
-        <Line
+        <Lines
           label="commands"
           value={[
             'install -m 600 -o oracle -g oinstall pkcs11.toml /etc/dke/pkcs11.toml',
@@ -87,7 +80,7 @@ const Steps = ({ application }: { application: Application }) => {
         first === undefined ? (
           <div role="status" className="space-y-2">
             <p className="text-muted">Open the keystore in the database. It shows here by itself.</p>
-            <Line
+            <Lines
               label="statement"
               value={'ADMINISTER KEY MANAGEMENT SET KEYSTORE OPEN IDENTIFIED BY "<keystore_pin>";'}
             />
@@ -117,7 +110,7 @@ const Steps = ({ application }: { application: Application }) => {
               </Link>
               .
             </p>
-            <Line
+            <Lines
               label="statement"
               value={'ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "<keystore_pin>" CONTAINER = ALL;'}
             />

@@ -15,6 +15,7 @@ import type { ListPage } from '../components/list-view.tsx';
 import { TodayPanel } from '../components/notifications.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState, ProblemView } from '../components/problem-view.tsx';
+import { SetUpPanel } from '../components/set-up-panel.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 import { vaultsPath } from '../components/vaults.ts';
@@ -220,6 +221,7 @@ export const OverviewPage = () => {
       title="Overview"
       badge={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}
     >
+      <SetUpPanel />
       <TodayPanel />
       <LatencyPanel />
       <ul className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-3">

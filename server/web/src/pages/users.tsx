@@ -9,36 +9,18 @@ import { Button } from '../components/button.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
 import { NameField, SelectField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
+import { InvitationDialog } from '../components/invitation.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
 import { PeopleTabs } from '../components/people-tabs.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { titled } from '../components/roles.ts';
-import { SecretOnceDialog, SecretValue } from '../components/secret-once.tsx';
 import { Badge, StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 
 const path = '/api/users';
 const userPath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
-
-const InvitationDialog = ({ invited, onClose }: { invited: InvitedUser; onClose: () => void }) => (
-  <SecretOnceDialog
-    title={`Invitation of “${invited.user.displayName}”`}
-    notice="This is the only time the invitation is shown. Whoever opens it chooses the password: hand it over yourself."
-    taken="I have handed it over or stored it"
-    onClose={onClose}
-  >
-    {invited.invitation !== null && (
-      <>
-        <SecretValue label="Address to open, once" value={invited.invitation.url} />
-        <p className="text-muted">
-          It holds until <Time value={invited.invitation.expiresAt} />.
-        </p>
-      </>
-    )}
-  </SecretOnceDialog>
-);
 
 const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) => void; onClose: () => void }) => {
   const client = useQueryClient();

@@ -26,10 +26,11 @@ export interface RecoveryFile {
   readonly wantsPassphrase: boolean;
 }
 
-const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+export const hex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 const startsWith = (bytes: Uint8Array, start: Uint8Array): boolean =>
   start.every((byte, index) => bytes[index] === byte);
-const u32 = (value: number): Bytes => {
+export const u32 = (value: number): Bytes => {
   const bytes = new Uint8Array(4);
   new DataView(bytes.buffer).setUint32(0, value);
   return bytes;
@@ -60,7 +61,7 @@ const kekOf = async (file: Bytes, passphrase: Bytes): Promise<Uint8Array> => {
 };
 
 /** Additional data of a key record: each field behind its length. */
-const additionalData = (...fields: readonly Uint8Array[]): Bytes =>
+export const additionalData = (...fields: readonly Uint8Array[]): Bytes =>
   concat(...fields.flatMap((field) => [u32(field.length), field]));
 
 /** The value in a key record of suite 1 under the KEK; the caller wipes it. */

@@ -1,0 +1,22 @@
+// The first steps of a service. What it can see by itself is done when it is so; of the rest somebody says that it is settled.
+
+export const setupSteps = ['root-key', 'administrator', 'audit-sinks', 'recovery-key', 'snapshot'] as const;
+export type SetupStepName = (typeof setupSteps)[number];
+
+/** Those of which somebody may say that they are settled: a copy lies elsewhere, tokens are enough, the log stays here. */
+export const settledSteps = ['root-key', 'administrator', 'audit-sinks'] as const satisfies readonly SetupStepName[];
+export type SettledStep = (typeof settledSteps)[number];
+
+export interface SetupStep {
+  readonly step: SetupStepName;
+  readonly state: 'open' | 'settled' | 'done';
+  /** What the service sees of it. */
+  readonly finding: string;
+  readonly settled: { readonly at: number; readonly by: string } | null;
+}
+
+export interface Setup {
+  /** When the first snapshot was found sound; null: none was yet. */
+  readonly finishedAt: number | null;
+  readonly steps: readonly SetupStep[];
+}

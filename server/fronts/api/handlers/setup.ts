@@ -1,0 +1,20 @@
+// Handlers of the set-up.
+
+import { toRfc3339 } from '../../../base/clock.ts';
+import type { Setup } from '../../../domain/setup.ts';
+import type { Operations } from '../../../operations/index.ts';
+import type { Setup as Answer } from '../../contract/api/setup.ts';
+import type { Handlers } from './handler.ts';
+
+const represent = ({ finishedAt, steps }: Setup): Answer => ({
+  finishedAt: finishedAt === null ? null : toRfc3339(finishedAt),
+  steps: steps.map(({ settled, ...step }) => ({
+    ...step,
+    settled: settled === null ? null : { at: toRfc3339(settled.at), by: settled.by },
+  })),
+});
+
+export const setupHandlers = ({ setup }: Operations): Handlers['setup'] => ({
+  get: async () => represent(await setup.get()),
+  settle: async ({ actor, body: { step, settled } }) => represent(await setup.settle(actor, step, settled)),
+});

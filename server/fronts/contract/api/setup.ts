@@ -1,0 +1,59 @@
+// The first steps of a service, and how far they are.
+
+import { z } from '@hono/zod-openapi';
+import type { SettledStep, SetupStep, SetupStepName } from '../../../domain/setup.ts';
+import { moment, type RouteGroup } from './row.ts';
+
+export const setupSchema = z
+  .strictObject({
+    finishedAt: moment
+      .nullable()
+      .openapi({ description: 'When the first snapshot was found sound; null: none was yet.' }),
+    steps: z
+      .array(
+        z.strictObject({
+          step: z.enum([
+            'root-key',
+            'administrator',
+            'audit-sinks',
+            'recovery-key',
+            'snapshot',
+          ] satisfies SetupStepName[]),
+          state: z.enum(['open', 'settled', 'done'] satisfies SetupStep['state'][]).openapi({
+            description: 'done: the service sees it; settled: somebody says so.',
+          }),
+          finding: z.string().openapi({ description: 'What the service sees of it.' }),
+          settled: z.strictObject({ at: moment, by: z.string() }).nullable(),
+        }),
+      )
+      .readonly(),
+  })
+  .openapi('Setup');
+export type Setup = z.output<typeof setupSchema>;
+
+export const setupRoutes = {
+  get: {
+    method: 'get',
+    path: '/api/setup',
+    needs: 'status:read',
+    tenancy: 'platform',
+    summary: 'How far the set-up of the service is',
+    answer: setupSchema,
+  },
+  settle: {
+    method: 'put',
+    path: '/api/setup',
+    needs: 'setup:settle',
+    tenancy: 'platform',
+    summary: 'Say that a step of the set-up is settled, or is not',
+    description:
+      'Of what the service cannot see: a copy of the root key lies elsewhere, nobody but tokens is to administer, the log stays here alone.',
+    body: z
+      .strictObject({
+        step: z.enum(['root-key', 'administrator', 'audit-sinks'] satisfies SettledStep[]),
+        settled: z.boolean(),
+      })
+      .openapi('SetupWord'),
+    answer: setupSchema,
+  },
+} as const satisfies RouteGroup;

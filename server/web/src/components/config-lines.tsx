@@ -1,0 +1,43 @@
+// What only the configuration file can say, as the lines to put there: the service takes them at its next start.
+
+import { useQuery } from '@tanstack/react-query';
+import { send } from '../api/client.ts';
+import type { Settings } from '../api/types.ts';
+import { CopyButton } from './copy.tsx';
+
+type Value = string | number | boolean;
+
+/** A table of TOML; what is not filled in is left out. */
+export const tomlTable = (header: string, values: Readonly<Record<string, Value | undefined>>): string =>
+  [
+    header,
+    ...Object.entries(values).flatMap(([name, value]) =>
+      value === undefined || value === '' ? [] : [`${name} = ${JSON.stringify(value)}`],
+    ),
+  ].join('\n');
+
+export const Lines = ({ label, value }: { label: string; value: string }) => (
+  <div className="flex items-start justify-between gap-2 rounded-md bg-sunken py-1 pr-1 pl-3">
+    <pre className="min-w-0 py-1 text-xs wrap-anywhere whitespace-pre-wrap">{value}</pre>
+    <CopyButton value={value} label={label} />
+  </div>
+);
+
+export const useSettings = () =>
+  useQuery({
+    queryKey: ['/api/settings'],
+    queryFn: ({ signal }) => send<Settings>({ method: 'GET', path: '/api/settings' }, { signal }),
+    staleTime: 60_000,
+  }).data;
+
+export const ConfigLines = ({ value }: { value: string }) => {
+  const source = useSettings()?.source;
+  return (
+    <div className="space-y-1">
+      <p>
+        In <code className="wrap-anywhere">{source ?? 'dke.toml'}</code>:
+      </p>
+      <Lines label="lines of dke.toml" value={value} />
+    </div>
+  );
+};

@@ -1,0 +1,119 @@
+// Makes a recovery key in this browser: its file is taken away by the person, the service gets the public half. Nothing is kept here; a
+// dialog that is closed half way has registered nothing.
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { RecoveryKey } from '../api/types.ts';
+import { type MadeRecoveryKey, makeRecoveryKey, shortestPassphrase } from '../recovery/new-recovery-key.ts';
+import { useAnnounce } from './announce.tsx';
+import { Button } from './button.tsx';
+import { Dialog, DialogActions } from './dialog.tsx';
+import { CheckField, NameField, TextField } from './field.tsx';
+import { CallForm } from './form.tsx';
+import { ProblemView } from './problem-view.tsx';
+import { saveFile } from './secret-once.tsx';
+
+const path = '/api/recovery-keys';
+const fileName = 'recovery.key';
+
+export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const [name, setName] = useState('');
+  const [passphrase, setPassphrase] = useState('');
+  const [again, setAgain] = useState('');
+  const [saved, setSaved] = useState(false);
+  const [stored, setStored] = useState(false);
+  const make = useMutation<MadeRecoveryKey>({
+    mutationFn: () => makeRecoveryKey(passphrase),
+    onSuccess: () => {
+      setPassphrase('');
+      setAgain('');
+    },
+    gcTime: 0,
+  });
+  const made = make.data;
+  if (made === undefined)
+    return (
+      <Dialog title="Make a recovery key" onClose={onClose}>
+        <form
+          className="space-y-4"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (!make.isPending && passphrase === again && passphrase.length >= shortestPassphrase) make.mutate();
+          }}
+        >
+          <p>
+            It is made in this browser. Its private half leaves it as a file alone, under a passphrase; the service gets
+            the public half, and can seal snapshots to it but open none.
+          </p>
+          <NameField help="Whose it is, or where it will lie." value={name} onValue={setName} />
+          <TextField
+            label="Passphrase of the file"
+            type="password"
+            autoComplete="new-password"
+            minLength={shortestPassphrase}
+            help={`At least ${shortestPassphrase} characters; five or six words that belong to this alone.`}
+            value={passphrase}
+            onValue={setPassphrase}
+          />
+          <TextField
+            label="Once more"
+            type="password"
+            autoComplete="new-password"
+            value={again}
+            onValue={setAgain}
+            fault={again !== '' && again !== passphrase ? 'is not the same' : undefined}
+          />
+          {make.error !== null && <ProblemView error={make.error} compact />}
+          <DialogActions>
+            <Button onClick={onClose}>Cancel</Button>
+            <Button type="submit" tone="primary" busy={make.isPending}>
+              Make the key
+            </Button>
+          </DialogActions>
+        </form>
+      </Dialog>
+    );
+  return (
+    <Dialog title="Take the key with you" onClose={onClose} locked wide>
+      <CallForm<RecoveryKey>
+        call={{ method: 'POST', path, body: { name, publicKey: made.publicKey } }}
+        creates
+        submitLabel="Register its public half"
+        submitDisabled={!stored}
+        onCancel={onClose}
+        onDone={async () => {
+          await client.invalidateQueries({ queryKey: [path] });
+          announce(`Recovery key “${name}” registered`);
+          onClose();
+        }}
+      >
+        {() => (
+          <>
+            <p>
+              The file is here now and nowhere else; it is gone when this closes. Without it and its passphrase no
+              snapshot opens for anybody. Keep two copies, in two places, and the passphrase in a third.
+            </p>
+            <Button
+              icon="download"
+              tone={saved ? 'plain' : 'primary'}
+              onClick={() => {
+                saveFile(fileName, made.file, 'application/octet-stream');
+                setSaved(true);
+              }}
+            >
+              Save {fileName}
+            </Button>
+            <CheckField
+              label="I have the file and the passphrase where the service cannot reach them"
+              checked={stored}
+              disabled={!saved}
+              onValue={setStored}
+            />
+          </>
+        )}
+      </CallForm>
+    </Dialog>
+  );
+};

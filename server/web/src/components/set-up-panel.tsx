@@ -1,0 +1,48 @@
+// On the overview: the way into the set-up while it is not finished, and what is left of it afterwards. Who may not see it misses nothing.
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { buttonClass } from './button.tsx';
+import { Notice } from './notice.tsx';
+import { Panel } from './page.tsx';
+import { setupQuery, stepTitles } from './set-up.ts';
+
+export const SetUpPanel = () => {
+  const setup = useQuery({ ...setupQuery, retry: false }).data;
+  const open = setup?.steps.filter(({ state }) => state === 'open') ?? [];
+  if (setup === undefined || open.length === 0) return null;
+  const next = open[0] === undefined ? '' : stepTitles[open[0].step];
+  if (setup.finishedAt !== null)
+    return (
+      <Notice tone="info" title="Left of the set-up">
+        {open.map(({ step }) => stepTitles[step]).join(', ')}.{' '}
+        <Link to="/setup" className="link">
+          Go on
+        </Link>
+      </Notice>
+    );
+  const done = setup.steps.length - open.length;
+  return (
+    <Panel title="Set up this service">
+      <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
+        <div className="min-w-0 flex-1 basis-64 space-y-2">
+          <p className="max-w-prose">
+            Five steps, from the root key to the first verified snapshot: {done === 0 ? 'none' : done} of them{' '}
+            {done === 1 ? 'is' : 'are'} done. Leave at any time: it goes on from what is there.
+          </p>
+          <ul aria-hidden="true" className="flex max-w-sm gap-1.5">
+            {setup.steps.map(({ step, state }) => (
+              <li
+                key={step}
+                className={`h-1.5 flex-1 rounded-full ${state === 'open' ? 'bg-line-strong/40' : 'bg-accent'}`}
+              />
+            ))}
+          </ul>
+        </div>
+        <Link to="/setup" className={buttonClass('primary')}>
+          {done === 0 ? 'Begin' : `Next: ${next.charAt(0).toLowerCase()}${next.slice(1)}`}
+        </Link>
+      </div>
+    </Panel>
+  );
+};

@@ -1,0 +1,197 @@
+// The first hour of a service, in a real browser: from the token of the first start to the first verified snapshot, with what the configuration
+// file has to say taken from the page, and the recovery key's file opened by the command. Left half way and taken up again.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Setup } from '../../server/fronts/contract/api/setup.ts';
+import { runCommand } from '../support/command.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type Keyboard, useKeyboard } from '../support/keyboard.ts';
+import { type Site, startSite } from '../support/site.ts';
+import { codeOf } from '../support/totp.ts';
+
+if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
+
+describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, () => {
+  const password = 'correct horse battery staple of mine';
+  const passphrase = 'a passphrase of the file';
+  const options = { toml: '[erasure]\ngather_ms = 20\n' };
+  let site: Site;
+  let eyes: ConsoleBrowser;
+  let page: Page;
+  let hands: Keyboard;
+  let keyFile: string;
+
+  const press = async (name: RegExp | string): Promise<void> => {
+    await hands.to(name);
+    await hands.press('Enter');
+  };
+  const typeInto = async (name: RegExp | string, text: string): Promise<void> => {
+    await hands.to(name);
+    await hands.press('Control+A');
+    await hands.type(text);
+  };
+
+  const stateOf = async (): Promise<Record<string, string>> =>
+    Object.fromEntries((await site.api.call<Setup>('GET', '/api/setup')).steps.map(({ step, state }) => [step, state]));
+  const step = (title: string) =>
+    page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: title }) });
+  const lookClosely = async (what: string): Promise<void> => {
+    expect.soft(await eyes.findBarriers(page), what).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect.soft(await eyes.findBarriers(page, ['color-contrast']), `${what}, dark`).toEqual([]);
+    await eyes.shoot(`set-up-${what}-dark`, page);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await eyes.shoot(`set-up-${what}`, page);
+    for (const [name, width] of [
+      ['narrow', 320],
+      ['zoomed', 640],
+    ] as const) {
+      await page.setViewportSize({ width, height: 700 });
+      expect
+        .soft(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'), name)
+        .toBe(0);
+      await eyes.shoot(`set-up-${what}-${name}`, page);
+    }
+    await page.setViewportSize({ width: 1280, height: 860 });
+  };
+
+  beforeAll(async () => {
+    site = await startSite(options);
+    keyFile = join(site.folder, 'recovery.key');
+    eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
+    [, page] = await eyes.open({ acceptDownloads: true });
+    page.setDefaultTimeout(60_000);
+    hands = useKeyboard(page);
+  });
+  afterAll(async () => {
+    await eyes?.close();
+    await site?.end();
+  });
+
+  test('begins with the token of the first start, on the overview', async () => {
+    await page.goto('/');
+    await press('Use a token');
+    await typeInto('Administrator token', site.token);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Set up this service' }).waitFor();
+    await eyes.shoot('set-up-overview', page);
+    await press('Begin');
+    await page.getByRole('heading', { level: 1, name: 'Set up this service' }).waitFor();
+    await step('Keep the root key safe').getByText('In clear in its file').waitFor();
+    await page.waitForLoadState('networkidle');
+    await lookClosely('begin');
+    expect(Object.values(await stateOf())).toEqual(['open', 'open', 'open', 'open', 'open']);
+  });
+
+  test('a copy of the root key is somebody’s word, which is audited and taken back', async () => {
+    await press('A copy of it lies in a place of its own');
+    const rootKey = step('Keep the root key safe');
+    const unfold = rootKey.locator('summary').first();
+    await unfold.filter({ hasText: 'In clear' }).click();
+    await rootKey.getByText('Settled by first administrator').waitFor();
+    await press('It does not, after all');
+    await page.getByRole('button', { name: 'A copy of it lies in a place of its own' }).click();
+    await unfold.filter({ hasText: 'In clear' }).click();
+    await rootKey.getByText('Settled by first administrator').waitFor();
+    expect((await site.api.audit('kind=setup.settled')).map(({ details }) => details.settled)).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  test('an administrator is invited; the same browser goes on as that person', async () => {
+    await press('Invite the administrator');
+    await page.getByRole('dialog', { name: 'Invite the first administrator' }).waitFor();
+    await typeInto('Name', 'ada');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: /Invitation/ });
+    const address = new URL((await dialog.locator('[data-secret]').textContent()) ?? '');
+    await dialog.getByRole('checkbox').check();
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await page.getByText('Invited: ada').waitFor();
+    await page.goto(`/invitation${address.hash}`);
+    await typeInto('New password', password);
+    await typeInto('Once more', password);
+    await page.keyboard.press('Enter');
+    await press('Show the code to scan');
+    await page.getByRole('img', { name: /QR code/ }).waitFor();
+    const secret = ((await page.locator('[data-secret]').textContent()) ?? '').trim();
+    await typeInto('The code that the app shows', codeOf(secret));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.getByRole('link', { name: /^Next: send the audit log/ }).click();
+    await step('Make yourself an administrator')
+      .locator('summary', { hasText: 'Ada is one, with a second factor' })
+      .waitFor();
+    expect((await stateOf()).administrator).toBe('done');
+  });
+
+  test('the lines for the audit sink go into dke.toml as they are shown, and the page sees that records arrive', async () => {
+    const sinks = step('Send the audit log elsewhere too');
+    await sinks.getByLabel('Where to').selectOption('file');
+    await sinks.getByLabel('Path').fill(join(site.folder, 'audit.ndjson'));
+    const lines = (await sinks.locator('pre').first().textContent()) ?? '';
+    expect(lines).toContain('[[audit.sinks]]');
+    await site.stopServer();
+    options.toml += lines;
+    await site.startServer();
+    await page.reload();
+    await sinks.locator('summary', { hasText: 'The log goes to file' }).waitFor({ timeout: 30_000 });
+    await sinks.locator('summary').first().click();
+    await sinks.getByText('has every record').waitFor({ timeout: 30_000 });
+    expect(readFileSync(join(site.folder, 'audit.ndjson'), 'utf8')).toContain('setup.settled');
+  });
+
+  test('a recovery key is made in the browser: its file goes to the person, its public half to the service', async () => {
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.postData() ?? ''));
+    await page.getByRole('button', { name: 'Make a recovery key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('safe of the bank');
+    await dialog.getByLabel('Passphrase of the file').fill(passphrase);
+    await dialog.getByLabel('Once more').fill(passphrase);
+    await dialog.getByRole('button', { name: 'Make the key' }).click();
+    const taking = page.getByRole('dialog', { name: 'Take the key with you' });
+    await taking.waitFor({ timeout: 60_000 });
+    expect(await taking.getByRole('button', { name: 'Register its public half' }).isDisabled()).toBe(true);
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await eyes.shoot('set-up-recovery-key', page);
+    const coming = page.waitForEvent('download');
+    await taking.getByRole('button', { name: 'Save recovery.key' }).click();
+    writeFileSync(keyFile, readFileSync(await (await coming).path()), { mode: 0o600 });
+    await taking.getByRole('checkbox').check();
+    await taking.getByRole('button', { name: 'Register its public half' }).click();
+    await step('Make a recovery key')
+      .locator('summary', { hasText: 'Snapshots are sealed to safe of the bank' })
+      .waitFor();
+    expect(asked.filter((body) => body.includes(passphrase))).toEqual([]);
+    const shown = await runCommand(['-o', 'json', 'recovery-key', 'show', keyFile]);
+    const { items } = await site.api.call<{ items: { publicKey: string }[] }>('GET', '/api/recovery-keys');
+    expect((JSON.parse(shown.stdout) as { publicKey: string }).publicKey).toBe(items[0]?.publicKey);
+  });
+
+  test('the first snapshot is made and sound, and opens with the file', async () => {
+    await page.getByRole('button', { name: 'Make a snapshot' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Make', exact: true }).click();
+    await page.getByText('This service is set up').waitFor({ timeout: 60_000 });
+    await lookClosely('done');
+    const { items } = await site.api.call<{ items: { id: string }[] }>('GET', '/api/snapshots');
+    const passphraseFile = join(site.folder, 'passphrase');
+    writeFileSync(passphraseFile, passphrase, { mode: 0o600 });
+    const tokenFile = join(site.folder, 'token');
+    writeFileSync(tokenFile, site.token, { mode: 0o600 });
+    const verified = await runCommand([
+      ...['--server', site.server.url, '--ca-file', site.server.caFile, '--token-file', tokenFile],
+      ...['snapshot', 'verify', items[0]?.id ?? '', '--recovery-key', keyFile, '--passphrase-file', passphraseFile],
+    ]);
+    expect(verified).toMatchObject({ code: 0 });
+    await page.goto('/');
+    await page.getByRole('heading', { name: 'What needs you today' }).waitFor();
+    await page.waitForLoadState('networkidle');
+    expect(await page.getByText('Set up this service').count()).toBe(0);
+    expect(eyes.faults.filter((fault) => !/ERR_CONNECTION|502|failed:/.test(fault))).toEqual([]);
+  });
+});

@@ -1,0 +1,256 @@
+// Every way into the console, in a real browser and by keyboard alone: an invitation, a password, a one-time code, a passkey (of Chromium's
+// own virtual authenticator), a real OpenID provider; and the ways out: signing out, too many wrong passwords, a session that is over.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { InvitedUser } from '../../server/fronts/contract/api/users.ts';
+import { type ConsoleApi, openConsoleApi } from '../support/console-api.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type Keyboard, useKeyboard } from '../support/keyboard.ts';
+import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { codeOf } from '../support/totp.ts';
+
+if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
+
+const freePort = async (): Promise<number> => {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+};
+
+describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 400_000 }, () => {
+  const password = 'correct horse battery staple of mine';
+  let folder: string;
+  let offset: string;
+  let provider: OpenIdProvider;
+  let server: ServerProcess;
+  let api: ConsoleApi;
+  let eyes: ConsoleBrowser;
+  let context: BrowserContext;
+  let page: Page;
+  let hands: Keyboard;
+
+  const press = async (name: RegExp | string): Promise<void> => {
+    await hands.to(name);
+    await hands.press('Enter');
+  };
+  const typeInto = async (name: RegExp | string, text: string): Promise<void> => {
+    await hands.to(name);
+    await hands.press('Control+A');
+    await hands.type(text);
+  };
+
+  const heading = (name: RegExp | string, on = page) => on.getByRole('heading', { level: 1, name }).waitFor();
+  const lookClosely = async (what: string, on = page): Promise<void> => {
+    expect.soft(await eyes.findBarriers(on), what).toEqual([]);
+    await on.emulateMedia({ colorScheme: 'dark' });
+    expect.soft(await eyes.findBarriers(on, ['color-contrast']), `${what}, dark`).toEqual([]);
+    await on.emulateMedia({ colorScheme: 'light' });
+    await eyes.shoot(`sign-in-${what}`, on);
+  };
+  const signOut = async (): Promise<void> => {
+    await press('Sign out');
+    await heading('Sign in to the console');
+  };
+  const givePassword = async (name: string, secret: string): Promise<void> => {
+    await typeInto('Name', name);
+    await typeInto('Password', secret);
+    await page.keyboard.press('Enter');
+  };
+  const invite = async (name: string, role: string): Promise<string> => {
+    const { invitation } = await api.call<InvitedUser>('POST', '/api/users', { name, grants: [{ role, scope: null }] });
+    return new URL(invitation?.url ?? '').hash;
+  };
+  const redeem = async (name: string, role: string): Promise<void> => {
+    await page.goto(`/invitation${await invite(name, role)}`);
+    await heading('Welcome');
+    await typeInto('New password', password);
+    await typeInto('Once more', password);
+    await page.keyboard.press('Enter');
+  };
+  /** What the browser notes of a refusal that was meant to be. */
+  const forgive = (pattern: RegExp): void => {
+    eyes.faults.splice(0, eyes.faults.length, ...eyes.faults.filter((fault) => !pattern.test(fault)));
+  };
+  const jump = (hours: number): void => writeFileSync(offset, `+${hours * 3600}\n`);
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'dke-sign-in-'));
+    offset = join(folder, 'offset');
+    jump(0);
+    const port = await freePort();
+    const publicUrl = `https://localhost:${port}`;
+    const groups = new Map([['carla', ['dke-auditors']]]);
+    provider = await startOpenIdProvider(folder, `${publicUrl}/api/session/openid/callback`, groups);
+    const secretFile = join(folder, 'client-secret');
+    writeFileSync(secretFile, `${clientSecret}\n`, { mode: 0o600 });
+    server = await startServerProcess({
+      port,
+      publicUrl,
+      toml: [
+        `[oidc]\nissuer = "${provider.issuer}"\nclient_id = "dke"\nclient_secret_file = "${secretFile}"\nca = "${provider.caFile}"`,
+        'label = "Example staff"\nrole_claim = "groups"\n[oidc.roles]\ndke-auditors = "auditor"\n',
+      ].join('\n'),
+      environment: {
+        LD_PRELOAD: execFileSync('sh', ['-c', 'ls /usr/lib/*/faketime/libfaketimeMT.so.1'], {
+          encoding: 'utf8',
+        }).trim(),
+        FAKETIME_TIMESTAMP_FILE: offset,
+        FAKETIME_NO_CACHE: '1',
+        DONT_FAKE_MONOTONIC: '1',
+      },
+    });
+    api = openConsoleApi(server, server.adminToken);
+    eyes = await openConsoleBrowser(publicUrl, chromiumPath ?? '', {
+      trusted: [readFileSync(server.caFile, 'utf8'), provider.certificate],
+      alsoAt: [provider.issuer],
+    });
+    [context, page] = await eyes.open();
+    page.setDefaultTimeout(60_000);
+    hands = useKeyboard(page);
+    const session = await context.newCDPSession(page);
+    await session.send('WebAuthn.enable');
+    await session.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await eyes?.close();
+    await server?.remove();
+    await provider?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('an administrator comes by an invitation, which wants a password and a passkey', async () => {
+    await redeem('ada', 'administrator');
+    await heading('A second factor is wanted');
+    await lookClosely('enrolment');
+    await typeInto('Name of the passkey', 'this laptop');
+    await page.keyboard.press('Enter');
+    await heading('Overview');
+    await page.goto('/profile');
+    await page.getByRole('cell', { name: 'this laptop', exact: true }).waitFor();
+    await signOut();
+    await lookClosely('ways');
+    expect(eyes.faults).toEqual([]);
+  });
+
+  test('a passkey alone is enough', async () => {
+    await press('Use a passkey');
+    await heading('Profile');
+    await signOut();
+    expect(eyes.faults).toEqual([]);
+  });
+
+  test('a wrong password says so, loses the password and nothing else; the right one is followed by the passkey', async () => {
+    await givePassword('ada', 'not this one, surely');
+    await page.getByRole('alert').waitFor();
+    await lookClosely('wrong-password');
+    expect(await page.getByLabel('Name').inputValue()).toBe('ada');
+    expect(await page.getByLabel('Password').inputValue()).toBe('');
+    await typeInto('Password', password);
+    await page.keyboard.press('Enter');
+    await heading('Your second factor is needed');
+    await lookClosely('second-factor');
+    await press('Use a passkey');
+    await heading('Profile');
+    await signOut();
+    expect(eyes.faults).toEqual([]);
+  });
+
+  test('a one-time code is made, given wrong, and given right', async () => {
+    await redeem('grace', 'auditor');
+    await heading('Overview');
+    await page.goto('/profile');
+    await press('Add one-time code');
+    await press('Show the code to scan');
+    await page.getByRole('img', { name: /QR code/ }).waitFor();
+    const secret = ((await page.locator('[data-secret]').textContent()) ?? '').trim();
+    await typeInto('The code that the app shows', codeOf(secret, -1));
+    await page.keyboard.press('Enter');
+    await page.getByRole('cell', { name: 'Authenticator', exact: true }).waitFor();
+    await signOut();
+    await givePassword('grace', password);
+    await heading('Your second factor is needed');
+    await typeInto('One-time code', codeOf(secret) === '000000' ? '111111' : '000000');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').waitFor();
+    await lookClosely('wrong-code');
+    await typeInto('One-time code', codeOf(secret));
+    await page.keyboard.press('Enter');
+    await heading('Profile');
+    await signOut();
+    forgive(/401/);
+    expect(eyes.faults).toEqual([]);
+  });
+
+  test('too many wrong passwords lock the name for a while, and say until when', async () => {
+    await redeem('lena', 'auditor');
+    await heading('Overview');
+    await signOut();
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      const refused = page.waitForResponse((answer) => answer.url().endsWith('/api/session'));
+      await givePassword('lena', `wrong ${attempt}, and long enough`);
+      expect((await refused).status()).toBe(401);
+      await page.getByRole('alert').waitFor();
+    }
+    await givePassword('lena', password);
+    await page.getByText('the next attempt is possible at', { exact: false }).waitFor();
+    await lookClosely('locked');
+    forgive(/429/);
+    expect(eyes.faults).toEqual([]);
+  });
+
+  test('whom the OpenID provider knows with a role comes in, whom it knows without one is told', async () => {
+    const atProvider = async (who: string): Promise<void> => {
+      await page.goto('/audit');
+      await press('Continue with Example staff');
+      await page.waitForURL((url) => url.origin === provider.issuer);
+      await page.locator('input[name=login]').fill(who);
+      await page.locator('input[name=password]').fill('any');
+      await page.keyboard.press('Enter');
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.waitForURL((url) => url.origin === new URL(page.url()).origin && url.origin !== provider.issuer);
+    };
+    await atProvider('carla');
+    await heading(/Overview|Audit log/);
+    await page.getByRole('link', { name: 'carla', exact: true }).waitFor();
+    await signOut();
+    // The provider still knows carla.
+    await context.clearCookies();
+    await atProvider('nobody');
+    await page.getByText('this service lets you do nothing', { exact: false }).waitFor();
+    await lookClosely('refused-by-provider');
+    forgive(/401/);
+    expect(eyes.faults).toEqual([]);
+  });
+
+  test('a session that is over leads to the sign-in page, and from there back to where one was', async () => {
+    await page.goto('/keys');
+    await press('Use a passkey');
+    await heading('Keys');
+    jump(13);
+    await page.reload();
+    await heading('Sign in to the console');
+    expect(new URL(page.url()).pathname).toBe('/keys');
+    await press('Use a passkey');
+    await heading('Keys');
+    forgive(/401/);
+    expect(eyes.faults).toEqual([]);
+  });
+});
