@@ -1,9 +1,8 @@
 // `dke setup`: how far the set-up of a service is.
 
 import { Argument, type Command } from 'commander';
-import { settledSteps } from '../domain/setup.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import type { Setup } from '../fronts/contract/api/setup.ts';
+import { type Setup, settledStepSchema } from '../fronts/contract/api/setup.ts';
 import { action } from './caller.ts';
 import type { Output } from './output.ts';
 
@@ -38,11 +37,11 @@ export const addSetup = (program: Command): void => {
   ] as const)
     noun
       .command(verb)
-      .addArgument(new Argument('<step>', 'of the set-up').choices(settledSteps))
+      .addArgument(new Argument('<step>', 'of the set-up').choices(settledStepSchema.options))
       .description(description)
       .action(
         action(async ({ call, output }, _, step) => {
-          show(output, await call(routes.settle, { body: { step: step as (typeof settledSteps)[number], settled } }));
+          show(output, await call(routes.settle, { body: { step: settledStepSchema.parse(step), settled } }));
         }),
       );
 };

@@ -4,6 +4,9 @@ import { z } from '@hono/zod-openapi';
 import type { SettledStep, SetupStep, SetupStepName } from '../../../domain/setup.ts';
 import { moment, type RouteGroup } from './row.ts';
 
+/** Those of which somebody may say that they are settled. */
+export const settledStepSchema = z.enum(['root-key', 'administrator', 'audit-sinks'] satisfies SettledStep[]);
+
 export const setupSchema = z
   .strictObject({
     finishedAt: moment
@@ -50,7 +53,7 @@ export const setupRoutes = {
       'Of what the service cannot see: a copy of the root key lies elsewhere, nobody but tokens is to administer, the log stays here alone.',
     body: z
       .strictObject({
-        step: z.enum(['root-key', 'administrator', 'audit-sinks'] satisfies SettledStep[]),
+        step: settledStepSchema,
         settled: z.boolean(),
       })
       .openapi('SetupWord'),
