@@ -338,7 +338,7 @@ const openSnapshots = (
     openings,
     // What another folder has is another node's to settle.
     settle: async () => {
-      if (folder.reached()) await manage.settle(store.path !== null);
+      if (folder.reached()) await manage.settle();
     },
     operations: {
       create: async (actor, tenantId) => {

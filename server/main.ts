@@ -197,7 +197,14 @@ export const startServer = async ({
       await opened.stop();
       endLog();
       if (error instanceof StartError) throw error;
-      throw new StartError('config', 'the certificate and its key cannot be used: check [tls]', { cause: error });
+      const own = { certificate: opened.certificatePath, key: join(config.dataDirectory, 'tls.key') };
+      const pairs = [config.tls.main ?? own, ...config.tls.additional];
+      const files = pairs.map(({ certificate, key }) => `${certificate} and ${key}`).join(', or ');
+      throw new StartError(
+        'config',
+        `the certificate and its key cannot be used: check [tls], and that these are whole and belong together: ${files}`,
+        { cause: error },
+      );
     }
     opened.onClientAuthorities(reloadTls);
   };

@@ -814,8 +814,8 @@ export interface RootOperations {
 export interface QuarantineState {
   readonly quarantined: boolean;
   readonly reason: string | null;
-  /** `older`: records are missing. `changed`: they are not those that were signed. */
-  readonly finding: 'older' | 'changed' | null;
+  /** `older`, `incomplete`: records are missing. `changed`: they are not those that were signed. */
+  readonly finding: 'older' | 'incomplete' | 'changed' | null;
   /** Records of the audit log that the database has, and had at the checkpoint. */
   readonly size: number | null;
   readonly expected: number | null;

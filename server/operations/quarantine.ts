@@ -24,11 +24,15 @@ export interface QuarantineGate {
 }
 
 const describe = (place: string, finding: Exclude<AuditFinding, { readonly state: 'sound' }>): string =>
-  finding.state === 'older'
-    ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
-      'service and put the newer database back, or confirm that this one was restored on purpose'
-    : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
-      'service; stop the service and put the right database back, or confirm that this one is to be used';
+  finding.state === 'incomplete'
+    ? `${place} lacks changes that were confirmed: its audit log has ${finding.size} records and had ${finding.expected}; its write-ahead ` +
+      `log (${place}-wal) is damaged or missing, or an older copy was put back; stop the service and put the newer files back, or confirm ` +
+      'that what is there is to be used'
+    : finding.state === 'older'
+      ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
+        'service and put the newer database back, or confirm that this one was restored on purpose'
+      : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
+        'service; stop the service and put the right database back, or confirm that this one is to be used';
 
 export const createQuarantine = (
   whole: Store,
@@ -73,7 +77,7 @@ export const createQuarantine = (
           reason: describe(place, finding),
           finding: finding.state,
           size: finding.size,
-          expected: finding.state === 'older' ? finding.expected : null,
+          expected: finding.state === 'changed' ? null : finding.expected,
         };
   return {
     store,

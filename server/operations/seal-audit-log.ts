@@ -38,6 +38,8 @@ export type AuditFinding =
   | { readonly state: 'sound' }
   /** Records are missing: an older copy was put back, or the end was cut off. */
   | { readonly state: 'older'; readonly size: number; readonly expected: number }
+  /** It lacks changes that were confirmed since: its log is damaged or was taken away, or an older copy was put back. */
+  | { readonly state: 'incomplete'; readonly size: number; readonly expected: number }
   /** Records are not those that were signed, or the checkpoint beside the root key is not of this log. */
   | { readonly state: 'changed'; readonly size: number };
 
@@ -122,10 +124,18 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: Sea
     },
 
     inspect: async () => {
-      if ((await store.read.settings.get(originSetting)) === undefined) await store.write(nameLog);
+      const isNew = (await store.read.settings.get(originSetting)) === undefined;
       const size = await store.read.audit.size();
       const note = root.anchor.read();
-      if (note === undefined) return { state: 'sound' };
+      const expected = store.committed?.records ?? 0;
+      // What stands beside a new database is of one that was there before it.
+      if (isNew && note === undefined) store.committed?.accept();
+      if (isNew) await store.write(nameLog);
+      const sound: AuditFinding =
+        expected > size && !(isNew && note === undefined)
+          ? { state: 'incomplete', size, expected }
+          : { state: 'sound' };
+      if (note === undefined) return sound;
       const origin = await auditOrigin(store.read);
       const verifier = parseVerifierKey(verifierKey(origin, ring.auditPublicKey()));
       const anchored = verifier === null ? null : verifyNote(note, verifier);
@@ -140,7 +150,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: Sea
       }
       if (anchored.size > size) return { state: 'older', size, expected: anchored.size };
       const found = await rootHash(store.read.audit.subtree, anchored.size);
-      return found.equals(anchored.root) ? { state: 'sound' } : { state: 'changed', size };
+      return found.equals(anchored.root) ? sound : { state: 'changed', size };
     },
 
     accept: async (finding, actor) => {
@@ -148,6 +158,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: Sea
       log.warn('the database was taken although it is not what the checkpoint beside the root key says', {
         ...finding,
       });
+      store.committed?.accept();
       await store.write(async (tx) => {
         await nameLog(tx);
         await tx.audit.dropCheckpoints();
@@ -156,7 +167,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: Sea
           actor: actor ?? serviceActor(newId(clock.now())),
           tenantId: serviceTenantId,
           subject: { kind: 'service', id: 'audit-log' },
-          details: { ...finding, expected: finding.state === 'older' ? finding.expected : null },
+          details: { ...finding, expected: finding.state === 'changed' ? null : finding.expected },
         });
       });
       await checkpoint();

@@ -499,6 +499,11 @@ export interface Store {
   epoch(): number;
   /** The first of several starts is over: the next one may begin. */
   started(): Promise<void>;
+  /**
+   * Of a store that can lose confirmed changes without noticing it: how many audit records it had at its last durable commit, as that was found
+   * at the start (undefined: not known), and what takes it as it is. Undefined where the store answers for itself.
+   */
+  readonly committed: { readonly records: number | undefined; accept(): void } | undefined;
   /** Null when the store is no file. */
   readonly path: string | null;
   readonly read: Repositories;

@@ -170,6 +170,9 @@ export const beginSnapshot = async (
     await write(head);
   } catch (error) {
     end();
+    await file?.close().catch(() => undefined);
+    // Not a file that was there before it.
+    if (file !== undefined) await unlink(draft).catch(() => undefined);
     throw error;
   }
   const opened = file;

@@ -4,6 +4,7 @@ import type { Dialect } from 'kysely';
 import type { Changes } from '../domain/changes.ts';
 import type { NodeLink } from '../ports/node-link.ts';
 import type { ColumnKinds } from './migrations.ts';
+import type { CommittedMark } from './sqlite/committed-mark.ts';
 
 /**
  * What an error says about the store as a whole. `fatal`: nothing that was written since the last commit is certain. `away`: the
@@ -39,6 +40,8 @@ export interface Engine {
   rollback(run: Run): Promise<void>;
   /** After each commit. */
   committed(): void;
+  /** Where a database can lose confirmed changes without noticing it. */
+  readonly mark: CommittedMark | undefined;
   /** The writer runs. `pause` keeps it from beginning a transaction while the work is done. */
   started(writer: { pause(work: () => Promise<void>): Promise<void> }): void;
   /** Where several processes use the database. */

@@ -131,6 +131,8 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
   /** What the unit of work under way has changed, and those of the transaction before it. */
   let unit: Changes[] = [];
   let done: Changes[] = [];
+  /** Whether the transaction under way is a durable one. */
+  let lasting = true;
   let epoch = 0;
   let keks: number | undefined;
   const plain = createRepositories(writerDb, authenticateRow, clock);
@@ -138,6 +140,7 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
   const writer = createWriter(
     {
       begin: async (durable) => {
+        lasting = durable;
         unit = [];
         done = [];
         const found = await engine.begin(run, durable);
@@ -147,7 +150,9 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
       },
       commit: async () => {
         const told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
+        const records = lasting && engine.mark !== undefined ? await plain.audit.size() : undefined;
         await engine.commit(run);
+        if (records !== undefined) engine.mark?.write(records);
         if (told !== undefined) ({ epoch, keks } = told);
         engine.committed();
       },
@@ -175,6 +180,7 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
     dialect: engine.name,
     path: engine.path,
     link: shared?.link,
+    committed: engine.mark && { records: engine.mark.found, accept: engine.mark.accept },
     epoch: () => epoch,
     started: async () => shared?.started(),
     read,

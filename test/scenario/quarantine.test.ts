@@ -77,4 +77,4 @@ test('an older database is in quarantine: read, not used, not changed; a confirm
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+}, 240_000);

@@ -56,7 +56,7 @@ case $job in
     need fuse3 'command -v fusermount3'
     ;;
   bench | soak) need wrk 'command -v wrk' ;;
-  faults) need strace 'command -v strace' ;;
+  faults) ;;
 esac
 install_needed
 

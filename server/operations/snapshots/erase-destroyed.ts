@@ -68,6 +68,24 @@ export const eraseUnits = async (
   return found.length;
 };
 
+/**
+ * Snapshots that are being made according to the store, and are not: the service ended, or the failure could not be recorded on a full disk.
+ * To be called while none is made here. Those of other nodes are left alone for a day.
+ */
+export const settleUnfinished = async ({
+  store,
+  archive,
+  clock,
+}: Pick<ErasePorts, 'store' | 'archive' | 'clock'>): Promise<void> => {
+  const alone = store.link === undefined;
+  for (const snapshot of await listSnapshots(store.read, ['making'])) {
+    if (!alone && clock.now() - snapshot.createdAt < 86_400_000) continue;
+    archive.remove(snapshot.id);
+    const failure = 'the service ended while it was made, or the disk was full';
+    await store.write((tx) => tx.snapshots.update({ ...snapshot, state: 'failed', failure, integrity: 'ok' }));
+  }
+};
+
 export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promise<void> => {
   const { store, clock } = ports;
   const held = await listSnapshots(store.read, ['held', 'deleted']);
@@ -79,6 +97,7 @@ export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promi
     for (const snapshot of held) await eraseUnits(ports, actor, snapshot, units);
     await store.write((tx) => tx.settings.set(erasedSetting, String(until)));
   }
+  await settleUnfinished(ports);
   // A snapshot that another node is making may have read what was destroyed meanwhile.
   const making = await listSnapshots(store.read, ['making']);
   if (making.length > 0)

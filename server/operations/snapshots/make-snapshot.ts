@@ -16,6 +16,7 @@ import type { Repositories, StoredRecord } from '../../ports/store.ts';
 import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
 import { findTenant } from '../find.ts';
 import { auditOrigin } from '../seal-audit-log.ts';
+import { settleUnfinished } from './erase-destroyed.ts';
 
 export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log'>;
 
@@ -177,6 +178,7 @@ export const makeSnapshot =
         integrity: 'ok',
       };
       await recipientsOf(store.read);
+      await settleUnfinished(ports);
       await store.write((tx) => tx.snapshots.insert(begun));
       try {
         const made = await store.snapshot(async (from): Promise<Snapshot> => {

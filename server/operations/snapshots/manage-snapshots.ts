@@ -14,7 +14,7 @@ import type { SnapshotFilter } from '../../ports/snapshots.ts';
 import type { Approvals } from '../approvals.ts';
 import { findKey } from '../find.ts';
 import { byId, pageOf } from '../paging.ts';
-import { eraseUnits, listSnapshots } from './erase-destroyed.ts';
+import { eraseUnits, listSnapshots, settleUnfinished } from './erase-destroyed.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
 
 export interface SnapshotSettings {
@@ -250,14 +250,7 @@ export const manageSnapshots = (
       }
     },
 
-    /** At start: what was being made when the process ended. `alone`: no other node can be making one. */
-    settle: async (alone: boolean): Promise<void> => {
-      for (const snapshot of await listSnapshots(store.read, ['making'])) {
-        if (!alone && clock.now() - snapshot.createdAt < day) continue;
-        archive.remove(snapshot.id);
-        const failure = 'the service ended while it was made';
-        await store.write((tx) => tx.snapshots.update({ ...snapshot, state: 'failed', failure, integrity: 'ok' }));
-      }
-    },
+    /** At start: what was being made when the process ended. */
+    settle: (): Promise<void> => settleUnfinished(ports),
   };
 };

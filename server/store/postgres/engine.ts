@@ -181,6 +181,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
       if (!committed) throw new Error('the database has undone the transaction');
     },
     rollback: () => writer.rollback(),
+    mark: undefined,
     committed: () => undefined,
     started: () => undefined,
     shared: {

@@ -2,6 +2,7 @@
 
 import type { Engine } from '../engine.ts';
 import { type Checkpointer, createCheckpointer } from './checkpointer.ts';
+import { openCommittedMark } from './committed-mark.ts';
 import { isBusy, isConstraint, isFatal, isFull, lockWaitMs, openSqlite, sqliteColumns } from './dialect.ts';
 
 /** How long a lock that is held by others is left alone before it is tried again. */
@@ -23,6 +24,7 @@ const beginSoon = async (run: (statement: string) => Promise<void>): Promise<voi
 
 /** Opens or makes the file. Throws `StoreError`. */
 export const openSqliteEngine = (path: string): Engine => {
+  const mark = openCommittedMark(path);
   const connections = openSqlite(path);
   let checkpointer: Checkpointer | undefined;
   let synchronous = true;
@@ -53,6 +55,7 @@ export const openSqliteEngine = (path: string): Engine => {
     shared: undefined,
     commit: (run) => run('commit'),
     rollback: (run) => run('rollback'),
+    mark,
     committed: () => checkpointer?.committed(),
     started: ({ pause }) => {
       connections.waitNoMore();
@@ -64,6 +67,7 @@ export const openSqliteEngine = (path: string): Engine => {
     },
     close: async () => {
       await checkpointer?.close();
+      mark.close();
     },
   };
 };

@@ -8,9 +8,13 @@ export const quarantineSchema = z
     quarantined: z.boolean(),
     reason: z.string().nullable(),
     finding: z
-      .enum(['older', 'changed'])
+      .enum(['older', 'incomplete', 'changed'])
       .nullable()
-      .openapi({ description: 'older: records are missing; changed: they are not those that were signed' }),
+      .openapi({
+        description:
+          'older: records are missing since the checkpoint beside the root key; incomplete: confirmed ones are missing behind it; ' +
+          'changed: they are not those that were signed',
+      }),
     size: z.int().nullable().openapi({ description: 'Records of the audit log now.' }),
     expected: z.int().nullable().openapi({ description: 'Records at the checkpoint beside the root key.' }),
   })

@@ -1,0 +1,61 @@
+// How many audit records the database had at its last durable commit, in a file beside it. SQLite recovers its log as far as the log is
+// whole: a changed byte, or a log that was taken away, silently takes confirmed changes back. With this number that shows at the next start.
+//
+// It is written behind the commit and never synced: a killed process leaves it exact, a power failure leaves it at most too low. So it never
+// asks for more than was confirmed. What is torn or changed in it says nothing. A durable commit that appended no audit record is not covered.
+
+import { createHash } from 'node:crypto';
+import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
+
+export interface CommittedMark {
+  /** As it was found at the start; undefined: not known. */
+  readonly found: number | undefined;
+  /** After a durable commit. A smaller number than before is not written: that must be accepted. */
+  write(records: number): void;
+  /** The database counts as it is: the next commit begins anew. */
+  accept(): void;
+  close(): void;
+}
+
+const digits = 16;
+const textOf = (records: number): string => {
+  const number = String(records).padStart(digits, '0');
+  return `${number} ${createHash('sha256').update(`dke committed ${number}`).digest('hex').slice(0, 16)}\n`;
+};
+const read = (path: string): number | undefined => {
+  try {
+    const text = readFileSync(path, 'latin1');
+    const records = Number(text.slice(0, digits));
+    return text === textOf(records) ? records : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** `database`: the path of the database file. */
+export const openCommittedMark = (database: string): CommittedMark => {
+  const path = `${database}.committed`;
+  const found = read(path);
+  let highest = found ?? 0;
+  let file: number | undefined;
+  return {
+    found,
+    write: (records) => {
+      if (records <= highest) return;
+      highest = records;
+      try {
+        file ??= openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+        writeSync(file, textOf(records), 0, 'latin1');
+      } catch {
+        // A full disk or a failing one: what the file says stays true, it is only less.
+      }
+    },
+    accept: () => {
+      highest = 0;
+    },
+    close: () => {
+      if (file !== undefined) closeSync(file);
+      file = undefined;
+    },
+  };
+};

@@ -1,0 +1,47 @@
+// One byte of one file is another: of every file that a service has, some bytes. The service refuses and names the file, or answers as before,
+// or says what is damaged; it answers nothing else and does not end without a word. npm run faults looks at many more bytes.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { corruptBytes, type DamagedSite, openDamagedSite } from '../support/corrupt-bytes.ts';
+import { builtServer } from '../support/killed-server.ts';
+
+const seed = Number(process.env.DKE_SEED ?? Date.now() % 1_000_000);
+let site: DamagedSite;
+beforeAll(async () => {
+  site = await openDamagedSite(builtServer);
+}, 120_000);
+afterAll(() => site?.end());
+
+test('the files of a service are those that are known here: another one is looked at too, and told', () => {
+  expect(site.files.map((name) => name.replace(/[0-9a-f-]{36}/, 'ID'))).toEqual([
+    'dke-data/audit.jsonl',
+    'dke-data/dke.db',
+    'dke-data/dke.db-shm',
+    'dke-data/dke.db-wal',
+    'dke-data/dke.db.committed',
+    'dke-data/node',
+    'dke-data/root.key',
+    'dke-data/root.key.checkpoint',
+    'dke-data/snapshots/ID.dkesnap',
+    'dke-data/tls.crt',
+    'dke-data/tls.key',
+    'dke.toml',
+    'provider/provider.key',
+    'words',
+  ]);
+});
+
+test('a changed byte is refused by the name of its file, told, or of no consequence', async () => {
+  const { wrong, tried } = await corruptBytes(site, { each: 4, seed });
+  expect(wrong, `DKE_SEED=${seed}`).toEqual([]);
+  expect(Object.keys(tried)).toEqual(site.files);
+}, 300_000);
+
+test('a changed byte anywhere in the log of the database is noticed: what was confirmed is not silently taken back', async () => {
+  const size = site.sizeOf('dke-data/dke.db-wal');
+  // Its head, a page in the middle, and the very last one, which could be a write that a power failure cut off.
+  for (const offset of [0, 20, size >> 1, size - 1]) {
+    const outcome = await site.tryByte('dke-data/dke.db-wal', offset, 0x10);
+    expect([offset, outcome]).toEqual([offset, { kind: 'told', what: expect.anything() }]);
+    expect(outcome.kind === 'told' ? outcome.what.join() : '').toContain('/api/quarantine');
+  }
+}, 120_000);

@@ -1,0 +1,64 @@
+// The number of confirmed audit records beside the database: as it was written at the next start, never lower without being accepted, and
+// not known when anything of it was changed.
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openCommittedMark } from '../../../server/store/sqlite/committed-mark.ts';
+
+let folder: string;
+let database: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-mark-'));
+  database = join(folder, 'dke.db');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const found = (): number | undefined => {
+  const mark = openCommittedMark(database);
+  mark.close();
+  return mark.found;
+};
+const write = (...records: readonly number[]): void => {
+  const mark = openCommittedMark(database);
+  for (const each of records) mark.write(each);
+  mark.close();
+};
+
+test('nothing is known before the first commit; then the last number is', () => {
+  expect(found()).toBe(undefined);
+  write(1, 2, 1_234_567);
+  expect(found()).toBe(1_234_567);
+  expect(statSync(`${database}.committed`).mode & 0o777).toBe(0o600);
+});
+
+test('a smaller number is not written over a larger one, unless the database was accepted as it is', () => {
+  write(70);
+  write(40);
+  expect(found()).toBe(70);
+  const mark = openCommittedMark(database);
+  mark.accept();
+  mark.write(41);
+  mark.close();
+  expect(found()).toBe(41);
+});
+
+test('what was torn, cut or changed says nothing', () => {
+  write(4_711);
+  const path = `${database}.committed`;
+  const whole = readFileSync(path);
+  for (let at = 0; at < whole.length; at += 1) {
+    const changed = Buffer.from(whole);
+    changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+    writeFileSync(path, changed);
+    expect([at, found()]).toEqual([at, undefined]);
+    writeFileSync(path, whole.subarray(0, at));
+    expect([at, found()]).toEqual([at, undefined]);
+  }
+});
+
+test('a file that cannot be written hinders nobody', () => {
+  database = join(folder, 'missing', 'dke.db');
+  expect(() => write(5)).not.toThrow();
+  expect(found()).toBe(undefined);
+});
