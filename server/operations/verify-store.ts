@@ -31,7 +31,7 @@ export interface VerificationReport {
 }
 
 type Needs = Pick<Ports, 'ring' | 'root'> & {
-  readonly store: Pick<Ports['store'], 'read'>;
+  readonly store: Pick<Ports['store'], 'read'> & { readonly committed?: Ports['store']['committed'] };
   readonly core: Pick<Ports['core'], 'release'>;
 };
 
