@@ -8,7 +8,7 @@ const seed = Number(process.env.DKE_SEED ?? Date.now() % 1_000_000);
 let site: DamagedSite;
 beforeAll(async () => {
   site = await openDamagedSite(builtServer);
-}, 120_000);
+}, 300_000);
 afterAll(() => site?.end());
 
 test('the files of a service are those that are known here: another one is looked at too, and told', () => {

@@ -1,4 +1,4 @@
-// Random histories of a tenant (1,000 with SLOW=1): things are made, used up, moved, removed and destroyed; somewhere in between a snapshot is made, and
+// Random histories of a tenant (1,000 in continuous integration and with SLOW=1): things are made, used up, moved, removed and destroyed; somewhere in between a snapshot is made, and
 // at the end it is restored, into the same tenant, beside it, or in another service. What the database then holds, read past the service, is
 // the state of the snapshot, except that what was destroyed stays destroyed, and what was made since is still there.
 import { readFileSync } from 'node:fs';
@@ -27,8 +27,8 @@ import {
   type StoredRow,
 } from '../../support/snapshots.ts';
 
-const slow = process.env.SLOW === '1';
-const histories = slow ? 1_000 : 100;
+const many = process.env.SLOW === '1' || process.env.CI !== undefined;
+const histories = many ? 1_000 : 100;
 /** Histories that go on beside each other: their commits are shared. */
 const lanes = 20;
 
