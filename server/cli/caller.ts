@@ -9,6 +9,7 @@ import { type ApiClient, openClient } from './client.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile, reserveSecretFile } from './files.ts';
 import { type Output, type OutputFormat, openOutput } from './output.ts';
+import { sessionHeaders } from './session-file.ts';
 
 export interface GlobalOptions {
   readonly server: string;
@@ -54,7 +55,7 @@ interface Named {
 const isIdentifier = (text: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text);
 
-const readCa = (path: string): Buffer => {
+export const readCa = (path: string): Buffer => {
   try {
     return readFileSync(path);
   } catch (error) {
@@ -64,7 +65,7 @@ const readCa = (path: string): Buffer => {
   }
 };
 
-const checkUrl = (text: string): string => {
+export const checkUrl = (text: string): string => {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:' || url.username !== '' || url.pathname !== '/')
     throw new CommandError('config', `${text} is not an address of the service`, {
@@ -76,7 +77,7 @@ const checkUrl = (text: string): string => {
 const readToken = (path: string | undefined): string => {
   if (path === undefined)
     throw new CommandError('denied', 'no token: the service wants one', {
-      hint: 'write it into a file with mode 600 and give --token-file (or DKE_TOKEN_FILE); - reads standard input',
+      hint: 'write it into a file with mode 600 and give --token-file (or DKE_TOKEN_FILE), - reads standard input; or sign in with dke login',
     });
   const bytes = readSecretFile(path);
   const token = bytes.toString('latin1').trim();
@@ -111,12 +112,16 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
 /** Throws CommandError when what was given cannot lead to a service. */
 export const openCaller = (options: GlobalOptions): Caller => {
   let token: string | undefined;
+  const url = checkUrl(options.server);
   const client = openClient({
-    url: checkUrl(options.server),
+    url,
     ca: options.caFile === undefined ? undefined : readCa(options.caFile),
-    token: () => {
+    credential: () => {
+      // Who has signed in (dke login) needs no token; who names one means it.
+      const session = options.tokenFile === undefined ? sessionHeaders(url) : undefined;
+      if (session !== undefined) return session;
       token ??= readToken(options.tokenFile);
-      return token;
+      return { authorization: `Bearer ${token}` };
     },
     tenant: options.tenant,
     timeoutMs: options.timeout * 1000,

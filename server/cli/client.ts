@@ -41,8 +41,8 @@ export interface ApiClientOptions {
   readonly url: string;
   /** PEM; the system's authorities when absent. */
   readonly ca: Buffer | undefined;
-  /** Reads the administrator's token, at each call. */
-  readonly token: () => string;
+  /** The headers by which the service knows who calls; asked for at each call. */
+  readonly credential: () => Readonly<Record<string, string>>;
   /** Id or name of the tenant to act in; the token's own, or the default one, when absent. */
   readonly tenant: string | undefined;
   readonly timeoutMs: number;
@@ -131,7 +131,7 @@ const readAll = async (answer: IncomingMessage): Promise<Buffer> => {
   return whole;
 };
 
-export const openClient = ({ url, ca, token, tenant, timeoutMs }: ApiClientOptions): ApiClient => {
+export const openClient = ({ url, ca, credential, tenant, timeoutMs }: ApiClientOptions): ApiClient => {
   /** Resolves with an answer that says that it went well, its body still to come. */
   const ask = <R extends RouteRow>(
     row: R,
@@ -149,7 +149,7 @@ export const openClient = ({ url, ca, token, tenant, timeoutMs }: ApiClientOptio
           timeout: timeoutMs,
           headers: {
             accept: row.streams === undefined ? 'application/json' : '*/*',
-            authorization: `Bearer ${token()}`,
+            ...credential(),
             ...(file === undefined || row.takes === undefined
               ? {}
               : { 'content-type': row.takes, 'content-length': file.size }),

@@ -9,6 +9,7 @@ import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
 import { addKeyStore } from './key-store.ts';
+import { addLogin } from './login.ts';
 import { addNode } from './node.ts';
 import { addNotification } from './notification.ts';
 import { addOverview } from './overview.ts';
@@ -62,6 +63,7 @@ export const makeProgram = (version: string): Command => {
   addServer(program);
   addAgent(program);
   addProvider(program);
+  addLogin(program);
   addToken(program);
   addUser(program);
   addSession(program);

@@ -53,6 +53,9 @@ const askOnce = (question: string): Promise<Buffer | undefined> => {
   });
 };
 
+/** Undefined: there is no terminal. */
+export const askHidden = (question: string): Promise<Buffer | undefined> => askOnce(question);
+
 /** Undefined: there is no terminal. `fresh`: asks twice, until both are the same. */
 export const askSecret = async (what: string, fresh: boolean): Promise<Buffer | undefined> => {
   for (;;) {

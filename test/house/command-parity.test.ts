@@ -7,8 +7,8 @@ import { apiUses, commandUses } from '../support/api-calls.ts';
 
 /** Rows that no command calls, and why. */
 const exceptions: Readonly<Record<string, string>> = {
-  'session.start': 'makes the cookie of the pages; the command sends its token with each call',
-  'session.end': 'ends the cookie of the pages',
+  'session.start': 'dke login, on a connection of its own that takes the cookie and keeps the password as bytes',
+  'session.end': 'dke logout, on the same connection',
   'session.redeem': 'the person who is invited does it at the console',
   'profile.get': 'of a person at the console; a token has no profile',
   'profile.changePassword': 'of a person at the console; a token has no profile',
@@ -20,7 +20,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'session.beginSecondFactor': 'of a browser and its authenticator',
   'profile.beginPasskey': 'of a browser and its authenticator',
   'profile.addPasskey': 'of a browser and its authenticator',
-  'session.secondFactor': 'the second step of signing in at the console',
+  'session.secondFactor': 'the second step of dke login, on the same connection',
   'profile.beginTotp': 'of a person at the console; a token has no profile',
   'profile.confirmTotp': 'of a person at the console; a token has no profile',
   'profile.makeRecoveryCodes': 'of a person at the console; a token has no profile',

@@ -1,0 +1,228 @@
+// `dke login` and `dke logout`: a person's own session at the command. The password comes from the terminal without echo, or from a file
+// descriptor, and stays bytes; the session lies in a file of the person's configuration folder (mode 600) until logout ends it. Passkeys
+// and the OpenID provider are the browser's: who signs in so makes a token of their own at the console.
+
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { Command } from 'commander';
+import { apiRoutes } from '../fronts/contract/api/index.ts';
+import type { Problem, RouteRow } from '../fronts/contract/api/row.ts';
+import type { Session } from '../fronts/contract/api/session.ts';
+import { checkUrl, type GlobalOptions, readCa } from './caller.ts';
+import { CommandError, classOfProblem } from './exit-codes.ts';
+import { openOutput } from './output.ts';
+import { cookieName, readKept, sessionFile, writeKept } from './session-file.ts';
+import { askHidden } from './terminal.ts';
+
+/** A JSON text of bytes that are UTF-8 already. The caller wipes it. */
+const quoteBytes = (bytes: Buffer): Buffer => {
+  const quoted = Buffer.alloc(bytes.length * 6 + 2);
+  let length = 0;
+  const put = (...more: readonly number[]): void => {
+    for (const byte of more) {
+      quoted[length] = byte;
+      length += 1;
+    }
+  };
+  put(0x22);
+  for (const byte of bytes) {
+    if (byte === 0x22 || byte === 0x5c) put(0x5c, byte);
+    else if (byte < 0x20) put(...Buffer.from(`\\u00${byte.toString(16).padStart(2, '0')}`, 'latin1'));
+    else put(byte);
+  }
+  put(0x22);
+  return quoted.subarray(0, length);
+};
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  /** The session that the answer sets. */
+  readonly session: string | undefined;
+}
+
+interface Place {
+  readonly url: string;
+  readonly ca: Buffer | undefined;
+  readonly timeoutMs: number;
+}
+
+const read = async (answer: IncomingMessage): Promise<Answer> => {
+  const parts: Buffer[] = [];
+  for await (const part of answer) parts.push(part as Buffer);
+  const text = Buffer.concat(parts).toString('utf8');
+  const set = answer.headers['set-cookie']?.find((each) => each.startsWith(`${cookieName}=`));
+  let body: unknown;
+  try {
+    body = text === '' ? undefined : JSON.parse(text);
+  } catch {
+    throw new CommandError('unreachable', "the answer is not from this service's API", { hint: 'check --server' });
+  }
+  return { status: answer.statusCode ?? 0, body, session: set?.slice(cookieName.length + 1).split(';')[0] };
+};
+
+/** `body` is wiped when it has left. */
+const send = (place: Place, row: RouteRow, session: string | undefined, body?: Buffer): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const sent = request(
+      new URL(row.path, place.url),
+      {
+        method: row.method.toUpperCase(),
+        ...(place.ca === undefined ? {} : { ca: place.ca }),
+        agent: false,
+        timeout: place.timeoutMs,
+        headers: {
+          accept: 'application/json',
+          origin: place.url,
+          'user-agent': 'dke',
+          ...(session === undefined ? {} : { cookie: `${cookieName}=${session}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': body.length }),
+        },
+      },
+      (answer) => {
+        body?.fill(0);
+        read(answer).then(resolve, reject);
+      },
+    );
+    sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      body?.fill(0);
+      reject(
+        new CommandError('unreachable', `${place.url} does not answer (${error.code ?? 'unknown'})`, {
+          hint: 'check --server (or DKE_SERVER) and --ca-file (or DKE_CA_FILE), and that the service runs',
+        }),
+      );
+    });
+    sent.end(body);
+  });
+
+const passkeyHint =
+  'passkeys and the OpenID provider are of the browser: make a token of your own at the console (your profile), and give it with --token-file';
+
+const refuse = ({ status, body }: Answer): never => {
+  const problem = body as Partial<Problem> | undefined;
+  throw new CommandError(
+    classOfProblem[problem?.code as keyof typeof classOfProblem] ?? 'denied',
+    problem?.detail ?? `the service refuses (status ${status})`,
+    { hint: problem?.hint ?? passkeyHint, requestId: problem?.requestId },
+  );
+};
+
+const placeOf = (options: GlobalOptions): Place => ({
+  url: checkUrl(options.server),
+  ca: options.caFile === undefined ? undefined : readCa(options.caFile),
+  timeoutMs: options.timeout * 1000,
+});
+
+/** The lines of a descriptor that somebody else has opened, as bytes. */
+const linesOf = (descriptor: string): Buffer[] => {
+  const number = Number(descriptor);
+  if (!/^[0-9]{1,4}$/.test(descriptor) || number === 1 || number === 2)
+    throw new CommandError('config', `${descriptor} is no file descriptor to read from`, {
+      hint: 'for example --password-fd 0, with the password as first line of standard input',
+    });
+  let whole: Buffer;
+  try {
+    whole = readFileSync(number);
+  } catch (error) {
+    throw new CommandError('config', `nothing can be read from descriptor ${number} (${(error as NodeJS.ErrnoException).code})`);
+  }
+  const lines: Buffer[] = [];
+  for (let at = 0; at < whole.length; ) {
+    const found = whole.indexOf(0x0a, at);
+    const end = found < 0 ? whole.length : found;
+    lines.push(Buffer.from(whole.subarray(at, end)));
+    at = end + 1;
+  }
+  whole.fill(0);
+  return lines;
+};
+
+const objectOf = (members: Readonly<Record<string, Buffer>>): Buffer => {
+  const parts = Object.entries(members).flatMap(([name, bytes], at) => [
+    Buffer.from(`${at === 0 ? '{' : ','}"${name}":`, 'latin1'),
+    quoteBytes(bytes),
+  ]);
+  const whole = Buffer.concat([...parts, Buffer.from('}', 'latin1')]);
+  for (const part of parts) part.fill(0);
+  for (const bytes of Object.values(members)) bytes.fill(0);
+  return whole;
+};
+
+export const addLogin = (program: Command): void => {
+  program
+    .command('login <user>')
+    .summary('sign in as a person')
+    .description(
+      'Signs in with the password and, where the person has one, a one-time or recovery code. Both are asked for on the\n' +
+        'terminal. The session is kept until logout, and used by every command without --token-file. Passkeys and the\n' +
+        'OpenID provider are of the browser: make a token of your own at the console instead.',
+    )
+    .option('--password-fd <number>', 'read them from this file descriptor: the password, and the code in a second line')
+    .action(async (user: string, { passwordFd }: { readonly passwordFd?: string }, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const place = placeOf(options);
+      const given = passwordFd === undefined ? undefined : linesOf(passwordFd);
+      const ask = async (at: number, question: string): Promise<Buffer> => {
+        const bytes = given === undefined ? await askHidden(question) : given[at];
+        if (bytes !== undefined && bytes.length > 0) return bytes;
+        throw new CommandError('config', `${question.replace(/: $/, '').toLowerCase()} is missing`, {
+          hint: 'give it on a terminal, or by --password-fd',
+        });
+      };
+      const password = await ask(0, 'Password: ');
+      let answer = await send(place, apiRoutes.session.start, undefined, objectOf({ user: Buffer.from(user), password }));
+      if (answer.status > 299 || answer.session === undefined) return refuse(answer);
+      let { session } = answer;
+      const giveUp = async (): Promise<void> => void (await send(place, apiRoutes.session.end, session).catch(() => undefined));
+      if ((answer.body as Session).missing === 'second-factor') {
+        try {
+          const code = await ask(1, 'One-time code, or a recovery code: ');
+          const name = /^[0-9]{6}$/.test(code.toString('latin1')) ? 'code' : 'recoveryCode';
+          answer = await send(place, apiRoutes.session.secondFactor, session, objectOf({ [name]: code }));
+          if (answer.status > 299) refuse(answer);
+        } catch (error) {
+          await giveUp();
+          throw error;
+        }
+        session = answer.session ?? session;
+      }
+      const { missing, expiresAt } = answer.body as Session;
+      if (missing !== null) {
+        await giveUp();
+        throw new CommandError(
+          'denied',
+          missing === 'new-password' ? 'a new password has to be chosen' : 'a second factor has to be made',
+          { hint: `do it at the console, ${place.url}, then sign in here` },
+        );
+      }
+      // One session of a person at a service: the one before ends.
+      const { [place.url]: before, ...others } = readKept();
+      if (before !== undefined) await send(place, apiRoutes.session.end, before.session).catch(() => undefined);
+      writeKept({ ...others, [place.url]: { user, session } });
+      openOutput(options.output, (text) => process.stdout.write(text)).record({
+        user,
+        server: place.url,
+        expiresAt,
+        file: sessionFile(),
+      });
+    });
+
+  program
+    .command('logout')
+    .summary('end the session of dke login')
+    .description('Ends the session at the service, and forgets it here.')
+    .action(async (_: object, command: Command) => {
+      const place = placeOf(command.optsWithGlobals<GlobalOptions>());
+      const { [place.url]: kept, ...others } = readKept();
+      if (kept === undefined)
+        throw new CommandError('not-found', `nobody is signed in at ${place.url}`, {
+          hint: 'dke login signs in; --server names another service',
+        });
+      const answer = await send(place, apiRoutes.session.end, kept.session);
+      // A session that is over already is what was asked for.
+      if (answer.status > 299 && answer.status !== 401) refuse(answer);
+      writeKept(others);
+    });
+};

@@ -1,0 +1,57 @@
+// The sessions of dke login: a file of the person's configuration folder, which nobody else can read. Leaves out how one begins and
+// ends: login.ts.
+
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { CommandError } from './exit-codes.ts';
+import { readSecretFile } from './files.ts';
+
+export const cookieName = '__Host-dke-session';
+
+interface Kept {
+  readonly user: string;
+  readonly session: string;
+}
+/** By the address of the service. */
+type KeptSessions = { readonly [server: string]: Kept };
+
+export const sessionFile = (): string => {
+  const { XDG_CONFIG_HOME: given } = process.env;
+  return join(given === undefined || given === '' ? join(homedir(), '.config') : given, 'dke', 'session.json');
+};
+
+export const readKept = (): KeptSessions => {
+  const path = sessionFile();
+  if (!existsSync(path)) return {};
+  const bytes = readSecretFile(path);
+  try {
+    return JSON.parse(bytes.toString('utf8')) as KeptSessions;
+  } catch {
+    throw new CommandError('config', `${path} is not a file of sessions`, { hint: 'remove it, and sign in again' });
+  } finally {
+    bytes.fill(0);
+  }
+};
+
+export const writeKept = (sessions: KeptSessions): void => {
+  const path = sessionFile();
+  if (Object.keys(sessions).length === 0) return rmSync(path, { force: true });
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const fresh = `${path}.${process.pid}`;
+  const file = openSync(fresh, 'wx', 0o600);
+  try {
+    writeSync(file, JSON.stringify(sessions));
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(fresh, path);
+};
+
+/** The headers of somebody who has signed in at this service; undefined: nobody has. */
+export const sessionHeaders = (url: string): Readonly<Record<string, string>> | undefined => {
+  const kept = readKept()[url];
+  // A change with a session says where it comes from, as a browser does.
+  return kept === undefined ? undefined : { cookie: `${cookieName}=${kept.session}`, origin: url };
+};

@@ -1,0 +1,87 @@
+// A person at the command: signs in with a password and a one-time code, works with a session of their own, and signs out.
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../support/command.ts';
+import { goodPassword } from '../support/people.ts';
+import { type Site, startSite } from '../support/site.ts';
+import { codeOf } from '../support/totp.ts';
+
+let site: Site;
+let file: string;
+const dke = (args: readonly string[], input = '') =>
+  runCommand([...args, '-o', 'json'], {
+    environment: { DKE_SERVER: site.server.url, DKE_CA_FILE: site.server.caFile, XDG_CONFIG_HOME: join(site.folder, 'config') },
+    input,
+  });
+/** As a browser calls; answers the session cookie too. */
+const browse = async (path: string, body: object, cookie = ''): Promise<{ cookie: string; body: Record<string, string> }> => {
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request(new URL(path, site.server.url), {
+      method: 'POST',
+      ca: readFileSync(site.server.caFile),
+      agent: false,
+      headers: { origin: site.server.url, cookie, 'content-type': 'application/json' },
+    });
+    sent.on('response', resolve).on('error', reject).end(JSON.stringify(body));
+  });
+  let text = '';
+  for await (const part of answer) text += String(part);
+  if ((answer.statusCode ?? 0) > 299) throw new Error(`${path}: ${answer.statusCode} ${text}`);
+  const set = answer.headers['set-cookie']?.[0]?.split(';')[0];
+  return { cookie: set ?? cookie, body: JSON.parse(text) as Record<string, string> };
+};
+const invite = async (name: string, role: string) => {
+  const { invitation } = await site.api.call<{ invitation: { token: string } }>('POST', '/api/users', {
+    name,
+    grants: [{ role, scope: null }],
+  });
+  return browse('/api/session/invitation', { invitation: invitation.token, password: goodPassword });
+};
+
+let secret = '';
+beforeAll(async () => {
+  site = await startSite();
+  file = join(site.folder, 'config/dke/session.json');
+  await invite('maria', 'auditor');
+  const joined = await invite('otto', 'auditor');
+  const begun = await browse('/api/profile/totp', { name: 'phone' }, joined.cookie);
+  secret = begun.body.secret ?? '';
+  await browse(`/api/profile/totp/${begun.body.id}/confirm`, { code: codeOf(secret) }, joined.cookie);
+}, 120_000);
+afterAll(() => site?.end());
+
+test('signs in with the password from a descriptor, and is who acts until signed out', async () => {
+  const signedIn = await dke(['login', 'maria', '--password-fd', '0'], `${goodPassword}\n`);
+  expect([signedIn.stderr, signedIn.code]).toEqual(['', 0]);
+  expect(signedIn.stdout).not.toContain(goodPassword);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(statSync(join(file, '..')).mode & 0o777).toBe(0o700);
+  expect(readFileSync(file, 'utf8')).not.toContain(goodPassword);
+  expect(JSON.parse((await dke(['token', 'whoami'])).stdout).name).toBe('maria');
+  // What her roles do not give is refused, not because of the session.
+  expect((await dke(['vault', 'create', 'mine'])).stderr).toContain('vaults:manage');
+  const kept = (JSON.parse(readFileSync(file, 'utf8')) as Record<string, { session: string }>)[site.server.url]?.session;
+  expect((await dke(['logout'])).code).toBe(0);
+  expect(existsSync(file)).toBe(false);
+  await expect(browse('/api/profile/totp', { name: 'x' }, `__Host-dke-session=${kept}`)).rejects.toThrow(/401/);
+  expect((await dke(['token', 'whoami'])).stderr).toContain('dke login');
+  expect((await dke(['logout'])).code).toBe(10);
+}, 120_000);
+
+test('a wrong password, a missing or wrong code, and no terminal end it, and nothing is kept', async () => {
+  expect((await dke(['login', 'maria', '--password-fd', '0'], 'not it\n')).code).toBe(4);
+  expect((await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n`)).stderr).toContain('code');
+  expect((await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n000000\n`)).code).not.toBe(0);
+  expect((await dke(['login', 'maria', '--password-fd', '1'], '')).stderr).toContain('no file descriptor');
+  expect(existsSync(file)).toBe(false);
+}, 120_000);
+
+test('asks for the second factor, and takes a one-time code', async () => {
+  const signedIn = await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n${codeOf(secret, 1)}\n`);
+  expect([signedIn.stderr, signedIn.code]).toEqual(['', 0]);
+  expect(JSON.parse((await dke(['token', 'whoami'])).stdout).name).toBe('otto');
+  expect((await dke(['logout'])).code).toBe(0);
+}, 120_000);
