@@ -126,7 +126,10 @@ const linesOf = (descriptor: string): Buffer[] => {
   try {
     whole = readFileSync(number);
   } catch (error) {
-    throw new CommandError('config', `nothing can be read from descriptor ${number} (${(error as NodeJS.ErrnoException).code})`);
+    throw new CommandError(
+      'config',
+      `nothing can be read from descriptor ${number} (${(error as NodeJS.ErrnoException).code})`,
+    );
   }
   const lines: Buffer[] = [];
   for (let at = 0; at < whole.length; ) {
@@ -159,7 +162,10 @@ export const addLogin = (program: Command): void => {
         'terminal. The session is kept until logout, and used by every command without --token-file. Passkeys and the\n' +
         'OpenID provider are of the browser: make a token of your own at the console instead.',
     )
-    .option('--password-fd <number>', 'read them from this file descriptor: the password, and the code in a second line')
+    .option(
+      '--password-fd <number>',
+      'read them from this file descriptor: the password, and the code in a second line',
+    )
     .action(async (user: string, { passwordFd }: { readonly passwordFd?: string }, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const place = placeOf(options);
@@ -172,10 +178,16 @@ export const addLogin = (program: Command): void => {
         });
       };
       const password = await ask(0, 'Password: ');
-      let answer = await send(place, apiRoutes.session.start, undefined, objectOf({ user: Buffer.from(user), password }));
+      let answer = await send(
+        place,
+        apiRoutes.session.start,
+        undefined,
+        objectOf({ user: Buffer.from(user), password }),
+      );
       if (answer.status > 299 || answer.session === undefined) return refuse(answer);
       let { session } = answer;
-      const giveUp = async (): Promise<void> => void (await send(place, apiRoutes.session.end, session).catch(() => undefined));
+      const giveUp = async (): Promise<void> =>
+        void (await send(place, apiRoutes.session.end, session).catch(() => undefined));
       if ((answer.body as Session).missing === 'second-factor') {
         try {
           const code = await ask(1, 'One-time code, or a recovery code: ');

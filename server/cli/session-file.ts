@@ -36,7 +36,10 @@ export const readKept = (): KeptSessions => {
 
 export const writeKept = (sessions: KeptSessions): void => {
   const path = sessionFile();
-  if (Object.keys(sessions).length === 0) return rmSync(path, { force: true });
+  if (Object.keys(sessions).length === 0) {
+    rmSync(path, { force: true });
+    return;
+  }
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fresh = `${path}.${process.pid}`;
   const file = openSync(fresh, 'wx', 0o600);

@@ -13,11 +13,19 @@ let site: Site;
 let file: string;
 const dke = (args: readonly string[], input = '') =>
   runCommand([...args, '-o', 'json'], {
-    environment: { DKE_SERVER: site.server.url, DKE_CA_FILE: site.server.caFile, XDG_CONFIG_HOME: join(site.folder, 'config') },
+    environment: {
+      DKE_SERVER: site.server.url,
+      DKE_CA_FILE: site.server.caFile,
+      XDG_CONFIG_HOME: join(site.folder, 'config'),
+    },
     input,
   });
 /** As a browser calls; answers the session cookie too. */
-const browse = async (path: string, body: object, cookie = ''): Promise<{ cookie: string; body: Record<string, string> }> => {
+const browse = async (
+  path: string,
+  body: object,
+  cookie = '',
+): Promise<{ cookie: string; body: Record<string, string> }> => {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(new URL(path, site.server.url), {
       method: 'POST',
@@ -63,7 +71,8 @@ test('signs in with the password from a descriptor, and is who acts until signed
   expect(JSON.parse((await dke(['token', 'whoami'])).stdout).name).toBe('maria');
   // What her roles do not give is refused, not because of the session.
   expect((await dke(['vault', 'create', 'mine'])).stderr).toContain('vaults:manage');
-  const kept = (JSON.parse(readFileSync(file, 'utf8')) as Record<string, { session: string }>)[site.server.url]?.session;
+  const kept = (JSON.parse(readFileSync(file, 'utf8')) as Record<string, { session: string }>)[site.server.url]
+    ?.session;
   expect((await dke(['logout'])).code).toBe(0);
   expect(existsSync(file)).toBe(false);
   await expect(browse('/api/profile/totp', { name: 'x' }, `__Host-dke-session=${kept}`)).rejects.toThrow(/401/);
@@ -72,7 +81,7 @@ test('signs in with the password from a descriptor, and is who acts until signed
 }, 120_000);
 
 test('a wrong password, a missing or wrong code, and no terminal end it, and nothing is kept', async () => {
-  expect((await dke(['login', 'maria', '--password-fd', '0'], 'not it\n')).code).toBe(4);
+  expect((await dke(['login', 'maria', '--password-fd', '0'], 'not it\n')).code).toBe(9);
   expect((await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n`)).stderr).toContain('code');
   expect((await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n000000\n`)).code).not.toBe(0);
   expect((await dke(['login', 'maria', '--password-fd', '1'], '')).stderr).toContain('no file descriptor');
