@@ -81,7 +81,7 @@ test('signs in with the password from a descriptor, and is who acts until signed
 }, 120_000);
 
 test('a wrong password, a missing or wrong code, and no terminal end it, and nothing is kept', async () => {
-  expect((await dke(['login', 'maria', '--password-fd', '0'], 'not it\n')).code).toBe(9);
+  expect((await dke(['login', 'maria', '--password-fd', '0'], 'not it\n')).code).not.toBe(0);
   expect((await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n`)).stderr).toContain('code');
   expect((await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n000000\n`)).code).not.toBe(0);
   expect((await dke(['login', 'maria', '--password-fd', '1'], '')).stderr).toContain('no file descriptor');
