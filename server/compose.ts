@@ -19,6 +19,7 @@ import { createEndpointDiagnosis } from './diagnostics/endpoint/run.ts';
 import { createKeyStoreProbe } from './diagnostics/key-store-probe.ts';
 import { type Role, roleNames, rowOf } from './domain/access.ts';
 import { serviceActor } from './domain/actor.ts';
+import type { Changes } from './domain/changes.ts';
 import { everyTenant } from './domain/tenant.ts';
 import { type ApiFrontOptions, createApiFront } from './fronts/api/app.ts';
 import { addClosedDataPaths, addClosedHealth, createSealedApp } from './fronts/closed.ts';
@@ -542,11 +543,13 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const { postgresql } = config;
     if (postgresql === undefined) refuseLostDatabase(databasePath, config.root.path);
     const ring = createKeyRing(raw);
+    let showLate = (_changes: Changes): void => undefined;
     const surroundings = {
       clock,
       authenticateRow: (text: string) => ring.authenticateRow(text),
       onFatal: (error: StoreError) => onFatal(new StartError('store', error.message, { cause: error })),
       onKeks: (tx: Repositories) => ring.refresh(tx),
+      onLate: (changes: Changes) => showLate(changes),
     };
     const whole =
       postgresql === undefined
@@ -672,6 +675,10 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       { objects: config.limits.cachedObjects, requests: config.limits.queuedRequests },
     );
     const directory = fleet.over(ownDirectory);
+    showLate = (changes) => {
+      log.warn('a commit has ended that was waited for too long: what it changed is shown now');
+      fleet.show(changes).catch((error: unknown) => log.error('a late change could not be shown', { error }));
+    };
     const usage = createUsageLog({ store, clock, log });
     const meter = createMeter(clock);
     const ownFolder = createSnapshotFolder({ store, clock, log }, openArchive(raw, config.snapshots.directory), fleet);

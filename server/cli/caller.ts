@@ -109,6 +109,14 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
   return only.id;
 };
 
+/** To standard error, whatever the format: the change is made, and somebody may go on with what was before. */
+const printPending = (nodes: readonly string[]): void => {
+  process.stderr.write(
+    `dke: the change is made, but ${nodes.length === 1 ? 'a node has' : `${nodes.length} nodes have`} not confirmed it: ${nodes.join(', ')}\n` +
+      `  it may go on with what was before, until it hears of the change or its time without the database is over: dke node show ${nodes[0]}\n`,
+  );
+};
+
 /** Throws CommandError when what was given cannot lead to a service. */
 export const openCaller = (options: GlobalOptions): Caller => {
   let token: string | undefined;
@@ -125,6 +133,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
     },
     tenant: options.tenant,
     timeoutMs: options.timeout * 1000,
+    onPending: printPending,
   });
   return {
     output: openOutput(options.output, (text) => {

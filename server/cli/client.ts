@@ -10,8 +10,10 @@ import {
   type AnswerOf,
   type PathParameters,
   type Problem,
+  pendingNodesHeader,
   type RequestBody,
   type RouteRow,
+  readPendingNodes,
   tenantParameter,
 } from '../fronts/contract/api/row.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
@@ -46,6 +48,8 @@ export interface ApiClientOptions {
   /** Id or name of the tenant to act in; the token's own, or the default one, when absent. */
   readonly tenant: string | undefined;
   readonly timeoutMs: number;
+  /** Told of the nodes that do not show a change yet. */
+  readonly onPending?: (nodes: readonly string[]) => void;
 }
 
 const pathOf = (
@@ -131,7 +135,7 @@ const readAll = async (answer: IncomingMessage): Promise<Buffer> => {
   return whole;
 };
 
-export const openClient = ({ url, ca, credential, tenant, timeoutMs }: ApiClientOptions): ApiClient => {
+export const openClient = ({ url, ca, credential, tenant, timeoutMs, onPending }: ApiClientOptions): ApiClient => {
   /** Resolves with an answer that says that it went well, its body still to come. */
   const ask = <R extends RouteRow>(
     row: R,
@@ -160,6 +164,8 @@ export const openClient = ({ url, ca, credential, tenant, timeoutMs }: ApiClient
         },
         (answer) => {
           const status = answer.statusCode ?? 0;
+          const pending = readPendingNodes(answer.headers[pendingNodesHeader.toLowerCase()]?.toString());
+          if (pending.length > 0) onPending?.(pending);
           if (status === 202)
             readAll(answer).then(
               (whole) => reject(waitingError(whole)),

@@ -4,11 +4,29 @@
 // A store that takes no writes (a full disk) stops changes, not the use of keys: whoever watches must not cut off databases
 // and clouds that are served well.
 
+import { ServiceError } from '../base/errors.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Health, HealthCheck, Operations } from './index.ts';
 
 const keepGoodMs = 10_000;
 const keepBadMs = 2_000;
+/** Who asks for the health has little patience. */
+const storeMs = 2_000;
+
+/** Throws when the store takes longer than that; what it is asked for goes on. */
+const soon = async (probe: Promise<void>): Promise<void> => {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new ServiceError('dependency-timeout', `the store has not answered for ${storeMs / 1000} s`)),
+    storeMs,
+  );
+  try {
+    await Promise.race([probe, late.promise]);
+  } finally {
+    clearTimeout(timer);
+    probe.catch(() => undefined);
+  }
+};
 
 export const checkHealth = ({
   store,
@@ -41,7 +59,7 @@ export const checkHealth = ({
   };
   const run = async (): Promise<Health> => {
     const checks = [
-      await check('store', () => store.probe()),
+      await check('store', () => soon(store.probe())),
       await check('root-key', () => root.check()),
       await check('round-trip', () => ring.selfTest()),
     ];

@@ -506,6 +506,7 @@ export const createDirectory = (
       return vault?.state === 'enabled' && sound('vaults', vault) ? held.view : undefined;
     },
     fleetSize: () => 1,
+    otherNodes: () => [],
     healthy: () => healthy,
     setHealthy: (value) => {
       healthy = value;

@@ -5,12 +5,13 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../base/errors.ts';
-import { mergeChanges } from '../domain/changes.ts';
+import { type Changes, mergeChanges } from '../domain/changes.ts';
 import { type Duty, duties, type FleetNode } from '../domain/node.ts';
 import type { Directory } from '../ports/directory.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { NodeLink, RootTurn, SeenNode } from '../ports/node-link.ts';
 import type { Ports } from '../ports/ports.ts';
+import type { FleetMember } from '../ports/xks-directory.ts';
 
 const beatMs = 1_000;
 /** Who has not been heard of for so long is not waited for. */
@@ -42,6 +43,8 @@ export interface RunningFleet extends Fleet {
   over(directory: Directory): Directory;
   /** Enters the fleet. Everything that was committed before is shown when it resolves. */
   join(face: RootFace): Promise<void>;
+  /** Shows what was committed here after its caller was told that nobody knows. */
+  show(changes: Changes): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -62,8 +65,25 @@ export interface FleetHooks {
 
 type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>;
 
+/** Reads again what was changed, and shows it. */
+const take = async (
+  store: FleetPorts['store'],
+  ring: FleetPorts['ring'],
+  directory: Directory,
+  changes: Changes,
+): Promise<void> => {
+  directory.forget(changes);
+  if (changes.keks === true || changes.everything === true) await ring.refresh(store.read);
+  if (changes.everything === true) await directory.reload();
+  else await directory.renew(changes);
+};
+
 /** A server with a store of its own. */
-const createLoneFleet = ({ store, clock }: FleetPorts, self: FleetSelf): RunningFleet => {
+const createLoneFleet = (
+  { store, ring, clock }: FleetPorts,
+  self: FleetSelf,
+  hooks: Pick<FleetHooks, 'destroyed'>,
+): RunningFleet => {
   let draining = false;
   let root: RootFace | undefined;
   let inner: Directory | undefined;
@@ -106,13 +126,18 @@ const createLoneFleet = ({ store, clock }: FleetPorts, self: FleetSelf): Running
       const row = { ...self, ...face, epoch: 0, startedAt, heartbeatAt: startedAt, state: 'active' } as const;
       await store.write((tx) => tx.nodes.put(row));
     },
+    show: async (changes) => {
+      if (inner === undefined) return;
+      await take(store, ring, inner, changes);
+      if (changes.destroyed === true) hooks.destroyed();
+    },
     stop: async () => undefined,
   };
 };
 
 export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHooks): RunningFleet => {
   const { store, ring, clock, log } = ports;
-  if (store.link === undefined) return createLoneFleet(ports, self);
+  if (store.link === undefined) return createLoneFleet(ports, self, hooks);
   const link: NodeLink = store.link;
 
   let inner: Directory | undefined;
@@ -157,10 +182,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       } else {
         if (found.changes.length === 0) return;
         const changes = mergeChanges(found.changes);
-        inner.forget(changes);
-        if (changes.keks === true || changes.everything === true) await ring.refresh(store.read);
-        if (changes.everything === true) await inner.reload();
-        else await inner.renew(changes);
+        await take(store, ring, inner, changes);
         applied = found.epoch;
         if (changes.destroyed === true) hooks.destroyed();
       }
@@ -277,6 +299,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     },
   });
 
+  const size = (): number =>
+    Math.max(1, seen.filter(({ state, silentMs }) => state === 'active' && silentMs < silentAfterMs).length);
   const toNode = (node: SeenNode, holders: ReadonlyMap<string, readonly Duty[]>): FleetNode => {
     const runs = node.state === 'active' || node.state === 'draining';
     const isSilent = runs && node.silentMs >= silentAfterMs;
@@ -300,8 +324,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     id: self.id,
     name: self.name,
     holds: (duty) => link.holds(duty),
-    size: () =>
-      Math.max(1, seen.filter(({ state, silentMs }) => state === 'active' && silentMs < silentAfterMs).length),
+    size,
     nodes: async () => {
       const [found, holders] = await Promise.all([link.nodes(), link.holders()]).catch((error: unknown) => {
         throw new ServiceError('unavailable', 'the database does not answer', { cause: error });
@@ -328,8 +351,14 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
           for (const name of await waitForOthers(epoch)) watching.getStore()?.add(name);
         },
         epoch: () => applied,
-        fleetSize: () =>
-          Math.max(1, seen.filter(({ state, silentMs }) => state === 'active' && silentMs < silentAfterMs).length),
+        fleetSize: size,
+        otherNodes: () =>
+          seen.flatMap(({ id, name, version, state, silentMs, contactMs }): FleetMember[] => {
+            if (id === self.id || (state !== 'active' && state !== 'draining')) return [];
+            if (silentMs < silentAfterMs) return [{ name, version, state }];
+            // Afterwards it uses no keys any more: it is no part of the fleet.
+            return contactMs === 0 || silentMs < contactMs ? [{ name, version, state: 'gone' }] : [];
+          }),
         healthy: () => directory.healthy() && inContact(),
         endpoint: (prefix) => {
           requireContact();
@@ -354,6 +383,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       await beat();
       next();
     },
+    // What was announced is read like any other's.
+    show: () => catchUp(),
     stop: async () => {
       stopped = true;
       clearTimeout(timer);

@@ -54,6 +54,7 @@ export const createHousekeeping = (
   let prunedAt = clock.monotonic();
   let usesAt = clock.monotonic();
   let stopped = false;
+  let failing = false;
   /** Request records that are gone, and not said so yet. */
   let dropped = { count: 0, through: 0 };
 
@@ -145,12 +146,14 @@ export const createHousekeeping = (
       await writeUses(all);
       await writeLatencies(all);
       await sealAudit();
-      if (all) return;
-      await prune();
-      await checkHealth();
+      if (!all) await prune();
+      failing = false;
     } catch (error) {
-      log.error('housekeeping failed; request records may be missing', { error });
+      // Once, not five times a second.
+      if (!failing) log.error('housekeeping failed; request records may be missing', { error });
+      failing = true;
     }
+    if (!all) await checkHealth();
   };
   const next = (): void => {
     timer = setTimeout(() => {

@@ -59,6 +59,13 @@ export interface XksRequestRecord {
   readonly peer: string | null;
 }
 
+/** `gone`: not heard of. */
+export interface FleetMember {
+  readonly name: string;
+  readonly version: string;
+  readonly state: 'active' | 'draining' | 'gone';
+}
+
 export interface XksDirectory {
   /** Exact match; undefined when there is no such prefix, or its tenant is deleted. */
   endpoint(prefix: string): XksEndpointView | undefined;
@@ -66,6 +73,8 @@ export interface XksDirectory {
   key(endpoint: XksEndpointView, externalKeyId: string): XksKeyView | undefined;
   /** Live server nodes, at least 1. */
   fleetSize(): number;
+  /** The others of the fleet: those that run, and those that ended without a word, as long as they might still use keys. */
+  otherNodes(): readonly FleetMember[];
   healthy(): boolean;
   /** Never blocks and never throws: a bounded queue; drops are counted. */
   record(entry: XksRequestRecord): void;

@@ -23,6 +23,8 @@ export interface Engine {
   readonly place: string;
   /** What to do about a full disk. */
   readonly whenFull: string;
+  /** What to do about one that does not answer. */
+  readonly whenStalled: string;
   /** One connection. */
   readonly writer: Dialect;
   /** Sees only what is committed. */

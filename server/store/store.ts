@@ -28,6 +28,8 @@ interface Surroundings {
   readonly onFatal: (error: StoreError) => void;
   /** Another process has changed the set of KEKs: called in a unit of work, before it writes. */
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
+  /** A commit has ended well whose units had been told that nobody knows: what is kept in memory of these things is not true any more. */
+  readonly onLate?: ((changes: Changes) => void) | undefined;
 }
 
 export interface StoreOptions extends Surroundings {
@@ -65,8 +67,16 @@ const migrate = async (db: Kysely<Schema>, { columns, kindOf }: Engine): Promise
 /** What the copy of a store works on. */
 const copyables = new WeakMap<Store, Copyable>();
 
-const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKeks }: Surroundings): Promise<Store> => {
-  const writerDb = new Kysely<Schema>({ dialect: engine.writer });
+/** How long the database may give no sign before who waits for it is answered. */
+const stalledAfterMs = 5_000;
+const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
+
+const openOver = async (
+  engine: Engine,
+  { clock, authenticateRow, onFatal, onKeks, onLate }: Surroundings,
+): Promise<Store> => {
+  let moved = (): void => undefined;
+  const writerDb = new Kysely<Schema>({ dialect: engine.writer, log: () => moved() });
   const readerDb = new Kysely<Schema>({ dialect: engine.reader });
   const closeAll = async (): Promise<void> => {
     await engine.close();
@@ -136,7 +146,9 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
   let epoch = 0;
   let keks: number | undefined;
   const plain = createRepositories(writerDb, authenticateRow, clock);
-  const tx = shared === undefined ? plain : noteChanges(plain, (changes) => unit.push(changes));
+  const tx = noteChanges(plain, (changes) => unit.push(changes));
+  let told: { readonly epoch: number; readonly keks: number } | undefined;
+  let records: number | undefined;
   const writer = createWriter(
     {
       begin: async (durable) => {
@@ -148,9 +160,11 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
         await onKeks?.(plain);
         keks = found;
       },
+      prepare: async () => {
+        told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
+        records = lasting && engine.mark !== undefined ? await plain.audit.size() : undefined;
+      },
       commit: async () => {
-        const told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
-        const records = lasting && engine.mark !== undefined ? await plain.audit.size() : undefined;
         await engine.commit(run);
         if (records !== undefined) engine.mark?.write(records);
         if (told !== undefined) ({ epoch, keks } = told);
@@ -171,7 +185,23 @@ const openOver = async (engine: Engine, { clock, authenticateRow, onFatal, onKek
       },
     },
     translate,
+    {
+      afterMs: stalledAfterMs,
+      now: () => clock.monotonic(),
+      undone: (forMs) =>
+        new ServiceError('unavailable', `${engine.place} has not answered for ${seconds(forMs)}: nothing was changed`, {
+          hint: engine.whenStalled,
+        }),
+      unknown: (forMs) =>
+        new ServiceError(
+          'unavailable',
+          `${engine.place} has not confirmed the change for ${seconds(forMs)}: it may be made yet`,
+          { hint: `look whether it is there before you repeat it; ${engine.whenStalled}`, reason: 'unconfirmed' },
+        ),
+      onLate: () => onLate?.(mergeChanges(done)),
+    },
   );
+  ({ moved } = writer);
   engine.started({ pause: (work) => writer.pause(work) });
   const copyable: Copyable = { db: writerDb, dialect: engine.name, place: engine.place };
 

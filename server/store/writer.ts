@@ -1,10 +1,16 @@
 // One writer at a time, several units of work in one commit. Units that wait while a commit is under way share the next
 // one, each inside its own savepoint: a unit that throws is rolled back alone. A unit resolves after the commit it was
 // part of; when that commit fails, every unit of it fails.
+//
+// A disk, or a database, that does not answer for some seconds keeps nobody waiting: units that are not being committed are refused,
+// and will not be; those that are get an answer that says so, and `onLate` hears when their commit ends well after all. Until
+// something moves again, new units are refused at once.
 
 export interface WriterConnection {
   /** `durable`: the commit returns when a power failure can no longer undo it. */
   begin(durable: boolean): Promise<void>;
+  /** The last thing before the commit. */
+  prepare(): Promise<void>;
   commit(): Promise<void>;
   rollback(): Promise<void>;
   savepoint(): Promise<void>;
@@ -17,6 +23,22 @@ interface Unit {
   readonly durable: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+  /** Its caller was told that nothing will come of it, or that nobody knows. */
+  answered: 'no' | 'undone' | 'unknown';
+}
+
+/** What becomes of units while nothing moves. */
+export interface Stalls {
+  /** Milliseconds without a sign of the database while it is waited for. */
+  readonly afterMs: number;
+  /** In milliseconds; does not jump. */
+  readonly now: () => number;
+  /** The answer to units that were not committed, and never will be; `forMs`: how long nothing has moved. */
+  readonly undone: (forMs: number) => Error;
+  /** The answer to units whose commit is under way. */
+  readonly unknown: (forMs: number) => Error;
+  /** A commit has ended well after its units were answered. */
+  readonly onLate: () => void;
 }
 
 export interface Writer {
@@ -26,8 +48,15 @@ export interface Writer {
   pause(work: () => Promise<void>): Promise<void>;
   /** Units that are not begun. */
   waiting(): number;
+  /** The database has given a sign: a statement has ended, well or not. */
+  moved(): void;
   /** Resolves when nothing is queued or running; later units are refused with `closed`. */
   close(closed: Error): Promise<void>;
+}
+
+/** A unit that would be committed after its caller was told that it is not. */
+class Unwanted extends Error {
+  override readonly name = 'Unwanted';
 }
 
 /** Keeps one commit short enough that a single unit never waits long behind a batch. */
@@ -37,57 +66,125 @@ const largestBatch = 64;
  * `onFailure` hears of every error that hit the connection itself (begin, savepoint, commit, and statement errors that units
  * throw) and answers with the error that the waiting units get.
  */
-export const createWriter = (connection: WriterConnection, onFailure: (error: unknown) => unknown): Writer => {
+export const createWriter = (
+  connection: WriterConnection,
+  onFailure: (error: unknown) => unknown,
+  stalls?: Stalls,
+): Writer => {
   const queue: Unit[] = [];
   const pauses: (() => Promise<void>)[] = [];
   let running: Promise<void> | undefined;
   let closedWith: Error | undefined;
+  let batch: readonly Unit[] = [];
+  let committing = false;
+  let movedAt = 0;
+  let stalled = false;
+  let timer: NodeJS.Timeout | undefined;
 
-  const runBatch = async (batch: readonly Unit[]): Promise<void> => {
+  const forMs = (): number => (stalls === undefined ? 0 : stalls.now() - movedAt);
+  const refuseAll = (known: Stalls): void => {
+    stalled = true;
+    for (const unit of batch) {
+      if (unit.answered !== 'no') continue;
+      unit.answered = committing ? 'unknown' : 'undone';
+      unit.reject(committing ? known.unknown(forMs()) : known.undone(forMs()));
+    }
+    for (const unit of queue.splice(0)) unit.reject(known.undone(forMs()));
+  };
+  const watch = (): void => {
+    if (stalls === undefined) return;
+    clearTimeout(timer);
+    timer = setTimeout(
+      () => {
+        if (running === undefined) return;
+        if (forMs() >= stalls.afterMs) refuseAll(stalls);
+        else watch();
+      },
+      Math.max(1, stalls.afterMs - forMs()),
+    );
+    timer.unref();
+  };
+  const moved = (): void => {
+    movedAt = stalls?.now() ?? 0;
+    if (!stalled) return;
+    stalled = false;
+    watch();
+  };
+  /** A step of the connection: that it ends is a sign, however it ends. */
+  const step = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } finally {
+      moved();
+    }
+  };
+  const requireWanted = ({ answered }: Unit): void => {
+    if (answered !== 'no') throw new Unwanted('its caller was told that nothing was changed');
+  };
+
+  const runBatch = async (units: readonly Unit[]): Promise<void> => {
+    batch = units;
     const done: { readonly unit: Unit; readonly value: unknown }[] = [];
     const settled = new Set<Unit>();
     try {
-      await connection.begin(batch.some(({ durable }) => durable));
-      for (const unit of batch) {
-        await connection.savepoint();
+      await step(() => connection.begin(units.some(({ durable }) => durable)));
+      for (const unit of units) {
+        if (unit.answered !== 'no') continue;
+        await step(() => connection.savepoint());
         try {
           const value = await unit.run();
-          await connection.releaseSavepoint();
+          requireWanted(unit);
+          await step(() => connection.releaseSavepoint());
           done.push({ unit, value });
         } catch (error) {
           try {
-            await connection.rollbackToSavepoint();
-            await connection.releaseSavepoint();
+            await step(() => connection.rollbackToSavepoint());
+            await step(() => connection.releaseSavepoint());
           } catch {
             // The database has ended the whole transaction by itself (disk full, I/O): the first error says why.
             throw error;
           }
           settled.add(unit);
-          unit.reject(onFailure(error));
+          unit.reject(error instanceof Unwanted ? error : onFailure(error));
         }
       }
-      await connection.commit();
+      await step(() => connection.prepare());
+      for (const { unit } of done) requireWanted(unit);
+      committing = true;
+      await step(() => connection.commit());
     } catch (error) {
-      const answer = onFailure(error);
+      const answer = error instanceof Unwanted ? stalls?.undone(forMs()) : onFailure(error);
       try {
-        await connection.rollback();
+        await step(() => connection.rollback());
       } catch {
         // SQLite has already rolled back by itself after a full disk or an I/O error; there is no transaction left to end.
       }
-      for (const unit of batch) if (!settled.has(unit)) unit.reject(answer);
+      for (const unit of units) if (!settled.has(unit)) unit.reject(answer);
       return;
+    } finally {
+      committing = false;
+      batch = [];
     }
+    // Nothing is waited for any more.
     for (const { unit, value } of done) unit.resolve(value);
+    if (done.some(({ unit }) => unit.answered === 'unknown')) stalls?.onLate();
   };
 
   const drain = async (): Promise<void> => {
     for (;;) {
       const pause = pauses.shift();
-      if (pause !== undefined) await pause();
+      if (pause !== undefined) await step(pause);
       else if (queue.length > 0) await runBatch(queue.splice(0, largestBatch));
       else break;
     }
     running = undefined;
+    clearTimeout(timer);
+  };
+  const run = (): void => {
+    if (running !== undefined) return;
+    movedAt = stalls?.now() ?? 0;
+    running = drain();
+    watch();
   };
 
   return {
@@ -97,15 +194,20 @@ export const createWriter = (connection: WriterConnection, onFailure: (error: un
           reject(closedWith);
           return;
         }
-        queue.push({ run: work, durable, resolve: resolve as (value: unknown) => void, reject });
-        running ??= drain();
+        if (stalled && stalls !== undefined) {
+          reject(stalls.undone(forMs()));
+          return;
+        }
+        queue.push({ run: work, durable, resolve: resolve as (value: unknown) => void, reject, answered: 'no' });
+        run();
       }),
     pause: (work) =>
       new Promise((resolve, reject) => {
         pauses.push(() => work().then(resolve, reject));
-        running ??= drain();
+        run();
       }),
     waiting: () => queue.length,
+    moved,
     close: async (closed) => {
       closedWith = closed;
       await running;

@@ -43,9 +43,11 @@ export interface PostgresServer {
 export const startPostgres = async ({
   under = tmpdir(),
   connections = 60,
+  environment = {},
 }: {
   readonly under?: string;
   readonly connections?: number;
+  readonly environment?: NodeJS.ProcessEnv;
 } = {}): Promise<PostgresServer> => {
   const folder = mkdtempSync(join(under, 'dke-postgres-'));
   const user = postgresqlUser();
@@ -79,7 +81,7 @@ export const startPostgres = async ({
         '-c',
         'shared_buffers=16MB',
       ],
-      { folder, ready: /ready to accept connections/, ...(user ?? {}) },
+      { folder, environment, ready: /ready to accept connections/, ...(user ?? {}) },
     );
   };
   /** SIGINT: fast, SIGQUIT: as if it had crashed. */

@@ -40,6 +40,7 @@ export const createTestDirectory = (): TestDirectory => {
     endpoint: (prefix) => endpoints.get(prefix),
     key: (endpoint, id) => (endpoint.externalKeyId === id ? keys.get(id) : undefined),
     fleetSize: () => 1,
+    otherNodes: () => [],
     healthy: () => state.healthy,
     record: (entry) => {
       records.push(entry);

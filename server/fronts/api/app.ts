@@ -20,7 +20,7 @@ import type { Operations } from '../../operations/index.ts';
 import type { SignInOrigin } from '../../operations/people/face.ts';
 import type { Log } from '../../ports/log.ts';
 import { apiRoutes } from '../contract/api/index.ts';
-import { type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import { pendingNodesHeader, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
 import { readBody } from '../shared/read-body.ts';
 import { pickRequestId, requestIdHeader } from '../shared/request-id.ts';
 import { apiHeaders } from '../shared/security-headers.ts';
@@ -76,6 +76,12 @@ type AnyHandler = (call: {
 /** Largest body, in bytes: the longest request has a few names. */
 const maxBody = 64 * 1024;
 const prefix = '/api';
+
+/** Says which nodes do not show the change yet. */
+const withPending = (response: Response, names: readonly string[]): Response => {
+  if (names.length > 0) response.headers.set(pendingNodesHeader, names.map(encodeURIComponent).join(','));
+  return response;
+};
 
 const json = (value: unknown, status: 200 | 201 | 202, headers: Readonly<Record<string, string>> = {}): Response =>
   new Response(typeof value === 'string' ? value : JSON.stringify(value), {
@@ -287,21 +293,26 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
           });
         }
       }
-      if (row.creates) return create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
+      if (row.creates) {
+        const work = () => create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
+        const { value: made, pendingNodes } = await operations.observe(work);
+        return withPending(made, pendingNodes);
+      }
       const { value: given, pendingNodes } = await operations.observe(() => handler(call));
+      const pending = (response: Response): Response => withPending(response, pendingNodes);
       if (given instanceof StreamedFile) return sendFile(given);
       if (given instanceof BoundAnswer) authenticator.setBinding(context, given.binding);
       if (given instanceof SessionChange) {
         if (given.session !== null || given.location === null) authenticator.setSession(context, given.session);
         if (given.location !== null) {
           authenticator.setBinding(context, null);
-          return context.redirect(given.location, 303);
+          return pending(context.redirect(given.location, 303));
         }
       }
       const value = given instanceof SessionChange || given instanceof BoundAnswer ? given.answer : given;
-      if (row.answer === null) return context.body(null, 204);
+      if (row.answer === null) return pending(context.body(null, 204));
       if (pendingNodes.length > 0 && typeof value === 'object' && value !== null)
-        return json({ ...value, pendingNodes }, 200, {});
+        return pending(json({ ...value, pendingNodes }, 200, {}));
       return context.body(JSON.stringify(value), 200, {
         'content-type': 'application/json',
         ...(isVersioned.has(row) ? { etag: entityTag(value) } : {}),

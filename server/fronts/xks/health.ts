@@ -1,8 +1,16 @@
 // GetHealthStatus. Operators may probe it too: see `operatorProbes`.
 
-import type { XksEndpointView } from '../../ports/xks-directory.ts';
+import type { FleetMember, XksEndpointView } from '../../ports/xks-directory.ts';
 import { jsonAnswer, requireEnabled, requireMetadata, type XksAnswer, type XksCall, type XksContext } from './call.ts';
 import { XksRefusal } from './errors.ts';
+
+/** What the specification takes. */
+const mostDetails = 10;
+const healthStatuses = {
+  active: 'ACTIVE',
+  draining: 'DEGRADED',
+  gone: 'UNAVAILABLE',
+} as const satisfies Record<FleetMember['state'], string>;
 
 /** What an unsigned operator's probe is told. */
 export const probeAnswer = (context: XksContext, endpoint: XksEndpointView): XksAnswer => {
@@ -24,6 +32,13 @@ export const getHealthStatus = (context: XksContext, call: XksCall): XksAnswer =
     xksProxyVendor: vendor,
     xksProxyModel: `${name} ${version}`,
     ekmVendor: vendor,
-    ekmFleetDetails: [{ id: node, model: `${name} ${version}`, healthStatus: 'ACTIVE' }],
+    ekmFleetDetails: [
+      { id: node, model: `${name} ${version}`, healthStatus: 'ACTIVE' },
+      ...context.directory.otherNodes().map((other) => ({
+        id: other.name,
+        model: `${name} ${other.version}`,
+        healthStatus: healthStatuses[other.state],
+      })),
+    ].slice(0, mostDetails),
   });
 };

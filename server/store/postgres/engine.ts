@@ -154,6 +154,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     path: null,
     place: `the database ${place}`,
     whenFull: "free space on the database's host",
+    whenStalled: "look at the database's host and disk; another node may be writing much",
     writer: new PostgresDialect({ pool: writer }),
     reader: new PostgresDialect({ pool: reader }),
     lasting: () => null,

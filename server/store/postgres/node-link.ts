@@ -158,9 +158,11 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       return state === 'active';
     },
     beat: async ({ id, epoch }) => {
+      // A heartbeat need not outlive the database, and must not wait for its disk: one that hangs would make every node look dead.
       const row = await one(
         `with own as (update nodes set heartbeat_at = ${nowSql}, epoch = $2 where id = $1 returning state)
-         select (select state from own) as state, h.epoch as epoch, t.epoch as turn, t.node_id, t.phase
+         select (select state from own) as state, h.epoch as epoch, t.epoch as turn, t.node_id, t.phase,
+                set_config('synchronous_commit', 'off', true)
            from node_head h left join root_turns t on t.id = 1`,
         [id, epoch],
       );

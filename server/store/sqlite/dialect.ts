@@ -132,6 +132,8 @@ export interface SqliteConnections {
   another(): Dialect;
   readonly fresh: boolean;
   checkpoint(): void;
+  /** From now on commits are synced by who makes them. */
+  syncNoMore(): void;
   /** From now on a statement that meets another process's lock fails at once: to wait in SQLite is to stand still. */
   waitNoMore(): void;
   /** Nobody else copies the write-ahead log any more. */
@@ -173,6 +175,7 @@ export const openSqlite = (path: string): SqliteConnections => {
         if (row?.busy !== 0)
           throw new StoreError('io', 'the write-ahead log cannot be emptied: another process has the database open');
       },
+      syncNoMore: () => pragma(opened, 'synchronous', 'normal', 1),
       waitNoMore: () => {
         opened.exec('pragma busy_timeout = 0');
       },

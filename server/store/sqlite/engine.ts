@@ -1,9 +1,16 @@
-// The embedded database as the store's engine.
+// The embedded database as the store's engine. SQLite would wait for the disk within the commit, and with it the whole process: every
+// request of a cloud, too. So it writes its log without that (`synchronous = normal`, which leaves out the sync of a commit and nothing
+// else), and a commit that must last is synced here, by another thread, before it counts.
 
+import { closeSync, fdatasync, openSync } from 'node:fs';
+import { promisify } from 'node:util';
 import type { Engine } from '../engine.ts';
+import { StoreError } from '../errors.ts';
 import { type Checkpointer, createCheckpointer } from './checkpointer.ts';
 import { openCommittedMark } from './committed-mark.ts';
 import { isBusy, isConstraint, isFatal, isFull, lockWaitMs, openSqlite, sqliteColumns } from './dialect.ts';
+
+const sync = promisify(fdatasync);
 
 /** How long a lock that is held by others is left alone before it is tried again. */
 const askAgainMs = 5;
@@ -27,37 +34,49 @@ export const openSqliteEngine = (path: string): Engine => {
   const mark = openCommittedMark(path);
   const connections = openSqlite(path);
   let checkpointer: Checkpointer | undefined;
-  let synchronous = true;
+  let lasts = true;
+  /** The write-ahead log, which is one file as long as a connection is open. */
+  let log: number | undefined;
+  const syncLog = async (): Promise<void> => {
+    try {
+      log ??= openSync(`${path}-wal`, 'r');
+      await sync(log);
+    } catch (error) {
+      // What the log holds is not on the disk, and who reads sees it already.
+      throw new StoreError('io', 'the disk did not take a commit', { cause: error });
+    }
+  };
   return {
     name: 'sqlite',
     path,
     place: path,
     whenFull: 'free space in the data directory',
+    whenStalled: 'look at the disk of the data directory',
     writer: connections.writer,
     reader: connections.reader,
     lasting: () => connections.another(),
     columns: sqliteColumns,
     kindOf: (error) => {
-      if (isFatal(error)) return 'fatal';
+      if (isFatal(error) || error instanceof StoreError) return 'fatal';
       if (isFull(error)) return 'full';
       if (isBusy(error)) return 'busy';
       return isConstraint(error) ? 'constraint' : undefined;
     },
     begin: async (run, durable) => {
-      // In WAL mode 'normal' leaves out the fsync of a commit, and nothing else: the log stays whole.
-      if (durable !== synchronous) {
-        await run(`pragma synchronous = ${durable ? 'full' : 'normal'}`);
-        synchronous = durable;
-      }
+      lasts = durable;
       await beginSoon(run);
       return undefined;
     },
     shared: undefined,
-    commit: (run) => run('commit'),
+    commit: async (run) => {
+      await run('commit');
+      if (lasts) await syncLog();
+    },
     rollback: (run) => run('rollback'),
     mark,
     committed: () => checkpointer?.committed(),
     started: ({ pause }) => {
+      connections.syncNoMore();
       connections.waitNoMore();
       checkpointer = createCheckpointer({ path, pause, onFailure: () => connections.copyByItself() });
     },
@@ -68,6 +87,8 @@ export const openSqliteEngine = (path: string): Engine => {
     close: async () => {
       await checkpointer?.close();
       mark.close();
+      if (log !== undefined) closeSync(log);
+      log = undefined;
     },
   };
 };

@@ -1,5 +1,5 @@
 // What a commit waits for: the disk, unless every unit in it may be lost.
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createWriter } from '../../../server/store/writer.ts';
 
 const nothing = async (): Promise<void> => undefined;
@@ -11,6 +11,7 @@ test('a commit is durable when one of its units is, and only then', async () => 
       begin: async (durable) => {
         begun.push(durable);
       },
+      prepare: nothing,
       commit: nothing,
       rollback: nothing,
       savepoint: nothing,
@@ -38,6 +39,7 @@ test('nothing is written during a pause, and what waited is written after it', a
   const writer = createWriter(
     {
       begin: say('begin'),
+      prepare: nothing,
       commit: say('commit'),
       rollback: nothing,
       savepoint: nothing,
@@ -62,4 +64,118 @@ test('nothing is written during a pause, and what waited is written after it', a
   await expect(writer.pause(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
   await writer.submit(say('after'));
   expect(done.at(-2)).toBe('after');
+});
+
+/** A writer whose database answers when the test says so, and whose clock stands still until it is moved. */
+const stallable = () => {
+  const log: string[] = [];
+  const hanging = new Map<string, PromiseWithResolvers<void>>();
+  const reached = new Map<string, PromiseWithResolvers<void>>();
+  let now = 0;
+  const step = (name: string) => async (): Promise<void> => {
+    log.push(name);
+    reached.get(name)?.resolve();
+    await hanging.get(name)?.promise;
+  };
+  const writer = createWriter(
+    {
+      begin: step('begin'),
+      prepare: step('prepare'),
+      commit: step('commit'),
+      rollback: step('rollback'),
+      savepoint: step('savepoint'),
+      releaseSavepoint: step('release'),
+      rollbackToSavepoint: step('back'),
+    },
+    (error) => error,
+    {
+      afterMs: 5_000,
+      now: () => now,
+      undone: (forMs) => new Error(`undone after ${forMs}`),
+      unknown: (forMs) => new Error(`unknown after ${forMs}`),
+      onLate: () => log.push('late'),
+    },
+  );
+  return {
+    writer,
+    log,
+    /** From now on this step does not end; resolves when it has begun. */
+    hang: (name: string): Promise<void> => {
+      hanging.set(name, Promise.withResolvers());
+      const begun = Promise.withResolvers<void>();
+      reached.set(name, begun);
+      return begun.promise;
+    },
+    goOn: (name: string): void => {
+      hanging.get(name)?.resolve();
+      hanging.delete(name);
+    },
+    pass: (ms: number): void => {
+      now += ms;
+      vi.advanceTimersByTime(ms);
+    },
+  };
+};
+
+describe('a database that gives no sign', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test('in a commit: its units hear that nobody knows, those that wait that nothing was changed, and new ones so at once', async () => {
+    const { writer, log, hang, goOn, pass } = stallable();
+    const begun = hang('commit');
+    const first = expect(writer.submit(nothing)).rejects.toThrow('unknown after 5000');
+    await begun;
+    const second = expect(writer.submit(nothing)).rejects.toThrow('undone after 5000');
+    pass(4_999);
+    expect(writer.waiting()).toBe(1);
+    pass(1);
+    await Promise.all([first, second]);
+    await expect(writer.submit(nothing)).rejects.toThrow('undone after 5000');
+    goOn('commit');
+    await vi.waitFor(() => expect(log).toContain('late'));
+    expect(log).toEqual(['begin', 'savepoint', 'release', 'prepare', 'commit', 'late']);
+    await expect(writer.submit(async () => 'well again')).resolves.toBe('well again');
+    expect(log.filter((what) => what === 'late')).toHaveLength(1);
+  });
+
+  test('before a commit: what was refused is not committed', async () => {
+    // How it is left out: not begun, rolled back alone, or with the whole transaction.
+    const endings = {
+      begin: ['begin', 'prepare', 'commit'],
+      savepoint: ['begin', 'savepoint', 'back', 'release', 'prepare', 'commit'],
+      release: ['begin', 'savepoint', 'release', 'prepare', 'rollback'],
+      prepare: ['begin', 'savepoint', 'release', 'prepare', 'rollback'],
+    };
+    for (const [where, ending] of Object.entries(endings)) {
+      const { writer, log, hang, goOn, pass } = stallable();
+      const begun = hang(where);
+      const refused = expect(writer.submit(nothing)).rejects.toThrow('undone after 5000');
+      await begun;
+      pass(5_000);
+      await refused;
+      goOn(where);
+      // Refused at once until the step has ended.
+      await vi.waitFor(() => writer.submit(async () => log.push('well again')));
+      expect(log.slice(0, log.lastIndexOf('begin'))).toEqual(ending);
+    }
+  });
+
+  test('a statement that ends is a sign: a long unit of work is waited for', async () => {
+    const { writer, pass } = stallable();
+    const unit = Promise.withResolvers<string>();
+    const begun = Promise.withResolvers<void>();
+    const long = writer.submit(() => {
+      begun.resolve();
+      return unit.promise;
+    });
+    const behind = writer.submit(async () => 'behind');
+    await begun.promise;
+    for (let at = 0; at < 10; at++) {
+      pass(4_000);
+      writer.moved();
+    }
+    unit.resolve('long');
+    expect(await Promise.all([long, behind])).toEqual(['long', 'behind']);
+  });
 });

@@ -73,6 +73,16 @@ export interface RouteInput<R extends RouteRow> {
 export type RequestBody<R extends RouteRow> = R['body'] extends z.ZodType ? z.input<R['body']> : undefined;
 export type AnswerOf<R extends RouteRow> = R['answer'] extends z.ZodType ? z.output<R['answer']> : undefined;
 
+/**
+ * A header of the answer to a change, with or without a body: the names of the nodes in `pendingNodes`, percent-encoded, between commas.
+ * Absent when there are none.
+ */
+export const pendingNodesHeader = 'X-Dke-Pending-Nodes';
+export const readPendingNodes = (header: string | null | undefined): readonly string[] =>
+  header === null || header === undefined || header === ''
+    ? []
+    : header.split(',').map((name) => decodeURIComponent(name));
+
 /** What the answer of every change may bear beside its own members. */
 export const pendingNodes = z
   .array(z.string())

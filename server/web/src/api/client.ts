@@ -72,6 +72,12 @@ export const nameTenantBy = (read: () => string | null): void => {
   tenantOfCalls = read;
 };
 
+/** Told of the nodes that do not show a change yet (components/pending-nodes.tsx). */
+let tellPending: (nodes: readonly string[]) => void = () => undefined;
+export const onPendingNodes = (tell: (nodes: readonly string[]) => void): void => {
+  tellPending = tell;
+};
+
 /** Path and query string of a call. Empty and undefined query values are left out. */
 export const formatTarget = ({ path, query }: Pick<ApiCall, 'path' | 'query'>): string => {
   const search = new URLSearchParams();
@@ -177,6 +183,8 @@ export const sendFile = async <T>(call: ApiCall, file: Blob, options: SendOption
   (await readAnswer<T>(await ask(call, options, file))).data;
 
 const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
+  const pending = response.headers.get('x-dke-pending-nodes') ?? '';
+  if (pending !== '') tellPending(pending.split(',').map(decodeURIComponent));
   const etag = response.headers.get('etag') ?? undefined;
   if (response.status === 202) {
     const { id, missing } = (await response.json()) as { readonly id: string; readonly missing: number };

@@ -9,6 +9,7 @@ import type { Tenant } from '../api/types.ts';
 import { IconButton } from '../components/button.tsx';
 import { CommandPalette, type Found, useSearchKey } from '../components/command-palette.tsx';
 import { Icon, type IconName, Mark } from '../components/icon.tsx';
+import { PendingNodes } from '../components/pending-nodes.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
 import { ThemeToggle } from '../components/theme-toggle.tsx';
 import { needsToday, waitingQuery } from '../components/today.ts';
@@ -297,6 +298,7 @@ export const Shell = () => {
         <header className="sticky top-0 z-20 hidden border-b border-line bg-ground/95 px-8 py-1.5 lg:flex">
           <TopBar onSearch={openSearch} />
         </header>
+        <PendingNodes />
         <main id="main" tabIndex={-1} className="min-w-0 outline-none">
           <Outlet />
         </main>
