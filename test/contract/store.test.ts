@@ -125,6 +125,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
   });
 
   test('tells who still reads while it closes that the service stops', async () => {
+    expect(await store.read.vaults.list(everyTenant, { limit: 1 })).toEqual([]);
     await store.close();
     await expect(store.read.vaults.list(everyTenant, { limit: 1 })).rejects.toMatchObject({
       code: 'unavailable',
