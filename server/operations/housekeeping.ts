@@ -134,7 +134,6 @@ export const createHousekeeping = (
       );
       dropped = { count: dropped.count + removed, through: Math.max(dropped.through, through) };
       if (removed < pruneBatch || stopped) break;
-      if (removed < pruneBatch || stopped) break;
       await writeRequests();
       await otherWork();
     }

@@ -35,6 +35,8 @@ export const openSqliteEngine = (path: string): Engine => {
   const connections = openSqlite(path);
   let checkpointer: Checkpointer | undefined;
   let lasts = true;
+  /** Runs work between two commits. */
+  let between = (work: () => Promise<void>): Promise<void> => work();
   /** The write-ahead log, which is one file as long as a connection is open. */
   let log: number | undefined;
   const syncLog = async (): Promise<void> => {
@@ -76,13 +78,15 @@ export const openSqliteEngine = (path: string): Engine => {
     mark,
     committed: () => checkpointer?.committed(),
     started: ({ pause }) => {
+      between = pause;
       connections.syncNoMore();
       connections.waitNoMore();
       checkpointer = createCheckpointer({ path, pause, onFailure: () => connections.copyByItself() });
     },
     checkpoint: async () => {
       await checkpointer?.settled();
-      connections.checkpoint();
+      // SQLite refuses to empty the log within a transaction of the same connection.
+      await between(async () => connections.checkpoint());
     },
     close: async () => {
       await checkpointer?.close();
