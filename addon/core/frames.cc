@@ -51,11 +51,11 @@ constexpr int64_t kCensus = 8'000'000;
 // With more callers than this requests gather: one wake-up serves many, and who is answered does not take the CPU from who has not asked yet.
 constexpr size_t kCrowd = 32;
 // A round among many waits for all but one in so many: who misses a round waits for all of the next.
-constexpr int64_t kStragglers = 16;
+constexpr int64_t kStragglers = 64;
 // A nap, in nanoseconds: for each caller that has not asked yet, and at most. Answers that come over HTTPS end it.
-constexpr int64_t kNapPerCaller = 2'000;
+constexpr int64_t kNapPerCaller = 4'000;
 constexpr int64_t kShortestNap = 50'000;
-constexpr int64_t kLongestNap = 500'000;
+constexpr int64_t kLongestNap = 2'000'000;
 // After so many naps in which nobody asked the loop sleeps.
 constexpr int kMostNaps = 4;
 // When the sockets had nothing this often in a row, they are asked only every so many looks at the lanes.
