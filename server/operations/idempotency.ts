@@ -39,6 +39,8 @@ class Taken extends Error {
   override readonly name = 'Taken';
 }
 
+/** What stands for the node when it goes on no longer with a request that was, or may have been, carried out. */
+const givenUp = 'given up';
 /** How long an answer is waited for that another node is about to give. */
 const waitMs = 10_000;
 const askAgainMs = 50;
@@ -57,6 +59,10 @@ export const createIdempotency = (
   },
 ): { readonly store: Store; readonly operations: IdempotencyOperations } => {
   const claims = new AsyncLocalStorage<Claim>();
+  /** What this process is carrying out. */
+  const live = new Set<StoredRequest>();
+  /** What it has given up, while the others are still to be told. */
+  const lost = new Set<StoredRequest>();
   // A node that was started again does not go on with what it was doing.
   const runOf = ({ id, startedAt }: FleetNode): string => `${id} ${startedAt}`;
   let known: string | undefined;
@@ -68,17 +74,42 @@ export const createIdempotency = (
     return known;
   };
 
+  const isOf = (row: StoredRequest, { requestId, run }: StoredRequest): boolean =>
+    row.requestId === requestId && row.run === run;
+  const giveUp = async (row: StoredRequest): Promise<void> => {
+    lost.delete(row);
+    try {
+      await inner.write(
+        async (tx) => {
+          const found = await tx.idempotency.get(row.id);
+          if (found !== undefined && isOf(row, found) && found.integrity === 'ok')
+            await tx.idempotency.update({ ...found, run: givenUp });
+        },
+        { durable: false },
+      );
+    } catch (error) {
+      lost.add(row);
+      log.error('the other nodes are to be told later that a request was given up', {
+        requestId: row.requestId,
+        error,
+      });
+    }
+  };
   const store: Store = {
     ...inner,
     read: inner.read,
     write: async <T>(work: (tx: Repositories) => Promise<T>, options?: { readonly durable?: boolean }): Promise<T> => {
       const claim = claims.getStore();
-      if (claim === undefined || claim.state !== 'open') return inner.write(work, options);
+      if (claim === undefined || claim.state !== 'open') {
+        const value = await inner.write(work, options);
+        for (const row of lost) void giveUp(row);
+        return value;
+      }
       const value = await inner.write(async (tx) => {
         // Of two units of work of one request at the same time, the first has written it; this one sees that.
         if (claim.state === 'open' && !(await tx.idempotency.insert(claim.row))) {
           const found = await tx.idempotency.get(claim.row.id);
-          if (found?.requestId !== claim.row.requestId || found.run !== claim.row.run) throw new Taken();
+          if (found === undefined || !isOf(claim.row, found)) throw new Taken();
         }
         return work(tx);
       }, options);
@@ -105,8 +136,9 @@ export const createIdempotency = (
       check(found, request);
       if (found.answer !== null) return found.answer;
       const node = (await fleet.nodes()).find((each) => runOf(each) === found.run);
-      if (node?.state !== 'active' && node?.state !== 'draining')
-        throw new ServiceError('conflict', 'this request was carried out, and its node ended before it could answer', {
+      const goesOn = node?.self ? [...live].some((row) => isOf(row, found)) : true;
+      if ((node?.state !== 'active' && node?.state !== 'draining') || !goesOn)
+        throw new ServiceError('conflict', 'this request was carried out, and its node could not answer', {
           hint: `dke audit list --request-id ${found.requestId} shows what it has made`,
         });
       if (clock.monotonic() >= until)
@@ -139,6 +171,7 @@ export const createIdempotency = (
       };
       const claim: Claim = { row, state: 'open' };
       const isWritten = (): boolean => claim.state === 'written';
+      live.add(row);
       try {
         const kept = await claims.run(claim, work);
         const written = isWritten();
@@ -147,18 +180,25 @@ export const createIdempotency = (
         if (written)
           await inner
             .write((tx) => tx.idempotency.update({ ...row, answer: kept }), { durable: false })
-            .catch((error: unknown) => log.error('an answer could not be kept', { requestId: row.requestId, error }));
+            .catch(async (error: unknown) => {
+              log.error('an answer could not be kept', { requestId: row.requestId, error });
+              await giveUp(row);
+            });
         return { kept, repeated: false };
       } catch (error) {
         const written = isWritten();
         claim.state = 'over';
         if (error instanceof Taken) continue;
+        // It may be carried out yet, or a part of it: whoever asks again is to look.
+        if (error instanceof ServiceError && error.reason === 'unconfirmed') await giveUp(row);
         // It was refused: the same key may try again.
-        if (written)
+        else if (written)
           await inner
             .write((tx) => tx.idempotency.remove(row.id), { durable: false })
             .catch((again: unknown) => log.error('a request that failed is kept', { error: again }));
         throw error;
+      } finally {
+        live.delete(row);
       }
     }
   };

@@ -122,4 +122,32 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])('%s', (kind) => {
     await site.api.call('POST', `/api/keys/${endpoint.endpoint.keyId}/enable`);
     await expectServed();
   });
+
+  test('what was committed late is not made again under its Idempotency-Key, and the repeat says where to look', async () => {
+    const ask = () => site.api.send('POST', '/api/vaults', { name: 'late' }, { 'idempotency-key': 'late' });
+    disk.hang();
+    const asked = ask();
+    await disk.reached();
+    const first = await asked;
+    expect(first.status).toBe(503);
+    // The embedded database shows it before it is safe, PostgreSQL does not; neither begins it anew.
+    expect([409, 503]).toContain((await ask()).status);
+    disk.goOn();
+    await until('a change', async () => ((await change('after late')).status === 201 ? true : undefined));
+    const late = async () =>
+      (await site.api.call<{ items: Vault[] }>('GET', '/api/vaults')).items.filter(({ name }) => name === 'late')
+        .length;
+    const made = await late();
+    expect([0, 1]).toContain(made);
+    const again = await ask();
+    if (made === 0) expect(again.status).toBe(201);
+    else {
+      expect(again.status).toBe(409);
+      const { hint } = JSON.parse(again.text) as { readonly hint: string };
+      const requestId = /--request-id ([0-9a-f-]{36})/.exec(hint)?.[1];
+      const { items } = await site.api.call<{ items: { kind: string }[] }>('GET', `/api/audit?requestId=${requestId}`);
+      expect(items.map(({ kind }) => kind)).toEqual(['vault.created']);
+    }
+    expect(await late()).toBe(1);
+  });
 });
