@@ -18,6 +18,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // A busy machine is late: what is waited for has its time.
+    expect: { poll: { timeout: 60_000, interval: 50 } },
     reporters: ['default'],
   },
 });

@@ -103,6 +103,8 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     await hands.to(/^Actions on the snapshot/);
     await hands.press('Enter');
     await page.getByRole('menu').waitFor();
+    // The menu takes the focus when it is drawn.
+    await expect.poll(() => hands.focused()).toBe('Verify now…');
     await hands.press('ArrowDown');
     await expect.poll(() => hands.focused()).toBe('Restore…');
     await hands.press('Enter');
@@ -125,7 +127,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     await chooseKeyFile();
     await rehearse();
     // Who uses a screen reader is where the result begins.
-    expect(await hands.focused()).toBe('What it would do');
+    await expect.poll(() => hands.focused()).toBe('What it would do');
     const keys = page.getByRole('row').filter({ has: page.getByRole('cell', { name: 'Keys', exact: true }) });
     expect(await keys.getByRole('cell').allTextContents()).toEqual(
       expect.arrayContaining([expect.stringContaining('Keys')]),
@@ -146,7 +148,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     expect(await eyes.findBarriers(page)).toEqual([]);
     await hands.press('Escape');
     await dialog().waitFor({ state: 'detached' });
-    expect(await hands.focused()).toBe('Restore…');
+    await expect.poll(() => hands.focused()).toBe('Restore…');
     expect(await keyState()).toBe('disabled');
 
     await hands.press('Enter');
@@ -160,7 +162,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     await eyes.shoot('restore-confirm', page);
     await hands.press('Enter');
     await page.getByRole('heading', { name: 'Restored' }).waitFor({ timeout: 60_000 });
-    expect(await hands.focused()).toBe('Restored');
+    await expect.poll(() => hands.focused()).toBe('Restored');
     await eyes.shoot('restore-done', page);
     expect(await keyState()).toBe('active');
     expect((await site.api.masterKey(applicationId, destroyed)).state).toBe('destroyed');
@@ -228,7 +230,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     await eyes.shoot('restore-no-snapshot', page);
     await hands.press('Escape');
     await dialog().waitFor({ state: 'detached' });
-    expect(await hands.focused()).toBe('Restore from a file…');
+    await expect.poll(() => hands.focused()).toBe('Restore from a file…');
     await hands.press('Enter');
     await dialog().waitFor();
     await choose(copy);

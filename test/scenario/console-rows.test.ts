@@ -69,8 +69,12 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   });
 
   const status = () => page.getByRole('status').filter({ hasText: 'shown' });
-  const shown = async (): Promise<number> =>
-    Number(((await status().textContent()) ?? '').replaceAll(/[^0-9]/g, '') || '0');
+  /** How many rows are shown, and whether there are more: of one sight, for the list goes on meanwhile. */
+  const told = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
+    const text = (await status().textContent()) ?? '';
+    return { count: Number(text.replaceAll(/[^0-9]/g, '') || '0'), more: text.includes('there are more') };
+  };
+  const shown = async (): Promise<number> => (await told()).count;
   /** Bytes of the page's own objects, when what nobody refers to is gone. */
   const heap = async (): Promise<number> => {
     const session = await page.context().newCDPSession(page);
@@ -89,11 +93,10 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   const toTheEnd = async (): Promise<number> => {
     await status().waitFor();
     const more = page.getByRole('button', { name: 'Show more' });
-    for (let before = 0; (await status().textContent())?.includes('there are more') === true; ) {
-      before = await shown();
+    for (let before = await told(); before.more; before = await told()) {
       // The first page of a list asks; from then on the list goes on by itself.
-      if (before < 100) await more.click();
-      await expect.poll(after('End', shown), patient).toBeGreaterThan(before);
+      if (before.count < 100) await more.click();
+      await expect.poll(after('End', shown), patient).toBeGreaterThan(before.count);
       expect(await page.getByRole('row').count()).toBeLessThan(mostRowsInPage);
     }
     return shown();
@@ -102,6 +105,14 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     Number(await page.locator('[aria-rowindex]').first().getAttribute('aria-rowindex'));
   const lastIndex = async (): Promise<number> =>
     Number(await page.locator('[aria-rowindex]').last().getAttribute('aria-rowindex'));
+
+  /** The last row's number once the window stands at the end and nothing moves any more, else 0. */
+  const endReached = async (): Promise<number> =>
+    (await page.evaluate<boolean>(
+      'Math.ceil(window.scrollY + window.innerHeight) >= document.documentElement.scrollHeight',
+    ))
+      ? lastIndex()
+      : 0;
 
   /** Scrolls all of a list, and back. */
   const scroll = async (path: string, least: number): Promise<void> => {
@@ -123,8 +134,11 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
 
   test('of requests is read to its end by keyboard, with few rows in the page', async () => {
     await scroll('/requests', many);
-    await page.keyboard.press('End');
-    await page.getByRole('button', { name: 'Details' }).last().focus();
+    await expect.poll(after('End', endReached), patient).toBe(many + 1);
+    const last = page.locator(`[aria-rowindex="${many + 1}"]`).getByRole('button', { name: 'Details' });
+    await last.focus();
+    const focused = `document.activeElement?.closest('[aria-rowindex]')?.getAttribute('aria-rowindex')`;
+    await expect.poll(() => page.evaluate(focused), patient).toBe(String(many + 1));
     await page.keyboard.press('Enter');
     await page.getByText('Authenticating', { exact: true }).waitFor();
   });

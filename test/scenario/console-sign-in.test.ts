@@ -65,6 +65,8 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
     await typeInto('Password', secret);
     await page.keyboard.press('Enter');
   };
+  /** What was given is gone from its field, as soon as it is answered: until then nothing else may be typed there. */
+  const emptied = (label: string) => expect.poll(() => page.getByLabel(label).inputValue()).toBe('');
   const invite = async (name: string, role: string): Promise<string> => {
     const { invitation } = await api.call<InvitedUser>('POST', '/api/users', { name, grants: [{ role, scope: null }] });
     return new URL(invitation?.url ?? '').hash;
@@ -162,7 +164,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
     await page.getByRole('alert').waitFor();
     await lookClosely('wrong-password');
     expect(await page.getByLabel('Name').inputValue()).toBe('ada');
-    expect(await page.getByLabel('Password').inputValue()).toBe('');
+    await emptied('Password');
     await typeInto('Password', password);
     await page.keyboard.press('Enter');
     await heading('Your second factor is needed');
@@ -181,17 +183,22 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
     await press('Show the code to scan');
     await page.getByRole('img', { name: /QR code/ }).waitFor();
     const secret = ((await page.locator('[data-secret]').textContent()) ?? '').trim();
-    await typeInto('The code that the app shows', codeOf(secret, -1));
+    await typeInto('The code that the app shows', codeOf(secret));
     await page.keyboard.press('Enter');
     await page.getByRole('cell', { name: 'Authenticator', exact: true }).waitFor();
     await signOut();
     await givePassword('grace', password);
     await heading('Your second factor is needed');
-    await typeInto('One-time code', codeOf(secret) === '000000' ? '111111' : '000000');
+    const wrong = ['000000', '111111', '222222', '333333'].find(
+      (code) => ![-1, 0, 1, 2].some((step) => codeOf(secret, step) === code),
+    );
+    await typeInto('One-time code', wrong ?? '444444');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').waitFor();
+    await emptied('One-time code');
     await lookClosely('wrong-code');
-    await typeInto('One-time code', codeOf(secret));
+    // Each code is good once: the next one, which is taken for clocks that differ.
+    await typeInto('One-time code', codeOf(secret, 1));
     await page.keyboard.press('Enter');
     await heading('Profile');
     await signOut();
@@ -208,6 +215,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
       await givePassword('lena', `wrong ${attempt}, and long enough`);
       expect((await refused).status()).toBe(401);
       await page.getByRole('alert').waitFor();
+      await emptied('Password');
     }
     await givePassword('lena', password);
     await page.getByText('the next attempt is possible at', { exact: false }).waitFor();

@@ -147,7 +147,7 @@ export const openConsoleBrowser = async (
         viewport: { width: 1280, height: 860 },
         ...options,
       });
-      context.setDefaultTimeout(15_000);
+      context.setDefaultTimeout(60_000);
       await context.addInitScript(`
         document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
           console.error('content security policy: ' + violatedDirective + ' ' + blockedURI);

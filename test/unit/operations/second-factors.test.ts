@@ -1,5 +1,5 @@
 // Second factors over the real store and addon: one-time passwords, recovery codes, tokens of one's own.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { SessionCaller, StartedSession } from '../../../server/operations/people/face.ts';
 import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
@@ -9,9 +9,14 @@ import { codeOf } from '../../support/totp.ts';
 
 let opened: OpenedService;
 beforeAll(async () => {
+  // The time stands still: no code grows old between the moment that it is made and the moment that it is looked at.
+  vi.useFakeTimers({ toFake: ['Date'] });
   opened = await openTestService();
 });
-afterAll(() => opened.remove());
+afterAll(async () => {
+  vi.useRealTimers();
+  await opened.remove();
+});
 
 const signIn = (name: string) => opened.operations.signIn.byPassword(name, bytesOf(goodPassword), originOf());
 const enrol = async (caller: SessionCaller): Promise<{ secret: string; id: string; session: StartedSession }> => {
