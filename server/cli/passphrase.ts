@@ -21,11 +21,12 @@ const type = async (question: string): Promise<Buffer> => {
     throw new CommandError('config', 'a passphrase is wanted, and there is no terminal to ask at', {
       hint: 'give --passphrase-file with a file of mode 600; - reads standard input',
     });
-  process.stderr.write(question);
   const typed = Buffer.allocUnsafeSlow(most);
   let length = 0;
+  // Before the question: who answers at once is not shown either.
   stdin.setRawMode(true);
   try {
+    process.stderr.write(question);
     for await (const piece of stdin as AsyncIterable<Buffer>) {
       for (const byte of piece) {
         if (byte === 0x0d || byte === 0x0a) {

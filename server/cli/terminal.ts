@@ -17,9 +17,10 @@ const askOnce = (question: string): Promise<Buffer | undefined> => {
   } catch {
     return Promise.resolve(undefined);
   }
-  writeSync(descriptor, question);
   const terminal = new ReadStream(descriptor);
+  // Before the question: who answers at once is not shown either.
   terminal.setRawMode(true);
+  writeSync(descriptor, question);
   const typed = Buffer.alloc(longest);
   let length = 0;
   return new Promise((resolve, reject) => {

@@ -1,10 +1,12 @@
 // A person at the command: signs in with a password and a one-time code, works with a session of their own, and signs out.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand } from '../support/command.ts';
+import { commandPath, runCommand } from '../support/command.ts';
 import { goodPassword } from '../support/people.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { codeOf } from '../support/totp.ts';
@@ -94,3 +96,57 @@ test('asks for the second factor, and takes a one-time code', async () => {
   expect(JSON.parse((await dke(['token', 'whoami'])).stdout).name).toBe('otto');
   expect((await dke(['logout'])).code).toBe(0);
 }, 120_000);
+
+/**
+ * The command at a pseudo terminal that shows what is typed unless it is told not to. Each answer is typed as soon as its question stands
+ * there. Answers everything that was to be seen, and the exit code.
+ */
+const atTerminal = async (
+  user: string,
+  answers: readonly (readonly [question: string, typed: string])[],
+): Promise<{ readonly code: number; readonly seen: string }> => {
+  const command = `exec '${process.execPath}' '${commandPath}' login ${user} -o json`;
+  const child = spawn('script', ['--quiet', '--return', '--echo', 'always', '--command', command, '/dev/null'], {
+    env: {
+      ...process.env,
+      DKE_TOKEN: undefined,
+      DKE_TOKEN_FILE: undefined,
+      DKE_SERVER: site.server.url,
+      DKE_CA_FILE: site.server.caFile,
+      XDG_CONFIG_HOME: join(site.folder, 'config'),
+    },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const gone = once(child, 'close');
+  let seen = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    seen += text;
+  });
+  for (const [question, typed] of answers) {
+    await expect.poll(() => seen, { timeout: 60_000 }).toContain(question);
+    child.stdin.write(typed);
+  }
+  const [code] = (await gone) as [number];
+  return { code, seen };
+};
+
+test('asks on the terminal, and shows nothing of what is typed there', async () => {
+  const slip = `${goodPassword}!\x7f\r`;
+  const { code, seen } = await atTerminal('maria', [['Password: ', slip]]);
+  expect([code, seen.includes('"user"')]).toEqual([0, true]);
+  expect(seen).not.toContain(goodPassword.slice(0, 4));
+  expect(JSON.parse((await dke(['token', 'whoami'])).stdout).name).toBe('maria');
+  expect((await dke(['logout'])).code).toBe(0);
+}, 300_000);
+
+test('is given up on the terminal with Ctrl-C, half-way too, and nothing is kept', async () => {
+  const atOnce = await atTerminal('otto', [['Password: ', '\x03']]);
+  expect([atOnce.code === 0, atOnce.seen]).toEqual([false, expect.stringContaining('nothing was given')]);
+  const later = await atTerminal('otto', [
+    ['Password: ', `${goodPassword}\r`],
+    ['One-time code, or a recovery code: ', '4711-0815\x03'],
+  ]);
+  expect([later.code === 0, later.seen]).toEqual([false, expect.stringContaining('nothing was given')]);
+  expect(later.seen).not.toMatch(new RegExp(`${goodPassword.slice(0, 4)}|4711`));
+  expect(existsSync(file)).toBe(false);
+}, 300_000);
