@@ -137,6 +137,10 @@ const openOver = async (
   const run = async (text: string): Promise<void> => {
     await sql.raw(text).execute(writerDb);
   };
+  // A sync that failed is told once: the next one of the same file succeeds, and what was lost stays lost. So nothing is committed behind it.
+  const requireTrusted = (): void => {
+    if (fatal) throw new StoreError('io', 'the store has failed');
+  };
   const { shared } = engine;
   /** What the unit of work under way has changed, and those of the transaction before it. */
   let unit: Changes[] = [];
@@ -152,6 +156,7 @@ const openOver = async (
   const writer = createWriter(
     {
       begin: async (durable) => {
+        requireTrusted();
         lasting = durable;
         unit = [];
         done = [];
@@ -161,6 +166,7 @@ const openOver = async (
         keks = found;
       },
       prepare: async () => {
+        requireTrusted();
         told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
         records = lasting && engine.mark !== undefined ? await plain.audit.size() : undefined;
       },
