@@ -66,6 +66,8 @@ export const isGone = (error: unknown): boolean =>
   ) || /socket hang up|aborted|other side closed/.test(String((error as Error).message));
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+/** No call of the API waits for the work behind the answers: its state is asked for again, however long that takes. */
+const askAgainMs = 10;
 
 export interface Workload {
   /** Waits until nothing goes on behind the answers: no rotation, no erasure turn. 'failed': one waits to be tried again. */
@@ -76,6 +78,8 @@ export interface Workload {
   check(all: boolean): Promise<readonly string[]>;
   /** Makes what one operation needs, then the operation alone, to its very end: an erasure turn behind it belongs to it. */
   prepare(what: Operation): Promise<() => Promise<void>>;
+  /** Makes a small change, whose acknowledgement says that the store takes changes. */
+  change(): Promise<void>;
   /** Data are decrypted, for a database and for the cloud; throws when they are not. */
   serve(): Promise<void>;
   /** How many operations were acknowledged. */
@@ -127,7 +131,7 @@ export const openWorkload = async (
     while (!(await isErased())) {
       const { state, failure } = await erasure();
       if (state === 'failed' || state === 'held') throw new Refused('erasure', `the erasure turn: ${failure ?? state}`);
-      await pause(20);
+      await pause(askAgainMs);
     }
   };
   const isRotated = async () => !(await api().call<Root>('GET', '/api/root')).rotating;
@@ -270,6 +274,7 @@ export const openWorkload = async (
     if (status === 200) done('rotate the root or a tenant');
     // One of a tenant is under way.
     else if (status !== 409) throw new Refused('root', text);
+    // A pace of the workload's own: rotations meet everything else in every order.
     await pause(20 + random() * 100);
   };
 
@@ -278,7 +283,7 @@ export const openWorkload = async (
       const { state, pendingKeys } = await erasure();
       if (state === 'failed' || state === 'held') return 'failed';
       if (state === 'idle' && pendingKeys === 0 && (await isRotated())) return 'settled';
-      await pause(10);
+      await pause(askAgainMs);
     }
   };
   /** A server that is there may be too busy for a connection, which it then ends: it is asked again. One that has gone is a finding. */
@@ -298,6 +303,7 @@ export const openWorkload = async (
       await tenant.restore();
     } else if (chosen < 0.9) await tenant.snapshot();
     else await (await tenant.toPurge())();
+    // The same for what is done to whole tenants.
     await pause(random() * 50);
   };
 
@@ -425,6 +431,10 @@ export const openWorkload = async (
           async () => (await api().call<{ unrecoverableAt: string | null }>('GET', path)).unrecoverableAt !== null,
         );
       };
+    },
+    change: async () => {
+      made += 1;
+      await api().call('POST', '/api/vaults', { name: `change ${seed} ${made}` });
     },
     serve: async () => {
       for (const { body } of wraps.slice(-3)) await opensWrap(body);

@@ -80,20 +80,22 @@ const strikeOperation = async (
       const where = `${operation}, ${blow} at ${number}`;
       const work = await ready();
       const { child } = place.server;
-      const gone = once(child, 'exit');
-      let hanging: NodeJS.Timeout | undefined;
-      blowing.arm({ mode, kinds, number, ...error });
-      const outcome = await Promise.race([
-        work().then(
+      const gone = once(child, 'exit').then(() => 'gone');
+      /** How a call ended; it is over as well when the server is. */
+      const outcomeOf = async (call: () => Promise<void>): Promise<string> => {
+        let hanging: NodeJS.Timeout | undefined;
+        const answer = call().then(
           () => 'done',
-          (failure: unknown) => (isGone(failure) ? 'gone' : `refused: ${String(failure)}`),
-        ),
-        gone.then(() => 'gone'),
-        new Promise<string>((resolve) => {
+          (failure: unknown) => (isGone(failure) ? gone : `refused: ${String(failure)}`),
+        );
+        const hangs = new Promise<string>((resolve) => {
           hanging = setTimeout(() => resolve('hangs'), hangsAfterMs);
-        }),
-      ]);
-      clearTimeout(hanging);
+        });
+        return Promise.race([answer, gone, hangs]).finally(() => clearTimeout(hanging));
+      };
+      const theEnd = (): Promise<string> => outcomeOf(() => new Promise(() => undefined));
+      blowing.arm({ mode, kinds, number, ...error });
+      const outcome = await outcomeOf(work);
       const { struck } = blowing.disarm();
       if (outcome === 'hangs') findings.push(`${where}: no answer came`);
       if (struck === 0) {
@@ -101,11 +103,13 @@ const strikeOperation = async (
         return false;
       }
       strikes += 1;
-      // A server that ends by itself says so to its callers before it is gone.
-      if (outcome === 'gone') await gone;
-      else if (!isKilled) await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, 300))]);
-      const dead = child.exitCode !== null || child.signalCode !== null;
-      if (dead) {
+      // A server that ends by itself may have answered before. Its store takes nothing from the failure on, so that a change tells whether
+      // it ends: it is made, or it is refused (or cut off) and the end comes.
+      const afterwards = outcome === 'gone' ? outcome : await outcomeOf(workload.change);
+      const itEnds = afterwards !== 'done';
+      if (itEnds && (await theEnd()) !== 'gone')
+        findings.push(`${where}: it neither makes changes nor ends: ${afterwards}`);
+      if (itEnds) {
         ended += 1;
         if (blow === 'full disk' || (!isKilled && child.exitCode !== 5))
           findings.push(`${where}: it ended with ${child.exitCode}: ${place.server.log().slice(-500)}`);
