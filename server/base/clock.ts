@@ -13,5 +13,9 @@ export const systemClock: Clock = Object.freeze({
   monotonic: () => performance.now(),
 });
 
-/** RFC 3339, UTC, milliseconds. */
-export const toRfc3339 = (at: number): string => new Date(at).toISOString();
+/** 0000-01-01 and the end of 9999: what RFC 3339 can write. */
+const [firstMoment, lastMoment] = [-62_167_219_200_000, 253_402_300_799_999];
+
+/** RFC 3339, UTC, milliseconds. What stands in a row that was changed from outside may be no moment at all: it is shown as the nearest one. */
+export const toRfc3339 = (at: number): string =>
+  new Date(Math.min(Math.max(Number.isNaN(at) ? 0 : at, firstMoment), lastMoment)).toISOString();

@@ -2,6 +2,7 @@
 // roles say; one for metrics reads /metrics and nothing else.
 
 import type { Grant } from './access.ts';
+import type { Integrity } from './vault.ts';
 
 export const tokenKinds = ['api', 'metrics'] as const;
 export type TokenKind = (typeof tokenKinds)[number];
@@ -20,4 +21,5 @@ export interface ApiToken {
   readonly lastUsedAt: number | null;
   /** The user whose token it is: it ends with them, and does no more than they may. Null: an administrator made it for a program. */
   readonly ownerId: string | null;
+  readonly integrity: Integrity;
 }

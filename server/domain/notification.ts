@@ -231,7 +231,16 @@ export const notificationKinds = {
 } as const satisfies Record<string, NotificationRow>;
 export type NotificationKind = keyof typeof notificationKinds;
 export const notificationKindNames = Object.keys(notificationKinds) as NotificationKind[];
-export const notificationRow = (kind: NotificationKind): NotificationRow => notificationKinds[kind];
+/** One whose row was changed from outside, or written by a newer version. */
+const unknownKind: NotificationRow = {
+  text: 'something is to be looked at that this version does not know: {name}',
+  cure: 'look at it, then acknowledge it',
+  action: 'See the notifications',
+  page: '/notifications',
+  leadDays: [],
+  severities: ['low'],
+};
+export const notificationRow = (kind: NotificationKind): NotificationRow => notificationKinds[kind] ?? unknownKind;
 
 /** Something that is so now. */
 export interface Condition {

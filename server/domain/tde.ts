@@ -12,6 +12,7 @@ export interface TdeGroup {
   /** The vault, made with the group, that holds the shared copies of its master keys. */
   readonly vaultId: string;
   readonly createdAt: number;
+  readonly integrity: Integrity;
 }
 
 export type ApplicationState = 'enabled' | 'disabled';

@@ -36,7 +36,7 @@ export const createGroup =
         subject: { kind: 'vault', id: vault.id },
         details: { name: vault.name, kind: vault.kind },
       });
-      const made: TdeGroup = { id: newId(now), tenantId, name, vaultId: vault.id, createdAt: now };
+      const made: TdeGroup = { id: newId(now), tenantId, name, vaultId: vault.id, createdAt: now, integrity: 'ok' };
       await tx.groups.insert(made);
       await tx.audit.append({
         kind: 'group.created',

@@ -27,6 +27,15 @@ export const findVault = async (from: Reads<'vaults'>, tenant: TenantScope, id: 
   orMissing(await from.vaults.get(tenant, id), 'vault');
 export const findGroup = async (from: Reads<'groups'>, tenant: TenantScope, id: string): Promise<TdeGroup> =>
   orMissing(await from.groups.get(tenant, id), 'group');
+/** Whose vault, and with it the rules for what is in it, is to be gone by. */
+export const findSoundGroup = async (from: Reads<'groups'>, tenant: TenantScope, id: string): Promise<TdeGroup> => {
+  const group = await findGroup(from, tenant, id);
+  if (group.integrity !== 'ok')
+    throw new ServiceError('key-tampered', `the stored group ${group.name} was changed from outside`, {
+      hint: 'compare the database with a backup; dke verify names every such row',
+    });
+  return group;
+};
 export const findApplication = async (
   from: Reads<'applications'>,
   tenant: TenantScope,

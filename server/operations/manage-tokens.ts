@@ -19,7 +19,7 @@ import { byId, pageOf } from './paging.ts';
 
 const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, BearerPurpose>;
 
-const show = ({ hash: _hash, integrity: _integrity, ...token }: StoredToken): ApiToken => token;
+const show = ({ hash: _hash, ...token }: StoredToken): ApiToken => token;
 
 export const createToken =
   ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): TokenOperations['create'] =>

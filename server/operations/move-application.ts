@@ -10,7 +10,7 @@ import type { ApplicationMove, TdeApplication, TdeGroup } from '../domain/tde.ts
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories, StoredObject } from '../ports/store.ts';
 import type { Approvals, CarriedOut } from './approvals.ts';
-import { findApplication, findGroup, findVault } from './find.ts';
+import { findApplication, findSoundGroup, findVault } from './find.ts';
 import type { ApplicationOperations } from './index.ts';
 import { nameFromLabel } from './names.ts';
 import { isFreeLabel } from './tde/labels.ts';
@@ -52,8 +52,8 @@ interface Planned {
 
 const plan = async (from: Repositories, tenantId: string, id: string, groupId: string): Promise<Planned> => {
   const application = await findApplication(from, tenantId, id);
-  const source = await findGroup(from, tenantId, application.groupId);
-  const target = await findGroup(from, tenantId, groupId);
+  const source = await findSoundGroup(from, tenantId, application.groupId);
+  const target = await findSoundGroup(from, tenantId, groupId);
   if (target.id === source.id) throw new ServiceError('conflict', 'the application is in this group');
   if (target.tenantId !== source.tenantId) throw new ServiceError('conflict', 'the group is of another tenant');
   const vault = await from.vaults.get(tenantId, target.vaultId);
@@ -157,7 +157,7 @@ export const moveApplication = (
     permission: 'applications:manage',
     plan: async (from, tenantId, { id, groupId }: { readonly id: string; readonly groupId: string }) => {
       const { application, target, move: planned } = await plan(from, tenantId, id, groupId);
-      const { vaultId } = await findGroup(from, tenantId, application.groupId);
+      const { vaultId } = await findSoundGroup(from, tenantId, application.groupId);
       const source = await findVault(from, tenantId, vaultId);
       const rule = (await findVault(from, tenantId, target.vaultId)).dualControl;
       return {

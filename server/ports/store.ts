@@ -23,7 +23,7 @@ import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
-import type { Integrity, Vault } from '../domain/vault.ts';
+import type { Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
 import type { RecordPlace } from './key-ring.ts';
 import type { NodeLink, NodeRow } from './node-link.ts';
@@ -81,7 +81,6 @@ export interface StoredAccessGuid extends AccessGuid {
 
 export interface StoredToken extends ApiToken {
   readonly hash: string;
-  readonly integrity: Integrity;
 }
 
 /** How many of each there are in a tenant: of vaults those not deleted, of keys those not destroyed, of the others those in use. */

@@ -42,6 +42,7 @@ const approvalRow = (approval: Approval) => {
   };
 };
 
+/** What is shown of a row that was changed from outside: its document may be anything, and decides nothing. */
 const nothing: Document = {
   parameters: {},
   impact: {},
@@ -53,17 +54,9 @@ const nothing: Document = {
   requesterName: '',
 };
 
-/** What cannot be read was not written by us: the row is tampered, and decides nothing. */
-const parseDocument = (text: string): Document => {
-  try {
-    return JSON.parse(text) as Document;
-  } catch {
-    return nothing;
-  }
-};
-
 const toApproval = (row: Schema['approvals'], integrity: Approval['integrity']): Approval => {
-  const { subjectName, requesterName, ...document } = parseDocument(row.document);
+  const { subjectName, requesterName, ...document } =
+    integrity === 'ok' ? (JSON.parse(row.document) as Document) : nothing;
   return {
     id: row.id,
     tenantId: row.tenant_id,

@@ -11,6 +11,7 @@ import {
   severitiesFrom,
 } from '../domain/notification.ts';
 import type { Repositories } from '../ports/store.ts';
+import { readDocument } from './documents.ts';
 import type { Schema } from './schema.ts';
 import { inScope } from './tenants.ts';
 
@@ -38,7 +39,7 @@ const fromRow = (row: Schema['notifications']): Notification => ({
   severity: row.severity as AuditSeverity,
   stage: row.stage,
   harmAt: row.harm_at,
-  details: JSON.parse(row.details) as Notification['details'],
+  details: readDocument<Notification['details']>(row.details, {}, {}),
   raisedAt: row.raised_at,
   resolvedAt: row.resolved_at,
   acknowledgedAt: row.acknowledged_at,

@@ -3,12 +3,11 @@
 import type { Kysely, Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
-import type { Grant } from '../domain/access.ts';
 import type { SignInMethod } from '../domain/sign-in.ts';
 import { type FactorKind, foldUserName, type UserState } from '../domain/user.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { PeopleRepositories, StoredAttempt, StoredFactor, StoredSession, StoredUser } from '../ports/people.ts';
-import { type PolicyTable, type RowAuthenticator, rowIntegrity, sealRow } from './rows.ts';
+import { type PolicyTable, parseGrants, type RowAuthenticator, rowIntegrity, sealRow } from './rows.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
 import { inScope } from './tenants.ts';
@@ -34,22 +33,13 @@ const userRow = (user: StoredUser) => ({
   created_at: user.createdAt,
   last_sign_in_at: user.lastSignInAt,
 });
-/** A tampered row may hold no JSON; it is refused by its integrity, so that no roles do. */
-const parseGrants = (text: string): readonly Grant[] => {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? (value as readonly Grant[]) : [];
-  } catch {
-    return [];
-  }
-};
 const toUser = (row: Row<'users'>, integrity: Integrity): StoredUser => ({
   id: row.id,
   tenantId: row.tenant_id,
   name: row.name,
   displayName: row.display_name,
   email: row.email,
-  grants: parseGrants(row.grants),
+  grants: parseGrants(row.grants, integrity),
   state: row.state as UserState,
   hasPassword: row.password !== null,
   mustChangePassword: row.must_change_password !== 0,

@@ -385,7 +385,7 @@ export const createRepositories = (
       get: async (tenant, id) => {
         const query = inScope(db.selectFrom('tde_groups').selectAll(), tenant);
         const row = await query.where('id', '=', id).executeTakeFirst();
-        return row && rows.toGroup(row);
+        return row && rows.toGroup(row, check('tde_groups', row));
       },
       findByName: async (tenantId, name) => {
         const row = await db
@@ -394,12 +394,12 @@ export const createRepositories = (
           .where('tenant_id', '=', tenantId)
           .where('name', '=', name)
           .executeTakeFirst();
-        return row && rows.toGroup(row);
+        return row && rows.toGroup(row, check('tde_groups', row));
       },
       list: async (tenant, { after, limit }) => {
         let query = inScope(db.selectFrom('tde_groups').selectAll(), tenant).orderBy('id').limit(limit);
         if (after !== undefined) query = query.where('id', '>', after);
-        return (await query.execute()).map(rows.toGroup);
+        return (await query.execute()).map((row) => rows.toGroup(row, check('tde_groups', row)));
       },
       insert: async (group) => {
         await db

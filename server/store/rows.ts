@@ -25,6 +25,7 @@ import type { Integrity, Vault, VaultState } from '../domain/vault.ts';
 import type { RecordClass } from '../ports/key-ring.ts';
 import type { StoredAccessGuid, StoredDiagnosis, StoredObject, StoredRecord, StoredToken } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
+import { readDocument } from './documents.ts';
 import type { Schema } from './schema.ts';
 
 /** Writing a row back would give it a fresh authentication code: a tampered one must not get it. */
@@ -307,12 +308,13 @@ export const groupRow = (group: TdeGroup) => ({
   vault_id: group.vaultId,
   created_at: group.createdAt,
 });
-export const toGroup = (row: Row<'tde_groups'>): TdeGroup => ({
+export const toGroup = (row: Row<'tde_groups'>, integrity: Integrity): TdeGroup => ({
   id: row.id,
   tenantId: row.tenant_id,
   name: row.name,
   vaultId: row.vault_id,
   createdAt: row.created_at,
+  integrity,
 });
 
 export const applicationRow = (application: TdeApplication) => ({
@@ -479,12 +481,13 @@ export const diagnosisRow = (diagnosis: StoredDiagnosis) => ({
   results: JSON.stringify(diagnosis.results),
   request_ids: JSON.stringify(diagnosis.requestIds),
 });
+const resultExample = { id: '', layer: '', title: '', state: '', evidence: '' };
 export const toDiagnosis = (row: Row<'diagnoses'>): StoredDiagnosis => ({
   id: row.id,
   endpointId: row.endpoint_id,
   at: row.at,
-  results: JSON.parse(row.results) as StoredDiagnosis['results'],
-  requestIds: JSON.parse(row.request_ids) as StoredDiagnosis['requestIds'],
+  results: readDocument<StoredDiagnosis['results']>(row.results, [resultExample], []),
+  requestIds: readDocument<StoredDiagnosis['requestIds']>(row.request_ids, [''], []),
 });
 
 /** Settings in a tampered row may be no JSON at all; such a row is refused by its integrity, so the defaults do. */
@@ -540,6 +543,10 @@ export const toCredential = (row: Row<'endpoint_credentials'>): EndpointCredenti
   lastUsedAt: row.last_used_at,
 });
 
+/** A row that was changed from outside gives no roles, whatever stands in it. */
+export const parseGrants = (text: string, integrity: Integrity): readonly Grant[] =>
+  integrity === 'ok' ? (JSON.parse(text) as readonly Grant[]) : [];
+
 export const tokenRow = (token: StoredToken) => ({
   id: token.id,
   tenant_id: token.tenantId,
@@ -558,7 +565,7 @@ export const toToken = (row: Row<'api_tokens'>, integrity: Integrity): StoredTok
   tenantId: row.tenant_id,
   kind: row.kind as TokenKind,
   name: row.name,
-  grants: JSON.parse(row.grants) as readonly Grant[],
+  grants: parseGrants(row.grants, integrity),
   hash: row.hash,
   createdAt: row.created_at,
   expiresAt: row.expires_at,
@@ -580,7 +587,8 @@ export const toAuditEvent = (row: Row<'audit_events'>): AuditEvent => ({
   subjectKind: row.subject_kind as SubjectKind,
   subjectId: row.subject_id,
   requestId: row.request_id,
-  details: JSON.parse(row.details) as AuditEvent['details'],
+  // What is no document any more is found by the verification of the log: it is shown without.
+  details: readDocument<AuditEvent['details']>(row.details, {}, {}),
 });
 
 export const requestRow = (entry: XksRequestRecord) => ({

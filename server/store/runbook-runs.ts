@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
 import type { Repositories } from '../ports/store.ts';
+import { readDocument } from './documents.ts';
 import type { RunbookRunRow, RunbookTickRow, Schema } from './schema.ts';
 
 const runRow = (run: RunbookRun): RunbookRunRow => ({
@@ -24,18 +25,30 @@ const runRow = (run: RunbookRun): RunbookRunRow => ({
   outcome: run.outcome,
 });
 
+type Content = Pick<RunbookRun, 'title' | 'release' | 'containers' | 'warnings' | 'steps'>;
+/** Of a run whose row was changed from outside: it has no steps any more. */
+const noContent: Content = { title: '', release: '19c', containers: null, warnings: [], steps: [] };
+const contentExample = {
+  title: '',
+  release: '',
+  containers: null,
+  warnings: [''],
+  steps: [{ id: '', title: '', place: '' }],
+};
+const readPerson = (text: string): RunbookRun['startedBy'] =>
+  readDocument(text, { id: '', name: '' }, { id: '', name: '' });
+
 const toRun = (row: RunbookRunRow, ticks: readonly Tick[]): RunbookRun => {
-  type Content = Pick<RunbookRun, 'title' | 'release' | 'containers' | 'warnings' | 'steps'>;
   return {
     id: row.id,
     tenantId: row.tenant_id,
     applicationId: row.application_id,
     runbook: row.runbook as RunbookRun['runbook'],
-    ...(JSON.parse(row.content) as Content),
+    ...readDocument<Content>(row.content, contentExample, noContent),
     startedAt: row.started_at,
-    startedBy: JSON.parse(row.started_by) as RunbookRun['startedBy'],
+    startedBy: readPerson(row.started_by),
     finishedAt: row.finished_at,
-    finishedBy: row.finished_by === null ? null : (JSON.parse(row.finished_by) as RunbookRun['startedBy']),
+    finishedBy: row.finished_by === null ? null : readPerson(row.finished_by),
     outcome: row.outcome as RunbookRun['outcome'],
     ticks,
   };

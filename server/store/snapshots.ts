@@ -6,17 +6,12 @@ import { ServiceError } from '../base/errors.ts';
 import type { RecoveryKey, Snapshot, SnapshotCounts, SnapshotExport, Verification } from '../domain/snapshot.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { KeyBindingRepository, RecoveryKeyRepository, SnapshotRepository } from '../ports/snapshots.ts';
+import { readDocument } from './documents.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
 
-const parse = <T>(text: string | null, otherwise: T): T => {
-  if (text === null) return otherwise;
-  try {
-    return JSON.parse(text) as T;
-  } catch {
-    return otherwise;
-  }
-};
+const countsExample = { rows: {}, units: 0, materials: 0, leftOut: 0, erased: 0 } satisfies SnapshotCounts;
+const verificationExample = { at: 0, depth: 'sealed', sound: true, finding: null } satisfies Verification;
 
 const snapshotRow = (snapshot: Snapshot) => ({
   id: snapshot.id,
@@ -44,10 +39,10 @@ const toSnapshot = (row: Selectable<Schema['snapshots']>, integrity: Integrity):
   createdAt: row.created_at,
   auditSize: row.audit_size,
   size: row.size,
-  counts: parse<SnapshotCounts | null>(row.counts, null),
-  recoveryKeyIds: parse<readonly string[]>(row.recovery_key_ids, []),
+  counts: readDocument<SnapshotCounts | null>(row.counts, countsExample, null),
+  recoveryKeyIds: readDocument<readonly string[]>(row.recovery_key_ids, [''], []),
   signer: row.signer,
-  verification: parse<Verification | null>(row.verification, null),
+  verification: readDocument<Verification | null>(row.verification, verificationExample, null),
   verifiedAt: row.verified_at,
   deletedAt: row.deleted_at,
   purgedAt: row.purged_at,

@@ -274,7 +274,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
   test('tells the objects of an application and of other groups, their uses, and its newest master key', async () => {
     const [vault, other] = [vaultOf('v'), vaultOf('w')];
     const groups: readonly TdeGroup[] = [vault, other].map(({ id, name }) => ({
-      ...{ id: newId(4), tenantId: tenant.id, name, vaultId: id, createdAt: 4 },
+      ...{ id: newId(4), tenantId: tenant.id, name, vaultId: id, createdAt: 4, integrity: 'ok' as const },
     }));
     const [here = '', there = ''] = groups.map(({ id }) => id);
     const application: TdeApplication = {

@@ -138,6 +138,7 @@ export const representGroup = (group: TdeGroup): groups.TdeGroup => ({
   name: group.name,
   vaultId: group.vaultId,
   createdAt: moment(group.createdAt),
+  integrity: group.integrity,
 });
 
 export const representApplication = (application: TdeApplication): applications.Application => ({
@@ -367,6 +368,7 @@ export const representToken = (token: ApiToken): tokens.Token => ({
   expiresAt: momentOrNull(token.expiresAt),
   revokedAt: momentOrNull(token.revokedAt),
   lastUsedAt: momentOrNull(token.lastUsedAt),
+  integrity: token.integrity,
 });
 
 export const representStatus = (service: ServiceStatus, health: Health): status.Status => ({

@@ -12,7 +12,7 @@ import { isStopped } from '../../domain/tenant.ts';
 import type { KeyDescription, KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
-import { findApplication, findGroup, findTenant } from '../find.ts';
+import { findApplication, findSoundGroup, findTenant } from '../find.ts';
 import type { NewTokenObject, TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
 import { nameFromLabel } from '../names.ts';
@@ -50,7 +50,7 @@ const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promi
   const { groupId } = await findApplication(tx, application.tenantId, application.id);
   if (groupId !== application.groupId)
     throw new ServiceError('conflict', 'the application was moved to another group meanwhile', { hint: 'try again' });
-  return findGroup(tx, application.tenantId, groupId);
+  return findSoundGroup(tx, application.tenantId, groupId);
 };
 
 const requireOpenVault = async (tx: Repositories, group: TdeGroup): Promise<void> => {

@@ -2,7 +2,7 @@
 // checkpoints. Statements are synchronous underneath; the store's writer queue keeps transactions apart.
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { type Dialect, SqliteDialect, sql } from 'kysely';
 import { StoreError } from '../errors.ts';
 import type { ColumnKinds } from '../migrations.ts';
@@ -99,6 +99,26 @@ const openConnection = (path: string, readOnly: boolean): DatabaseSync => {
 
 type Parameters = readonly SQLInputValue[];
 
+const largest = BigInt(Number.MAX_SAFE_INTEGER);
+/** A number that JavaScript cannot hold was not written by us. The driver would refuse all rows for its sake: it is read as the largest that we know. */
+const readable = (value: SQLOutputValue): SQLOutputValue =>
+  typeof value !== 'bigint' ? value : Number(value > largest ? largest : value < -largest ? -largest : value);
+const allOf = (statement: StatementSync, parameters: Parameters, changes: boolean) => {
+  try {
+    return statement.all(...parameters);
+  } catch (error) {
+    if (changes || (error as NodeJS.ErrnoException).code !== 'ERR_OUT_OF_RANGE') throw error;
+  }
+  statement.setReadBigInts(true);
+  try {
+    return statement
+      .all(...parameters)
+      .map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, readable(value)])));
+  } finally {
+    statement.setReadBigInts(false);
+  }
+};
+
 /** What Kysely's SqliteDialect expects of a database, over node:sqlite, with statements kept by their text. */
 const adapt = (database: DatabaseSync) => {
   const statements = new Map<string, { readonly statement: StatementSync; readonly reader: boolean }>();
@@ -112,7 +132,7 @@ const adapt = (database: DatabaseSync) => {
     const { statement, reader } = entry;
     return {
       reader,
-      all: (parameters: Parameters) => statement.all(...parameters),
+      all: (parameters: Parameters) => allOf(statement, parameters, !/^(select|with)\b/i.test(sql)),
       run: (parameters: Parameters) => statement.run(...parameters),
       iterate: (parameters: Parameters) => statement.iterate(...parameters),
     };

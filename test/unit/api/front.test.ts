@@ -252,7 +252,7 @@ describe('Idempotency-Key', () => {
     const { request } = openFront({
       'tdeGroups.create': (_: unknown, { name }: { name: string }) => {
         if (failures-- > 0) throw new Error('once');
-        return { id: 'g', tenantId: 't', name, vaultId: 'v', createdAt: 0 };
+        return { id: 'g', tenantId: 't', name, vaultId: 'v', createdAt: 0, integrity: 'ok' };
       },
     });
     expect((await request('/api/tde/groups', withToken(post({ name: 'a' }, key)))).status).toBe(500);

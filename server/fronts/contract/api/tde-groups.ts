@@ -1,10 +1,17 @@
 // TDE groups: applications of one group can find and use each other's master keys, which cloning a PDB needs.
 
 import { z } from '@hono/zod-openapi';
-import { displayName, identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, integrity, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 export const tdeGroupSchema = z
-  .strictObject({ id: identifier, tenantId: identifier, name: z.string(), vaultId: identifier, createdAt: moment })
+  .strictObject({
+    id: identifier,
+    tenantId: identifier,
+    name: z.string(),
+    vaultId: identifier,
+    createdAt: moment,
+    integrity,
+  })
   .openapi('TdeGroup');
 export type TdeGroup = z.output<typeof tdeGroupSchema>;
 

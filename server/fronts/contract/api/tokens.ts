@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Role, Scope } from '../../../domain/access.ts';
 import type { TokenKind } from '../../../domain/api-token.ts';
-import { displayName, identifier, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 /** Every role, in the order of the table; the compiler refuses a missing or an unknown one. */
 const roleTable = {
@@ -67,6 +67,7 @@ export const tokenSchema = z
     expiresAt: moment.nullable(),
     revokedAt: moment.nullable(),
     lastUsedAt: moment.nullable(),
+    integrity,
   })
   .openapi('Token');
 export type Token = z.output<typeof tokenSchema>;
