@@ -2,9 +2,13 @@
 // its own: copying ends with the disk's word, and the thread that answers requests would wait for it. Passive checkpoints only
 // (sqlite.org/wal.html), which wait for nobody and hold up nobody.
 
+import { constants, setPriority } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Checkpoint } from './checkpointer.ts';
+
+// Of this thread alone (setpriority(2) on Linux): whoever answers requests goes first where both share a CPU.
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 const database = new DatabaseSync(workerData as string);
 
