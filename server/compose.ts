@@ -109,7 +109,7 @@ import { findSnapshot } from './operations/snapshots/find-snapshot.ts';
 import { createSnapshotFolder, type SnapshotFolder } from './operations/snapshots/folder.ts';
 import { makeSnapshot } from './operations/snapshots/make-snapshot.ts';
 import { manageSnapshots } from './operations/snapshots/manage-snapshots.ts';
-import { createOpenings, type Openings } from './operations/snapshots/openings.ts';
+import { createOpenings } from './operations/snapshots/openings.ts';
 import { recoveryKeys } from './operations/snapshots/recovery-keys.ts';
 import { restoreSnapshot } from './operations/snapshots/restore-snapshot.ts';
 import { type SnapshotSchedule, scheduleSnapshots } from './operations/snapshots/schedule-snapshots.ts';
@@ -304,7 +304,6 @@ export const createOperations = (
 interface Snapshots {
   readonly operations: Operations['snapshots'];
   readonly schedule: SnapshotSchedule;
-  readonly openings: Openings;
   /** Before anything is made. */
   settle(): Promise<void>;
 }
@@ -336,7 +335,6 @@ const openSnapshots = (
   });
   return {
     schedule,
-    openings,
     // What another folder has is another node's to settle.
     settle: async () => {
       if (folder.reached()) await manage.settle();
@@ -360,11 +358,12 @@ const openSnapshots = (
       verify: async (actor, id, answer) => {
         folder.require();
         await findSnapshot(store.read, id, undefined, actor.reach);
-        return verify(actor, id, answer === null ? null : openings.take(actor, id, answer.openingId, answer.sealedKey));
+        const key = answer === null ? null : await openings.take(actor, id, answer.openingId, answer.sealedKey);
+        return verify(actor, id, key);
       },
       restore: async (actor, id, answer, request) => {
         folder.require();
-        return restore(actor, id, openings.take(actor, id, answer.openingId, answer.sealedKey), request);
+        return restore(actor, id, await openings.take(actor, id, answer.openingId, answer.sealedKey), request);
       },
       schedule: () => Promise.resolve({ settings, next: schedule.next() }),
       ofKey: manage.ofKey,
@@ -913,7 +912,6 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         directory.setHealthy(false);
       },
       stop: async () => {
-        snapshots.openings.close();
         if (!begun) {
           directory.close();
           await whole.close();

@@ -4,6 +4,7 @@
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 import { recordDropped } from './request-minutes.ts';
+import { pruneOpenings } from './snapshots/openings.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
@@ -108,6 +109,7 @@ export const createHousekeeping = (
       async (tx) => {
         await tx.diagnoses.prune(clock.now() - diagnosisDays * 86_400_000);
         await tx.attempts.prune(clock.now());
+        await pruneOpenings(tx, clock.now());
         await tx.idempotency.prune(clock.now() - idempotencyMs);
         await tx.failures.prune(clock.now() - failureDays * 86_400_000);
         await tx.tdeRequests.prune(clock.now() - repeatMs);

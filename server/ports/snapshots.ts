@@ -29,6 +29,22 @@ export interface RecoveryKeyRepository {
   update(key: RecoveryKey): Promise<void>;
 }
 
+/** Who may open which snapshot, once. Its key is a record of class 'snapshot-opening'. */
+export interface StoredOpening {
+  readonly id: string;
+  readonly snapshotId: string;
+  readonly actorId: string;
+  readonly expiresAt: number;
+}
+
+export interface OpeningRepository {
+  insert(opening: StoredOpening): Promise<void>;
+  get(id: string): Promise<StoredOpening | undefined>;
+  remove(id: string): Promise<void>;
+  /** Whose time is over. */
+  listOver(now: number): Promise<readonly string[]>;
+}
+
 /** What a key was bound to before it came here from a snapshot of another tenant: 32 bytes; XKS ciphertexts bear it. */
 export interface KeyBindingRepository {
   get(keyId: string): Promise<Buffer | undefined>;

@@ -29,7 +29,12 @@ import type { RecordPlace } from './key-ring.ts';
 import type { NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
 import type { SearchRepository } from './search.ts';
-import type { KeyBindingRepository, RecoveryKeyRepository, SnapshotRepository } from './snapshots.ts';
+import type {
+  KeyBindingRepository,
+  OpeningRepository,
+  RecoveryKeyRepository,
+  SnapshotRepository,
+} from './snapshots.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { XksRequestRecord } from './xks-directory.ts';
 
@@ -435,6 +440,7 @@ export interface Repositories extends PeopleRepositories {
     untick(runId: string, step: string): Promise<void>;
   };
   readonly snapshots: SnapshotRepository;
+  readonly openings: OpeningRepository;
   readonly recoveryKeys: RecoveryKeyRepository;
   readonly keyBindings: KeyBindingRepository;
   readonly tenantRows: TenantRows;

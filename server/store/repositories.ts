@@ -22,7 +22,7 @@ import * as rows from './rows.ts';
 import { createRunbookRuns } from './runbook-runs.ts';
 import type { Schema } from './schema.ts';
 import { createSearch, createTerms } from './search.ts';
-import { createKeyBindings, createRecoveryKeys, createSnapshots } from './snapshots.ts';
+import { createKeyBindings, createOpenings, createRecoveryKeys, createSnapshots } from './snapshots.ts';
 import { createTdeRequests } from './tde-requests.ts';
 import { createTenantRows } from './tenant-rows.ts';
 import { alsoInScope, createTenants, inScope } from './tenants.ts';
@@ -851,6 +851,7 @@ export const createRepositories = (
     requests: createRequestLog(db),
     search: createSearch(db),
     snapshots: createSnapshots(db, authenticate),
+    openings: createOpenings(db),
     recoveryKeys: createRecoveryKeys(db, authenticate),
     keyBindings: createKeyBindings(db),
     tenantRows: createTenantRows(db, authenticate, terms),

@@ -257,6 +257,7 @@ export interface Schema {
     failure: string | null;
     row_mac: string;
   };
+  snapshot_openings: { id: string; snapshot_id: string; actor_id: string; expires_at: number };
   snapshot_exports: { id: string; snapshot_id: string; at: number; actor_id: string; actor_name: string };
   /** Of keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to. */
   key_bindings: { key_id: string; binding: Uint8Array };

@@ -1,11 +1,16 @@
-// Snapshots, their exports, recovery keys and key bindings as rows.
+// Snapshots, their exports and openings, recovery keys and key bindings as rows.
 
 import type { Kysely, Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { RecoveryKey, Snapshot, SnapshotCounts, SnapshotExport, Verification } from '../domain/snapshot.ts';
 import type { Integrity } from '../domain/vault.ts';
-import type { KeyBindingRepository, RecoveryKeyRepository, SnapshotRepository } from '../ports/snapshots.ts';
+import type {
+  KeyBindingRepository,
+  OpeningRepository,
+  RecoveryKeyRepository,
+  SnapshotRepository,
+} from '../ports/snapshots.ts';
 import { readDocument } from './documents.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
@@ -157,6 +162,26 @@ export const createRecoveryKeys = (db: Kysely<Schema>, authenticate: rows.RowAut
     },
   };
 };
+
+export const createOpenings = (db: Kysely<Schema>): OpeningRepository => ({
+  insert: async ({ id, snapshotId, actorId, expiresAt }) => {
+    await db
+      .insertInto('snapshot_openings')
+      .values({ id, snapshot_id: snapshotId, actor_id: actorId, expires_at: expiresAt })
+      .execute();
+  },
+  get: async (id) => {
+    const row = await db.selectFrom('snapshot_openings').selectAll().where('id', '=', id).executeTakeFirst();
+    return row && { id, snapshotId: row.snapshot_id, actorId: row.actor_id, expiresAt: row.expires_at };
+  },
+  remove: async (id) => {
+    await db.deleteFrom('snapshot_openings').where('id', '=', id).execute();
+  },
+  listOver: async (now) => {
+    const rows = await db.selectFrom('snapshot_openings').select('id').where('expires_at', '<=', now).execute();
+    return rows.map(({ id }) => id);
+  },
+});
 
 export const createKeyBindings = (db: Kysely<Schema>): KeyBindingRepository => ({
   get: async (keyId) => {

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
-import type { Snapshot } from '../../server/fronts/contract/api/snapshots.ts';
-import { startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+import type { Snapshot, SnapshotOpening } from '../../server/fronts/contract/api/snapshots.ts';
+import { createGroup, registerApplication } from '../support/console-api.ts';
+import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import { makeRecoveryKey } from '../support/snapshot-files.ts';
+import { answerOpening } from '../support/snapshots.ts';
 
 let fleet: TestFleet | undefined;
 afterEach(async () => {
@@ -20,9 +22,10 @@ const start = async (toml: string) => {
   fleet = await startFleet(['one', 'two'], { toml: `[erasure]\ngather_ms = 20\n${toml}` });
   const [one, two] = [fleet.member('one'), fleet.member('two')];
   await untilActive(fleet, one, ['one', 'two']);
-  const publicKey = formatRecoveryKey(makeRecoveryKey().publicKey);
+  const recovery = makeRecoveryKey();
+  const publicKey = formatRecoveryKey(recovery.publicKey);
   await one.api.call('POST', '/api/recovery-keys', { name: 'safe', publicKey });
-  return { one, two };
+  return { one, two, recovery };
 };
 
 test('each node with a folder of its own: the first has the snapshots, and the other says so', async () => {
@@ -53,10 +56,18 @@ test('each node with a folder of its own: the first has the snapshots, and the o
   });
 }, 400_000);
 
-test('in one folder, what one node has made the other verifies and exports', async () => {
+test('in one folder, what one node has made the other verifies, exports and opens, and either erases', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'dke-shared-'));
   try {
-    const { one, two } = await start(`[snapshots]\ndirectory = ${JSON.stringify(directory)}\n`);
+    const { one, two, recovery } = await start(`[snapshots]\ndirectory = ${JSON.stringify(directory)}\n`);
+    const application = await registerApplication(one.api, 'erp', await createGroup(one.api, 'databases'));
+    const waits = 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n';
+    const database = fleet?.database('erp', application, waits);
+    const label = 'ORACLE.TDE.HSM.MK.06AB';
+    expect([await database?.call('open', { pin: 'x' }), await database?.call('generate', { label })]).toMatchObject([
+      { rv: 'CKR_OK' },
+      { rv: 'CKR_OK' },
+    ]);
     const made = await one.api.call<Snapshot>('POST', '/api/snapshots', {});
     expect(await two.api.call('POST', `/api/snapshots/${made.id}/verify`)).toMatchObject({
       verification: { sound: true },
@@ -65,6 +76,59 @@ test('in one folder, what one node has made the other verifies and exports', asy
     expect([status, text.startsWith('DKE-SNAP')]).toEqual([200, true]);
     const other = await two.api.call<Snapshot>('POST', '/api/snapshots', {});
     expect(await one.api.call('POST', `/api/snapshots/${other.id}/verify`)).toMatchObject({ state: 'held' });
+
+    // An opening that one node began is answered to another, once, by whoever began it.
+    const begin = async () => {
+      const begun = await one.api.call<SnapshotOpening>('POST', `/api/snapshots/${made.id}/openings`, {});
+      return { ...begun, expiresAt: Date.parse(begun.expiresAt) };
+    };
+    const verify = (member: FleetMember, answer: object) =>
+      member.api.send('POST', `/api/snapshots/${made.id}/verify-opened`, answer);
+    const answer = answerOpening(await begin(), recovery.key);
+    const opened = await verify(two, answer);
+    expect([opened.status, opened.text]).toEqual([200, expect.stringContaining('"depth":"opened"')]);
+    for (const member of [one, two])
+      expect(await verify(member, answer)).toMatchObject({
+        status: 409,
+        text: expect.stringContaining('there is no such opening'),
+      });
+    // It outlives the node that began it, and an erasure turn.
+    const later = answerOpening(await begin(), recovery.key);
+    await one.stop();
+    await one.start();
+    await two.api.call('POST', '/api/root/rotate', {});
+    await until('the turn', async () => {
+      const nodes = await fleet?.nodes(two);
+      return nodes?.every(({ rootEpoch, holdsOldRoot }) => rootEpoch > 1 && !holdsOldRoot) ? true : undefined;
+    });
+    expect((await verify(two, later)).status).toBe(200);
+    expect(
+      fleet?.postgres.run(
+        fleet.place.database,
+        "select (select count(*) from snapshot_openings) + (select count(*) from key_records where class = 'snapshot-opening' and record is not null)",
+      ),
+    ).toBe('0');
+
+    // A key that is destroyed goes out of every snapshot here; the copy that left is told by each node.
+    const master = await two.api.masterKey(application.application.id, label);
+    const path = `/api/tde/applications/${application.application.id}/master-keys/${master.id}`;
+    await two.api.call('POST', `${path}/destroy`, { confirm: master.name });
+    for (const { api } of [one, two]) {
+      await until(
+        'the erasure turn',
+        async () => (await api.call<{ unrecoverableAt: string | null }>('GET', path)).unrecoverableAt ?? undefined,
+        120,
+      );
+      for (const { id } of [made, other]) {
+        const { erased, verification } = await api.call<Snapshot>('POST', `/api/snapshots/${id}/verify`);
+        expect([id, erased > 0, verification]).toMatchObject([id, true, { sound: true }]);
+      }
+      const { exported } = await api.call<{ exported: { snapshotId: string }[] }>(
+        'GET',
+        `/api/keys/${master.id}/snapshots`,
+      );
+      expect(exported.map(({ snapshotId }) => snapshotId)).toEqual([made.id]);
+    }
   } finally {
     await fleet?.end();
     fleet = undefined;

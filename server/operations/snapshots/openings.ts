@@ -1,13 +1,17 @@
 // How the service gets to open one snapshot, once: it makes a key pair for the occasion; who has a recovery key opens the snapshot's key
-// with it, elsewhere, and sends that key sealed to the pair. The recovery key itself never comes here.
+// with it, elsewhere, and sends that key sealed to the pair. The recovery key itself never comes here. The pair is in the store, as a key
+// record, until it is used: the answer may reach another node, or this one after a restart.
 
-import { parseBase64 } from '../../base/bytes.ts';
+import { canonicalJson, parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { newId } from '../../base/ids.ts';
+import { newId, serviceTenantId } from '../../base/ids.ts';
 import { openingContext } from '../../base/recovery-key.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { RecordPlace } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { StoredOpening } from '../../ports/snapshots.ts';
+import type { Repositories, StoredRecord } from '../../ports/store.ts';
 import { findSnapshot } from './find-snapshot.ts';
 
 export interface Opening {
@@ -25,35 +29,49 @@ export interface Opening {
 export interface Openings {
   begin(actor: Actor, snapshotId: string, recoveryKeyId: string | undefined): Promise<Opening>;
   /** The snapshot's key, for this one use: the caller releases it. */
-  take(actor: Actor, snapshotId: string, openingId: string, sealedKey: string): KeyRef;
-  close(): void;
+  take(actor: Actor, snapshotId: string, openingId: string, sealedKey: string): Promise<KeyRef>;
 }
 
 const lifetimeMs = 10 * 60_000;
-const most = 20;
+const recordClass = 'snapshot-opening';
+
+/** Whose it is and of what is bound into the record: a row that was changed opens nothing. */
+const placeOf = ({ id, snapshotId, actorId, expiresAt }: StoredOpening): RecordPlace => ({
+  tenantId: serviceTenantId,
+  objectId: id,
+  version: 1,
+  class: recordClass,
+  attributes: canonicalJson({ algorithm: 'x25519', snapshotId, actorId, expiresAt }),
+});
+
+const remove = async (tx: Repositories, id: string): Promise<void> => {
+  await tx.records.wipe(id, 1, recordClass);
+  await tx.openings.remove(id);
+};
+
+/** Takes those away whose time is over, unused. */
+export const pruneOpenings = async (tx: Repositories, now: number): Promise<void> => {
+  for (const id of await tx.openings.listOver(now)) await remove(tx, id);
+};
 
 export const createOpenings = ({
   store,
   core,
+  ring,
   archive,
   clock,
-}: Pick<Ports, 'store' | 'core' | 'archive' | 'clock'>): Openings => {
-  const open = new Map<
-    string,
-    { readonly snapshotId: string; readonly actorId: string; readonly key: KeyRef; readonly until: number }
-  >();
-  const drop = (id: string): void => {
-    const found = open.get(id);
-    open.delete(id);
-    if (found !== undefined) core.release(found.key);
-  };
-  const tidy = (): void => {
-    for (const [id, { until }] of open) if (until <= clock.monotonic()) drop(id);
-    for (const id of open.keys()) {
-      if (open.size < most) return;
-      drop(id);
-    }
-  };
+}: Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock'>): Openings => {
+  /** What is kept of it, once; nobody else's attempt ends it. */
+  const takeStored = (actor: Actor, snapshotId: string, id: string): Promise<StoredRecord | undefined> =>
+    store.write(async (tx) => {
+      const opening = await tx.openings.get(id);
+      const isTheirs = opening?.actorId === actor.id && opening.snapshotId === snapshotId;
+      if (!isTheirs || opening.expiresAt <= clock.now()) return undefined;
+      const record = await tx.records.get(id, 1, recordClass);
+      await remove(tx, id);
+      return record && { ...record, ...placeOf(opening) };
+    });
+
   return {
     begin: async (actor, snapshotId, recoveryKeyId) => {
       const snapshot = await findSnapshot(store.read, snapshotId, ['held']);
@@ -63,50 +81,54 @@ export const createOpenings = ({
         throw new ServiceError('conflict', 'the snapshot is not sealed to this recovery key', {
           hint: `it is sealed to: ${recipients.map((each) => each.recoveryKeyId).join(', ')}`,
         });
-      tidy();
-      const id = newId(clock.now());
+      const now = clock.now();
+      const opening = { id: newId(now), snapshotId, actorId: actor.id, expiresAt: now + lifetimeMs };
       const key = core.generateHpkeKey();
-      open.set(id, { snapshotId, actorId: actor.id, key, until: clock.monotonic() + lifetimeMs });
-      await store.write((tx) =>
-        tx.audit.append({
-          kind: 'snapshot.opening-begun',
-          actor,
-          tenantId: snapshot.tenantId,
-          subject: { kind: 'snapshot', id: snapshotId },
-          details: { recoveryKeyId: recipient.recoveryKeyId },
-        }),
-      );
-      return {
-        id,
-        snapshotId,
-        tenantId: snapshot.tenantId,
-        recoveryKeyId: recipient.recoveryKeyId,
-        sealedKey: recipient.sealedKey,
-        publicKey: core.hpkePublicKey(key).toString('base64'),
-        expiresAt: clock.now() + lifetimeMs,
-      };
-    },
-    take: (actor, snapshotId, openingId, sealedKey) => {
-      tidy();
-      const found = open.get(openingId);
-      if (found === undefined || found.snapshotId !== snapshotId || found.actorId !== actor.id)
-        throw new ServiceError('conflict', 'there is no such opening, or its time is over', {
-          hint: 'begin another one, on the same node of the service: it holds for ten minutes and for one use',
+      try {
+        const publicKey = core.hpkePublicKey(key).toString('base64');
+        await store.write(async (tx) => {
+          await pruneOpenings(tx, now);
+          await tx.openings.insert(opening);
+          await tx.records.put(ring.seal(placeOf(opening), key));
+          await tx.audit.append({
+            kind: 'snapshot.opening-begun',
+            actor,
+            tenantId: snapshot.tenantId,
+            subject: { kind: 'snapshot', id: snapshotId },
+            details: { recoveryKeyId: recipient.recoveryKeyId },
+          });
         });
+        return {
+          id: opening.id,
+          snapshotId,
+          tenantId: snapshot.tenantId,
+          recoveryKeyId: recipient.recoveryKeyId,
+          sealedKey: recipient.sealedKey,
+          publicKey,
+          expiresAt: opening.expiresAt,
+        };
+      } finally {
+        core.release(key);
+      }
+    },
+    take: async (actor, snapshotId, openingId, sealedKey) => {
+      const record = await takeStored(actor, snapshotId, openingId);
+      if (record === undefined)
+        throw new ServiceError('conflict', 'there is no such opening, or its time is over', {
+          hint: 'begin another one: it holds for ten minutes and for one use',
+        });
+      const key = ring.open(record);
       try {
         const { info, aad } = openingContext(snapshotId, openingId);
-        return core.hpkeOpenKey(found.key, info, aad, parseBase64(sealedKey) ?? Buffer.alloc(0), 'generic');
+        return core.hpkeOpenKey(key, info, aad, parseBase64(sealedKey) ?? Buffer.alloc(0), 'generic');
       } catch (error) {
         if (!(error instanceof ServiceError) || error.code !== 'invalid-ciphertext') throw error;
         throw new ServiceError('validation', "this is not the snapshot's key, sealed to this opening", {
           cause: error,
         });
       } finally {
-        drop(openingId);
+        core.release(key);
       }
-    },
-    close: () => {
-      for (const id of [...open.keys()]) drop(id);
     },
   };
 };

@@ -1,5 +1,5 @@
-// The tables of snapshots: what is kept of them, the recovery keys that they are sealed to, copies that left the service, and what keys that
-// came from another tenant's snapshot were bound to.
+// The tables of snapshots: what is kept of them, the recovery keys that they are sealed to, copies that left the service, openings that
+// are under way, and what keys that came from another tenant's snapshot were bound to.
 
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
@@ -50,6 +50,13 @@ export const snapshotMigration = ({ bytes, long }: ColumnKinds): Migration => ({
       .createIndex('snapshot_exports_by_snapshot')
       .on('snapshot_exports')
       .columns(['snapshot_id', 'id'])
+      .execute();
+    await db.schema
+      .createTable('snapshot_openings')
+      .addColumn('id', 'text', (c) => c.primaryKey())
+      .addColumn('snapshot_id', 'text', (c) => c.notNull().references('snapshots.id'))
+      .addColumn('actor_id', 'text', (c) => c.notNull())
+      .addColumn('expires_at', long, (c) => c.notNull())
       .execute();
     await db.schema
       .createTable('key_bindings')
