@@ -5,7 +5,7 @@ import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Agent, fetch } from 'undici';
+import { fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
 import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
@@ -21,55 +21,18 @@ const groups = new Map([
 let folder: string;
 let provider: OpenIdProvider;
 let issuer: string;
-let dispatcher: Agent;
 let caFile: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dke-open-id-'));
   provider = await startOpenIdProvider(folder, callback, groups);
   ({ issuer, caFile } = provider);
-  dispatcher = new Agent({ connect: { ca: provider.caPem } });
   writeFileSync(join(folder, 'client-secret'), `${clientSecret}\n`, { mode: 0o600 });
 }, 30_000);
 afterAll(async () => {
-  await dispatcher.close();
   await provider.close();
   rmSync(folder, { recursive: true, force: true });
 });
-
-/** A browser at the provider: signs in as `who`, agrees, and answers the address that it is sent back to. */
-const signInAt = async (start: string, who: string): Promise<string> => {
-  const cookies = new Map<string, string>();
-  let url = start;
-  let form: URLSearchParams | undefined;
-  for (let step = 0; step < 20; step += 1) {
-    if (url.startsWith(callback)) return url;
-    const answer = await fetch(url, {
-      dispatcher,
-      redirect: 'manual',
-      method: form === undefined ? 'GET' : 'POST',
-      headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
-      ...(form === undefined ? {} : { body: form }),
-    });
-    for (const line of answer.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-      cookies.set(name, value);
-    }
-    const location = answer.headers.get('location');
-    const page = await answer.text();
-    if (location !== null) {
-      url = new URL(location, url).href;
-      form = undefined;
-      continue;
-    }
-    const action = /action="([^"]+)"/.exec(page)?.[1];
-    const prompt = /name="prompt" value="([^"]+)"/.exec(page)?.[1];
-    if (action === undefined || prompt === undefined) throw new Error(`no form at ${url}: ${page.slice(0, 300)}`);
-    url = new URL(action, url).href;
-    form = new URLSearchParams({ prompt, ...(prompt === 'login' ? { login: who, password: 'any' } : {}) });
-  }
-  throw new Error('the provider leads nowhere');
-};
 
 const open = (more: string): Promise<OpenedService> =>
   openTestService({
@@ -77,7 +40,7 @@ const open = (more: string): Promise<OpenedService> =>
   });
 const signIn = async ({ operations }: OpenedService, who: string) => {
   const { url, binding } = await operations.openId.begin(originOf());
-  const returned = new URL(await signInAt(url, who));
+  const returned = new URL(await provider.signIn(url, who));
   return operations.openId.finish(returned.search, binding, originOf());
 };
 const errorOf = async (work: Promise<unknown>): Promise<ServiceErrorCode> => {
@@ -113,7 +76,7 @@ describe('people who are registered', () => {
   test('another browser, a second time, another state: none of them holds', async () => {
     const { openId } = opened.operations;
     const { url, binding } = await openId.begin(originOf());
-    const { search } = new URL(await signInAt(url, 'carla'));
+    const { search } = new URL(await provider.signIn(url, 'carla'));
     const other = await openId.begin(originOf());
     expect(await errorOf(openId.finish(search, other.binding, originOf()))).toBe('unauthenticated');
     expect(await errorOf(openId.finish(search, binding, originOf()))).toBe('unauthenticated');
@@ -133,7 +96,7 @@ describe('people who are registered', () => {
     const cookie = begun.headers.get('set-cookie') ?? '';
     expect(cookie).toMatch(/^__Host-dke-sign-in=[\w-]{43}; .*HttpOnly.*Secure.*SameSite=Lax/);
     const { url } = (await begun.json()) as { url: string };
-    const { search } = new URL(await signInAt(url, 'carla'));
+    const { search } = new URL(await provider.signIn(url, 'carla'));
     const back = await fetch(`${base}/api/session/openid/callback${search}`, {
       redirect: 'manual',
       headers: { cookie: cookie.split(';')[0] ?? '' },

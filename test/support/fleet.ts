@@ -10,7 +10,7 @@ import { type ConsoleApi, openConsoleApi, writeProviderConfig } from './console-
 import { type Database, startDatabase } from './database.ts';
 import { endProcess, processesWith, until } from './host.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from './postgresql.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { ServerEnded, type ServerProcess, startServerProcess } from './server-process.ts';
 
 export interface FleetMember {
   readonly name: string;
@@ -66,11 +66,15 @@ export const startBalancer = async (): Promise<Balancer> => {
       const back = connect(port, '127.0.0.1');
       open.add(back);
       back.on('close', () => open.delete(back));
-      back.once('error', () => {
-        if (back.bytesRead === 0 && front.bytesRead === 0) attempt();
-        else front.destroy();
-      });
+      back.once('error', attempt);
       back.once('connect', () => {
+        back.off('error', attempt);
+        // A port that nobody listens on can be given to this very connection, which then meets itself.
+        if (back.localPort === port) {
+          back.on('error', () => undefined).destroy();
+          attempt();
+          return;
+        }
         back.on('error', () => front.destroy()).on('close', () => front.destroy());
         front.on('close', () => back.destroy());
         connected.push(port);
@@ -149,7 +153,7 @@ export interface TestFleet {
 
 export const startFleet = async (
   names: readonly string[],
-  options: { readonly toml?: string; readonly store?: string } = {},
+  options: { readonly toml?: string; readonly store?: string; readonly publicUrl?: string } = {},
 ): Promise<TestFleet> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-fleet-'));
   const postgres = await startPostgres();
@@ -160,30 +164,55 @@ export const startFleet = async (
   const socket = join(folder, 'agent.sock');
   let token = '';
   const [first] = names;
-  for (const name of names) {
-    const own = join(folder, name);
-    mkdirSync(join(own, 'dke-data'), { recursive: true, mode: 0o700 });
-    if (name !== first)
-      for (const file of ['root.key', 'tls.crt', 'tls.key'])
-        copyFileSync(join(folder, first ?? '', 'dke-data', file), join(own, 'dke-data', file));
-    const toml =
-      `${options.toml ?? '[erasure]\ngather_ms = 20\n'}[node]\nname = "${name}"\n[store]\ntype = "postgresql"\n` +
-      `host = "${place.host}"\ndatabase = "${place.database}"\n${options.store ?? ''}`;
-    const start = (port?: number): Promise<ServerProcess> =>
-      startServerProcess({ folder: own, toml, ...(port === undefined ? {} : { port }) });
-    const server = await start();
-    token ||= server.adminToken;
-    const member = {
-      name,
-      folder: own,
-      server,
-      api: openConsoleApi(server, token),
-      stop: (signal?: NodeJS.Signals) => member.server.stop(signal),
-      start: async () => {
-        member.server = await start(member.server.port);
-      },
-    };
-    members.push(member);
+  const end = async (): Promise<void> => {
+    for (const database of databases) await database.stop();
+    for (const [pid] of processesWith(socket)) await endProcess(pid);
+    for (const { server } of members) await server.stop();
+    await balancer.close();
+    await postgres.remove();
+    if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    for (const name of names) {
+      const own = join(folder, name);
+      mkdirSync(join(own, 'dke-data'), { recursive: true, mode: 0o700 });
+      if (name !== first)
+        for (const file of ['root.key', 'tls.crt', 'tls.key'])
+          copyFileSync(join(folder, first ?? '', 'dke-data', file), join(own, 'dke-data', file));
+      const toml =
+        `${options.toml ?? '[erasure]\ngather_ms = 20\n'}[node]\nname = "${name}"\n[store]\ntype = "postgresql"\n` +
+        `host = "${place.host}"\ndatabase = "${place.database}"\n${options.store ?? ''}`;
+      const start = (port?: number): Promise<ServerProcess> =>
+        startServerProcess({
+          folder: own,
+          toml,
+          ...(port === undefined ? {} : { port }),
+          ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
+        });
+      const server = await start();
+      token ||= server.adminToken;
+      const member = {
+        name,
+        folder: own,
+        server,
+        api: openConsoleApi(server, token),
+        stop: (signal?: NodeJS.Signals) => member.server.stop(signal),
+        start: async () => {
+          const { port } = member.server;
+          member.server = await until('its port to be free', () =>
+            start(port).catch((error: unknown) => {
+              // Connections of others have ports, too.
+              if (error instanceof ServerEnded && error.message.includes('EADDRINUSE')) return undefined;
+              throw error;
+            }),
+          );
+        },
+      };
+      members.push(member);
+    }
+  } catch (error) {
+    await end();
+    throw error;
   }
   balancer.use(members.map(({ server }) => server.port));
   return {
@@ -215,14 +244,7 @@ export const startFleet = async (
       databases.push(database);
       return database;
     },
-    end: async () => {
-      for (const database of databases) await database.stop();
-      for (const [pid] of processesWith(socket)) await endProcess(pid);
-      for (const { server } of members) await server.stop();
-      await balancer.close();
-      await postgres.remove();
-      if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
-    },
+    end,
   };
 };
 

@@ -17,13 +17,13 @@ export const processesWith = (text: string): readonly (readonly [number, string]
       }
     });
 
-/** Asks again until the answer is there; rejects with `what` after half a minute. */
-export const until = async <T>(what: string, ask: () => Promise<T | undefined>): Promise<T> => {
-  const deadline = Date.now() + 30_000;
+/** Asks again until the answer is there; rejects with `what` when none comes for so many seconds. */
+export const until = async <T>(what: string, ask: () => Promise<T | undefined>, seconds = 30): Promise<T> => {
+  const deadline = Date.now() + seconds * 1_000;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    if (Date.now() > deadline) throw new Error(`${what}: not within half a minute`);
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${seconds} seconds`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 };

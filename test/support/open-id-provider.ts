@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
+import { Agent, fetch } from 'undici';
 import { makeAuthority } from './authority.ts';
 
 export const clientSecret = 'a secret of the test, long enough';
@@ -16,6 +17,8 @@ export interface OpenIdProvider {
   readonly caPem: string;
   /** Its certificate, PEM. */
   readonly certificate: string;
+  /** A browser that is sent to `start`: signs in as `who`, agrees, and answers the address that it is sent back to. */
+  signIn(start: string, who: string): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -54,12 +57,46 @@ export const startOpenIdProvider = async (
     features: { devInteractions: { enabled: true } },
   });
   handle = provider.callback();
+  const dispatcher = new Agent({ connect: { ca: authority.pem } });
   return {
     issuer,
     caFile: authority.certificate,
     caPem: authority.pem,
     certificate: cert,
+    signIn: async (start, who) => {
+      const cookies = new Map<string, string>();
+      let url = start;
+      let form: URLSearchParams | undefined;
+      for (let step = 0; step < 20; step += 1) {
+        if (url.startsWith(callback)) return url;
+        const answer = await fetch(url, {
+          dispatcher,
+          redirect: 'manual',
+          method: form === undefined ? 'GET' : 'POST',
+          headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+          ...(form === undefined ? {} : { body: form }),
+        });
+        for (const line of answer.headers.getSetCookie()) {
+          const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+          cookies.set(name, value);
+        }
+        const location = answer.headers.get('location');
+        const page = await answer.text();
+        if (location !== null) {
+          url = new URL(location, url).href;
+          form = undefined;
+          continue;
+        }
+        const action = /action="([^"]+)"/.exec(page)?.[1];
+        const prompt = /name="prompt" value="([^"]+)"/.exec(page)?.[1];
+        if (action === undefined || prompt === undefined) throw new Error(`no form at ${url}: ${page.slice(0, 300)}`);
+        url = new URL(action, url).href;
+        form = new URLSearchParams({ prompt, ...(prompt === 'login' ? { login: who, password: 'any' } : {}) });
+      }
+      throw new Error('the provider leads nowhere');
+    },
     close: async () => {
+      await dispatcher.close();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },

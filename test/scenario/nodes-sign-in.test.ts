@@ -1,0 +1,172 @@
+// A person whose requests reach a node each: whatever begins at one ends at the other, behind a load balancer that knows no stickiness.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createAuthenticator } from '../support/authenticator.ts';
+import { startFleet, type TestFleet } from '../support/fleet.ts';
+import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
+import { goodPassword } from '../support/people.ts';
+import { codeOf } from '../support/totp.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+const publicUrl = 'https://localhost';
+let folder: string;
+let provider: OpenIdProvider;
+let fleet: TestFleet;
+let ca: Buffer;
+/** The ports of the nodes that answered, in their order. */
+let answeredBy: number[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-nodes-sign-in-'));
+  const groups = new Map([['carla', ['dke-auditors']]]);
+  provider = await startOpenIdProvider(folder, `${publicUrl}/api/session/openid/callback`, groups);
+  const secretFile = join(folder, 'client-secret');
+  writeFileSync(secretFile, `${clientSecret}\n`, { mode: 0o600 });
+  const toml = [
+    `[oidc]\nissuer = "${provider.issuer}"\nclient_id = "dke"\nclient_secret_file = "${secretFile}"\nca = "${provider.caFile}"`,
+    'second_factor = "provider"\nrole_claim = "groups"\n[oidc.roles]\ndke-auditors = "auditor"\n',
+  ].join('\n');
+  fleet = await startFleet(['one', 'two'], { toml, publicUrl });
+  ca = readFileSync(fleet.caFile);
+}, 300_000);
+afterAll(async () => {
+  await fleet?.end();
+  await provider?.close();
+  rmSync(folder, { recursive: true, force: true });
+}, 120_000);
+
+interface Answer {
+  readonly status: number;
+  readonly location: string | undefined;
+  readonly body: Record<string, unknown>;
+}
+/** A browser: keeps its cookies, and makes a connection for each request, which the balancer leads to the next node. */
+const openBrowser = () => {
+  const cookies = new Map<string, string>();
+  const ask = (method: string, path: string, body?: object): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const ports = fleet.members.map(({ server }) => server.port);
+      const port = ports[answeredBy.length % ports.length] ?? 0;
+      fleet.balancer.use([port]);
+      const sent = request(
+        {
+          host: '127.0.0.1',
+          port: fleet.balancer.port,
+          path,
+          method,
+          ca,
+          agent: false,
+          headers: {
+            host: 'localhost',
+            origin: publicUrl,
+            cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          },
+        },
+        (answer) => {
+          answeredBy.push(port);
+          for (const line of answer.headers['set-cookie'] ?? []) {
+            const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+            cookies.set(name, value);
+          }
+          let text = '';
+          answer.setEncoding('utf8').on('data', (part: string) => {
+            text += part;
+          });
+          answer.on('error', reject).on('end', () =>
+            resolve({
+              status: answer.statusCode ?? 0,
+              location: answer.headers.location,
+              body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
+            }),
+          );
+        },
+      );
+      sent.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  return {
+    ask,
+    /** One that must succeed. */
+    call: async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {
+      const answer = await ask(method, path, body);
+      expect([path, answer.status < 300, answer.body]).toEqual([path, true, answer.body]);
+      return answer.body;
+    },
+  };
+};
+/** Every request since the last look went to another node than the one before. */
+const expectTurns = (): void => {
+  expect(answeredBy.length).toBeGreaterThan(1);
+  for (const [at, port] of answeredBy.entries()) expect(port).not.toBe(answeredBy[at - 1]);
+};
+const invite = async (name: string) => {
+  const [member] = fleet.members;
+  const made = await member?.api.call<{ invitation: { token: string } }>('POST', '/api/users', {
+    name,
+    grants: [{ role: 'key-manager', scope: null }],
+  });
+  const browser = openBrowser();
+  await browser.call('POST', '/api/session/invitation', {
+    invitation: made?.invitation.token,
+    password: goodPassword,
+  });
+  return browser;
+};
+
+test('an invitation, a password and a one-time code', async () => {
+  answeredBy = [];
+  const joined = await invite('otto');
+  const { id, secret } = await joined.call('POST', '/api/profile/totp', { name: 'phone' });
+  await joined.call('POST', `/api/profile/totp/${id}/confirm`, { code: codeOf(String(secret)) });
+  expect(await joined.call('GET', '/api/session')).toMatchObject({ name: 'otto', missing: null });
+  const browser = openBrowser();
+  const begun = await browser.call('POST', '/api/session', { user: 'otto', password: goodPassword });
+  expect(begun).toMatchObject({ missing: 'second-factor' });
+  const code = codeOf(String(secret), 1);
+  await browser.call('POST', '/api/session/second-factor', { code });
+  expect(await browser.call('GET', '/api/session')).toMatchObject({ name: 'otto', missing: null });
+  // A code counts once, wherever it was used.
+  const other = openBrowser();
+  await other.call('POST', '/api/session', { user: 'otto', password: goodPassword });
+  expect((await other.ask('POST', '/api/session/second-factor', { code })).status).toBe(401);
+  expectTurns();
+});
+
+test('a passkey is made, is a second factor, and signs in by itself', async () => {
+  answeredBy = [];
+  const authenticator = createAuthenticator(publicUrl);
+  type Question = { readonly challenge: string; readonly user: { readonly id: string } };
+  const questionOf = async (browser: ReturnType<typeof openBrowser>, path: string): Promise<Question> =>
+    (await browser.call('POST', path)).options as Question;
+  const joined = await invite('petra');
+  const made = authenticator.make(await questionOf(joined, '/api/profile/passkeys/options'));
+  await joined.call('POST', '/api/profile/passkeys', { name: 'laptop', answer: made });
+  const second = openBrowser();
+  await second.call('POST', '/api/session', { user: 'petra', password: goodPassword });
+  const passkey = authenticator.answer(await questionOf(second, '/api/session/second-factor/options'));
+  await second.call('POST', '/api/session/second-factor', { passkey });
+  expect(await second.call('GET', '/api/session')).toMatchObject({ name: 'petra', missing: null });
+  const alone = openBrowser();
+  const answer = authenticator.answer(await questionOf(alone, '/api/session/passkey/options'));
+  await alone.call('POST', '/api/session/passkey', { answer });
+  expect(await alone.call('GET', '/api/session')).toMatchObject({ name: 'petra', missing: null });
+  // A question is answered once, at whichever node.
+  for (const _ of fleet.members)
+    expect((await openBrowser().ask('POST', '/api/session/passkey', { answer })).status).toBe(401);
+  expectTurns();
+});
+
+test('the way to an OpenID provider and back', async () => {
+  answeredBy = [];
+  const browser = openBrowser();
+  const { url } = await browser.call('POST', '/api/session/openid');
+  const { pathname, search } = new URL(await provider.signIn(String(url), 'carla'));
+  expect(await browser.ask('GET', `${pathname}${search}`)).toMatchObject({ status: 303, location: '/' });
+  expect(await browser.call('GET', '/api/session')).toMatchObject({ name: 'carla' });
+  expect(await browser.ask('GET', `${pathname}${search}`)).toMatchObject({ location: '/?refused=unauthenticated' });
+  expectTurns();
+});
