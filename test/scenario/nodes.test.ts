@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
@@ -10,6 +10,8 @@ import { type FleetMember, startFleet, type TestFleet, untilActive } from '../su
 import { until } from '../support/host.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
 
 let fleet: TestFleet;
 let one: FleetMember;
@@ -24,11 +26,21 @@ beforeAll(async () => {
   writeFileSync(token, fleet.token, { mode: 0o600 });
   const environment = { DKE_SERVER: one.server.url, DKE_CA_FILE: fleet.caFile, DKE_TOKEN_FILE: token };
   dke = (...args) => runCommand(args, { environment, cwd: fleet.folder });
-}, 90_000);
-afterAll(() => fleet?.end());
+}, 300_000);
+afterAll(() => fleet?.end(), 120_000);
 
 const siteOf = (member: FleetMember) => ({ api: member.api, server: member.server });
 const plain = randomBytes(32);
+
+/** A change by one node, in force on every node when this resolves. */
+const changeBy = async (member: FleetMember, path: string): Promise<void> => {
+  const { pendingNodes } = await member.api.call<{ pendingNodes?: string[] }>('POST', path);
+  // A busy machine takes longer than a node waits for the others: then it says so.
+  if (pendingNodes !== undefined)
+    await until('the others to show it', async () =>
+      (await fleet.nodes(member)).every(({ behind }) => behind === 0) ? true : undefined,
+    );
+};
 
 test('nodes know each other, and the command shows them', async () => {
   const { code, stdout } = await dke('node', 'list', '-o', 'json');
@@ -48,22 +60,41 @@ test('what one node has made, the other serves at once, and refuses at once when
   const sealed = await there.encrypt(plain);
   expect(sealed.status).toBe(200);
   expect((await here.decrypt(sealed.body)).body.plaintext).toBe(plain.toString('base64'));
-  const health = await there.health();
-  expect(health.body).toMatchObject({ xksProxyFleetSize: 2 });
   for (const [by, at] of [
     [one, there],
     [two, here],
   ] as const) {
-    const answer = await by.api.call<{ pendingNodes?: string[] }>('POST', `/api/endpoints/${here.endpoint.id}/disable`);
-    expect(answer.pendingNodes).toBeUndefined();
+    await changeBy(by, `/api/endpoints/${here.endpoint.id}/disable`);
     expect((await at.encrypt(plain)).status).toBe(400);
-    await by.api.call('POST', `/api/endpoints/${here.endpoint.id}/enable`);
+    await changeBy(by, `/api/endpoints/${here.endpoint.id}/enable`);
     expect((await at.encrypt(plain)).status).toBe(200);
   }
-  await one.api.call('POST', `/api/keys/${here.endpoint.keyId}/disable`);
+  await changeBy(one, `/api/keys/${here.endpoint.keyId}/disable`);
   expect((await there.encrypt(plain)).status).toBe(400);
-  await two.api.call('POST', `/api/keys/${here.endpoint.keyId}/enable`);
+  await changeBy(two, `/api/keys/${here.endpoint.keyId}/enable`);
   expect((await here.encrypt(plain)).status).toBe(200);
+});
+
+/** What a node tells the cloud of the fleet: how many run, and each other one's name and state. */
+const fleetOf = async (at: XksEndpoint): Promise<readonly [unknown, readonly string[]]> => {
+  const { xksProxyFleetSize, ekmFleetDetails } = (await at.health()).body as {
+    readonly xksProxyFleetSize?: number;
+    readonly ekmFleetDetails?: readonly { readonly id: string; readonly healthStatus: string }[];
+  };
+  return [xksProxyFleetSize, (ekmFleetDetails ?? []).map(({ id, healthStatus }) => `${id} ${healthStatus}`).sort()];
+};
+const untilFleet = async (at: XksEndpoint, size: number, members: readonly string[]): Promise<void> => {
+  const wanted = JSON.stringify([size, members]);
+  let last = '';
+  await until(wanted, async () => {
+    last = JSON.stringify(await fleetOf(at));
+    return last === wanted ? true : undefined;
+  }).catch(() => expect(last).toBe(wanted));
+};
+
+test('GetHealthStatus tells the fleet by its members, on each node', async () => {
+  const here = await createXksEndpoint(siteOf(one), 'fleet');
+  for (const { server } of [one, two]) await untilFleet(here.at(server), 2, ['one ACTIVE', 'two ACTIVE']);
 });
 
 test('nodes that write at once keep one audit log, and it verifies', async () => {
@@ -78,15 +109,50 @@ test('nodes that write at once keep one audit log, and it verifies', async () =>
   expect((await dke('audit', 'verify', 'audit.ndjson', '--key', log.verifierKey)).code).toBe(0);
 });
 
-test('a node that stands still is named in the answer to a change, and shows the change when it goes on', async () => {
+test('a node that stands still is named in every answer to a change, until it goes on', async () => {
   const here = await createXksEndpoint(siteOf(one), 'stands-still');
+  const path = `/api/endpoints/${here.endpoint.id}`;
+  const watched = await createXksEndpoint(siteOf(one), 'watched');
+  const application = await registerApplication(one.api, 'erp', await createGroup(one.api, 'databases'));
+  const database = fleet.database('erp', application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n');
+  const label = 'ORACLE.TDE.HSM.MK.06AB';
+  expect([await database.call('open', { pin: 'x' }), await database.call('generate', { label })]).toMatchObject([
+    { rv: 'CKR_OK' },
+    { rv: 'CKR_OK' },
+  ]);
+  const master = await one.api.masterKey(application.application.id, label);
   two.server.child.kill('SIGSTOP');
-  const answer = await one.api.call<{ pendingNodes?: string[] }>('POST', `/api/endpoints/${here.endpoint.id}/disable`);
-  expect(answer.pendingNodes).toEqual(['two']);
-  two.server.child.kill('SIGCONT');
+  try {
+    const { headers, text } = await one.api.send('POST', `${path}/disable`);
+    expect(JSON.parse(text)).toMatchObject({ state: 'disabled', pendingNodes: ['two'] });
+    expect(headers['x-dke-pending-nodes']).toBe('two');
+    const told = await dke('key', 'disable', here.endpoint.keyId);
+    expect([told.code, told.stderr]).toEqual([0, expect.stringContaining('not confirmed it: two')]);
+    await until('it to be silent', async () =>
+      (await fleet.nodes(one)).some(({ name, state }) => name === 'two' && state === 'silent') ? true : undefined,
+    );
+    // Silent for longer than changes wait: it is named all the same, as long as it may use keys.
+    expect(JSON.parse((await dke('node', 'show', 'two', '-o', 'json')).stdout)).toMatchObject({
+      usesKeysUntil: expect.any(String),
+    });
+    await untilFleet(watched, 1, ['one ACTIVE', 'two UNAVAILABLE']);
+    const keyPath = `/api/tde/applications/${application.application.id}/master-keys/${master.id}`;
+    const destroyed = await one.api.send('POST', `${keyPath}/destroy`, { confirm: master.name });
+    expect([destroyed.status, destroyed.headers['x-dke-pending-nodes']]).toEqual([200, 'two']);
+  } finally {
+    two.server.child.kill('SIGCONT');
+  }
   await until('the other node to show it', async () =>
     (await here.at(two.server).encrypt(plain)).status === 400 ? true : undefined,
   );
+  await untilFleet(watched, 2, ['one ACTIVE', 'two ACTIVE']);
+  await until('a change that both confirm', async () => {
+    await one.api.call('POST', `${path}/enable`);
+    const { headers, text } = await one.api.send('POST', `${path}/disable`);
+    if (headers['x-dke-pending-nodes'] !== undefined) return undefined;
+    expect(JSON.parse(text)).not.toHaveProperty('pendingNodes');
+    return true;
+  });
 });
 
 test('a node that is drained says so, and goes on when it is told to', async () => {
@@ -115,7 +181,9 @@ test('duties go over to another node when the one that had them is killed', asyn
     const held = seen.flatMap(([, duties]) => duties);
     return held.length === 6 && JSON.stringify(seen) === JSON.stringify(seenThere) ? true : undefined;
   });
+  const asked = (await createXksEndpoint(siteOf(other), 'after a death')).at(other.server);
   await before.stop('SIGKILL');
+  await untilFleet(asked, 1, [`${other.name} ACTIVE`, `${before.name} UNAVAILABLE`].sort());
   await until('the duties', async () =>
     (await fleet.nodes(other)).find(({ self }) => self)?.duties.length === 6 ? true : undefined,
   );
