@@ -388,8 +388,11 @@ export interface Repositories extends PeopleRepositories {
     listOpen(tenant: TenantScope, filter: NotificationFilter, window: Window): Promise<readonly Notification[]>;
     /** Newest first. */
     listResolved(tenant: TenantScope, filter: NotificationFilter, window: Window): Promise<readonly Notification[]>;
-    /** Of every tenant. */
-    listOpenOf(kinds: readonly NotificationKind[]): Promise<readonly Notification[]>;
+    /** Of every tenant. `subjects`: by their ids, at most some hundred; null: of all. */
+    listOpenOf(
+      kinds: readonly NotificationKind[],
+      subjects: readonly string[] | null,
+    ): Promise<readonly Notification[]>;
     /** 'conflict' when one of this kind about this subject is open. */
     insert(notification: Notification): Promise<void>;
     update(notification: Notification): Promise<void>;

@@ -101,15 +101,15 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
     if (after !== undefined) query = query.where('id', '<', after);
     return (await query.execute()).map(fromRow);
   },
-  listOpenOf: async (kinds) =>
-    (
-      await db
-        .selectFrom('notifications')
-        .selectAll()
-        .where('resolved_at', 'is', null)
-        .where('kind', 'in', kinds)
-        .execute()
-    ).map(fromRow),
+  listOpenOf: async (kinds, subjects) => {
+    const open = db
+      .selectFrom('notifications')
+      .selectAll()
+      .where('resolved_at', 'is', null)
+      .where('kind', 'in', kinds)
+      .$if(subjects !== null, (query) => query.where('subject_id', 'in', subjects ?? []));
+    return (await open.execute()).map(fromRow);
+  },
   insert: async (notification) => {
     await db.insertInto('notifications').values(toRow(notification)).execute();
   },

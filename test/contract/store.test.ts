@@ -124,6 +124,17 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  test('lets others of the process go on during a walk over many rows', async () => {
+    let others = false;
+    setImmediate(() => {
+      others = true;
+    });
+    // Hundreds of statements fill a turn of the event loop; the loop's end is only for a walk that never leaves it.
+    let asked = 0;
+    for (; !others && asked < 100_000; asked++) await store.read.keys.get(everyTenant, 'k');
+    expect(asked).toBeLessThan(100_000);
+  });
+
   test('tells who still reads while it closes that the service stops', async () => {
     expect(await store.read.vaults.list(everyTenant, { limit: 1 })).toEqual([]);
     await store.close();

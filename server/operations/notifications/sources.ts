@@ -1,5 +1,5 @@
 // What people are told about, and how it is found out. Hourly the age of keys, for which every key is read; the rest each minute, so that what
-// somebody has mended is seen to be over. Pages are read one after another, so that a store with many rows is not held up.
+// somebody has mended is seen to be over. Pages are short, so that a store with many rows holds nobody up.
 
 import { X509Certificate } from 'node:crypto';
 import { toRfc3339 } from '../../base/clock.ts';
@@ -14,7 +14,6 @@ import {
   notificationKinds,
   rotationProfiles,
 } from '../../domain/notification.ts';
-import { largestPageSize } from '../../domain/page.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -42,15 +41,18 @@ const minuteMs = 60_000;
 const snapshotDays = 7;
 const service = { kind: 'service', id: 'service', name: 'service' } as const;
 
+/** Of one statement: little enough that a request that comes in meanwhile does not notice. */
+const pageSize = 50;
+
 /** Every item of a list by id. */
 async function* all<T extends { readonly id: string }>(
   list: (window: Window) => Promise<readonly T[]>,
 ): AsyncGenerator<T> {
   let after: string | undefined;
   do {
-    const page = await list({ after, limit: largestPageSize });
+    const page = await list({ after, limit: pageSize });
     yield* page;
-    after = page.length < largestPageSize ? undefined : page.at(-1)?.id;
+    after = page.length < pageSize ? undefined : page.at(-1)?.id;
   } while (after !== undefined);
 }
 
@@ -198,11 +200,13 @@ export const createSources = (
 
   const dualControl = async (): Promise<readonly Condition[]> => {
     const found: Condition[] = [];
+    const ableIn = new Map<string, Awaited<ReturnType<typeof listIdentities>>>();
     for await (const { id, name, tenantId, state, dualControl: rule } of all((window) =>
       read.vaults.list(everyTenant, window),
     )) {
       if (rule === null || state === 'deleted') continue;
-      const able = await listIdentities(read, 'approvals:decide', tenantId, clock.now());
+      const able = ableIn.get(tenantId) ?? (await listIdentities(read, 'approvals:decide', tenantId, clock.now()));
+      ableIn.set(tenantId, able);
       const approvers = able.filter((each) => mayApprove(rule, each.id)).length;
       if (approvers < rule.required)
         found.push({

@@ -27,6 +27,8 @@ export interface NotificationSource {
 
 const keyOf = ({ kind, subject }: Pick<Condition, 'kind' | 'subject'>): string => `${kind} ${subject.id}`;
 const keptMs = 90 * 86_400_000;
+/** Subjects of one commit: small enough that other writers wait for milliseconds only. */
+const batch = 100;
 
 export const createNotificationWatch = (
   { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
@@ -58,23 +60,35 @@ export const createNotificationWatch = (
       : ({ event: 'same', notification: after } as const);
   };
 
-  const reconcile = async (from: Repositories, kinds: readonly NotificationKind[], found: readonly Condition[]) => {
+  /** Changes of these conditions, and of what is open about the same subjects; null: about any. */
+  const reconcile = async (
+    from: Repositories,
+    kinds: readonly NotificationKind[],
+    found: readonly Condition[],
+    subjects: readonly string[] | null,
+  ) => {
     const now = clock.now();
-    const open = new Map((await from.notifications.listOpenOf(kinds)).map((one) => [keyOf(one), one]));
     const is = new Map(found.map((one) => [keyOf(one), one]));
+    const open = new Map((await from.notifications.listOpenOf(kinds, subjects)).map((one) => [keyOf(one), one]));
     return [...new Set([...open.keys(), ...is.keys()])].flatMap((key) => change(open.get(key), is.get(key), now) ?? []);
   };
 
   const lookAt = async ({ kinds, look }: NotificationSource): Promise<void> => {
     const found = await look();
-    if ((await reconcile(store.read, kinds, found)).length === 0) return;
-    await store.write(async (tx) => {
-      for (const { event, notification } of await reconcile(tx, kinds, found)) {
-        if (event === 'raised') await tx.notifications.insert(notification);
-        else await tx.notifications.update(notification);
-        if (event !== 'same') await tx.notifications.appendEvent({ event, at: clock.now(), notification });
-      }
-    });
+    const changed = await reconcile(store.read, kinds, found, null);
+    const bySubject = Map.groupBy(found, ({ subject }) => subject.id);
+    const subjects = [...new Set(changed.map(({ notification }) => notification.subject.id))];
+    for (let at = 0; at < subjects.length; at += batch) {
+      const some = subjects.slice(at, at + batch);
+      const ofSome = some.flatMap((subject) => bySubject.get(subject) ?? []);
+      await store.write(async (tx) => {
+        for (const { event, notification } of await reconcile(tx, kinds, ofSome, some)) {
+          if (event === 'raised') await tx.notifications.insert(notification);
+          else await tx.notifications.update(notification);
+          if (event !== 'same') await tx.notifications.appendEvent({ event, at: clock.now(), notification });
+        }
+      });
+    }
   };
 
   return {

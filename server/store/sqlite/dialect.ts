@@ -3,9 +3,10 @@
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
-import { type Dialect, SqliteDialect, sql } from 'kysely';
+import { type Dialect, sql } from 'kysely';
 import { StoreError } from '../errors.ts';
 import type { ColumnKinds } from '../migrations.ts';
+import { GivingWayDialect } from './give-way.ts';
 
 /** How long another process's lock is waited for. */
 export const lockWaitMs = 5_000;
@@ -141,8 +142,8 @@ const adapt = (database: DatabaseSync) => {
 };
 
 const dialectOver = (database: DatabaseSync): Dialect =>
-  new SqliteDialect({
-    database: adapt(database) as unknown as ConstructorParameters<typeof SqliteDialect>[0]['database'] & object,
+  new GivingWayDialect({
+    database: adapt(database) as unknown as ConstructorParameters<typeof GivingWayDialect>[0]['database'] & object,
   });
 
 export interface SqliteConnections {

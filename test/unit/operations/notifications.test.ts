@@ -71,8 +71,8 @@ const ending = (name: string, harmAt: number): Condition => ({
   harmAt,
   details: {},
 });
-const watchOf = () =>
-  createNotificationWatch({ store, clock, log }, [
+const watchOf = (over: Store = store) =>
+  createNotificationWatch({ store: over, clock, log }, [
     {
       about: 'certificates',
       kinds: ['tls.certificate-ending'],
@@ -165,6 +165,29 @@ describe('a notification', () => {
     found = [ending('b.example', time + dayMs)];
     await Promise.all([watch.turn(), watchOf().turn()]);
     expect(await open()).toHaveLength(1);
+  });
+
+  test('is raised beside many others in commits that leave room for other writers, and each is over once', async () => {
+    let commits = 0;
+    const counting = watchOf({
+      ...store,
+      write: (work, options) => {
+        commits += 1;
+        return store.write(work, options);
+      },
+    });
+    const many = Array.from({ length: 250 }, (_, at) => ending(`${at}.example`, time + 5 * dayMs));
+    found = many;
+    await counting.turn();
+    // What is over for long goes in the last one.
+    expect(commits).toBe(3 + 1);
+    expect((await store.read.notifications.listOpen(everyTenant, {}, { limit: 1000 })).length).toBe(250);
+    found = many.slice(0, 1);
+    await counting.turn();
+    await counting.turn();
+    expect((await open()).map(({ subject }) => subject.name)).toEqual(['0.example']);
+    const told = Map.groupBy(await since(), (event) => event.split(' ')[0]);
+    expect([told.get('raised')?.length, told.get('resolved')?.length]).toEqual([250, 249]);
   });
 
   test('stands before those with more time left', async () => {
