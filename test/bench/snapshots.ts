@@ -37,7 +37,8 @@ const MiB = 1_048_576;
 
 const settings = '[erasure]\ngather_ms = 20\n[memory]\nallow_unlocked = true\n';
 /** General keys: one version, one record each. Many requests at once share a commit. */
-const fill = async ({ operations }: OpenedService, actor: TenantActor, keys: number): Promise<void> => {
+export const fill = async ({ operations }: OpenedService, tenantId: string, keys: number): Promise<void> => {
+  const actor: TenantActor = { ...administrator, tenantId, reach: tenantId };
   const vault = await operations.vaults.create(actor, { name: `bench ${newId(Date.now())}` });
   const lanes = 64;
   for (let made = 0; made < keys; made += lanes)
@@ -53,8 +54,7 @@ export const measureSnapshots = async (keys: number): Promise<SnapshotFigure> =>
   const other = await openTestService({ toml: settings });
   try {
     const tenantId = (await opened.operations.tenants.default()).id;
-    const actor: TenantActor = { ...administrator, tenantId, reach: tenantId };
-    await fill(opened, actor, keys);
+    await fill(opened, tenantId, keys);
     const hand = await handOf(opened);
     const there = await handOf(other, hand.recovery);
     const before = process.memoryUsage().rss;
@@ -94,7 +94,7 @@ export const measureErasure = async (keys: number): Promise<ErasureFigure> => {
   const opened = await openTestService({ toml: settings });
   try {
     const tenantId = (await opened.operations.tenants.default()).id;
-    await fill(opened, { ...administrator, tenantId, reach: tenantId }, keys);
+    await fill(opened, tenantId, keys);
     const { caller } = await registerCaller(opened, 'bench');
     const { id } = await opened.operations.tde.generateKey(caller, masterKey('to be destroyed'));
     await (await handOf(opened)).make(tenantId);
