@@ -19,6 +19,7 @@ import { type Figures, type Floor, measure, measureFloor, type Sample } from './
 import { peakResidentMiB, pin, residentMiB } from './processes.ts';
 import { measureErasure, measureSnapshots, snapshotText } from './snapshots.ts';
 import { microseconds, ratio, table, thousands } from './statistics.ts';
+import { measureTiming, timingText } from './timing.ts';
 import { type Verdict, verdictText } from './verdict.ts';
 import { xksRows } from './xks-rows.ts';
 
@@ -119,6 +120,13 @@ try {
     const measured = await measureRow();
     report[title] = measured.report;
     xksTexts.push(measured.text);
+  }
+  const timingTitle = 'comparisons of secrets';
+  if (timingTitle.includes(values.only)) {
+    say(`measuring ${timingTitle}`);
+    const figures = measureTiming();
+    report[timingTitle] = figures;
+    xksTexts.push(timingText(figures));
   }
   const firstPageTitle = "the console's first page in Chromium, nothing cached";
   if (firstPageTitle.includes(values.only)) {
