@@ -204,7 +204,7 @@ export interface Service {
   onClientAuthorities(tell: () => void): void;
   /** From now on health is bad: whoever spreads requests sends them elsewhere. */
   announceStop(): void;
-  /** Writes what waits and gives everything back. */
+  /** Writes what waits and gives everything back. Throws `StartError` when the store did not take all of it; everything is given back all the same. */
   stop(): Promise<void>;
 }
 
@@ -919,31 +919,51 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
           lock.release();
           return;
         }
-        await snapshots.schedule.stop();
-        await watch.stop();
-        requestMinutes.stop();
-        await minutes.stop();
-        await delivery.stop(2_000);
-        await turns.stop();
-        await housekeeping.stop();
-        meter.stop();
-        await store.write((tx) =>
-          tx.audit.append({
-            kind: 'service.stopped',
-            actor: serviceActor(requestId()),
-            tenantId: serviceTenantId,
-            subject: { kind: 'service', id: 'service' },
-            details: { node: fleet.name },
-          }),
-        );
-        // Nobody waits for the last checkpoint, and the next one makes up for it.
-        await sealer.checkpoint().catch((error: unknown) => log.error('the last checkpoint failed', { error }));
-        await forwarding.stop(2_000);
-        await fleet.stop();
-        directory.close();
-        await store.close();
-        root.release();
-        lock.release();
+        // The store may be away, or its disk full: everything is given back all the same, in this order, and the first failure told.
+        const failures: unknown[] = [];
+        const recordEnd = () =>
+          store.write((tx) =>
+            tx.audit.append({
+              kind: 'service.stopped',
+              actor: serviceActor(requestId()),
+              tenantId: serviceTenantId,
+              subject: { kind: 'service', id: 'service' },
+              details: { node: fleet.name },
+            }),
+          );
+        const steps: readonly (() => unknown)[] = [
+          () => snapshots.schedule.stop(),
+          () => watch.stop(),
+          () => requestMinutes.stop(),
+          () => minutes.stop(),
+          () => delivery.stop(2_000),
+          () => turns.stop(),
+          () => housekeeping.stop(),
+          () => meter.stop(),
+          recordEnd,
+          // Nobody waits for the last checkpoint, and the next one makes up for it.
+          () => sealer.checkpoint().catch((error: unknown) => log.error('the last checkpoint failed', { error })),
+          () => forwarding.stop(2_000),
+          () => fleet.stop(),
+          () => directory.close(),
+          () => store.close(),
+          () => root.release(),
+          () => lock.release(),
+        ];
+        for (const step of steps)
+          try {
+            await step();
+          } catch (error) {
+            failures.push(error);
+          }
+        const [first] = failures;
+        if (first !== undefined)
+          throw new StartError(
+            'store',
+            `stopped, but the store did not take the last records (${first instanceof Error ? first.message : 'it failed'}): ` +
+              'what was confirmed is stored; see to the store before the next start',
+            { cause: first },
+          );
       },
     };
   } catch (error) {

@@ -58,7 +58,7 @@ export interface RunningServer {
   /** PEM file that a client of the self-signed certificate trusts. */
   readonly certificatePath: string;
   readonly adminToken: string | undefined;
-  /** Resolves when the server has ended: undefined after `stop`, the reason when it ended by itself. */
+  /** Resolves when the server has ended: undefined after `stop`, the reason when it ended by itself or its store did not take the last records. */
   readonly ended: Promise<StartError | undefined>;
   /**
    * Turns health bad for the notice time (a second call cuts it short), finishes running requests, at most for the drain time,
@@ -194,7 +194,8 @@ export const startServer = async ({
       opened.tlsTaken(tls);
       service = opened;
     } catch (error) {
-      await opened.stop();
+      // Why it cannot serve says more than what its end met.
+      await opened.stop().catch((fault: unknown) => log.error('the end of the service failed', { error: fault }));
       endLog();
       if (error instanceof StartError) throw error;
       const own = { certificate: opened.certificatePath, key: join(config.dataDirectory, 'tls.key') };
@@ -229,10 +230,17 @@ export const startServer = async ({
     if (service !== undefined && noticeMs > 0)
       await setTimeout(noticeMs, undefined, { signal: hurried.signal }).catch(() => undefined);
     await listener?.close(config.server.drainSeconds * 1000);
-    await service?.stop();
-    log.info('stopped');
+    const failure = await service?.stop().then(
+      () => undefined,
+      (error: unknown) =>
+        error instanceof StartError
+          ? error
+          : new StartError('internal', 'the end of the service failed', { cause: error }),
+    );
+    if (failure === undefined) log.info('stopped');
+    else log.error(failure.message, { error: failure });
     endLog();
-    finish(undefined);
+    finish(failure);
   };
 
   if (typeof first === 'string') {

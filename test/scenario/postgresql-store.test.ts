@@ -120,6 +120,22 @@ describe('the service', () => {
     expect(items.map(({ name }) => name)).not.toContain('while it is away');
     expect(site.server.child.exitCode).toBeNull();
   });
+
+  test('stops while the database is away, says what it could not record, and starts again on everything that was confirmed', async () => {
+    const sealed = await endpoint.encrypt(plain);
+    expect((await site.api.send('POST', '/api/vaults', { name: 'before the end' })).status).toBe(201);
+    await postgres.stop('SIGQUIT');
+    expect(await site.stopServer()).toBe(5);
+    // Its last words may be read a moment after its end.
+    const words = 'dke server: stopped, but the store did not take the last records';
+    await until('its last words', async () => (site.server.log().includes(words) ? true : undefined));
+    expect(site.server.log()).not.toMatch(/unhandled/i);
+    await postgres.start();
+    await site.startServer(tomlOf(place));
+    const { items } = await site.api.call<{ items: Vault[] }>('GET', '/api/vaults');
+    expect(items.map(({ name }) => name)).toContain('before the end');
+    expect((await endpoint.decrypt(sealed.body)).status).toBe(200);
+  });
 });
 
 describe('a database that is not to be used', () => {
