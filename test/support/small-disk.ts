@@ -1,14 +1,14 @@
 // A disk that can be filled: a small tmpfs of the test's own. Mounting needs rights that not every host gives; then the
 // reason is told, for a test that prints it.
 import { spawnSync } from 'node:child_process';
-import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export interface SmallDisk {
   readonly folder: string;
-  /** Takes every byte that is left (ENOSPC from here on). */
-  fill(): void;
+  /** Takes every byte that is left but so many (ENOSPC behind them). */
+  fill(leave?: number): void;
   /** Gives back what `fill` took. */
   free(): void;
   end(): void;
@@ -25,7 +25,7 @@ export const mountSmallDisk = (size: string): SmallDisk | string => {
   const ballast = join(folder, 'ballast');
   return {
     folder,
-    fill: () => {
+    fill: (leave = 0) => {
       const file = openSync(ballast, 'a');
       try {
         for (let size = 1 << 16; size >= 1; size = size > 1 ? size >> 1 : 0) {
@@ -36,6 +36,7 @@ export const mountSmallDisk = (size: string): SmallDisk | string => {
             if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
           }
         }
+        if (leave > 0) ftruncateSync(file, Math.max(0, fstatSync(file).size - leave));
         fsyncSync(file);
       } finally {
         closeSync(file);

@@ -80,7 +80,12 @@ const strikeOperation = async (
       const where = `${operation}, ${blow} at ${number}`;
       const work = await ready();
       const { child } = place.server;
-      const gone = once(child, 'exit').then(() => 'gone');
+      const over = new AbortController();
+      // Given up, it stays open: nobody waits for it any more.
+      const gone = once(child, 'exit', { signal: over.signal }).then(
+        () => 'gone',
+        () => new Promise<string>(() => undefined),
+      );
       /** How a call ended; it is over as well when the server is. */
       const outcomeOf = async (call: () => Promise<void>): Promise<string> => {
         let hanging: NodeJS.Timeout | undefined;
@@ -99,6 +104,7 @@ const strikeOperation = async (
       const { struck } = blowing.disarm();
       if (outcome === 'hangs') findings.push(`${where}: no answer came`);
       if (struck === 0) {
+        over.abort();
         if (outcome !== 'done') findings.push(`${where}: nothing was struck, and it is ${outcome}`);
         return false;
       }
@@ -109,6 +115,7 @@ const strikeOperation = async (
       const itEnds = afterwards !== 'done';
       if (itEnds && (await theEnd()) !== 'gone')
         findings.push(`${where}: it neither makes changes nor ends: ${afterwards}`);
+      over.abort();
       if (itEnds) {
         ended += 1;
         if (blow === 'full disk' || (!isKilled && child.exitCode !== 5))
