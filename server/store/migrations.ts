@@ -10,6 +10,7 @@ import { pageIndexes } from './migrations/2025-04-page-indexes.ts';
 import { search } from './migrations/2025-04-search.ts';
 import { tdeRequests } from './migrations/2025-04-tde-requests.ts';
 import { idempotencyMigration } from './migrations/2025-05-idempotency.ts';
+import { scopeStatistics } from './migrations/2025-05-scope-statistics.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -25,6 +26,9 @@ export interface ColumnKinds {
     readonly type: ColumnDataType;
     readonly define: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
   };
+  /** Has a database that counts before it decides count this expression of a table, too. */
+  // biome-ignore lint/suspicious/noExplicitAny: Kysely's own type for a migration's database, which has no schema yet
+  readonly count: (db: Kysely<any>, name: string, table: string, expression: RawBuilder<unknown>) => Promise<void>;
 }
 
 const initial = ({ bytes, long, sequence }: ColumnKinds): Migration => ({
@@ -500,6 +504,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-04-search': search(kinds),
     '2025-04-tde-requests': tdeRequests(kinds),
     '2025-05-idempotency': idempotencyMigration(kinds),
+    '2025-05-scope-statistics': scopeStatistics(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -29,7 +29,8 @@ const socket = (): string => {
 const databaseOf = (folder: string): string =>
   `dke_${createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 24)}`;
 
-const placeOf = (folder: string): PostgresPlace => ({
+/** Where the database of this folder's service is, on PostgreSQL. */
+export const placeOf = (folder: string): PostgresPlace => ({
   host: socket(),
   port: 5432,
   user: 'dke',
@@ -71,6 +72,12 @@ const ensureDatabase = async (folder: string): Promise<void> => {
     await client.query(`create database ${database} template ${templateDatabase}`);
     await client.query(`comment on database ${database} is ${client.escapeLiteral(resolve(folder))}`);
   });
+};
+
+/** A database with the tables, for a store without a data directory. */
+export const freshDatabase = async (folder: string): Promise<PostgresPlace> => {
+  await ensureDatabase(folder);
+  return placeOf(folder);
 };
 
 /** The lines of dke.toml for a service in this folder; none for the embedded database, or where `toml` names a store itself. */

@@ -11,6 +11,7 @@ import { StoreError } from '../errors.ts';
 import type { ColumnKinds } from '../migrations.ts';
 import { openNodeLink } from './node-link.ts';
 import { openOneConnection, TransactionLost } from './one-connection.ts';
+import { OrderlyClient } from './orderly-client.ts';
 
 export interface PostgresOptions {
   /** A name or an address, or the folder of a socket. */
@@ -31,6 +32,9 @@ const columns: ColumnKinds = {
   long: 'bigint',
   bytewise: sql`text collate "C"`,
   sequence: { type: 'bigserial', define: (column) => column.primaryKey() },
+  count: async (db, name, table, expression) => {
+    await sql`create statistics ${sql.ref(name)} on (${expression}) from ${sql.table(table)}`.execute(db);
+  },
 };
 
 /** 'DKE' and what it is for: one of a kind among the advisory locks of the database. */
@@ -49,7 +53,7 @@ const codeOf = (error: unknown): string => {
 const isConnectionError = (error: unknown): boolean =>
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOSTUNREACH|ENOENT|08|57P)/.test(codeOf(error)) ||
   (error instanceof Error &&
-    /^(Connection terminated|timeout e|Client has encountered a connection error)/.test(error.message));
+    /^(Connection terminated|timeout e|Client (has encountered a connection error|was closed))/.test(error.message));
 
 /** A commit whose answer did not come. */
 class CommitUnknown extends Error {
@@ -104,7 +108,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     types,
   };
   const writer = openOneConnection(shared);
-  const reader = new pg.Pool({ ...shared, max: readers });
+  const reader = new pg.Pool({ ...shared, max: readers, Client: OrderlyClient });
   // A connection that breaks while nobody uses it: the next one that is needed is made anew.
   reader.on('error', () => undefined);
   const link = openNodeLink(shared);

@@ -2,10 +2,12 @@
 // beats and holds advisory locks. A lock goes with the connection, and with it the duty; so does the proof that nobody else bears
 // the node's id.
 
-import pg from 'pg';
+import { setTimeout } from 'node:timers/promises';
+import type pg from 'pg';
 import type { Changes } from '../../domain/changes.ts';
 import { type Duty, duties } from '../../domain/node.ts';
 import type { NodeLink, RootTurn, SeenNode } from '../../ports/node-link.ts';
+import { OrderlyClient } from './orderly-client.ts';
 
 const channel = 'dke';
 /** Classes of advisory locks: 'DKE' and what they are for. */
@@ -14,6 +16,8 @@ const dutyLocks = 0x444b_4503;
 const startLock = 0x444b_4504;
 /** A query that takes longer has lost its server. */
 const answerMs = 5_000;
+/** How often a start looks whether the one before it has ended. */
+const startTurnMs = 100;
 const mostChanges = 1_000;
 const nowSql = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
@@ -45,7 +49,7 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
     else if (what === 'applied') heard?.applied(id, Number(epoch));
   };
   const connect = async (): Promise<pg.Client> => {
-    const made = new pg.Client({ ...config, query_timeout: answerMs });
+    const made = new OrderlyClient({ ...config, query_timeout: answerMs });
     made.on('error', () => lose(made));
     made.on('end', () => lose(made));
     made.on('notification', onNotification);
@@ -122,9 +126,9 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
   return {
     query,
     starting: async () => {
-      // Without the time limit of a query: the one before may be making its tables.
-      const used = await current();
-      await used.query({ text: `select pg_advisory_lock(${startLock})`, query_timeout: 0 } as pg.QueryConfig);
+      // Asked again and again: the one before may be making its tables for longer than any query may take.
+      while ((await one(`select pg_try_advisory_lock(${startLock}) as held`)).held !== true)
+        await setTimeout(startTurnMs);
     },
     started: async () => {
       await query(`select pg_advisory_unlock(${startLock})`);

@@ -2,7 +2,8 @@
 // on. When that is lost, everything up to the transaction's end fails, instead of going on by itself on a fresh one.
 
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
-import pg from 'pg';
+import type pg from 'pg';
+import { OrderlyClient } from './orderly-client.ts';
 
 /** The connection that a transaction ran on is gone; the transaction was not committed. */
 export class TransactionLost extends Error {
@@ -26,7 +27,7 @@ export const openOneConnection = (options: pg.ClientConfig): OneConnection => {
 
   const open = async (): Promise<pg.Client> => {
     if (client !== undefined) return client;
-    const made = new pg.Client(options);
+    const made = new OrderlyClient(options);
     const gone = (): void => {
       if (client === made) client = undefined;
     };

@@ -19,6 +19,7 @@ export const sqliteColumns: ColumnKinds = {
   bytes: 'blob',
   long: 'integer',
   bytewise: sql`text`,
+  count: () => Promise.resolve(),
   sequence: { type: 'integer', define: (column) => column.primaryKey().autoIncrement() },
 };
 
