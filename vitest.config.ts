@@ -1,19 +1,34 @@
-import { configDefaults, defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { sqliteOnly } from './test/support/sqlite-only.ts';
 
-const onPostgresql = process.env.DKE_TEST_STORE === 'postgresql';
-if (onPostgresql)
+/** Which database the services of a run are on: `sqlite` where nothing is said, `postgresql`, or `both`, one after the other in one run. */
+const store = process.env.DKE_TEST_STORE ?? 'sqlite';
+if (!['sqlite', 'postgresql', 'both'].includes(store))
+  throw new Error(`DKE_TEST_STORE is ${store}: it is sqlite, postgresql or both`);
+
+const onSqlite: TestProjectConfiguration = {
+  extends: true,
+  test: { name: 'sqlite', env: { DKE_TEST_STORE: 'sqlite' } },
+};
+const onPostgresql: TestProjectConfiguration = {
+  extends: true,
+  test: {
+    name: 'postgresql',
+    env: { DKE_TEST_STORE: 'postgresql' },
+    exclude: [...configDefaults.exclude, ...Object.keys(sqliteOnly)],
+    globalSetup: 'test/support/test-store-server.ts',
+    // Each statement goes to another process and back, which a busy machine makes long.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+  },
+};
+if (store !== 'sqlite')
   for (const [files, why] of Object.entries(sqliteOnly)) console.log(`left out on PostgreSQL: ${files}: ${why}`);
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    ...(onPostgresql
-      ? {
-          exclude: [...configDefaults.exclude, ...Object.keys(sqliteOnly)],
-          globalSetup: 'test/support/test-store-server.ts',
-        }
-      : {}),
+    projects: [...(store === 'postgresql' ? [] : [onSqlite]), ...(store === 'sqlite' ? [] : [onPostgresql])],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 60_000,

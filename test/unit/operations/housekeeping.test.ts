@@ -10,7 +10,7 @@ import { createUsageLog } from '../../../server/operations/usage-log.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
-import { openStore } from '../../../server/store/store.ts';
+import { openTestStore } from '../../support/open-store.ts';
 
 const day = 86_400_000;
 const now = 100 * day;
@@ -38,14 +38,7 @@ beforeEach(async () => {
   monotonic = 0;
   complaints.length = 0;
   folder = mkdtempSync(join(tmpdir(), 'dke-housekeeping-'));
-  store = await openStore({
-    path: join(folder, 'dke.db'),
-    clock,
-    authenticateRow: () => '',
-    onFatal: (error) => {
-      throw error;
-    },
-  });
+  store = await openTestStore(folder, clock);
   // No endpoint, no object: neither the addon nor the key ring is asked.
   directory = createDirectory(
     { store, clock, log, core: undefined as never, ring: undefined as never },

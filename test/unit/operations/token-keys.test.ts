@@ -337,7 +337,7 @@ describe('what runs at the same time', () => {
       },
     );
     await fc.assert(orders, { numRuns: 40 });
-  }, 60_000);
+  }, 240_000);
 
   test('no key decrypts after it has wrapped what is sensitive, in any order of calls', async () => {
     const { caller } = await registerCaller(opened, named('app'));
@@ -373,7 +373,7 @@ describe('what runs at the same time', () => {
       }
     });
     await fc.assert(property, { numRuns: 40 });
-  }, 60_000);
+  }, 240_000);
 });
 
 describe('limits', () => {
@@ -386,7 +386,7 @@ describe('limits', () => {
     );
     expect(codes.filter((each) => each === 'none')).toHaveLength(18);
     expect(codes.filter((each) => each === 'rate-limited')).toHaveLength(6);
-  }, 60_000);
+  }, 240_000);
 
   test('a pair is refused before the long work when its label is taken or its size is none', async () => {
     const { caller } = await registerCaller(opened, named('app'));

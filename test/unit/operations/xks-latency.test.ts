@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createXksLatency } from '../../../server/operations/xks-latency.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
-import { openStore } from '../../../server/store/store.ts';
+import { openTestStore } from '../../support/open-store.ts';
 
 const minute = 60_000;
 let now = 0;
@@ -17,14 +17,7 @@ let store: Store;
 beforeEach(async () => {
   now = 1_000_000 * minute;
   folder = mkdtempSync(join(tmpdir(), 'dke-latency-'));
-  store = await openStore({
-    path: join(folder, 'dke.db'),
-    clock,
-    authenticateRow: () => '',
-    onFatal: (error) => {
-      throw error;
-    },
-  });
+  store = await openTestStore(folder, clock);
 });
 afterEach(async () => {
   await store.close();

@@ -1,0 +1,20 @@
+// The store alone, without a service, in the database that the run's services have (test-store.ts).
+import { join } from 'node:path';
+import type { Clock } from '../../server/base/clock.ts';
+import type { Store } from '../../server/ports/store.ts';
+import { openPostgresStore, openStore } from '../../server/store/store.ts';
+import { freshDatabase, onPostgresql } from './test-store.ts';
+
+/** Opens a fresh store, which goes with the folder. */
+export const openTestStore = async (folder: string, clock: Clock): Promise<Store> => {
+  const surroundings = {
+    clock,
+    authenticateRow: () => '',
+    onFatal: (error: Error) => {
+      throw error;
+    },
+  };
+  if (!onPostgresql) return openStore({ ...surroundings, path: join(folder, 'dke.db') });
+  const place = await freshDatabase(folder);
+  return openPostgresStore({ ...surroundings, postgres: { ...place, password: undefined, ca: undefined, readers: 3 } });
+};
