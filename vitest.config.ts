@@ -1,10 +1,12 @@
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config';
-import { sqliteOnly } from './test/support/sqlite-only.ts';
+import { sqliteOnly, whenAsked } from './test/support/sqlite-only.ts';
 
-/** Which database the services of a run are on: `sqlite` where nothing is said, `postgresql`, or `both`, one after the other in one run. */
+/** Which database the services of a run are on: `sqlite` where nothing is said, `postgresql`, or `both`, with the quicker ones on PostgreSQL, too. */
 const store = process.env.DKE_TEST_STORE ?? 'sqlite';
 if (!['sqlite', 'postgresql', 'both'].includes(store))
   throw new Error(`DKE_TEST_STORE is ${store}: it is sqlite, postgresql or both`);
+
+const leftOut = store === 'both' ? { ...sqliteOnly, ...whenAsked } : sqliteOnly;
 
 const onSqlite: TestProjectConfiguration = {
   extends: true,
@@ -15,7 +17,7 @@ const onPostgresql: TestProjectConfiguration = {
   test: {
     name: 'postgresql',
     env: { DKE_TEST_STORE: 'postgresql' },
-    exclude: [...configDefaults.exclude, ...Object.keys(sqliteOnly)],
+    exclude: [...configDefaults.exclude, ...Object.keys(leftOut)],
     globalSetup: 'test/support/test-store-server.ts',
     // Each statement goes to another process and back, which a busy machine makes long.
     testTimeout: 240_000,
@@ -23,7 +25,7 @@ const onPostgresql: TestProjectConfiguration = {
   },
 };
 if (store !== 'sqlite')
-  for (const [files, why] of Object.entries(sqliteOnly)) console.log(`left out on PostgreSQL: ${files}: ${why}`);
+  for (const [files, why] of Object.entries(leftOut)) console.log(`left out on PostgreSQL: ${files}: ${why}`);
 
 export default defineConfig({
   test: {

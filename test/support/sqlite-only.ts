@@ -1,67 +1,42 @@
-// Test files that a run on PostgreSQL leaves out, and why: what they are about is the embedded database's files, they bring a
-// PostgreSQL of their own, or what they are about lies before the operations, which the rest runs on both. Within other files,
-// `onSqlite` of test-store.ts says so of single tests.
+// Test files that a run on PostgreSQL leaves out, and why. Within other files, `onSqlite` of test-store.ts says so of single tests.
 
-const library = 'the library, the agent and the TDE front, over the same operations: the store does not matter';
-const pages = "the console's pages and the command, over the same API: the store does not matter";
-const beforeTheService = 'what is before the service or around it: the store does not matter';
+const noService = 'no service runs';
 
+/** What is about the embedded database's files, or has nothing to do with a store, or brings a PostgreSQL of its own. */
 export const sqliteOnly: Readonly<Record<string, string>> = {
-  'test/clients/**': library,
-  'test/conformance/**': library,
-  'test/contract/columns.test.ts': 'runs on both stores by itself',
+  'test/conformance/**': 'the library and the front, over the same service: the store does not matter',
+  'test/contract/{columns,search,store}.test.ts': 'runs on both stores by itself',
   'test/contract/request-log.test.ts': 'runs on both stores by itself, or looks into the embedded one',
-  'test/contract/search.test.ts': 'runs on both stores by itself',
-  'test/contract/store.test.ts': 'runs on both stores by itself',
-  'test/databases/**': library,
-  'test/house/**': 'no service runs',
-  'test/native/**': 'no service runs',
-  'test/scenario/agent-*.test.ts': library,
-  'test/scenario/bad-input-agent.test.ts': library,
+  'test/house/**': noService,
+  'test/native/**': noService,
   'test/scenario/bad-input-files.test.ts': 'damaged files of the embedded database',
-  'test/scenario/bad-input-requests.test.ts': beforeTheService,
   'test/scenario/bad-input-store.test.ts': 'a full disk, file limits and damaged rows of the embedded database',
-  'test/scenario/cloud*.test.ts': beforeTheService,
-  'test/scenario/command.test.ts': pages,
-  'test/scenario/console-*.test.ts': pages,
-  'test/scenario/concurrency.test.ts': library,
   'test/scenario/corrupt-bytes.test.ts': 'damaged files of the embedded database',
-  'test/scenario/database.test.ts': library,
   'test/scenario/demo.test.ts': 'the demonstration runs as it is shipped, on the embedded database',
-  'test/scenario/doctor.test.ts': library,
-  'test/scenario/endpoint-doctor.test.ts': beforeTheService,
-  'test/scenario/fuzz.test.ts': 'no service runs',
-  'test/scenario/groups.test.ts': library,
-  'test/scenario/host-life.test.ts': library,
+  'test/scenario/fuzz.test.ts': noService,
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
   'test/scenario/killed-server.test.ts': 'what a killed server leaves in its files, checked on a copy of them',
-  'test/scenario/listener.test.ts': beforeTheService,
   'test/scenario/nodes*.test.ts': 'PostgreSQL servers of its own',
   'test/scenario/packages.test.ts': 'what is installed, over the embedded database',
   'test/scenario/postgresql-store.test.ts': 'a PostgreSQL server of its own',
-  'test/scenario/provider-*.test.ts': library,
   'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',
-  'test/scenario/rest.test.ts': beforeTheService,
-  'test/scenario/root-providers.test.ts': beforeTheService,
   'test/scenario/secrets.test.ts': "searches the embedded database's files for secrets",
   'test/scenario/server-start.test.ts': 'files of the data directory, the database among them',
   'test/scenario/store-migrate.test.ts': 'both stores at once, and a PostgreSQL server of its own',
   'test/scenario/struck-server.test.ts': 'strikes the system calls of the embedded database',
-  'test/scenario/threads.test.ts': library,
-  'test/tde/**': library,
-  'test/unit/addon/**': 'no service runs',
-  'test/unit/agent/**': library,
-  'test/unit/api/**': 'no service runs',
-  'test/unit/base/**': 'no service runs',
-  'test/unit/cli/**': 'no service runs',
-  'test/unit/codec/**': 'no service runs',
-  'test/unit/config/**': 'no service runs',
-  'test/unit/domain/**': 'no service runs',
-  'test/unit/operations/{authorization-rules,base,endpoint-checks}.test.ts': 'no service runs',
+  'test/unit/{addon,api,base,cli,codec,config,domain,roots,web,xks}/**': noService,
+  'test/unit/operations/{authorization-rules,base,endpoint-checks}.test.ts': noService,
   'test/unit/operations/request-minutes.test.ts': 'runs on both stores by itself, or looks into the embedded one',
-  'test/unit/roots/**': 'no service runs',
-  'test/unit/snapshots/{file,format}.test.ts': 'no service runs',
+  'test/unit/snapshots/{file,format}.test.ts': noService,
   'test/unit/store/**': 'parts of the embedded store, and of both',
-  'test/unit/web/**': 'no service runs',
-  'test/unit/xks/**': 'no service runs',
+};
+
+/** What `npm test` leaves out, and `npm run test:postgresql` runs: it comes to the store through operations that `npm test` runs on both. */
+export const whenAsked: Readonly<Record<string, string>> = {
+  'test/clients/**': 'clients of the library',
+  'test/contract/spoilt-rows.test.ts': 'what is made of odd values in a row, which the repositories read alike',
+  'test/databases/**': 'databases over the library',
+  'test/scenario/**': 'whole processes',
+  'test/tde/**': 'databases over the library',
+  'test/unit/agent/**': 'the agent',
 };

@@ -74,15 +74,15 @@ const kindOf = (error: unknown): ErrorKind => {
   return undefined;
 };
 
-/** Counts and instants are 64-bit there and safe integers here; NUMERIC does not occur. */
+/**
+ * Counts and instants are 64-bit there and safe integers here; NUMERIC does not occur. A number that JavaScript cannot hold was not written by us, and does
+ * not take the other rows with it: it is read as the largest that we know.
+ */
 const types = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
     if (oid === pg.types.builtins.INT8)
-      return (text: string): number => {
-        const value = Number(text);
-        if (!Number.isSafeInteger(value)) throw new RangeError('a stored number is too large');
-        return value;
-      };
+      return (text: string): number =>
+        Math.max(-Number.MAX_SAFE_INTEGER, Math.min(Number(text), Number.MAX_SAFE_INTEGER));
     return pg.types.getTypeParser(oid, format as 'text');
   }) as typeof pg.types.getTypeParser,
 };

@@ -56,7 +56,7 @@ describe('a log of ten thousand records', () => {
     verifier = await verifierOf(service);
     const last = JSON.parse(lines.at(-1) ?? '') as { readonly checkpoint: string };
     newest = parseCheckpoint(last.checkpoint) as Checkpoint;
-  }, 120_000);
+  }, 240_000);
   afterAll(() => service.remove());
 
   test('is exported whole, and verifies', async () => {
@@ -100,7 +100,7 @@ describe('a log of ten thousand records', () => {
       if (parseCheckpoint(proof.checkpoint.note)?.size === size) expect(proof.hashes).toEqual(hashes);
     }
     expect(held).toBe(records.length);
-  }, 60_000);
+  }, 240_000);
 
   test('a changed character is found, wherever it is', async () => {
     await fc.assert(
@@ -113,7 +113,7 @@ describe('a log of ten thousand records', () => {
       }),
       { numRuns: 20 },
     );
-  }, 120_000);
+  }, 240_000);
 
   test('a record that is left out, twice there, in another place, or somebody else’s is found', async () => {
     const at = lines.findIndex((line, i) => i > 4321 && isRecord(line) && isRecord(lines[i + 1] ?? ''));

@@ -91,7 +91,7 @@ test('a key of which no copy opens holds the turn back, and everybody sees it', 
   for (const { id } of [doomed, later, spoilt]) await untilAudited(opened, 'key.unrecoverable', id);
   expect(await state()).toMatchObject({ hold: null, failure: null });
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
-}, 40_000);
+}, 240_000);
 
 test('a backup of the damaged record that is put back ends the hold, and nothing is lost', async () => {
   const { caller, doomed, spoilt } = await start();
@@ -113,7 +113,7 @@ test('a backup of the damaged record that is put back ends the hold, and nothing
   );
   await untilAudited(opened, 'key.unrecoverable', doomed.id);
   expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
-}, 40_000);
+}, 240_000);
 
 test('a record that is put back under a destroyed key is not carried through the turn', async () => {
   const { caller, doomed } = await start();
@@ -146,4 +146,4 @@ test('more damaged records than fit into one batch hold nothing else up', async 
   expect(left).toEqual({ n: 420 });
   opened = await openTestService({ folder: opened.folder });
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
-}, 40_000);
+}, 240_000);

@@ -10,7 +10,7 @@ import { administrator, auditKindsOf, type OpenedService, openTestService } from
 let opened: OpenedService;
 beforeAll(async () => {
   opened = await openTestService();
-}, 60_000);
+}, 240_000);
 afterAll(() => opened?.remove());
 
 const states = async (): Promise<Record<string, SetupStep['state']>> =>

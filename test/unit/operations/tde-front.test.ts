@@ -134,7 +134,7 @@ describe('heads', () => {
       expect(inText(JSON.stringify(answer.head))).toBe(false);
     });
     await fc.assert(property, { numRuns: 800 });
-  }, 60_000);
+  }, 240_000);
 
   test('with one member replaced or added are answered, whatever the member is', async () => {
     const cases = fc
@@ -152,7 +152,7 @@ describe('heads', () => {
         expect(codeOf((await callTde(opened.service, accessGuid, route, more, { handle })).head)).toBe('validation');
     });
     await fc.assert(property, { numRuns: 500 });
-  }, 60_000);
+  }, 240_000);
 
   test('that are no envelope are refused', async () => {
     const path = `/tde/v1/${accessGuid}/db/objects/find`;
@@ -172,7 +172,7 @@ describe('heads', () => {
     nested.writeUInt32BE(deep.length);
     expect((await sendTde(opened.service, path, headers(), nested)).status).toBe(400);
     expect((await sendTde(opened.service, path, headers(), Buffer.alloc((1 << 20) + 1))).status).toBe(413);
-  }, 60_000);
+  }, 240_000);
 });
 
 describe('the way to a route', () => {

@@ -45,7 +45,7 @@ beforeAll(async () => {
   hand = await handOf(here);
   thereHand = await handOf(there, hand.recovery);
   verifier = (await here.operations.audit.log()).verifierKey;
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await here?.remove();
   await there?.remove();
