@@ -23,7 +23,7 @@ beforeAll(async () => {
   postgres = await startPostgres();
   place = postgres.createDatabase('dke');
   site = await startSite({ toml: tomlOf(place) });
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await site?.end();
   await postgres?.remove();

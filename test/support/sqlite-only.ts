@@ -31,7 +31,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/unit/store/**': 'parts of the embedded store, and of both',
 };
 
-/** What `npm test` leaves out, and `npm run test:postgresql` runs: it comes to the store through operations that `npm test` runs on both. */
+/** What a run on `both` leaves out, and `npm run test:postgresql` runs: it comes to the store through operations that run on both. */
 export const whenAsked: Readonly<Record<string, string>> = {
   'test/clients/**': 'clients of the library',
   'test/contract/spoilt-rows.test.ts': 'what is made of odd values in a row, which the repositories read alike',

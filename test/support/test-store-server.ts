@@ -1,31 +1,16 @@
 // Started once for a test run with DKE_TEST_STORE=postgresql: the PostgreSQL on which every service of the run has its database. Its
 // files are in memory where there is room (a service refuses a server with fsync off, and on tmpfs fsync costs nothing): what such a
 // run says about power failures is nothing.
-import { statfsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { systemClock } from '../../server/base/clock.ts';
 import { openPostgresStore } from '../../server/store/store.ts';
 import { startPostgres } from './postgresql.ts';
 import { socketVariable, templateDatabase } from './test-store.ts';
 
-const memory = '/dev/shm';
-const enough = 2 * 1024 ** 3;
-const roomInMemory = (): boolean => {
-  try {
-    const { bavail, bsize } = statfsSync(memory);
-    return bavail * bsize > enough;
-  } catch {
-    return false;
-  }
-};
-
 export default async (): Promise<() => Promise<void>> => {
-  const under = roomInMemory() ? memory : tmpdir();
-  const server = await startPostgres({ under, connections: 200 });
+  const server = await startPostgres({ connections: 200 });
   // A run that is broken off ends without its tear-down.
   const drop = (): void => server.drop();
   process.once('exit', drop);
-  process.stdout.write(`the services of this run are on PostgreSQL, with files under ${under}\n`);
   const place = server.createDatabase(templateDatabase);
   const store = await openPostgresStore({
     postgres: { ...place, password: undefined, ca: undefined, readers: 1 },
