@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
+import { chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import { startServerProcess } from '../support/server-process.ts';
@@ -154,6 +155,40 @@ test('a node that stands still is named in every answer to a change, until it go
     return true;
   });
 });
+
+if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
+test.runIf(chromiumPath !== null)(
+  'the console says on every page which node did not confirm a change, until somebody has read it',
+  async () => {
+    const eyes = await openConsoleBrowser(one.server.url, chromiumPath ?? '');
+    try {
+      const [, page] = await eyes.open();
+      page.setDefaultTimeout(120_000);
+      await page.goto('/vaults');
+      await page.getByRole('button', { name: 'Use a token' }).click();
+      await page.getByLabel('Administrator token').fill(fleet.token);
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+      const create = page.getByRole('button', { name: 'Create vault' });
+      await create.first().click();
+      const form = page.getByRole('dialog');
+      await form.getByLabel('Name').fill('not confirmed');
+      two.server.child.kill('SIGSTOP');
+      await form.getByRole('button', { name: 'Create vault' }).click();
+      const notice = page.getByRole('alert').getByText('not confirmed by two');
+      await notice.waitFor();
+      await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Keys', exact: true }).click();
+      await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
+      await notice.waitFor();
+      await page.getByRole('button', { name: 'Dismiss the warning about nodes' }).click();
+      await notice.waitFor({ state: 'detached' });
+      expect(eyes.faults).toEqual([]);
+    } finally {
+      two.server.child.kill('SIGCONT');
+      await eyes.close();
+    }
+    await untilActive(fleet, one, ['one', 'two']);
+  },
+);
 
 test('a node that is drained says so, and goes on when it is told to', async () => {
   expect((await dke('node', 'drain', 'two')).code).toBe(0);
