@@ -1,9 +1,11 @@
 // The same request under the same Idempotency-Key at several nodes: one is made, and every answer is the same, also when a node dies
 // meanwhile.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import type { ApiAnswer } from '../support/console-api.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
 
 let fleet: TestFleet;
 let one: FleetMember;
@@ -14,7 +16,7 @@ beforeAll(async () => {
   two = fleet.member('two');
   await untilActive(fleet, one, ['one', 'two']);
 }, 300_000);
-afterAll(() => fleet?.end());
+afterAll(() => fleet?.end(), 120_000);
 
 const create = (member: FleetMember, name: string, key: string): Promise<ApiAnswer> =>
   member.api.send('POST', '/api/vaults', { name }, { 'idempotency-key': key });
