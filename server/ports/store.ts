@@ -18,7 +18,7 @@ import type { Key } from '../domain/key.ts';
 import type { LatencyCounts } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { NodeState } from '../domain/node.ts';
-import type { Notification, NotificationFilter, NotificationKind, RotationProfile } from '../domain/notification.ts';
+import type { Notification, NotificationFilter, NotificationKind } from '../domain/notification.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { RunbookRun, Tick } from '../domain/runbook-run.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
@@ -115,6 +115,13 @@ export interface NotificationEvent {
   readonly event: 'raised' | 'worse' | 'resolved';
   readonly at: number;
   readonly notification: Notification;
+}
+
+/** A version of a key, by when it was made. */
+export interface KeyVersionAge {
+  readonly createdAt: number;
+  readonly keyId: string;
+  readonly version: number;
 }
 
 export interface Window {
@@ -402,18 +409,18 @@ export interface Repositories extends PeopleRepositories {
     countEvents(after: number): Promise<number>;
     /** Deletes what was over, or happened, before this time. */
     prune(before: number): Promise<void>;
-    /** Vaults of a profile with active general-purpose keys whose current version was made before this time. */
-    oldKeys(
-      profile: RotationProfile,
+    /**
+     * Versions of keys that were made before this time, oldest first, from the one after `after` on. `vault`: of those that their active
+     * general-purpose keys use now; null: of others.
+     */
+    oldVersions(
       before: number,
+      after: KeyVersionAge | null,
+      limit: number,
     ): Promise<
-      readonly {
-        readonly tenantId: string;
-        readonly vaultId: string;
-        readonly vaultName: string;
-        readonly keys: number;
-        readonly oldest: number;
-      }[]
+      readonly (KeyVersionAge & {
+        readonly vault: Pick<Vault, 'id' | 'tenantId' | 'name' | 'profile'> | null;
+      })[]
     >;
   };
   readonly diagnoses: {

@@ -484,7 +484,12 @@ const notifications = ({ long, sequence }: ColumnKinds): Migration => ({
       .addColumn('notification_id', 'text', (c) => c.notNull())
       .addColumn('document', 'text', (c) => c.notNull())
       .execute();
-    await db.schema.createIndex('key_versions_by_age').on('key_versions').columns(['created_at']).execute();
+    await db.schema
+      .createIndex('key_versions_by_age')
+      .on('key_versions')
+      .columns(['created_at', 'key_id', 'version'])
+      .execute();
+    await db.schema.createIndex('notification_events_by_age').on('notification_events').columns(['at']).execute();
   },
 });
 

@@ -8,6 +8,7 @@ import {
   type Notification,
   type NotificationFilter,
   type NotificationKind,
+  type RotationProfile,
   severitiesFrom,
 } from '../domain/notification.ts';
 import type { Repositories } from '../ports/store.ts';
@@ -150,27 +151,41 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
     await db.deleteFrom('notification_events').where('at', '<', before).execute();
     await db.deleteFrom('notifications').where('resolved_at', '<', before).execute();
   },
-  oldKeys: async (profile, before) =>
-    (
-      await db
-        .selectFrom('key_versions')
-        .innerJoin('keys', (join) =>
-          join.onRef('keys.id', '=', 'key_versions.key_id').onRef('keys.current_version', '=', 'key_versions.version'),
-        )
-        .innerJoin('vaults', 'vaults.id', 'keys.vault_id')
-        .where('key_versions.created_at', '<', before)
-        .where('keys.state', '=', 'active')
-        .where('keys.kind', '=', 'general')
-        .where('vaults.profile', '=', profile)
-        .where('vaults.state', '<>', 'deleted')
-        .groupBy(['vaults.tenant_id', 'vaults.id', 'vaults.name'])
-        .select((row) => [
-          'vaults.tenant_id as tenantId',
-          'vaults.id as vaultId',
-          'vaults.name as vaultName',
-          row.fn.countAll<number>().as('keys'),
-          sql<number>`min(key_versions.created_at)`.as('oldest'),
-        ])
-        .execute()
-    ).map((row) => ({ ...row, keys: Number(row.keys), oldest: Number(row.oldest) })),
+  oldVersions: async (before, after, limit) => {
+    let oldest = db
+      .selectFrom('key_versions')
+      .selectAll()
+      .where('created_at', '<', before)
+      .orderBy('created_at')
+      .orderBy('key_id')
+      .orderBy('version')
+      .limit(limit);
+    if (after !== null)
+      oldest = oldest.where(
+        sql<boolean>`(created_at, key_id, version) > (${after.createdAt}, ${after.keyId}, ${after.version})`,
+      );
+    const rows = await db
+      .selectFrom(oldest.as('old'))
+      .leftJoin('keys', (join) =>
+        join
+          .onRef('keys.id', '=', 'old.key_id')
+          .onRef('keys.current_version', '=', 'old.version')
+          .on('keys.state', '=', 'active')
+          .on('keys.kind', '=', 'general'),
+      )
+      .leftJoin('vaults', (join) => join.onRef('vaults.id', '=', 'keys.vault_id').on('vaults.state', '<>', 'deleted'))
+      .select(['old.created_at', 'old.key_id', 'old.version'])
+      .select(['vaults.id', 'vaults.tenant_id', 'vaults.name', 'vaults.profile'])
+      .orderBy('old.created_at')
+      .orderBy('old.key_id')
+      .orderBy('old.version')
+      .execute();
+    return rows.map(({ created_at, key_id, version, id, tenant_id, name, profile }) => ({
+      ...{ createdAt: created_at, keyId: key_id, version },
+      vault:
+        id === null || tenant_id === null || name === null || profile === null
+          ? null
+          : { id, tenantId: tenant_id, name, profile: profile as RotationProfile },
+    }));
+  },
 });

@@ -15,9 +15,10 @@ import {
   rotationProfiles,
 } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
+import type { Vault } from '../../domain/vault.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Window } from '../../ports/store.ts';
+import type { KeyVersionAge, Window } from '../../ports/store.ts';
 import type { AuditForwarding } from '../forward-audit.ts';
 import { listIdentities } from '../identities.ts';
 import type { Operations } from '../index.ts';
@@ -93,21 +94,40 @@ export const createSources = (
         ];
 
   const rotation = async (): Promise<readonly Condition[]> => {
-    const found: Condition[] = [];
-    for (const [profile, { fromDays, toDays }] of Object.entries(rotationProfiles) as [
-      keyof typeof rotationProfiles,
-      (typeof rotationProfiles)[keyof typeof rotationProfiles],
-    ][])
-      for (const old of await read.notifications.oldKeys(profile, clock.now() - fromDays * dayMs))
-        found.push({
-          kind: 'key.rotation-due',
-          tenantId: old.tenantId,
-          subject: { kind: 'vault', id: old.vaultId, name: old.vaultName },
-          harmAt: old.oldest + toDays * dayMs,
-          leadDays: [toDays - fromDays, 30],
-          details: { keys: old.keys, oldest: toRfc3339(old.oldest), profile },
-        });
-    return found;
+    const now = clock.now();
+    const youngest = Math.min(...Object.values(rotationProfiles).map(({ fromDays }) => fromDays));
+    const due = new Map<
+      string,
+      { vault: Pick<Vault, 'id' | 'tenantId' | 'name' | 'profile'>; keys: number; oldest: number }
+    >();
+    let after: KeyVersionAge | null = null;
+    for (;;) {
+      const page: Awaited<ReturnType<typeof read.notifications.oldVersions>> = await read.notifications.oldVersions(
+        now - youngest * dayMs,
+        after,
+        pageSize,
+      );
+      for (const { createdAt, vault } of page) {
+        if (vault === null || createdAt >= now - rotationProfiles[vault.profile].fromDays * dayMs) continue;
+        const own = due.get(vault.id);
+        // The oldest come first.
+        if (own === undefined) due.set(vault.id, { vault, keys: 1, oldest: createdAt });
+        else own.keys += 1;
+      }
+      after = page.at(-1) ?? null;
+      if (page.length < pageSize) break;
+    }
+    return [...due.values()].map(({ vault, keys, oldest }) => {
+      const { fromDays, toDays } = rotationProfiles[vault.profile];
+      return {
+        kind: 'key.rotation-due',
+        tenantId: vault.tenantId,
+        subject: { kind: 'vault', id: vault.id, name: vault.name },
+        harmAt: oldest + toDays * dayMs,
+        leadDays: [toDays - fromDays, 30],
+        details: { keys, oldest: toRfc3339(oldest), profile: vault.profile },
+      };
+    });
   };
 
   const applications = async (): Promise<readonly Condition[]> => {

@@ -250,7 +250,7 @@ describe('what is looked at', () => {
     const source = from.find(({ kinds }) => kinds.includes(kind));
     return ((await source?.look()) ?? []).filter((condition) => condition.kind === kind);
   };
-  const made = async (profile: 'standard' | 'high-security', ageDays: number) => {
+  const made = async (profile: 'standard' | 'high-security', ageDays: number, keys = 1) => {
     const id = newId(time);
     const createdAt = time - ageDays * dayMs;
     const vault: Vault = {
@@ -264,17 +264,28 @@ describe('what is looked at', () => {
       profile,
       integrity: 'ok',
     };
-    const keyId = newId(time);
+    const keyIds = Array.from({ length: keys }, () => newId(time));
     await store.write(async (tx) => {
       await tx.vaults.insert(vault);
-      await tx.keys.insert({
-        ...{ id: keyId, tenantId, vaultId: id, name: 'k', kind: 'general', algorithm: 'aes', bits: 256, usages: [] },
-        ...{ state: 'active', disabledAt: null, currentVersion: 1, createdAt, deletedAt: null, reimportedAt: null },
-        ...{ destroyedAt: null, unrecoverableAt: null, applicationId: null, integrity: 'ok' },
-      });
-      await tx.keys.insertVersion({ keyId, version: 1, createdAt });
+      for (const keyId of keyIds) {
+        await tx.keys.insert({
+          ...{
+            id: keyId,
+            tenantId,
+            vaultId: id,
+            name: keyId,
+            kind: 'general',
+            algorithm: 'aes',
+            bits: 256,
+            usages: [],
+          },
+          ...{ state: 'active', disabledAt: null, currentVersion: 1, createdAt, deletedAt: null, reimportedAt: null },
+          ...{ destroyedAt: null, unrecoverableAt: null, applicationId: null, integrity: 'ok' },
+        });
+        await tx.keys.insertVersion({ keyId, version: 1, createdAt });
+      }
     });
-    return { vaultId: id, keyId, createdAt };
+    return { vaultId: id, keyId: keyIds[0] ?? '', createdAt };
   };
 
   test('keys: from 6 months, overdue after 12; in the high-security profile from 3, overdue after 6', async () => {
@@ -292,6 +303,13 @@ describe('what is looked at', () => {
     const key = await store.read.keys.get(tenantId, late.keyId);
     if (key !== undefined) await store.write((tx) => tx.keys.update({ ...key, currentVersion: 2 }));
     expect((await look('key.rotation-due')).map(({ subject }) => subject.id)).not.toContain(late.vaultId);
+  });
+
+  test('keys: every one that is due counts once, however many were made at once', async () => {
+    const many = await made('standard', 300, 120);
+    const [condition] = (await look('key.rotation-due')).filter(({ subject }) => subject.id === many.vaultId);
+    expect(condition?.details).toMatchObject({ keys: 120, profile: 'standard' });
+    expect(condition?.harmAt).toBeGreaterThan(many.createdAt);
   });
 
   test('tokens: a month before their end, unless they were made for less', async () => {

@@ -18,6 +18,18 @@ const enrol = async (name: string, role: Role, tenantId: string | null = null): 
   });
   tokens[name] = token;
 };
+/** Whatever was answered: a request for approval, a snapshot, a page of them, or a problem. */
+interface Answer {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly state: string;
+  readonly operation: string;
+  readonly missing: number;
+  readonly impact: { readonly keys: number };
+  readonly verification: unknown;
+  readonly items: readonly { readonly id: string }[];
+  readonly detail: string;
+}
 const send = async (by: string, method: string, path: string, body?: object) => {
   const response = await fetch(`${base}/api${path}`, {
     method,
@@ -25,8 +37,7 @@ const send = async (by: string, method: string, path: string, body?: object) => 
     ...(body && { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was answered
-  return { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as any };
+  return { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as Answer };
 };
 
 beforeAll(async () => {
@@ -140,7 +151,7 @@ test("a tenant's administrator makes, verifies, deletes and brings back snapshot
   const others = await send('operator', 'POST', '/snapshots', {});
   expect(others.body.tenantId).toBe(administrator.tenantId);
   const list = await send('owner', 'GET', '/snapshots');
-  expect(list.body.items.map(({ id }: { id: string }) => id)).toEqual([made.body.id]);
+  expect(list.body.items.map(({ id }) => id)).toEqual([made.body.id]);
   expect((await send('owner', 'GET', `/snapshots?tenantId=${administrator.tenantId}`)).body.items).toEqual([]);
   for (const [method, target, body] of [
     ['GET', `/snapshots/${others.body.id}`, undefined],
@@ -159,6 +170,6 @@ test("a tenant's administrator makes, verifies, deletes and brings back snapshot
       target,
       403,
     ]);
-  const all = (await send('operator', 'GET', '/snapshots')).body.items.map(({ id }: { id: string }) => id);
+  const all = (await send('operator', 'GET', '/snapshots')).body.items.map(({ id }) => id);
   expect(all).toEqual(expect.arrayContaining([made.body.id, others.body.id]));
 });
