@@ -14,16 +14,13 @@ import type { Store } from '../../server/ports/store.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { fillLongTables, longTableIds } from '../support/long-tables.ts';
 import { instance, masterKey, openTestService } from '../support/open-service.ts';
-import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { handOf } from '../support/snapshots.ts';
+import { openPlace, type Place, type StoreName, stores } from './places.ts';
 import { residentMiB } from './processes.ts';
 import { fill } from './snapshots.ts';
 import { table } from './statistics.ts';
 import { type Verdict, verdictText } from './verdict.ts';
-
-export const stores = ['SQLite', 'PostgreSQL'] as const;
-export type StoreName = (typeof stores)[number];
 
 const say = (text: string): void => {
   process.stderr.write(`  ${text}\n`);
@@ -60,24 +57,6 @@ const inLanes = async (count: number, width: number, work: (at: number) => Promi
     }),
   );
   return summary(times, (performance.now() - begun) / 1000);
-};
-
-interface Place {
-  readonly toml: string;
-  readonly postgres: PostgresServer | undefined;
-  readonly database: PostgresPlace | undefined;
-  remove(): Promise<void>;
-}
-const openPlace = async (store: StoreName): Promise<Place> => {
-  if (store === 'SQLite') return { toml: '', postgres: undefined, database: undefined, remove: async () => undefined };
-  const postgres = await startPostgres();
-  const database = postgres.createDatabase('bench');
-  return {
-    toml: `[store]\ntype = "postgresql"\nhost = "${database.host}"\ndatabase = "${database.database}"\nuser = "${database.user}"\n`,
-    postgres,
-    database,
-    remove: () => postgres.remove(),
-  };
 };
 
 const program = [resolve(import.meta.dirname, '../../dist/server/cli/main.js'), 'server'];

@@ -8,7 +8,7 @@
 
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import { controlText, listsText, measureControl, measureLists, stores } from './console.ts';
+import { controlText, listsText, measureControl, measureLists } from './console.ts';
 import { type DerbyFigure, measureDerby } from './derby.ts';
 import { firstPageText, measureFirstPage } from './first-page.ts';
 import { type MariadbFigure, measureMariadb, theirName } from './mariadb.ts';
@@ -16,8 +16,9 @@ import { type Goal, type Row, rows } from './measurements.ts';
 import { ourName, startOurs } from './ours.ts';
 import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './peers.ts';
 import { type Figures, type Floor, measure, measureFloor, type Sample } from './pkcs11.ts';
+import { stores } from './places.ts';
 import { peakResidentMiB, pin, residentMiB } from './processes.ts';
-import { measureErasure, measureSnapshots, snapshotText } from './snapshots.ts';
+import { erasureText, measureErasure, measureSnapshots, snapshotText } from './snapshots.ts';
 import { microseconds, ratio, table, thousands } from './statistics.ts';
 import { measureTiming, timingText } from './timing.ts';
 import { type Verdict, verdictText } from './verdict.ts';
@@ -138,14 +139,21 @@ try {
       xksTexts.push(`${firstPageTitle}\n${firstPageText(figure)}`);
     }
   }
-  const snapshotTitle = 'snapshot, verify and restore of 100,000 keys, erasure turn with 10,000';
-  if (snapshotTitle.includes(values.only)) {
-    say(`measuring ${snapshotTitle}`);
-    const [snapshots, erasure] = [await measureSnapshots(100_000), await measureErasure(10_000)];
-    report[snapshotTitle] = { ...snapshots, erasureSeconds: erasure.seconds };
-    xksTexts.push(`${snapshotTitle}\n${snapshotText(snapshots, erasure)}`);
-  }
   for (const store of stores) {
+    const erasureTitle = `erasure turn with 10,000 keys on ${store}`;
+    if (erasureTitle.includes(values.only)) {
+      say(`measuring ${erasureTitle}`);
+      const figure = await measureErasure(store, 10_000);
+      report[erasureTitle] = figure;
+      xksTexts.push(erasureText(figure));
+    }
+    const snapshotTitle = `snapshot, verify and restore of 100,000 keys on ${store}`;
+    if (snapshotTitle.includes(values.only)) {
+      say(`measuring ${snapshotTitle}`);
+      const figure = await measureSnapshots(store, 100_000);
+      report[snapshotTitle] = figure;
+      xksTexts.push(snapshotText(figure));
+    }
     const controlTitle = `changes, audit records and memory at 100,000 keys on ${store}`;
     if (controlTitle.includes(values.only)) {
       say(`measuring ${controlTitle}`);

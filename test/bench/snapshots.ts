@@ -13,8 +13,10 @@ import {
   untilAudited,
 } from '../support/open-service.ts';
 import { handOf } from '../support/snapshots.ts';
+import { openPlace, type StoreName, stores } from './places.ts';
 
 export interface SnapshotFigure {
+  readonly store: StoreName;
   readonly keys: number;
   readonly makeSeconds: number;
   readonly verifySeconds: number;
@@ -24,6 +26,7 @@ export interface SnapshotFigure {
   readonly memoryMiB: number;
 }
 export interface ErasureFigure {
+  readonly store: StoreName;
   readonly keys: number;
   readonly seconds: number;
 }
@@ -49,9 +52,10 @@ export const fill = async ({ operations }: OpenedService, tenantId: string, keys
     );
 };
 
-export const measureSnapshots = async (keys: number): Promise<SnapshotFigure> => {
-  const opened = await openTestService({ toml: settings });
-  const other = await openTestService({ toml: settings });
+export const measureSnapshots = async (store: StoreName, keys: number): Promise<SnapshotFigure> => {
+  const [place, otherPlace] = [await openPlace(store), await openPlace(store)];
+  const opened = await openTestService({ toml: `${settings}${place.toml}` });
+  const other = await openTestService({ toml: `${settings}${otherPlace.toml}` });
   try {
     const tenantId = (await opened.operations.tenants.default()).id;
     await fill(opened, tenantId, keys);
@@ -76,6 +80,7 @@ export const measureSnapshots = async (keys: number): Promise<SnapshotFigure> =>
     const restoreSeconds = await seconds(() => there.restore(id, { newTenant: 'restored' }));
     clearInterval(watch);
     return {
+      store,
       keys,
       makeSeconds,
       verifySeconds,
@@ -86,12 +91,15 @@ export const measureSnapshots = async (keys: number): Promise<SnapshotFigure> =>
   } finally {
     await other.remove();
     await opened.remove();
+    await otherPlace.remove();
+    await place.remove();
   }
 };
 
 /** From the destruction of one key to the moment when it is unrecoverable, among so many; one snapshot is held. */
-export const measureErasure = async (keys: number): Promise<ErasureFigure> => {
-  const opened = await openTestService({ toml: settings });
+export const measureErasure = async (store: StoreName, keys: number): Promise<ErasureFigure> => {
+  const place = await openPlace(store);
+  const opened = await openTestService({ toml: `${settings}${place.toml}` });
   try {
     const tenantId = (await opened.operations.tenants.default()).id;
     await fill(opened, tenantId, keys);
@@ -99,6 +107,7 @@ export const measureErasure = async (keys: number): Promise<ErasureFigure> => {
     const { id } = await opened.operations.tde.generateKey(caller, masterKey('to be destroyed'));
     await (await handOf(opened)).make(tenantId);
     return {
+      store,
       keys,
       seconds: await seconds(async () => {
         await opened.operations.masterKeys.destroy(administrator, caller.application.id, id);
@@ -107,22 +116,33 @@ export const measureErasure = async (keys: number): Promise<ErasureFigure> => {
     };
   } finally {
     await opened.remove();
+    await place.remove();
   }
 };
 
-export const snapshotText = (
-  { keys, makeSeconds, verifySeconds, restoreSeconds, fileMiB, memoryMiB }: SnapshotFigure,
-  erasure: ErasureFigure,
-): string =>
+export const snapshotText = ({
+  store,
+  keys,
+  makeSeconds,
+  verifySeconds,
+  restoreSeconds,
+  fileMiB,
+  memoryMiB,
+}: SnapshotFigure): string =>
   [
-    `a tenant with ${keys} keys: snapshot ${makeSeconds.toFixed(1)} s, verified with its key ${verifySeconds.toFixed(1)} s, ` +
+    `a tenant with ${keys} keys on ${store}: snapshot ${makeSeconds.toFixed(1)} s, verified with its key ${verifySeconds.toFixed(1)} s, ` +
       `restored into an empty service ${restoreSeconds.toFixed(1)} s`,
     `file ${fileMiB.toFixed(0)} MiB, memory meanwhile ${memoryMiB.toFixed(0)} MiB more`,
-    `erasure turn among ${erasure.keys} keys, with one snapshot held: ${erasure.seconds.toFixed(1)} s`,
   ].join('\n');
 
+export const erasureText = ({ store, keys, seconds: took }: ErasureFigure): string =>
+  `erasure turn among ${keys} keys on ${store}, with one snapshot held: ${took.toFixed(1)} s`;
+
 if (import.meta.main) {
-  const keys = Number(process.argv[2] ?? 100_000);
-  const erased = Number(process.argv[3] ?? 10_000);
-  console.log(snapshotText(await measureSnapshots(keys), await measureErasure(erased)));
+  const [keys = '100000', erased = '10000', ...names] = process.argv.slice(2);
+  for (const store of stores) {
+    if (names.length > 0 && !names.includes(store)) continue;
+    console.log(erasureText(await measureErasure(store, Number(erased))));
+    console.log(snapshotText(await measureSnapshots(store, Number(keys))));
+  }
 }
