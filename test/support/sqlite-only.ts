@@ -39,4 +39,5 @@ export const whenAsked: Readonly<Record<string, string>> = {
   'test/scenario/**': 'whole processes',
   'test/tde/**': 'databases over the library',
   'test/unit/agent/**': 'the agent',
+  'test/unit/operations/audit-log.test.ts': 'ten thousand records',
 };
