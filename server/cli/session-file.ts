@@ -21,17 +21,30 @@ export const sessionFile = (): string => {
   return join(given === undefined || given === '' ? join(homedir(), '.config') : given, 'dke', 'session.json');
 };
 
+/** What a header can bear, and what we write. */
+const isKept = (value: unknown): value is Kept => {
+  if (value === null || typeof value !== 'object') return false;
+  const { user, session } = value as { readonly [member: string]: unknown };
+  return typeof user === 'string' && typeof session === 'string' && /^[\x21-\x3a\x3c-\x7e]+$/.test(session);
+};
+const areKept = (value: unknown): value is KeptSessions =>
+  value !== null && typeof value === 'object' && !Array.isArray(value) && Object.values(value).every(isKept);
+
+/** Throws `CommandError`, which names the file, when it is not what we wrote. */
 export const readKept = (): KeptSessions => {
   const path = sessionFile();
   if (!existsSync(path)) return {};
   const bytes = readSecretFile(path);
+  let value: unknown;
   try {
-    return JSON.parse(bytes.toString('utf8')) as KeptSessions;
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new CommandError('config', `${path} is not a file of sessions`, { hint: 'remove it, and sign in again' });
+    value = undefined;
   } finally {
     bytes.fill(0);
   }
+  if (areKept(value)) return value;
+  throw new CommandError('config', `${path} is not a file of sessions`, { hint: 'remove it, and sign in again' });
 };
 
 export const writeKept = (sessions: KeptSessions): void => {
