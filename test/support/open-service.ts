@@ -161,7 +161,7 @@ export const untilAudited = async (
   kind: AuditEvent['kind'],
   subjectId?: string,
 ): Promise<AuditEvent> => {
-  const deadline = systemClock.monotonic() + 20_000;
+  const deadline = systemClock.monotonic() + 50_000;
   for (;;) {
     const page = await operations.audit.list(administrator, { kind, subjectId, limit: 1 });
     const [event] = page.items;
