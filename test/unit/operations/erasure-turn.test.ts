@@ -79,6 +79,8 @@ test('a key of which no copy opens holds the turn back, and everybody sees it', 
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
   await opened.stop();
   opened = await openTestService({ folder: opened.folder });
+  // On PostgreSQL a node takes the duty of the turn a moment after it has started.
+  await untilHeld();
   expect(await state()).toMatchObject({ state: 'held', hold: { since: hold?.since } });
   const held = await opened.operations.audit.list(administrator, { kind: 'erasure.held' });
   expect(held.items).toHaveLength(1);
