@@ -202,7 +202,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   snapshots: {
     create: { refers: true, body: ({ tenant }) => ({ tenantId: tenant }) },
     list: list('snapshot'),
-    schedule: platform,
+    schedule: { shows: [] },
     get: of('snapshot'),
     exports: of('snapshot'),
     delete: of('snapshot'),
@@ -604,6 +604,19 @@ describe.each(pairs)('the people of tenant %i before tenant %i', (a, b) => {
   test('nothing of theirs has changed', async () => {
     expect(await stateOf(both().them)).toEqual(before);
   });
+});
+
+test('where snapshots lie on the host is told to those of the whole platform alone', async () => {
+  const shown = async (token: string, query = '') =>
+    must<{ directory: string | null; undeleteDays: number }>(token, 'get', `/api/snapshot-schedule${query}`);
+  const { token: everywhere } = await opened.operations.tokens.create(administrator, 'the service', {
+    name: 'operator',
+    grants: [{ role: 'platform-operator', scope: null }],
+  });
+  const own = worlds[1];
+  expect(await shown(own?.token ?? '')).toMatchObject({ directory: null, undeleteDays: expect.any(Number) });
+  expect(await shown(everywhere)).toMatchObject({ directory: expect.stringContaining('snapshots') });
+  expect(await shown(everywhere, `?tenant=${own?.name}`)).toMatchObject({ directory: null });
 });
 
 test('those of the whole platform see of a tenant that they name what its own people see, and of others nothing', async () => {

@@ -19,11 +19,7 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', { timeout: 6
     data = await fillConsole(site);
     eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
     [, page] = await eyes.open();
-    await page.goto('/');
-    await page.getByRole('button', { name: 'Use a token' }).click();
-    await page.getByLabel('Administrator token').fill(site.token);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await eyes.signIn(page, site.token);
   }, 300_000);
   afterAll(async () => {
     await eyes?.close();

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { allPictures, type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type ConsoleData, fillConsole } from '../support/console-data.ts';
 import { useKeyboard } from '../support/keyboard.ts';
 import { type Site, startSite } from '../support/site.ts';
@@ -102,8 +102,6 @@ const all: readonly PageRow[] = [
 
 /** So many pages are looked at at once: while one waits for the server, others are drawn. */
 const atOnce = 3;
-/** `DKE_PICTURES=all` takes a picture of every state; the others are those that docs/tour.md may want. */
-const allPictures = process.env.DKE_PICTURES === 'all';
 
 // Many pages in one test each: what one second is on an idle machine may be ten on a busy one.
 /** `DKE_PAGES=vaults,key` looks at these alone: for whoever is at work on them. */
@@ -141,13 +139,6 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
     await Promise.all(on.map(take));
   };
 
-  const signIn = async (into: Page, token: string): Promise<void> => {
-    await into.goto('/');
-    await into.getByRole('button', { name: 'Use a token' }).click();
-    await into.getByLabel('Administrator token').fill(token);
-    await into.getByRole('button', { name: 'Sign in' }).click();
-    await into.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-  };
   const pathOf = ({ path }: PageRow): string => (typeof path === 'string' ? path : path(data));
   /** Opens a page and waits until nothing on it is loading. */
   const open = async (row: PageRow, on: Page): Promise<void> => {
@@ -187,7 +178,7 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
     await page.emulateMedia({ colorScheme: 'dark' });
     await expectNoBarrier('sign-in, dark');
     await page.emulateMedia({ colorScheme: 'light' });
-    await signIn(page, site.token);
+    await eyes.signIn(page, site.token);
     signedIn.push(page);
     while (signedIn.length < atOnce) signedIn.push(await eyes.another(context));
   });
@@ -268,7 +259,7 @@ name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audi
 
   test('names what is missing when the caller may not see it', async () => {
     const [other, opened] = await eyes.open();
-    await signIn(opened, data.ownerToken);
+    await eyes.signIn(opened, data.ownerToken);
     const others = [opened];
     while (others.length < atOnce) others.push(await eyes.another(other));
     const closed = pages.filter((row) => row.open !== true && row.name !== 'overview');

@@ -68,11 +68,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     // The browser's own window for files is asked for from here on, however soon a key opens it.
     page.on('filechooser', () => undefined);
     hands = useKeyboard(page);
-    await page.goto('/');
-    await page.getByRole('button', { name: 'Use a token' }).click();
-    await page.getByLabel('Administrator token').fill(site.token);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await eyes.signIn(page, site.token);
   });
   afterAll(async () => {
     await eyes?.close();

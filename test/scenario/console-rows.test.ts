@@ -56,11 +56,7 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     await site.startServer();
     eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
     [, page] = await eyes.open();
-    await page.goto('/');
-    await page.getByRole('button', { name: 'Use a token' }).click();
-    await page.getByLabel('Administrator token').fill(site.token);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await eyes.signIn(page, site.token);
   }, 900_000);
   afterAll(async () => {
     await eyes?.close();

@@ -33,10 +33,7 @@ describe('search', { timeout: 240_000 }, () => {
     page.on('response', (response) => {
       if (response.status() === 404) missing.push(response.url());
     });
-    await page.goto('/keys');
-    await page.getByRole('button', { name: 'Use a token' }).click();
-    await page.getByLabel('Administrator token').fill(site.token);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await eyes.signIn(page, site.token, '/keys');
     await page.getByRole('link', { name: label }).waitFor();
   }, 120_000);
   afterAll(async () => {

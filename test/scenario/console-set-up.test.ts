@@ -23,39 +23,14 @@ describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, 
   let hands: Keyboard;
   let keyFile: string;
 
-  const press = async (name: RegExp | string): Promise<void> => {
-    await hands.to(name);
-    await hands.press('Enter');
-  };
-  const typeInto = async (name: RegExp | string, text: string): Promise<void> => {
-    await hands.to(name);
-    await hands.press('Control+A');
-    await hands.type(text);
-  };
+  const press = (name: RegExp | string) => hands.pressOn(name);
+  const typeInto = (name: RegExp | string, text: string) => hands.typeInto(name, text);
 
   const stateOf = async (): Promise<Record<string, string>> =>
     Object.fromEntries((await site.api.call<Setup>('GET', '/api/setup')).steps.map(({ step, state }) => [step, state]));
   const step = (title: string) =>
     page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: title }) });
-  const lookClosely = async (what: string): Promise<void> => {
-    expect.soft(await eyes.findBarriers(page), what).toEqual([]);
-    await page.emulateMedia({ colorScheme: 'dark' });
-    expect.soft(await eyes.findBarriers(page, ['color-contrast']), `${what}, dark`).toEqual([]);
-    await eyes.shoot(`set-up-${what}-dark`, page);
-    await page.emulateMedia({ colorScheme: 'light' });
-    await eyes.shoot(`set-up-${what}`, page);
-    for (const [name, width] of [
-      ['narrow', 320],
-      ['zoomed', 640],
-    ] as const) {
-      await page.setViewportSize({ width, height: 700 });
-      expect
-        .soft(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'), name)
-        .toBe(0);
-      await eyes.shoot(`set-up-${what}-${name}`, page);
-    }
-    await page.setViewportSize({ width: 1280, height: 860 });
-  };
+  const lookClosely = (what: string): Promise<void> => eyes.lookClosely(`set-up-${what}`, page);
 
   beforeAll(async () => {
     site = await startSite(options);

@@ -13,8 +13,12 @@ import {
   type Page,
   type Request,
 } from 'playwright-core';
+import { expect } from 'vitest';
 
 export const outputFolder = resolve(import.meta.dirname, '../output/console');
+
+/** `DKE_PICTURES=all` takes a picture of every state; the others are those that docs/tour.md may want. */
+export const allPictures = process.env.DKE_PICTURES === 'all';
 
 /** Null: there is none. */
 export const chromiumPath: string | null = (() => {
@@ -56,7 +60,11 @@ export interface ConsoleBrowser {
   another(context: BrowserContext): Promise<Page>;
   /** Waits until nothing on the page is loading: no request of its under way, and no place that says so. */
   settle(page: Page): Promise<void>;
+  /** Signs in with an administrator token, and waits for the page that was asked for. */
+  signIn(page: Page, token: string, path?: string): Promise<void>;
   shoot(name: string, page: Page): Promise<void>;
+  /** axe-core in both themes; at 320 and 640 pixels nothing scrolls sideways; a picture, and of each of these with `allPictures`. */
+  lookClosely(name: string, page: Page): Promise<void>;
   /** What axe-core finds in the page as it is shown, one text a finding; by all its rules, or these. */
   findBarriers(page: Page, rules?: readonly string[]): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -133,9 +141,61 @@ export const openConsoleBrowser = async (
     });
   };
 
+  let shot: Promise<unknown> = Promise.resolve();
+  /** One at a time: pages that are drawn whole at once have come out tiled. Behind a dialog nothing but the window is to be seen. */
+  const shoot: ConsoleBrowser['shoot'] = async (name, page) => {
+    const before = shot;
+    const take = async (): Promise<void> => {
+      await before.catch(() => undefined);
+      const fullPage = (await page.locator('dialog[open]').count()) === 0;
+      await page.screenshot({ path: join(outputFolder, `${name}.png`), fullPage });
+    };
+    const own = take();
+    shot = own;
+    await own;
+  };
+  const findBarriers: ConsoleBrowser['findBarriers'] = async (page, rules) => {
+    if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe);
+    // A menu that is open hangs at the end of the page, outside of its landmarks.
+    const { violations } = await page.evaluate<AxeResult>(
+      `axe.run(document, { resultTypes: ['violations'], runOnly: ${JSON.stringify(rules ?? ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])},
+          rules: { region: { enabled: document.querySelector('[role=menu]') === null } } })`,
+    );
+    return violations.flatMap(({ id, help, nodes }) =>
+      nodes.slice(0, 3).map(({ html, failureSummary }) => `${id}: ${help}: ${html.slice(0, 200)} ${failureSummary}`),
+    );
+  };
+
   return {
     browser,
     faults,
+    signIn: async (page, token, path = '/') => {
+      await page.goto(path);
+      await page.getByRole('button', { name: 'Use a token' }).click();
+      await page.getByLabel('Administrator token').fill(token);
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+      await page.getByRole('navigation', { name: 'Main' }).first().waitFor();
+    },
+    shoot,
+    lookClosely: async (name, page) => {
+      expect.soft(await findBarriers(page), name).toEqual([]);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      expect.soft(await findBarriers(page, ['color-contrast']), `${name}, dark`).toEqual([]);
+      if (allPictures) await shoot(`${name}-dark`, page);
+      await page.emulateMedia({ colorScheme: 'light' });
+      await shoot(name, page);
+      const { width, height } = page.viewportSize() ?? { width: 1280, height: 860 };
+      for (const [look, narrow] of [
+        ['narrow', 320],
+        ['zoomed', 640],
+      ] as const) {
+        await page.setViewportSize({ width: narrow, height: 700 });
+        const sideways = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+        expect.soft(await page.evaluate(sideways), `${name}, ${look}`).toBe(0);
+        if (allPictures) await shoot(`${name}-${look}`, page);
+      }
+      await page.setViewportSize({ width, height });
+    },
     failed: () => failed,
     open: async (options = {}) => {
       const context = await browser.newContext({
@@ -173,20 +233,7 @@ export const openConsoleBrowser = async (
         calm = (pending.get(page)?.size ?? 0) === 0 && (await loading.count()) === 0 ? calm + 1 : 0;
       }
     },
-    shoot: async (name, page) => {
-      await page.screenshot({ path: join(outputFolder, `${name}.png`), fullPage: true });
-    },
-    findBarriers: async (page, rules) => {
-      if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe);
-      // A menu that is open hangs at the end of the page, outside of its landmarks.
-      const { violations } = await page.evaluate<AxeResult>(
-        `axe.run(document, { resultTypes: ['violations'], runOnly: ${JSON.stringify(rules ?? ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])},
-          rules: { region: { enabled: document.querySelector('[role=menu]') === null } } })`,
-      );
-      return violations.flatMap(({ id, help, nodes }) =>
-        nodes.slice(0, 3).map(({ html, failureSummary }) => `${id}: ${help}: ${html.slice(0, 200)} ${failureSummary}`),
-      );
-    },
+    findBarriers,
     close: () => browser.close(),
   };
 };

@@ -7,6 +7,10 @@ export interface Keyboard {
   to(name: RegExp | string): Promise<void>;
   press(...keys: readonly string[]): Promise<void>;
   type(text: string): Promise<void>;
+  /** Goes to what has this name, and presses Enter there. */
+  pressOn(name: RegExp | string): Promise<void>;
+  /** Goes to the field of this name, and types in place of what it holds. */
+  typeInto(name: RegExp | string, text: string): Promise<void>;
   /** The name of what has the focus. */
   focused(): Promise<string>;
   /** What was wrong on the way: a focus that is not to be seen, a step back in the order. */
@@ -46,30 +50,42 @@ export const useKeyboard = (page: Page): Keyboard => {
   const faults: string[] = [];
   const most = 150;
   const focused = async (): Promise<string> => (await page.evaluate<Focus>(look)).name;
+  const to: Keyboard['to'] = async (wanted) => {
+    const fits = (name: string): boolean => (typeof wanted === 'string' ? name === wanted : wanted.test(name));
+    const passed: string[] = [];
+    let { name, outside } = await page.evaluate<Focus>(look);
+    for (let presses = 0; presses < most; presses += 1) {
+      if (!outside && fits(name)) return;
+      const before = outside;
+      await page.keyboard.press('Tab');
+      const focus = await page.evaluate<Focus>(look);
+      ({ name, outside } = focus);
+      passed.push(name);
+      if (outside) continue;
+      if (!focus.seen) faults.push(`the focus on "${name}" is not to be seen`);
+      if (!focus.inView) faults.push(`"${name}" has the focus outside of the window`);
+      if (focus.back && !before) faults.push(`the focus goes back to "${name}"`);
+    }
+    throw new Error(`the keyboard does not reach ${wanted}: ${[...new Set(passed)].join(' | ')}`);
+  };
+  const press: Keyboard['press'] = async (...keys) => {
+    for (const key of keys) await page.keyboard.press(key);
+  };
+  const type: Keyboard['type'] = (text) => page.keyboard.type(text);
   return {
     faults,
     focused,
-    to: async (wanted) => {
-      const fits = (name: string): boolean => (typeof wanted === 'string' ? name === wanted : wanted.test(name));
-      const passed: string[] = [];
-      let { name, outside } = await page.evaluate<Focus>(look);
-      for (let presses = 0; presses < most; presses += 1) {
-        if (!outside && fits(name)) return;
-        const before = outside;
-        await page.keyboard.press('Tab');
-        const focus = await page.evaluate<Focus>(look);
-        ({ name, outside } = focus);
-        passed.push(name);
-        if (outside) continue;
-        if (!focus.seen) faults.push(`the focus on "${name}" is not to be seen`);
-        if (!focus.inView) faults.push(`"${name}" has the focus outside of the window`);
-        if (focus.back && !before) faults.push(`the focus goes back to "${name}"`);
-      }
-      throw new Error(`the keyboard does not reach ${wanted}: ${[...new Set(passed)].join(' | ')}`);
+    to,
+    press,
+    type,
+    pressOn: async (name) => {
+      await to(name);
+      await press('Enter');
     },
-    press: async (...keys) => {
-      for (const key of keys) await page.keyboard.press(key);
+    typeInto: async (name, text) => {
+      await to(name);
+      await press('Control+A');
+      await type(text);
     },
-    type: (text) => page.keyboard.type(text),
   };
 };

@@ -1,5 +1,5 @@
 // Puts the pictures of docs/tour.md into docs/tour, from those that the browser tests have made: `npm run docs:tour`, after
-// `npx vitest run test/scenario/console-looks.test.ts test/scenario/console-people.test.ts`. Only the upper part of a long page is kept.
+// `npx vitest run test/scenario/console`. Only the upper part of a long page is kept.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { crc32, deflateSync, inflateSync } from 'node:zlib';

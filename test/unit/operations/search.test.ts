@@ -1,7 +1,7 @@
 // Who finds what: each kind needs the right that its list needs, a role for one resource finds that one, and the logs are looked up by whole ids.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';
-import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
+import { acrossTenants, inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import { type SearchKind, searchKindNames } from '../../../server/domain/search.ts';
 import {
   administrator,
@@ -10,6 +10,7 @@ import {
   openTestService,
   registerCaller,
 } from '../../support/open-service.ts';
+import { handOf } from '../../support/snapshots.ts';
 
 let opened: OpenedService;
 let actor: TenantActor;
@@ -76,6 +77,21 @@ describe('who finds what', () => {
     expect(endpoint.items.map(({ id }) => id)).toEqual([endpointId]);
     expect(endpoint.searched).toEqual(['endpoint', 'request']);
     expect((await find([grant('application-owner', { kind: 'application', id: keyId })], 'zurich')).items).toEqual([]);
+  });
+
+  test('people of a tenant find its snapshots by their ids, and no one else’s', async () => {
+    const { tenants, snapshots } = opened.operations;
+    await handOf(opened);
+    const other = (await tenants.create(administrator, { name: 'other' })).id;
+    const [own, others] = [
+      (await snapshots.create(actor, actor.tenantId)).id,
+      (await snapshots.create(acrossTenants(administrator, other), other)).id,
+    ];
+    const ofTenant = [grant('tenant-administrator', null, actor.tenantId)];
+    expect((await find(ofTenant, own, ['snapshot'])).items).toMatchObject([{ id: own, tenantId: actor.tenantId }]);
+    expect((await find(ofTenant, others, ['snapshot'])).items).toEqual([]);
+    expect((await find([grant('platform-operator')], others, ['snapshot'])).items).toMatchObject([{ id: others }]);
+    expect((await find([grant('key-manager')], own, ['snapshot'])).searched).toEqual([]);
   });
 
   test('whoever has no role finds nothing, and is told that nothing was searched', async () => {

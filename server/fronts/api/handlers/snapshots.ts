@@ -83,9 +83,10 @@ export const snapshotsHandlers = ({ snapshots }: Operations): Handlers['snapshot
       return { id: made.id, answer: await show(made) };
     },
     list: async ({ actor, query }) => representPage(await snapshots.list(actor, query), await shower()),
-    schedule: async () => {
+    schedule: async ({ actor }) => {
       const { settings, next } = await snapshots.schedule();
-      return { ...settings, next: moment(next) };
+      const directory = actor.reach === actor.tenantId ? null : settings.directory;
+      return { ...settings, directory, next: moment(next) };
     },
     get: async ({ actor, path }) => show(await snapshots.get(actor, path.id)),
     exports: async ({ actor, path }) => ({ items: (await snapshots.exports(actor, path.id)).map(representExport) }),

@@ -134,12 +134,15 @@ export const snapshotRoutes = {
     method: 'get',
     path: '/api/snapshot-schedule',
     needs: 'snapshots:read',
-    tenancy: 'platform',
+    tenancy: 'both',
     summary: 'Show when snapshots are made, where they lie, and how long they are kept',
-    description: 'Set in the configuration file alone.',
+    description: 'Set in the configuration file alone, for every tenant.',
     answer: z
       .strictObject({
-        directory: z.string(),
+        directory: z
+          .string()
+          .nullable()
+          .openapi({ description: 'A folder of the host; null for those who look at one tenant' }),
         schedule: z.string().nullable(),
         next: moment.nullable(),
         keepCount: z.int().nullable(),

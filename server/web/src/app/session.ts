@@ -1,15 +1,22 @@
 // Who is signed in. The session itself is an HttpOnly cookie that no script can read; this asks the server.
 
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiProblem, send } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
+
+/** Whether this page has had a session that its person has not ended here. */
+let lasting = false;
+/** Asked while nobody is signed in: the session has ended by itself, or by somebody else. */
+export const wasEnded = (): boolean => lasting;
 
 /** The session, or null when nobody is signed in. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async ({ signal }): Promise<Session | null> => {
     try {
-      return await send<Session>({ method: 'GET', path: '/api/session' }, { signal });
+      const session = await send<Session>({ method: 'GET', path: '/api/session' }, { signal });
+      lasting = true;
+      return session;
     } catch (error) {
       if (error instanceof ApiProblem && error.status === 401) return null;
       throw error;
@@ -18,11 +25,18 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 });
 
+/** Whether the caller has a right for the whole platform; undefined while that is not known. What must not be done is refused by the service. */
+export const usePlatformRight = (permission: string): boolean | undefined =>
+  useQuery(sessionQuery).data?.permissions.some(
+    (right) => right.permission === permission && right.scope === null && right.tenantId === null,
+  );
+
 export const useSignOut = () => {
   const client = useQueryClient();
   return useMutation({
     mutationFn: () => send<void>({ method: 'DELETE', path: '/api/session' }),
     onSuccess: () => {
+      lasting = false;
       // The session's own entry stays: the frame watches it, and shows the sign-in page when it becomes null.
       client.setQueryData(sessionQuery.queryKey, null);
       client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] });

@@ -2,26 +2,32 @@
 // are emptied as soon as the answer is there. What a session still needs (a new password, a second factor) is asked for here.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
 import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { Mark } from '../components/icon.tsx';
+import { Notice } from '../components/notice.tsx';
 import { AddPasskey, OtherWays, PasskeyStep } from '../components/other-ways.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
 import { ThemeToggle } from '../components/theme-toggle.tsx';
-import { sessionQuery, useSignOut } from './session.ts';
+import { sessionQuery, useSignOut, wasEnded } from './session.ts';
 
 const Frame = ({ title, text, children }: { title: string; text: string; children: ReactNode }) => {
+  const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · DKE console`;
+    // Where no field takes the focus, whoever goes on by keyboard or screen reader begins at what is asked for now.
+    if (document.activeElement === null || document.activeElement === document.body) heading.current?.focus();
   }, [title]);
   return (
     <main className="flex min-h-dvh flex-col items-center px-4 pt-[12vh] pb-8">
       <div className="w-full max-w-sm">
         <Mark className="size-11" />
-        <h1 className="mt-5 text-2xl font-semibold tracking-tight">{title}</h1>
+        <h1 ref={heading} tabIndex={-1} className="mt-5 text-2xl font-semibold tracking-tight outline-none">
+          {title}
+        </h1>
         <p className="mt-1 text-muted">{text}</p>
         {children}
         <div className="mt-6 flex justify-center">
@@ -45,11 +51,19 @@ const useEntry = (path: string, forget: () => void) => {
 
 export const SignIn = () => {
   const [withToken, setWithToken] = useState(false);
+  const [ended] = useState(wasEnded);
   const [user, setUser] = useState('');
   const [secret, setSecret] = useState('');
   const signIn = useEntry('/api/session', () => setSecret(''));
   return (
     <Frame title="Sign in to the console" text="Keys for databases and cloud key stores, in your own hands.">
+      {ended && (
+        <div className="mt-4">
+          <Notice tone="info" title="Your session has ended">
+            Its time was over, or somebody has ended it. Sign in, and you are back where you were.
+          </Notice>
+        </div>
+      )}
       <form
         className={formClass}
         onSubmit={(event) => {

@@ -66,7 +66,7 @@ const Detail = ({ record }: { record: AuditRecord }) => (
 
 const columns: readonly Column<AuditRecord>[] = [
   { key: 'at', header: 'Time', nowrap: true, cell: (record) => <Time value={record.at} seconds /> },
-  { key: 'kind', header: 'Event', names: true, cell: (record) => auditKindNames[record.kind] },
+  { key: 'kind', header: 'Event', names: true, nowrap: true, cell: (record) => auditKindNames[record.kind] },
   { key: 'subject', header: 'On', cell: (record) => <Subject record={record} /> },
   {
     key: 'actor',

@@ -3,7 +3,7 @@
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { send } from '../api/client.ts';
+import { ApiProblem, send } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
 import { sessionQuery } from '../app/session.ts';
 import { Button } from './button.tsx';
@@ -29,6 +29,25 @@ const useWays = (): Ways => {
   return { openId: ways.data?.openId ?? null, passkeys: ways.data?.passkeys === true && knowsPasskeys() };
 };
 
+/** What the browser or the authenticator refuses it says in words of its own, which help nobody. */
+const ask = async (credential: Promise<Credential | null>): Promise<object> => {
+  try {
+    return answerOf(await credential);
+  } catch (cause) {
+    if (!(cause instanceof DOMException)) throw cause;
+    const known = cause.name === 'InvalidStateError';
+    throw new ApiProblem({
+      status: 0,
+      code: known ? 'passkey-known' : 'passkey-refused',
+      title: known ? 'This device has a passkey already' : 'No passkey was given',
+      detail: known
+        ? 'It was made for you before, and can be used to sign in.'
+        : 'It was cancelled, took too long, or there is none here for this service.',
+      hint: known ? undefined : 'Try again, or go another way.',
+    });
+  }
+};
+
 const answerOf = (credential: Credential | null): object => {
   if (!(credential instanceof PublicKeyCredential)) throw new Error('the authenticator has given no answer');
   return credential.toJSON() as object;
@@ -44,7 +63,7 @@ const usePasskey = (begin: string, give: (answer: object) => Promise<Session>) =
         path: begin,
       });
       const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
-      return give(answerOf(await navigator.credentials.get({ publicKey })));
+      return give(await ask(navigator.credentials.get({ publicKey })));
     },
     onSuccess: () => client.invalidateQueries({ queryKey: sessionQuery.queryKey }),
   });
@@ -118,7 +137,7 @@ export const AddPasskey = ({ onDone }: { onDone: () => void }) => {
       const begun = { method: 'POST', path: '/api/profile/passkeys/options' } as const;
       const { options } = await send<{ options: PublicKeyCredentialCreationOptionsJSON }>(begun);
       const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
-      const answer = answerOf(await navigator.credentials.create({ publicKey }));
+      const answer = await ask(navigator.credentials.create({ publicKey }));
       return send<Session>({ method: 'POST', path: '/api/profile/passkeys', body: { name: name.trim(), answer } });
     },
     onSuccess: async () => {

@@ -6,6 +6,7 @@ import { ApiProblem } from '../api/client.ts';
 import { Button } from './button.tsx';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
+import { Time } from './time.tsx';
 
 const asProblem = (error: unknown): ApiProblem =>
   error instanceof ApiProblem
@@ -24,6 +25,12 @@ const sentence = (text: string): string => {
   const capital = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 };
+
+/** A moment that the service names stands in it as RFC 3339; a person reads it in their own time. */
+const withOwnTime = (text: string): ReactNode =>
+  text
+    .split(/(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/)
+    .map((part, at) => (at % 2 === 0 ? part : <Time key={part} value={part} seconds />));
 
 export const ProblemView = ({
   error,
@@ -51,7 +58,7 @@ export const ProblemView = ({
       />
       <div className="min-w-0 flex-1 space-y-1">
         <p className="font-semibold">{title}</p>
-        {detail !== sentence(title) && <p className="break-words">{detail}</p>}
+        {detail !== sentence(title) && <p className="break-words">{withOwnTime(detail)}</p>}
         {denied && problem.permission !== undefined && (
           <p>
             The missing permission is <code className="font-semibold">{problem.permission}</code>. A tenant
@@ -62,12 +69,12 @@ export const ProblemView = ({
           <ul className="list-disc pl-5">
             {problem.fields.map((field) => (
               <li key={`${field.path} ${field.message}`}>
-                {field.path !== '' && <code>{field.path}</code>} {field.message}
+                {field.path !== '' && <code>{field.path}</code>} {withOwnTime(field.message)}
               </li>
             ))}
           </ul>
         )}
-        {problem.hint !== undefined && <p className="text-muted">{sentence(problem.hint)}</p>}
+        {problem.hint !== undefined && <p className="text-muted">{withOwnTime(sentence(problem.hint))}</p>}
         <p className="flex flex-wrap items-center gap-x-2 text-xs text-muted">
           <code>{problem.code}</code>
           {problem.requestId !== undefined && (

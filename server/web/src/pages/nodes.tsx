@@ -141,7 +141,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
             'It uses keys for as long as it runs and is reached: look at its host, then start or remove it.'
           ) : (
             <>
-              If it still runs, it ends to use keys <Time value={node.usesKeysUntil} distance />. Start it, or remove it
+              If it still runs, it stops using keys <Time value={node.usesKeysUntil} distance />. Start it, or remove it
               when it does not come back.
             </>
           )}
@@ -180,10 +180,16 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
               ),
             },
             { key: 'state', header: 'State', cell: ({ state }) => <State state={state} /> },
-            { key: 'changes', header: 'Changes', cell: (node) => <Changes node={node} /> },
+            { key: 'changes', header: 'Changes', nowrap: true, cell: (node) => <Changes node={node} /> },
             { key: 'root', header: 'Root epoch', cell: (node) => <Root node={node} newest={newest} /> },
-            { key: 'duties', header: 'Duties', cell: ({ duties }) => <Duties duties={duties} /> },
-            { key: 'heard', header: 'Heard of', cell: ({ heartbeatAt }) => <Time value={heartbeatAt} distance /> },
+            { key: 'duties', header: 'Duties', nowrap: true, cell: ({ duties }) => <Duties duties={duties} /> },
+            {
+              key: 'heard',
+              header: 'Heard of',
+              // "Just now" would say nothing of one that has been silent for seconds.
+              cell: ({ heartbeatAt, state }) =>
+                state === 'silent' ? <Time value={heartbeatAt} seconds /> : <Time value={heartbeatAt} distance />,
+            },
             {
               key: 'actions',
               header: 'Actions',

@@ -22,10 +22,10 @@ import { ApiCallView } from '../components/api-call.tsx';
 import { Async } from '../components/async.tsx';
 import { Button, buttonClass } from '../components/button.tsx';
 import { ConfigLines, Lines, tomlTable, useSettings } from '../components/config-lines.tsx';
-import { NameField, SelectField, TextField } from '../components/field.tsx';
+import { SelectField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { Icon } from '../components/icon.tsx';
-import { InvitationDialog } from '../components/invitation.tsx';
+import { InvitationDialog, PersonFields } from '../components/invitation.tsx';
 import type { ListPage } from '../components/list-view.tsx';
 import { NewRecoveryKeyDialog } from '../components/new-recovery-key.tsx';
 import { Notice } from '../components/notice.tsx';
@@ -223,14 +223,12 @@ const InviteAdministrator = ({
     >
       {(fault) => (
         <>
-          <NameField help="What they type to sign in." value={name} onValue={setName} fault={fault('name')} />
-          <TextField
-            label="Full name"
-            optional
-            help="What lists and the audit log show."
-            value={displayName}
-            onValue={setDisplayName}
-            fault={fault('displayName')}
+          <PersonFields
+            name={name}
+            onName={setName}
+            displayName={displayName}
+            onDisplayName={setDisplayName}
+            fault={fault}
           />
         </>
       )}
@@ -404,12 +402,16 @@ const Recovery = ({ step }: { step: Step }) => {
           <>
             <Facts
               items={[
-                [
-                  'Where they lie',
-                  <code key="directory" className="wrap-anywhere">
-                    {directory}
-                  </code>,
-                ],
+                ...(directory === null
+                  ? []
+                  : [
+                      [
+                        'Where they lie',
+                        <code key="directory" className="wrap-anywhere">
+                          {directory}
+                        </code>,
+                      ] as const,
+                    ]),
                 ['Made', cron ?? 'on demand alone'],
                 ['Next', <Time key="next" value={next} absent="–" />],
               ]}

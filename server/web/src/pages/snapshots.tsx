@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type ApiCall, send, sendFile } from '../api/client.ts';
 import type { RecoveryKey, Snapshot, SnapshotSchedule } from '../api/types.ts';
+import { usePlatformRight } from '../app/session.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { useAnnounce } from '../components/announce.tsx';
 import { ApiCallView } from '../components/api-call.tsx';
@@ -249,6 +250,16 @@ const RecoveryKeys = () => {
   );
 };
 
+/** What people of one tenant see in the place of the recovery keys, which are the platform's. */
+const KeptByOthers = () => (
+  <Panel title="Recovery keys">
+    <p className="max-w-prose">
+      Snapshots of this tenant are sealed to the recovery keys of those who run the service. They register the keys,
+      restore snapshots, and bring in those that come from a file; ask them for a restore.
+    </p>
+  </Panel>
+);
+
 type Action = 'verify' | 'delete' | 'undelete' | 'create';
 
 export const SnapshotsPage = () => {
@@ -256,6 +267,7 @@ export const SnapshotsPage = () => {
   const [acting, setActing] = useState<{ readonly action: Action; readonly snapshot: Snapshot | null } | null>(null);
   const navigate = useNavigate();
   const [importing, setImporting] = useState(false);
+  const ofPlatform = usePlatformRight('snapshots:read');
   const schedule = useQuery({
     queryKey: ['/api/snapshot-schedule'],
     queryFn: ({ signal }) => send<SnapshotSchedule>({ method: 'GET', path: '/api/snapshot-schedule' }, { signal }),
@@ -276,11 +288,15 @@ export const SnapshotsPage = () => {
     if (snapshot.state !== 'held') return [];
     return [
       item('Verify now…', 'check', 'verify'),
-      {
-        text: 'Restore…',
-        icon: 'refresh',
-        onSelect: () => void navigate({ to: '/snapshots/$id/restore', params: { id: snapshot.id } }),
-      },
+      ...(ofPlatform === true
+        ? [
+            {
+              text: 'Restore…',
+              icon: 'refresh',
+              onSelect: () => void navigate({ to: '/snapshots/$id/restore', params: { id: snapshot.id } }),
+            } as const,
+          ]
+        : []),
       item('Delete…', 'trash', 'delete', true),
     ];
   };
@@ -315,9 +331,11 @@ export const SnapshotsPage = () => {
       description="Whole states of a tenant, sealed to recovery keys that the service does not have. A destroyed key stays destroyed, whatever is restored."
       actions={
         <>
-          <Button icon="refresh" onClick={() => setImporting(true)}>
-            Restore from a file…
-          </Button>
+          {ofPlatform === true && (
+            <Button icon="refresh" onClick={() => setImporting(true)}>
+              Restore from a file…
+            </Button>
+          )}
           {create}
         </>
       }
@@ -329,12 +347,16 @@ export const SnapshotsPage = () => {
               items={[
                 ['Made', value.schedule ?? 'on demand alone'],
                 ['Next', <Time key="next" value={value.next} absent="–" />],
-                [
-                  'Where',
-                  <code key="where" className="wrap-anywhere">
-                    {value.directory}
-                  </code>,
-                ],
+                ...(value.directory === null
+                  ? []
+                  : [
+                      [
+                        'Where',
+                        <code key="where" className="wrap-anywhere">
+                          {value.directory}
+                        </code>,
+                      ] as const,
+                    ]),
                 [
                   'Kept',
                   [
@@ -397,12 +419,15 @@ export const SnapshotsPage = () => {
           )}
           empty={
             <EmptyState title="No snapshot yet" action={create}>
-              Register a recovery key, make one, and rehearse a restore: a snapshot that was never restored is a hope.
+              {ofPlatform === false
+                ? 'Each is one state of this tenant, sealed to the recovery keys of those who run the service.'
+                : 'Register a recovery key, make one, and rehearse a restore: a snapshot that was never restored is a hope.'}
             </EmptyState>
           }
         />
       </Panel>
-      <RecoveryKeys />
+      {ofPlatform === true && <RecoveryKeys />}
+      {ofPlatform === false && <KeptByOthers />}
       {importing && <ImportDialog onClose={() => setImporting(false)} />}
       {acting !== null && (
         <ActionDialog<Snapshot>

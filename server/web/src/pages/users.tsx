@@ -7,9 +7,9 @@ import type { InvitedUser, OpenSession, RoleDescription, User } from '../api/typ
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { Button } from '../components/button.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
-import { NameField, SelectField, TextField } from '../components/field.tsx';
+import { SelectField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
-import { InvitationDialog } from '../components/invitation.tsx';
+import { InvitationDialog, PersonFields } from '../components/invitation.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
@@ -57,14 +57,12 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
     >
       {(fault) => (
         <>
-          <NameField help="What they type to sign in." value={name} onValue={setName} fault={fault('name')} />
-          <TextField
-            label="Full name"
-            optional
-            help="What lists and the audit log show."
-            value={displayName}
-            onValue={setDisplayName}
-            fault={fault('displayName')}
+          <PersonFields
+            name={name}
+            onName={setName}
+            displayName={displayName}
+            onDisplayName={setDisplayName}
+            fault={fault}
           />
           <TextField label="E-mail" optional type="email" value={email} onValue={setEmail} fault={fault('email')} />
           <SelectField

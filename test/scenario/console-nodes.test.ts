@@ -1,0 +1,46 @@
+// The nodes of a service at the console, in a real browser: two real servers on one PostgreSQL, of which one dies and comes back.
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+
+if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
+
+describe.runIf(chromiumPath !== null)('nodes at the console', { timeout: 300_000 }, () => {
+  let fleet: TestFleet;
+  let eyes: ConsoleBrowser;
+  let page: Page;
+  const rowOf = (name: string) =>
+    page.getByRole('row').filter({ has: page.getByRole('cell', { name: new RegExp(`^${name}`) }) });
+  beforeAll(async () => {
+    fleet = await startFleet(['north', 'south']);
+    const north = fleet.member('north');
+    await untilActive(fleet, north, ['north', 'south']);
+    eyes = await openConsoleBrowser(north.server.url, chromiumPath ?? '');
+    [, page] = await eyes.open();
+    await eyes.signIn(page, fleet.token);
+  }, 300_000);
+  afterAll(async () => {
+    await eyes?.close();
+    await fleet?.end();
+  });
+
+  test('shows which run, and which of them does the work of one for all', async () => {
+    await page.goto('/nodes');
+    for (const name of ['north', 'south']) await rowOf(name).getByText('Runs', { exact: true }).waitFor();
+    await page.getByText('Audit checkpoints').waitFor();
+    await eyes.lookClosely('nodes-two', page);
+  });
+
+  test('shows by itself that one is not heard of any more, and that it is back', async () => {
+    const south = fleet.member('south');
+    await south.stop('SIGKILL');
+    await rowOf('south').getByText('Silent', { exact: true }).waitFor();
+    await page.getByText('south should run, and is not heard of').waitFor();
+    await eyes.lookClosely('nodes-silent', page);
+    await south.start();
+    await rowOf('south').getByText('Runs', { exact: true }).waitFor();
+    await page.getByText('south should run, and is not heard of').waitFor({ state: 'detached' });
+    expect(eyes.faults).toEqual([]);
+  });
+});
