@@ -184,7 +184,7 @@ export const rows: readonly Row[] = [
     iterations: { default: 50 },
     peers: [softHsm],
     throughput: true,
-    rounds: 3,
+    rounds: 11,
     goals: [{ kind: 'below', field: 'p99Ns', milliseconds: 25 }],
   },
   {
