@@ -148,6 +148,12 @@ describe('a database that is not to be used', () => {
     expect(await refusalOf(tomlOf(other))).toContain('belongs to another program');
     expect(postgres.run('other', "select count(*) from pg_tables where schemaname = 'public'")).toBe('1');
   });
+  test('one that confirms what it may lose', async () => {
+    const hasty = postgres.createDatabase('hasty');
+    postgres.run('hasty', 'alter database hasty set synchronous_commit = off');
+    expect(await refusalOf(tomlOf(hasty))).toContain('may lose what it confirms');
+    expect(postgres.run('hasty', "select count(*) from pg_tables where schemaname = 'public'")).toBe('0');
+  });
   test('one that is not there, and a server that is not', async () => {
     expect(await refusalOf(tomlOf({ ...place, database: 'nowhere' }))).toContain('cannot be opened');
     expect(await refusalOf(tomlOf({ ...place, host: '/nowhere' }))).toContain('cannot be opened');

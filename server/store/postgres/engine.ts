@@ -127,17 +127,23 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
   const {
     fsync,
     full_page_writes: fullPages,
+    synchronous_commit: commits,
     encoding,
     version,
   } = await ask(
     `select current_setting('fsync') as fsync, current_setting('full_page_writes') as full_page_writes,
+            current_setting('synchronous_commit') as synchronous_commit,
             current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version`,
   );
   if (Number(version) < 140_000)
     return fail(new StoreError('open', `the database ${place} is of PostgreSQL before 14: use a newer one`));
-  if (fsync !== 'on' || fullPages !== 'on')
+  // Of synchronous_commit every other value waits at least for the server's own disk.
+  if (fsync !== 'on' || fullPages !== 'on' || commits === 'off')
     return fail(
-      new StoreError('open', `the database ${place} may lose what it confirms: set fsync and full_page_writes to on`),
+      new StoreError(
+        'open',
+        `the database ${place} may lose what it confirms: set fsync, full_page_writes and synchronous_commit to on`,
+      ),
     );
   if (encoding !== 'UTF8')
     return fail(new StoreError('open', `the database ${place} is in ${String(encoding)}: make one in UTF8`));
