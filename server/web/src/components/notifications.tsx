@@ -8,7 +8,7 @@ import { Icon, type IconName } from './icon.tsx';
 import { Panel } from './page.tsx';
 import { ProblemView } from './problem-view.tsx';
 import { Badge, type StateTone } from './state-badge.tsx';
-import { Time } from './time.tsx';
+import { Time, withOwnTime } from './time.tsx';
 import { needsToday, waitingQuery } from './today.ts';
 
 const shownHere = 8;
@@ -44,11 +44,13 @@ export const Cure = ({ page, action }: Pick<Notification, 'page' | 'action'>) =>
   );
 };
 
-const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** A command stays as it is typed. */
+const sentence = (text: string): string =>
+  text.startsWith('dke ') ? text : text.charAt(0).toUpperCase() + text.slice(1);
 
 export const NotificationText = ({ notification: { text, cure } }: { notification: Notification }) => (
   <div className="min-w-0">
-    <p className="font-medium wrap-anywhere">{sentence(text)}</p>
+    <p className="font-medium wrap-anywhere">{withOwnTime(sentence(text))}</p>
     <p className="font-normal wrap-anywhere text-muted">{sentence(cure)}</p>
   </div>
 );

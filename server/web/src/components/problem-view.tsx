@@ -6,7 +6,7 @@ import { ApiProblem } from '../api/client.ts';
 import { Button } from './button.tsx';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
-import { Time } from './time.tsx';
+import { withOwnTime } from './time.tsx';
 
 const asProblem = (error: unknown): ApiProblem =>
   error instanceof ApiProblem
@@ -25,12 +25,6 @@ const sentence = (text: string): string => {
   const capital = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 };
-
-/** A moment that the service names stands in it as RFC 3339; a person reads it in their own time. */
-const withOwnTime = (text: string): ReactNode =>
-  text
-    .split(/(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/)
-    .map((part, at) => (at % 2 === 0 ? part : <Time key={part} value={part} seconds />));
 
 export const ProblemView = ({
   error,

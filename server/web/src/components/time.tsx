@@ -1,5 +1,7 @@
 // Moments: local time on the page, the exact UTC moment on hover, both from one RFC 3339 text.
 
+import type { ReactNode } from 'react';
+
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const absoluteSeconds = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
@@ -53,3 +55,9 @@ export const Time = ({
     </time>
   );
 };
+
+/** A moment that the service names in a text stands there as RFC 3339; a person reads it in their own time. */
+export const withOwnTime = (text: string): ReactNode =>
+  text
+    .split(/(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/)
+    .map((part, at) => (at % 2 === 0 ? part : <Time key={part} value={part} seconds />));
