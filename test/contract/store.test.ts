@@ -135,6 +135,25 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect(asked).toBeLessThan(100_000);
   });
 
+  test('lets a change come to its end beside a walk that fills every turn', async () => {
+    let written = false;
+    let pages = 0;
+    // A page, and then what is made of it, for longer than a turn may be filled with statements.
+    const walk = async (): Promise<void> => {
+      for (; !written && pages < 1_000; pages++) {
+        await store.read.keys.get(everyTenant, 'k');
+        for (const until = performance.now() + 5; performance.now() < until; );
+      }
+    };
+    const walking = walk();
+    await store.write(async (tx) => {
+      for (let each = 0; each < 20; each++) await tx.tenants.list();
+    });
+    written = true;
+    await walking;
+    expect(pages).toBeLessThan(1_000);
+  });
+
   test('tells who still reads while it closes that the service stops', async () => {
     expect(await store.read.vaults.list(everyTenant, { limit: 1 })).toEqual([]);
     await store.close();

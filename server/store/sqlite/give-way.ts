@@ -1,6 +1,6 @@
 // SQLite answers within the call: a walk over many rows, however many awaits it has, would never return to the event loop, and whoever asks
-// for something meanwhile would wait until its end. So a statement that comes when statements have filled a turn of the loop waits for the
-// next one.
+// for something meanwhile would wait until its end. So a statement that comes when statements have filled a turn of the loop waits for one of
+// the next. Those that wait take turns, in the order in which they came: a walk that fills each of its turns keeps nobody out.
 
 import { type Driver, SqliteDialect } from 'kysely';
 
@@ -9,17 +9,25 @@ const turnMs = 2;
 
 /** When the first statement of this turn began. All connections of the process share the loop. */
 let turnBegan: number | undefined;
-const endTurn = (): void => {
+const waiting: (() => void)[] = [];
+
+const beginTurn = (): void => {
+  turnBegan = performance.now();
+  setImmediate(nextTurn);
+};
+const nextTurn = (): void => {
   turnBegan = undefined;
+  const first = waiting.shift();
+  if (first === undefined) return;
+  beginTurn();
+  first();
 };
 
-/** Resolves in this turn of the event loop as long as there is room in it. */
+/** Resolves in this turn of the event loop as long as there is room in it, and nobody waits. */
 const roomInTurn = async (): Promise<void> => {
-  while (turnBegan !== undefined && performance.now() - turnBegan > turnMs)
-    await new Promise<void>((resolve) => setImmediate(resolve));
-  if (turnBegan !== undefined) return;
-  turnBegan = performance.now();
-  setImmediate(endTurn);
+  if (turnBegan === undefined) beginTurn();
+  else if (waiting.length > 0 || performance.now() - turnBegan > turnMs)
+    await new Promise<void>((resolve) => waiting.push(resolve));
 };
 
 /** Kysely's dialect, whose statements give way. */
