@@ -46,7 +46,9 @@ const options = (name: string, callTimeout: number) => ({
   logDirectory: site.logDirectory,
 });
 const startThreads = (name: string, callTimeout: number): void => {
-  const one = () => startHostProcess('threads', options(name, callTimeout), answers, threads, 0, token);
+  // The file is written once, before anybody reads it.
+  const both = options(name, callTimeout);
+  const one = () => startHostProcess('threads', both, answers, threads, 0, token);
   running = [one(), one()];
 };
 /** Until each thread of each process has gone through so many more rounds without any error. */
