@@ -78,10 +78,10 @@ export interface PeopleRepositories {
   readonly sessions: {
     get(tenant: TenantScope, id: string): Promise<StoredSession | undefined>;
     findByHash(hash: string): Promise<StoredSession | undefined>;
-    /** Newest first. */
+    /** Newest first, without those that end by themselves: at `now`, or that nobody has used since `idleSince`. */
     list(
       tenant: TenantScope,
-      filter: { readonly userId?: string | undefined },
+      filter: { readonly userId?: string | undefined; readonly now: number; readonly idleSince: number },
       window: Window,
     ): Promise<readonly StoredSession[]>;
     insert(session: StoredSession): Promise<void>;

@@ -218,8 +218,12 @@ export const createPeople = (
         const row = await db.selectFrom('sessions').selectAll().where('hash', '=', hash).executeTakeFirst();
         return row && readSession(row);
       },
-      list: async (tenant, { userId }, { after, limit }) => {
-        let query = inScope(db.selectFrom('sessions').selectAll(), tenant).orderBy('id', 'desc').limit(limit);
+      list: async (tenant, { userId, now, idleSince }, { after, limit }) => {
+        let query = inScope(db.selectFrom('sessions').selectAll(), tenant)
+          .where('expires_at', '>', now)
+          .where('used_at', '>', idleSince)
+          .orderBy('id', 'desc')
+          .limit(limit);
         if (userId !== undefined) query = query.where('holder_kind', '=', 'user').where('holder_id', '=', userId);
         if (after !== undefined) query = query.where('id', '<', after);
         return (await query.execute()).map(readSession);

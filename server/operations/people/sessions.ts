@@ -158,8 +158,9 @@ export const createSessions = (ports: SessionPorts, authenticateAdmin: Operation
     userId: string | undefined,
     query: PageRequest,
   ): Promise<Page<SessionView>> => {
-    await store.write((tx) => tx.sessions.prune(clock.now(), clock.now() - people.sessionIdleMs), { durable: false });
-    const page = await pageOf(query, (window) => store.read.sessions.list(tenant, { userId }, window), byId);
+    const now = clock.now();
+    const live = { userId, now, idleSince: now - people.sessionIdleMs };
+    const page = await pageOf(query, (window) => store.read.sessions.list(tenant, live, window), byId);
     const items = [];
     for (const session of page.items) items.push(await viewSession(store.read, session));
     return { items, next: page.next };

@@ -309,7 +309,12 @@ describe('a session', () => {
       time += 30 * 60_000;
     }
     const idle = await operations.startByToken('any', originOf());
+    const listed = async (): Promise<readonly string[]> =>
+      (await operations.list(administrator, {})).items.map(({ id }) => id);
+    // The one before has ended, though nobody has taken it away yet.
+    expect(await listed()).toHaveLength(1);
     time += 60 * 60_000;
+    expect(await listed()).toEqual([]);
     expect(
       await operations.authenticate(idle.value, 'r', null).then(
         () => true,
