@@ -112,9 +112,19 @@ export const dualControl = (
     vaultId,
     rule: rule === null ? null : inOrder(rule),
   });
+  /** Whoever asks is told at once, and in a dry run too, what would be found when it is carried out. */
+  const checkFor = async (actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<void> => {
+    if (rule !== null) await check(store.read, actor.id, await findVault(store.read, actor.tenantId, vaultId), rule);
+  };
   return {
     get: async ({ tenantId }, vaultId) => view(store.read, await findVault(store.read, tenantId, vaultId)),
-    change: (actor, vaultId, rule) => governed.run(actor, parametersOf(vaultId, rule)),
-    planChange: (actor, vaultId, rule) => governed.plan(actor, parametersOf(vaultId, rule)),
+    change: async (actor, vaultId, rule) => {
+      await checkFor(actor, vaultId, rule);
+      return governed.run(actor, parametersOf(vaultId, rule));
+    },
+    planChange: async (actor, vaultId, rule) => {
+      await checkFor(actor, vaultId, rule);
+      return governed.plan(actor, parametersOf(vaultId, rule));
+    },
   };
 };

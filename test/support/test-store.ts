@@ -105,6 +105,18 @@ export interface StoredRows {
   ): Promise<readonly { readonly [column: string]: unknown }[]>;
 }
 
+/** A service of this process may be within a transaction: it is left to end that, which waiting in SQLite would keep it from. */
+const askUnlocked = async <T>(ask: () => T): Promise<T> => {
+  for (;;) {
+    try {
+      return ask();
+    } catch (error) {
+      if ((error as { readonly errcode?: number }).errcode !== 5) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+};
+
 /** Reads and changes what a service has stored, past the service, whichever database it has. */
 export const withStored = async <T>(folder: string, work: (stored: StoredRows) => Promise<T>): Promise<T> => {
   if (onPostgresql)
@@ -122,7 +134,9 @@ export const withStored = async <T>(folder: string, work: (stored: StoredRows) =
     });
   const database = new DatabaseSync(join(folder, 'dke-data', 'dke.db'));
   try {
-    return await work({ query: async (statement, ...values) => database.prepare(statement).all(...values) });
+    return await work({
+      query: (statement, ...values) => askUnlocked(() => database.prepare(statement).all(...values)),
+    });
   } finally {
     database.close();
   }

@@ -274,6 +274,11 @@ describe('the rule itself', () => {
       change(person('security'), vaultId, twoOf({ approvers: [tokenIds.anna ?? '', tokenIds.manager ?? ''] })),
     ).rejects.toEqual(code('conflict'));
     await expect(change(person('security'), vaultId, twoOf({ actions: [] }))).rejects.toEqual(code('validation'));
+    // Not who sets it alone; the dry run says so, too.
+    const own = twoOf({ required: 1, approvers: [tokenIds.anna ?? ''] });
+    const { planChange } = opened.operations.dualControl;
+    await expect(planChange(person('anna'), vaultId, own)).rejects.toEqual(code('conflict'));
+    expect(await planChange(person('security'), vaultId, own)).toMatchObject({ rules: [] });
   });
 
   test('made stricter it holds at once; made weaker, or taken away, the old one has its say', async () => {
