@@ -2,15 +2,16 @@
 // own virtual authenticator), a real OpenID provider; and the ways out: signing out, too many wrong passwords, a session that is over.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { OpenSession } from '../../server/fronts/contract/api/sessions.ts';
 import type { InvitedUser } from '../../server/fronts/contract/api/users.ts';
 import { type ConsoleApi, openConsoleApi } from '../support/console-api.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { freePort } from '../support/daemon.ts';
 import { type Keyboard, useKeyboard } from '../support/keyboard.ts';
 import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
@@ -18,44 +19,27 @@ import { codeOf } from '../support/totp.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-const freePort = async (): Promise<number> => {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-};
-
 describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 400_000 }, () => {
   const password = 'correct horse battery staple of mine';
   let folder: string;
   let offset: string;
   let provider: OpenIdProvider;
   let server: ServerProcess;
+  /** Afresh, or with what was there. */
+  let startServer: (folder?: string) => Promise<ServerProcess>;
   let api: ConsoleApi;
   let eyes: ConsoleBrowser;
   let context: BrowserContext;
   let page: Page;
   let hands: Keyboard;
+  /** Whether the authenticator knows who touches it. */
+  let verifyPerson: (verified: boolean) => Promise<unknown>;
 
-  const press = async (name: RegExp | string): Promise<void> => {
-    await hands.to(name);
-    await hands.press('Enter');
-  };
-  const typeInto = async (name: RegExp | string, text: string): Promise<void> => {
-    await hands.to(name);
-    await hands.press('Control+A');
-    await hands.type(text);
-  };
+  const press = (name: RegExp | string) => hands.pressOn(name);
+  const typeInto = (name: RegExp | string, text: string) => hands.typeInto(name, text);
 
   const heading = (name: RegExp | string, on = page) => on.getByRole('heading', { level: 1, name }).waitFor();
-  const lookClosely = async (what: string, on = page): Promise<void> => {
-    expect.soft(await eyes.findBarriers(on), what).toEqual([]);
-    await on.emulateMedia({ colorScheme: 'dark' });
-    expect.soft(await eyes.findBarriers(on, ['color-contrast']), `${what}, dark`).toEqual([]);
-    await on.emulateMedia({ colorScheme: 'light' });
-    await eyes.shoot(`sign-in-${what}`, on);
-  };
+  const lookClosely = (what: string): Promise<void> => eyes.lookClosely(`sign-in-${what}`, page);
   const signOut = async (): Promise<void> => {
     await press('Sign out');
     await heading('Sign in to the console');
@@ -67,16 +51,52 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
   };
   /** What was given is gone from its field, as soon as it is answered: until then nothing else may be typed there. */
   const emptied = (label: string) => expect.poll(() => page.getByLabel(label).inputValue()).toBe('');
-  const invite = async (name: string, role: string): Promise<string> => {
-    const { invitation } = await api.call<InvitedUser>('POST', '/api/users', { name, grants: [{ role, scope: null }] });
-    return new URL(invitation?.url ?? '').hash;
+  const invite = async (name: string, role: string): Promise<readonly [id: string, hash: string]> => {
+    const { user, invitation } = await api.call<InvitedUser>('POST', '/api/users', {
+      name,
+      grants: [{ role, scope: null }],
+    });
+    return [user.id, new URL(invitation?.url ?? '').hash];
   };
-  const redeem = async (name: string, role: string): Promise<void> => {
-    await page.goto(`/invitation${await invite(name, role)}`);
+  /** Answers the person's id. */
+  const redeem = async (name: string, role: string): Promise<string> => {
+    const [id, hash] = await invite(name, role);
+    await page.goto(`/invitation${hash}`);
     await heading('Welcome');
     await typeInto('New password', password);
     await typeInto('Once more', password);
     await page.keyboard.press('Enter');
+    return id;
+  };
+  /** Wrong attempts of somebody elsewhere: from one address only so many are taken at once, and the browser has its own. */
+  const guess = async (times: number, path: string, body: object): Promise<void> => {
+    const { origin } = new URL(page.url());
+    const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+    for (let attempt = 0; attempt < times; attempt += 1) {
+      const status = await new Promise<number | undefined>((resolve, reject) => {
+        const sent = request(new URL(path, origin), {
+          method: 'POST',
+          agent: false,
+          ca: readFileSync(server.caFile),
+          family: 4,
+          localAddress: '127.0.0.2',
+          headers: { origin, cookie, 'content-type': 'application/json' },
+        });
+        sent.on('response', (answer) => answer.resume().on('end', () => resolve(answer.statusCode)));
+        sent.on('error', reject).end(JSON.stringify(body));
+      });
+      expect(status).toBe(401);
+    }
+  };
+  const focusOn = (name: string) => expect.poll(() => hands.focused()).toBe(name);
+  /** When the next attempt is possible, in the person's own time. */
+  const isTold = async (): Promise<void> => {
+    const alert = page.getByRole('alert').filter({ hasText: 'the next attempt is possible at' });
+    const moment = (await alert.locator('time').getAttribute('datetime')) ?? '';
+    const own = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'Asia/Kolkata' };
+    const shown = `new Intl.DateTimeFormat(undefined, ${JSON.stringify(own)}).format(new Date('${moment}'))`;
+    expect(await alert.textContent()).toContain(await page.evaluate<string>(shown));
+    expect(await alert.textContent()).not.toContain(moment);
   };
   /** What the browser notes of a refusal that was meant to be. */
   const forgive = (pattern: RegExp): void => {
@@ -94,33 +114,36 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
     provider = await startOpenIdProvider(folder, `${publicUrl}/api/session/openid/callback`, groups);
     const secretFile = join(folder, 'client-secret');
     writeFileSync(secretFile, `${clientSecret}\n`, { mode: 0o600 });
-    server = await startServerProcess({
-      port,
-      publicUrl,
-      toml: [
-        `[oidc]\nissuer = "${provider.issuer}"\nclient_id = "dke"\nclient_secret_file = "${secretFile}"\nca = "${provider.caFile}"`,
-        'label = "Example staff"\nrole_claim = "groups"\n[oidc.roles]\ndke-auditors = "auditor"\n',
-      ].join('\n'),
-      environment: {
-        LD_PRELOAD: execFileSync('sh', ['-c', 'ls /usr/lib/*/faketime/libfaketimeMT.so.1'], {
-          encoding: 'utf8',
-        }).trim(),
-        FAKETIME_TIMESTAMP_FILE: offset,
-        FAKETIME_NO_CACHE: '1',
-        DONT_FAKE_MONOTONIC: '1',
-      },
-    });
+    startServer = (used) =>
+      startServerProcess({
+        ...(used === undefined ? {} : { folder: used }),
+        port,
+        publicUrl,
+        toml: [
+          `[oidc]\nissuer = "${provider.issuer}"\nclient_id = "dke"\nclient_secret_file = "${secretFile}"\nca = "${provider.caFile}"`,
+          'label = "Example staff"\nrole_claim = "groups"\n[oidc.roles]\ndke-auditors = "auditor"\n',
+        ].join('\n'),
+        environment: {
+          LD_PRELOAD: execFileSync('sh', ['-c', 'ls /usr/lib/*/faketime/libfaketimeMT.so.1'], {
+            encoding: 'utf8',
+          }).trim(),
+          FAKETIME_TIMESTAMP_FILE: offset,
+          FAKETIME_NO_CACHE: '1',
+          DONT_FAKE_MONOTONIC: '1',
+        },
+      });
+    server = await startServer();
     api = openConsoleApi(server, server.adminToken);
     eyes = await openConsoleBrowser(publicUrl, chromiumPath ?? '', {
       trusted: [readFileSync(server.caFile, 'utf8'), provider.certificate],
       alsoAt: [provider.issuer],
     });
-    [context, page] = await eyes.open();
+    [context, page] = await eyes.open({ timezoneId: 'Asia/Kolkata' });
     page.setDefaultTimeout(60_000);
     hands = useKeyboard(page);
     const session = await context.newCDPSession(page);
     await session.send('WebAuthn.enable');
-    await session.send('WebAuthn.addVirtualAuthenticator', {
+    const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
       options: {
         protocol: 'ctap2',
         transport: 'internal',
@@ -130,6 +153,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
         automaticPresenceSimulation: true,
       },
     });
+    verifyPerson = (isUserVerified) => session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified });
   }, 120_000);
   afterAll(async () => {
     await eyes?.close();
@@ -141,6 +165,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
   test('an administrator comes by an invitation, which wants a password and a passkey', async () => {
     await redeem('ada', 'administrator');
     await heading('A second factor is wanted');
+    await focusOn('A second factor is wanted');
     await lookClosely('enrolment');
     await typeInto('Name of the passkey', 'this laptop');
     await page.keyboard.press('Enter');
@@ -152,10 +177,17 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
     expect(eyes.faults).toEqual([]);
   });
 
-  test('a passkey alone is enough', async () => {
+  test('a passkey alone is enough; one that is not given is told in plain words, and can be given again', async () => {
+    await verifyPerson(false);
+    await press('Use a passkey');
+    await page.getByRole('alert').getByText('No passkey was given').waitFor();
+    await focusOn('Use a passkey');
+    await lookClosely('no-passkey');
+    await verifyPerson(true);
     await press('Use a passkey');
     await heading('Profile');
     await signOut();
+    await focusOn('Name');
     expect(eyes.faults).toEqual([]);
   });
 
@@ -165,9 +197,11 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
     await lookClosely('wrong-password');
     expect(await page.getByLabel('Name').inputValue()).toBe('ada');
     await emptied('Password');
+    await focusOn('Password');
     await typeInto('Password', password);
     await page.keyboard.press('Enter');
     await heading('Your second factor is needed');
+    await focusOn('One-time code');
     await lookClosely('second-factor');
     await press('Use a passkey');
     await heading('Profile');
@@ -175,8 +209,8 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
     expect(eyes.faults).toEqual([]);
   });
 
-  test('a one-time code is made, given wrong, and given right', async () => {
-    await redeem('grace', 'auditor');
+  test('a one-time code is made, given wrong, given wrong too often, and given right', async () => {
+    const id = await redeem('grace', 'auditor');
     await heading('Overview');
     await page.goto('/profile');
     await press('Add one-time code');
@@ -196,49 +230,82 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
     await page.keyboard.press('Enter');
     await page.getByRole('alert').waitFor();
     await emptied('One-time code');
+    await focusOn('One-time code');
     await lookClosely('wrong-code');
+    await guess(4, '/api/session/second-factor', { code: wrong ?? '444444' });
+    await typeInto('One-time code', wrong ?? '444444');
+    await page.keyboard.press('Enter');
+    await isTold();
+    await emptied('One-time code');
+    await lookClosely('locked-code');
+    await api.call('POST', `/api/users/${id}/unlock`);
     // Each code is good once: the next one, which is taken for clocks that differ.
     await typeInto('One-time code', codeOf(secret, 1));
     await page.keyboard.press('Enter');
     await heading('Profile');
     await signOut();
-    forgive(/401/);
+    forgive(/401|429/);
     expect(eyes.faults).toEqual([]);
   });
 
-  test('too many wrong passwords lock the name for a while, and say until when', async () => {
-    await redeem('lena', 'auditor');
-    await heading('Overview');
-    await signOut();
-    for (let attempt = 0; attempt < 5; attempt += 1) {
-      const refused = page.waitForResponse((answer) => answer.url().endsWith('/api/session'));
-      await givePassword('lena', `wrong ${attempt}, and long enough`);
-      expect((await refused).status()).toBe(401);
-      await page.getByRole('alert').waitFor();
-      await emptied('Password');
-    }
-    await givePassword('lena', password);
-    await page.getByText('the next attempt is possible at', { exact: false }).waitFor();
+  test('too many wrong passwords lock the name for a while, and say until when; a passkey still opens', async () => {
+    await guess(5, '/api/session', { user: 'ada', password: 'wrong, and long enough' });
+    await givePassword('ada', password);
+    await isTold();
     await lookClosely('locked');
-    forgive(/429/);
+    await press('Use a passkey');
+    await heading('Profile');
+    await signOut();
+    forgive(/401|429/);
+    expect(eyes.faults).toEqual([]);
+  });
+
+  test('who is signed in stays so while the service is started again', async () => {
+    await press('Use a passkey');
+    await heading('Profile');
+    await page.goto('about:blank');
+    await server.stop();
+    // And it has not counted the sign-ins from this address, of which no more than twenty at once are taken.
+    server = await startServer(server.folder);
+    await page.goto('/keys');
+    await heading('Keys');
+    await signOut();
     expect(eyes.faults).toEqual([]);
   });
 
   test('whom the OpenID provider knows with a role comes in, whom it knows without one is told', async () => {
-    const atProvider = async (who: string): Promise<void> => {
+    const atProvider = async (who: string | null): Promise<void> => {
       await page.goto('/audit');
       await press('Continue with Example staff');
       await page.waitForURL((url) => url.origin === provider.issuer);
+      if (who === null) {
+        await page.getByRole('link', { name: 'Cancel' }).click();
+        return;
+      }
       await page.locator('input[name=login]').fill(who);
       await page.locator('input[name=password]').fill('any');
       await page.keyboard.press('Enter');
       await page.getByRole('button', { name: 'Continue' }).click();
       await page.waitForURL((url) => url.origin === new URL(page.url()).origin && url.origin !== provider.issuer);
     };
+    await atProvider(null);
+    await page.getByText('The sign-in at the provider does not hold', { exact: false }).waitFor();
+    await focusOn('Name');
+    await lookClosely('cancelled-at-provider');
     await atProvider('carla');
     await heading(/Overview|Audit log/);
     await page.getByRole('link', { name: 'carla', exact: true }).waitFor();
-    await signOut();
+    // An administrator ends the session while its person is at work.
+    await page.goto('/audit');
+    await heading('Audit log');
+    // Whether the page finds that out by itself or is told so at the next press.
+    await hands.to('Vaults');
+    const { items } = await api.call<{ items: OpenSession[] }>('GET', '/api/sessions');
+    for (const { id, holder } of items) if (holder.name === 'carla') await api.call('DELETE', `/api/sessions/${id}`);
+    await hands.press('Enter');
+    await page.getByText('Your session has ended').waitFor();
+    await focusOn('Name');
+    await lookClosely('ended');
     // The provider still knows carla.
     await context.clearCookies();
     await atProvider('nobody');
