@@ -11,6 +11,7 @@ import { redact } from './base/redaction.ts';
 import { StartError } from './base/start-error.ts';
 import { openService, type Service } from './compose.ts';
 import { type Config, checkFile, loadConfig } from './config.ts';
+import { keepHelpersBack } from './listener/helpers.ts';
 import { createListener, type Listener } from './listener/listener.ts';
 
 /** The version in package.json, which lies one folder up from the sources and two from what was built of them. */
@@ -293,6 +294,7 @@ export const runServer = async (options: {
 }): Promise<number> => {
   // What the service writes is for itself alone, the side files of its database included.
   process.umask(0o077);
+  keepHelpersBack();
   // Before the start: whoever reads "listening" may send a signal at once, and one that comes earlier waits for it.
   let server: RunningServer | undefined;
   let stopAsked = false;

@@ -115,7 +115,7 @@ try {
   ]);
 
   const xksTexts: string[] = [];
-  for (const { title, measure: measureRow } of xksRows(ours, Math.min(rounds, 3), seconds)) {
+  for (const { title, measure: measureRow } of xksRows(ours, Math.min(rounds, 7), seconds)) {
     if (!title.includes(values.only)) continue;
     say(`measuring ${title}`);
     const measured = await measureRow();

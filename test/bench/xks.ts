@@ -36,6 +36,9 @@ export interface XksFigures {
   readonly echo: XksFigure;
   /** The echo when it sends the answers of one turn of its event loop together, as the service does. */
   readonly batchedEcho: XksFigure;
+  /** Ours in echoes, by CPU time: the median of rounds, in which they were measured one right after the other. */
+  readonly share: number;
+  readonly batchedShare: number;
   /** Requests that were answered and are not in the request log, because its queue was full. */
   readonly unrecorded: number;
 }
@@ -177,11 +180,15 @@ export const measureXks = async (
         if (round > 0) figures[at]?.push(figure);
       }
     const [mine = [], echo = [], batchedEcho = []] = figures;
+    const shareOf = (others: readonly XksFigure[]): number =>
+      median(mine.map(({ perCpuSecond }, round) => perCpuSecond / (others[round]?.perCpuSecond ?? Number.NaN)));
     return {
       connections,
       ours: medianOf(mine),
       echo: medianOf(echo),
       batchedEcho: medianOf(batchedEcho),
+      share: shareOf(echo),
+      batchedShare: shareOf(batchedEcho),
       unrecorded: await ours.unrecorded(),
     };
   } finally {
@@ -207,7 +214,9 @@ const startGenerator = async (target: Target, job: Omit<LoadJob, 'port' | 'path'
   const { port, pathname } = new URL(target.url);
   const whole: LoadJob = { ...job, port: Number(port), path: pathname, headers: await target.sign(), body };
   const program = join(import.meta.dirname, 'xks-load.ts');
-  const child = spawn('taskset', ['-c', loadCpu, process.execPath, program, JSON.stringify(whole)], {
+  // Its own collections would be counted as the service's.
+  const roomy = ['--min-semi-space-size=128', '--max-semi-space-size=128'];
+  const child = spawn('taskset', ['-c', loadCpu, process.execPath, ...roomy, program, JSON.stringify(whole)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];

@@ -312,6 +312,12 @@ describe('the listener', () => {
     }
   });
 
+  test('V8 knows each of the flags that keep its helpers out of the way', async () => {
+    const server = await start();
+    expect((await get(server, '/health')).status).toBe(200);
+    expect(server.log()).not.toContain('unrecognized flag');
+  });
+
   test('reads a certificate again on SIGHUP and goes on', async () => {
     server.child.kill('SIGHUP');
     expect(await get(server, '/health')).toMatchObject({ status: 200 });
