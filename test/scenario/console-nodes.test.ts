@@ -30,6 +30,12 @@ describe.runIf(chromiumPath !== null)('nodes at the console', { timeout: 300_000
     for (const name of ['north', 'south']) await rowOf(name).getByText('Runs', { exact: true }).waitFor();
     await page.getByText('Audit checkpoints').waitFor();
     await eyes.lookClosely('nodes-two', page);
+    await page.goto('/');
+    const nodes = page.getByRole('table', { name: 'Nodes' });
+    for (const name of ['north', 'south'])
+      await nodes.getByRole('row', { name }).getByText('Runs', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'All about nodes' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Nodes' }).waitFor();
   });
 
   test('shows by itself that one is not heard of any more, and that it is back', async () => {

@@ -326,6 +326,7 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
     await shoot('tokens');
     await go('Overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.getByRole('table', { name: 'Nodes' }).getByText('Runs', { exact: true }).waitFor();
     await page.waitForLoadState('networkidle');
     await shoot('overview');
   });

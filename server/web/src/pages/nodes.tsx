@@ -12,21 +12,13 @@ import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import type { IconName } from '../components/icon.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
+import { HeardOf, NodeState, nodesPath } from '../components/node-state.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
-import { Badge, type StateTone } from '../components/state-badge.tsx';
+import { Badge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 
-const path = '/api/nodes';
-const own = ({ id }: Node): string => `${path}/${encodeURIComponent(id)}`;
-
-const looks: Readonly<Record<Node['state'], readonly [StateTone, IconName, string]>> = {
-  active: ['ok', 'active', 'Runs'],
-  draining: ['warn', 'pause', 'Draining'],
-  silent: ['danger', 'warning', 'Silent'],
-  stopped: ['quiet', 'pause', 'Stopped'],
-  removed: ['quiet', 'trash', 'Removed'],
-};
+const own = ({ id }: Node): string => `${nodesPath}/${encodeURIComponent(id)}`;
 
 const dutyNames: Readonly<Record<Node['duties'][number], string>> = {
   erasure: 'Erasure turns',
@@ -35,15 +27,6 @@ const dutyNames: Readonly<Record<Node['duties'][number], string>> = {
   'key-stores': 'Looks at key stores',
   pruning: 'Forgets old changes',
   schedules: 'Schedules',
-};
-
-const State = ({ state }: Pick<Node, 'state'>) => {
-  const [tone, icon, word] = looks[state];
-  return (
-    <Badge tone={tone} icon={icon}>
-      {word}
-    </Badge>
-  );
 };
 
 const runs = ({ state }: Node): boolean => state === 'active' || state === 'draining';
@@ -99,7 +82,7 @@ const Alone = ({ node }: { node: Node }) => (
       <Facts
         items={[
           ['Name', node.name],
-          ['State', <State key="state" state={node.state} />],
+          ['State', <NodeState key="state" state={node.state} />],
           ['Version', node.version],
           ['Root key, epoch', String(node.rootEpoch)],
           ['Runs since', <Time key="since" value={node.startedAt} />],
@@ -179,17 +162,11 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
                 </>
               ),
             },
-            { key: 'state', header: 'State', cell: ({ state }) => <State state={state} /> },
+            { key: 'state', header: 'State', cell: ({ state }) => <NodeState state={state} /> },
             { key: 'changes', header: 'Changes', nowrap: true, cell: (node) => <Changes node={node} /> },
             { key: 'root', header: 'Root epoch', cell: (node) => <Root node={node} newest={newest} /> },
             { key: 'duties', header: 'Duties', nowrap: true, cell: ({ duties }) => <Duties duties={duties} /> },
-            {
-              key: 'heard',
-              header: 'Heard of',
-              // "Just now" would say nothing of one that has been silent for seconds.
-              cell: ({ heartbeatAt, state }) =>
-                state === 'silent' ? <Time value={heartbeatAt} seconds /> : <Time value={heartbeatAt} distance />,
-            },
+            { key: 'heard', header: 'Heard of', cell: (node) => <HeardOf {...node} /> },
             {
               key: 'actions',
               header: 'Actions',
@@ -234,8 +211,8 @@ export const NodesPage = () => {
   const announce = useAnnounce();
   const [acting, setActing] = useState<{ readonly node: Node; readonly verb: Verb } | null>(null);
   const nodes = useQuery({
-    queryKey: [path],
-    queryFn: ({ signal }) => send<{ readonly items: readonly Node[] }>({ method: 'GET', path }, { signal }),
+    queryKey: [nodesPath],
+    queryFn: ({ signal }) => send<{ readonly items: readonly Node[] }>({ method: 'GET', path: nodesPath }, { signal }),
     refetchInterval: 5_000,
   });
   const dialect = useQuery({
@@ -263,7 +240,7 @@ export const NodesPage = () => {
           title={`${texts[acting.verb][0]}: ${acting.node.name}?`}
           call={{ method: 'POST', path: `${own(acting.node)}/${acting.verb}` }}
           submitLabel={texts[acting.verb][0]}
-          renews={[path]}
+          renews={[nodesPath]}
           done={`${texts[acting.verb][0]}: done`}
           onClose={close}
         >
@@ -279,7 +256,7 @@ export const NodesPage = () => {
           expectedKind="name of the node"
           onCancel={close}
           onDone={async () => {
-            await client.invalidateQueries({ queryKey: [path] });
+            await client.invalidateQueries({ queryKey: [nodesPath] });
             announce('The node is removed');
             close();
           }}

@@ -1,9 +1,11 @@
 // Overview: what needs somebody today, how the key stores do, which databases were seen, and what changed that matters.
 
-import { useQuery } from '@tanstack/react-query';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { send } from '../api/client.ts';
-import type { Application, AuditRecord, Instance, Status } from '../api/types.ts';
+import type { Application, AuditRecord, Instance, Node, Status } from '../api/types.ts';
+import { usePlatformRight } from '../app/session.ts';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { auditTable } from '../components/audit-table.tsx';
 import { DataTable, TableSkeleton } from '../components/data-table.tsx';
@@ -12,6 +14,7 @@ import { Icon, type IconName } from '../components/icon.tsx';
 import { keysPath } from '../components/key-actions.tsx';
 import { LatencyPanel } from '../components/latency.tsx';
 import type { ListPage } from '../components/list-view.tsx';
+import { HeardOf, NodeState, nodesPath } from '../components/node-state.tsx';
 import { TodayPanel } from '../components/notifications.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState, ProblemView } from '../components/problem-view.tsx';
@@ -63,6 +66,25 @@ const Count = ({
   );
 };
 
+/** Rows of a panel, or what stands in their place until they are there. */
+const Rows = <Data,>({
+  query,
+  lines = 5,
+  children,
+}: {
+  query: UseQueryResult<Data>;
+  lines?: number;
+  children: (data: Data) => ReactNode;
+}) => {
+  if (query.data !== undefined) return children(query.data);
+  if (query.error === null) return <TableSkeleton rows={lines} />;
+  return (
+    <div className="p-4">
+      <ProblemView error={query.error} onRetry={() => void query.refetch()} />
+    </div>
+  );
+};
+
 const mostApplications = 6;
 
 const LastSeen = ({ id }: { id: string }) => {
@@ -101,46 +123,42 @@ const Applications = () => {
         </Link>
       }
     >
-      {query.data === undefined ? (
-        query.error === null ? (
-          <TableSkeleton rows={3} />
-        ) : (
-          <div className="p-4">
-            <ProblemView error={query.error} onRetry={() => void query.refetch()} />
-          </div>
-        )
-      ) : query.data.items.length === 0 ? (
-        <EmptyState title="No database yet">
-          <Link to="/tde/applications" className="link">
-            Register a TDE application
-          </Link>{' '}
-          for each database: it makes its own master key then.
-        </EmptyState>
-      ) : (
-        <DataTable
-          caption="Databases last seen"
-          rows={query.data.items}
-          rowKey={({ id }) => id}
-          columns={[
-            {
-              key: 'name',
-              header: 'Application',
-              names: true,
-              cell: ({ id, name }) => (
-                <Link to="/tde/applications/$id" params={{ id }} className="link">
-                  {name}
-                </Link>
-              ),
-            },
-            {
-              key: 'state',
-              header: 'State',
-              cell: ({ state, integrity }) => <StateBadge state={state} integrity={integrity} />,
-            },
-            { key: 'seen', header: 'Last seen', cell: ({ id }) => <LastSeen id={id} /> },
-          ]}
-        />
-      )}
+      <Rows query={query} lines={3}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <EmptyState title="No database yet">
+              <Link to="/tde/applications" className="link">
+                Register a TDE application
+              </Link>{' '}
+              for each database: it makes its own master key then.
+            </EmptyState>
+          ) : (
+            <DataTable
+              caption="Databases last seen"
+              rows={items}
+              rowKey={({ id }) => id}
+              columns={[
+                {
+                  key: 'name',
+                  header: 'Application',
+                  names: true,
+                  cell: ({ id, name }) => (
+                    <Link to="/tde/applications/$id" params={{ id }} className="link">
+                      {name}
+                    </Link>
+                  ),
+                },
+                {
+                  key: 'state',
+                  header: 'State',
+                  cell: ({ state, integrity }) => <StateBadge state={state} integrity={integrity} />,
+                },
+                { key: 'seen', header: 'Last seen', cell: ({ id }) => <LastSeen id={id} /> },
+              ]}
+            />
+          )
+        }
+      </Rows>
     </Panel>
   );
 };
@@ -180,7 +198,6 @@ const Changes = () => {
       send<ListPage<AuditRecord>>({ method: 'GET', path: '/api/audit', query: { limit: 100 } }, { signal }),
     refetchInterval: refreshEvery,
   });
-  const rows = query.data?.items.filter(({ kind }) => sensitive.has(kind)).slice(0, mostChanges) ?? [];
   return (
     <Panel
       title="Recent sensitive changes"
@@ -191,26 +208,59 @@ const Changes = () => {
         </Link>
       }
     >
-      {query.data === undefined ? (
-        query.error === null ? (
-          <TableSkeleton />
-        ) : (
-          <div className="p-4">
-            <ProblemView error={query.error} onRetry={() => void query.refetch()} />
-          </div>
-        )
-      ) : rows.length === 0 ? (
-        <EmptyState title="None of late">
-          Destroyed, exported and disabled keys, credentials, tokens and refused sign-ins show here.
-        </EmptyState>
-      ) : (
-        <DataTable {...auditTable} rows={rows} />
-      )}
+      <Rows query={query}>
+        {({ items }) => {
+          const rows = items.filter(({ kind }) => sensitive.has(kind)).slice(0, mostChanges);
+          return rows.length === 0 ? (
+            <EmptyState title="None of late">
+              Destroyed, exported and disabled keys, credentials, tokens and refused sign-ins show here.
+            </EmptyState>
+          ) : (
+            <DataTable {...auditTable} rows={rows} />
+          );
+        }}
+      </Rows>
+    </Panel>
+  );
+};
+
+const Nodes = () => {
+  const query = useQuery({
+    queryKey: [nodesPath],
+    queryFn: ({ signal }) => send<{ readonly items: readonly Node[] }>({ method: 'GET', path: nodesPath }, { signal }),
+    refetchInterval: refreshEvery,
+  });
+  return (
+    <Panel
+      title="Nodes"
+      flush
+      actions={
+        <Link to="/nodes" className="link">
+          All about nodes
+        </Link>
+      }
+    >
+      <Rows query={query} lines={1}>
+        {({ items }) => (
+          <DataTable
+            caption="Nodes"
+            rows={items.filter(({ state }) => state !== 'removed')}
+            rowKey={({ id }) => id}
+            columns={[
+              { key: 'name', header: 'Name', names: true, cell: ({ name }) => name },
+              { key: 'state', header: 'State', cell: ({ state }) => <NodeState state={state} /> },
+              { key: 'version', header: 'Version', cell: ({ version }) => version },
+              { key: 'heard', header: 'Heard of', cell: (node) => <HeardOf {...node} /> },
+            ]}
+          />
+        )}
+      </Rows>
     </Panel>
   );
 };
 
 export const OverviewPage = () => {
+  const mayReadNodes = usePlatformRight('nodes:read');
   const status = useQuery({
     queryKey: ['/api/status'],
     queryFn: ({ signal }) => send<Status>({ method: 'GET', path: '/api/status' }, { signal }),
@@ -232,6 +282,7 @@ export const OverviewPage = () => {
       </ul>
       <Applications />
       <Changes />
+      {mayReadNodes === true && <Nodes />}
     </Page>
   );
 };

@@ -1,0 +1,29 @@
+// Nodes, as lists name their states.
+
+import type { Node } from '../api/types.ts';
+import type { IconName } from './icon.tsx';
+import { Badge, type StateTone } from './state-badge.tsx';
+import { Time } from './time.tsx';
+
+export const nodesPath = '/api/nodes';
+
+const looks: Readonly<Record<Node['state'], readonly [StateTone, IconName, string]>> = {
+  active: ['ok', 'active', 'Runs'],
+  draining: ['warn', 'pause', 'Draining'],
+  silent: ['danger', 'warning', 'Silent'],
+  stopped: ['quiet', 'pause', 'Stopped'],
+  removed: ['quiet', 'trash', 'Removed'],
+};
+
+export const NodeState = ({ state }: Pick<Node, 'state'>) => {
+  const [tone, icon, word] = looks[state];
+  return (
+    <Badge tone={tone} icon={icon}>
+      {word}
+    </Badge>
+  );
+};
+
+/** "Just now" would say nothing of one that has been silent for seconds. */
+export const HeardOf = ({ heartbeatAt, state }: Pick<Node, 'heartbeatAt' | 'state'>) =>
+  state === 'silent' ? <Time value={heartbeatAt} seconds /> : <Time value={heartbeatAt} distance />;
