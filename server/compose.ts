@@ -36,7 +36,7 @@ import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
 import { type Argon2Parameters, createPasswordHashes } from './native/password-hashes.ts';
 import { readProcessFacts } from './native/process-facts.ts';
-import { readServedCertificate } from './native/served-certificates.ts';
+import { damageOf, readServedCertificate } from './native/served-certificates.ts';
 import { createAccess } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { type Approvals, createApprovals } from './operations/approvals.ts';
@@ -426,6 +426,21 @@ const readPem = (path: string): string => {
   }
 };
 
+const readCertificate = (path: string, selfSigned: boolean): string => {
+  const pem = readPem(path);
+  let damage: string | undefined;
+  try {
+    damage = damageOf(pem, selfSigned);
+  } catch (error) {
+    throw new StartError('config', `the certificate ${path} is damaged: put a whole one in its place`, {
+      cause: error,
+    });
+  }
+  if (damage !== undefined)
+    throw new StartError('config', `the certificate ${path} is damaged: ${damage}; put a whole one in its place`);
+  return pem;
+};
+
 /** The certificates of a PEM file, one by one. */
 const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
@@ -571,7 +586,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
           'right database, or put its contents back; to begin anew, move the root key away; nothing was changed',
       );
     if (isEmpty) await whole.write((tx) => tx.settings.set(begunSetting, 'yes'));
-    const certificatePath = config.tls.main?.certificate ?? join(config.dataDirectory, 'tls.crt');
+    const ownCertificate = join(config.dataDirectory, 'tls.crt');
+    const certificatePath = config.tls.main?.certificate ?? ownCertificate;
     const keyPath = config.tls.main?.key ?? join(config.dataDirectory, 'tls.key');
     const makeCertificate = (): void => {
       if (config.tls.main !== undefined || existsSync(certificatePath)) return;
@@ -581,7 +597,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     };
     const readPairs = (): TlsMaterial['pairs'] =>
       [{ certificate: certificatePath, key: keyPath }, ...config.tls.additional].map((files) => ({
-        certificate: readPem(files.certificate),
+        certificate: readCertificate(files.certificate, files.certificate === ownCertificate),
         key: readPem(files.key),
       }));
 

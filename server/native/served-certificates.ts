@@ -1,4 +1,4 @@
-// Names and end of the certificates that the listener serves, from their PEM text.
+// The certificates that the listener serves, from their PEM text: whether they are whole, their names and their end.
 
 import { X509Certificate } from 'node:crypto';
 import type { ServedCertificate } from '../ports/meter.ts';
@@ -11,11 +11,32 @@ const namesOf = ({ subjectAltName, subject }: X509Certificate): readonly string[
   return names.length > 0 ? names : (/^CN=(.+)$/m.exec(subject)?.slice(1) ?? []);
 };
 
-/** `pem`: a chain, the server's own certificate first. */
-export const readServedCertificate = (pem: string): ServedCertificate => {
-  const chain = (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
+const chainOf = (pem: string): readonly X509Certificate[] =>
+  (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
     (one) => new X509Certificate(one),
   );
+
+/**
+ * What is wrong with a chain that TLS would serve all the same and clients refuse, or worse, believe: that it was changed after it was signed;
+ * undefined when nothing is. Only the signatures of issuers in the chain can be looked at, and those of `selfSigned` certificates, which are
+ * their own issuers whatever a changed byte says. Throws what X509Certificate does, for what is no certificate at all.
+ */
+export const damageOf = (pem: string, selfSigned: boolean): string | undefined => {
+  const chain = chainOf(pem);
+  if (chain.length === 0) return 'it holds no certificate';
+  for (const certificate of chain) {
+    if (Number.isNaN(Date.parse(certificate.validFrom)) || Number.isNaN(Date.parse(certificate.validTo)))
+      return 'its dates cannot be read';
+    const issuers = selfSigned ? [certificate] : chain.filter(({ subject }) => subject === certificate.issuer);
+    if (issuers.length > 0 && !issuers.some((issuer) => certificate.verify(issuer.publicKey)))
+      return 'its signature does not hold: it was changed after it was signed';
+  }
+  return undefined;
+};
+
+/** `pem`: a chain, the server's own certificate first. */
+export const readServedCertificate = (pem: string): ServedCertificate => {
+  const chain = chainOf(pem);
   const [own] = chain;
   return {
     names: own === undefined ? [] : namesOf(own),

@@ -1,6 +1,6 @@
 // What the server finds on its disk and does not trust: configuration, certificate, root key, data directory, database. Each
 // is a refusal with the exit code of its class and one line that names the file and what to do; nothing is changed.
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
@@ -78,6 +78,21 @@ describe('the certificate', () => {
   test('that belongs to another key: 2', async () => {
     const refusal = await startSpoilt(folder, (_data, copy) => pair(copy, own('tls.crt'), otherKey()), { toml });
     expect(refusal).toMatchObject({ code: 2, message: expect.stringContaining('[tls]') });
+    oneLine(refusal.message);
+  });
+
+  test('that was changed after it was signed: 2', async () => {
+    const der = new X509Certificate(own('tls.crt')).raw;
+    // A digit of the date from which it is valid.
+    const date = der.indexOf(Buffer.from([0x17, 0x0d])) + 2;
+    der.writeUInt8(der.readUInt8(date) ^ 0x01, date);
+    const lines = der.toString('base64').replaceAll(/.{64}/g, '$&\n');
+    const changed = `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
+    const refusal = await startSpoilt(folder, (_data, copy) => pair(copy, changed, own('tls.key')), { toml });
+    expect(refusal).toMatchObject({
+      code: 2,
+      message: expect.stringMatching(/c\.pem is damaged: its signature does not hold/),
+    });
     oneLine(refusal.message);
   });
 

@@ -1,0 +1,60 @@
+// Certificates as they lie in files: read when whole, refused when a single bit is another.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { core } from '../../../addon/core.ts';
+import { damageOf, readServedCertificate } from '../../../server/native/served-certificates.ts';
+import { makeAuthority } from '../../support/authority.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-certificates-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const toPem = (der: Buffer): string =>
+  `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
+const toDer = (pem: string): Buffer => Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64');
+const isRefused = (pem: string, selfSigned: boolean): boolean => {
+  try {
+    return damageOf(pem, selfSigned) !== undefined;
+  } catch {
+    return true;
+  }
+};
+
+test('a certificate signed by itself: each bit that is another is noticed', () => {
+  const keyPath = join(folder, 'own.key');
+  const pem = core.createSelfSignedCertificate({ keyPath, names: ['keys.example', '127.0.0.1'], days: 30 });
+  expect(damageOf(pem, true)).toBeUndefined();
+  expect(readServedCertificate(pem).names).toEqual(['keys.example', '127.0.0.1']);
+  const whole = toDer(pem);
+  const unnoticed: string[] = [];
+  for (let at = 0; at < whole.length; at++)
+    for (let bit = 0; bit < 8; bit++) {
+      const der = Buffer.from(whole);
+      der.writeUInt8(der.readUInt8(at) ^ (1 << bit), at);
+      if (!isRefused(toPem(der), true)) unnoticed.push(`byte ${at} of ${whole.length}, bit ${bit}`);
+    }
+  expect(unnoticed).toEqual([]);
+});
+
+test('a chain: the signatures of those whose issuer is in it; whose is not is believed, as is one out of order', () => {
+  const authority = makeAuthority(folder, 'Example Root CA').below('Example Issuing CA');
+  const { certificate } = authority.issue({ commonName: 'keys.example', names: ['DNS:keys.example'] });
+  const chain = readFileSync(certificate, 'utf8');
+  const [own = '', issuer = ''] = chain.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----\n/g) ?? [];
+  expect(damageOf(chain, false)).toBeUndefined();
+  expect(damageOf(issuer + own, false)).toBeUndefined();
+  expect(damageOf(own, false)).toBeUndefined();
+  const changed = toDer(own);
+  const name = changed.lastIndexOf('keys.example');
+  changed.write('kegs.example', name);
+  expect(damageOf(toPem(changed) + issuer, false)).toMatch('its signature does not hold');
+});
+
+test('what holds no certificate', () => {
+  expect(damageOf('', false)).toBe('it holds no certificate');
+  expect(() => damageOf('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', false)).toThrow();
+});
