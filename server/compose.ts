@@ -36,7 +36,7 @@ import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
 import { type Argon2Parameters, createPasswordHashes } from './native/password-hashes.ts';
 import { readProcessFacts } from './native/process-facts.ts';
-import { damageOf, readServedCertificate } from './native/served-certificates.ts';
+import { damageOf, fits, readServedCertificate } from './native/served-certificates.ts';
 import { createAccess } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { type Approvals, createApprovals } from './operations/approvals.ts';
@@ -426,19 +426,29 @@ const readPem = (path: string): string => {
   }
 };
 
-const readCertificate = (path: string, selfSigned: boolean): string => {
-  const pem = readPem(path);
+/** A certificate and its key that TLS can serve. Throws StartError 'config' with the name of the damaged file. */
+const readPair = (
+  files: { readonly certificate: string; readonly key: string },
+  selfSigned: boolean,
+): TlsMaterial['pairs'][number] => {
+  const pair = { certificate: readPem(files.certificate), key: readPem(files.key) };
+  const damaged = (what: string, cause?: unknown): StartError =>
+    new StartError('config', `${what}: check [tls], and put the whole one in its place`, { cause });
   let damage: string | undefined;
   try {
-    damage = damageOf(pem, selfSigned);
+    damage = damageOf(pair.certificate, selfSigned);
   } catch (error) {
-    throw new StartError('config', `the certificate ${path} is damaged: put a whole one in its place`, {
-      cause: error,
-    });
+    throw damaged(`the certificate ${files.certificate} cannot be read`, error);
   }
-  if (damage !== undefined)
-    throw new StartError('config', `the certificate ${path} is damaged: ${damage}; put a whole one in its place`);
-  return pem;
+  if (damage !== undefined) throw damaged(`the certificate ${files.certificate} is damaged, ${damage}`);
+  let fitting: boolean;
+  try {
+    fitting = fits(pair.key, pair.certificate);
+  } catch (error) {
+    throw damaged(`the key ${files.key} cannot be read`, error);
+  }
+  if (!fitting) throw damaged(`the key ${files.key} is damaged, or is not that of ${files.certificate}`);
+  return pair;
 };
 
 /** The certificates of a PEM file, one by one. */
@@ -596,10 +606,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       log.info('a self-signed certificate was made', { certificatePath, names });
     };
     const readPairs = (): TlsMaterial['pairs'] =>
-      [{ certificate: certificatePath, key: keyPath }, ...config.tls.additional].map((files) => ({
-        certificate: readCertificate(files.certificate, files.certificate === ownCertificate),
-        key: readPem(files.key),
-      }));
+      [{ certificate: certificatePath, key: keyPath }, ...config.tls.additional].map((files) =>
+        readPair(files, files.certificate === ownCertificate),
+      );
 
     const rootOptions = {
       core: raw,

@@ -1,6 +1,6 @@
 // The certificates that the listener serves, from their PEM text: whether they are whole, their names and their end.
 
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, randomBytes, sign, verify, X509Certificate } from 'node:crypto';
 import type { ServedCertificate } from '../ports/meter.ts';
 
 /** The names of a certificate: those of subjectAltName, else the common name. */
@@ -32,6 +32,19 @@ export const damageOf = (pem: string, selfSigned: boolean): string | undefined =
       return 'its signature does not hold: it was changed after it was signed';
   }
   return undefined;
+};
+
+/**
+ * Whether a private key, PEM, makes signatures that the certificate's public key takes. TLS compares public halves alone, so that a key of which
+ * the private half was changed would be served, and every handshake would fail. Throws what createPrivateKey does, for what is no key at all.
+ */
+export const fits = (key: string, pem: string): boolean => {
+  const [own] = chainOf(pem);
+  if (own === undefined) return false;
+  const signer = createPrivateKey(key);
+  const digest = ['ed25519', 'ed448'].includes(signer.asymmetricKeyType ?? '') ? null : 'sha256';
+  const challenge = randomBytes(32);
+  return own.checkPrivateKey(signer) && verify(digest, challenge, own.publicKey, sign(digest, challenge, signer));
 };
 
 /** `pem`: a chain, the server's own certificate first. */

@@ -1,6 +1,6 @@
 // What the server finds on its disk and does not trust: configuration, certificate, root key, data directory, database. Each
 // is a refusal with the exit code of its class and one line that names the file and what to do; nothing is changed.
-import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
@@ -91,8 +91,20 @@ describe('the certificate', () => {
     const refusal = await startSpoilt(folder, (_data, copy) => pair(copy, changed, own('tls.key')), { toml });
     expect(refusal).toMatchObject({
       code: 2,
-      message: expect.stringMatching(/c\.pem is damaged: its signature does not hold/),
+      message: expect.stringMatching(/c\.pem is damaged, its signature does not hold/),
     });
+    oneLine(refusal.message);
+  });
+
+  test('whose key was changed: 2', async () => {
+    const der = createPrivateKey(own('tls.key')).export({ type: 'pkcs8', format: 'der' });
+    // The private half alone, which nobody compares.
+    const secret = der.indexOf(Buffer.from([0x04, 0x20])) + 2;
+    der.writeUInt8(der.readUInt8(secret + 16) ^ 0x10, secret + 16);
+    const lines = der.toString('base64').replaceAll(/.{64}/g, '$&\n');
+    const changed = `-----BEGIN PRIVATE KEY-----\n${lines}\n-----END PRIVATE KEY-----\n`;
+    const refusal = await startSpoilt(folder, (_data, copy) => pair(copy, own('tls.crt'), changed), { toml });
+    expect(refusal).toMatchObject({ code: 2, message: expect.stringMatching(/k\.pem is damaged, or is not that of /) });
     oneLine(refusal.message);
   });
 

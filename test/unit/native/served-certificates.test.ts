@@ -1,10 +1,12 @@
 // Certificates as they lie in files: read when whole, refused when a single bit is another.
+import { execFileSync } from 'node:child_process';
+import { createPrivateKey } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { damageOf, readServedCertificate } from '../../../server/native/served-certificates.ts';
+import { damageOf, fits, readServedCertificate } from '../../../server/native/served-certificates.ts';
 import { makeAuthority } from '../../support/authority.ts';
 
 let folder: string;
@@ -38,6 +40,46 @@ test('a certificate signed by itself: each bit that is another is noticed', () =
       if (!isRefused(toPem(der), true)) unnoticed.push(`byte ${at} of ${whole.length}, bit ${bit}`);
     }
   expect(unnoticed).toEqual([]);
+});
+
+test('its key: with another bit it is refused, or still the same key', () => {
+  const keyPath = join(folder, 'changed.key');
+  const pem = core.createSelfSignedCertificate({ keyPath, names: ['keys.example'], days: 30 });
+  const whole = readFileSync(keyPath, 'utf8');
+  expect(fits(whole, pem)).toBe(true);
+  const der = Buffer.from(whole.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64');
+  const secretOf = (key: string): string | undefined => createPrivateKey(key).export({ format: 'jwk' }).d;
+  const unnoticed: string[] = [];
+  for (let at = 0; at < der.length; at++)
+    for (let bit = 0; bit < 8; bit++) {
+      const changed = Buffer.from(der);
+      changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at);
+      const key = `-----BEGIN PRIVATE KEY-----\n${changed.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END PRIVATE KEY-----\n`;
+      let fitting = false;
+      try {
+        fitting = fits(key, pem);
+      } catch {}
+      if (fitting && secretOf(key) !== secretOf(whole)) unnoticed.push(`byte ${at} of ${der.length}, bit ${bit}`);
+    }
+  expect(unnoticed).toEqual([]);
+});
+
+test.each(['ec', 'rsa', 'ed25519'])('a key of the kind %s fits its own certificate, and not another one', (kind) => {
+  const make = (name: string): readonly [string, string] => {
+    const [key, certificate] = [join(folder, `${name}.key`), join(folder, `${name}.crt`)];
+    const algorithm = kind === 'ec' ? ['ec', '-pkeyopt', 'ec_paramgen_curve:P-384'] : [kind];
+    execFileSync(
+      'openssl',
+      ['req', '-x509', '-newkey', ...algorithm, '-noenc', '-subj', `/CN=${name}`, '-keyout', key, '-out', certificate],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    return [readFileSync(key, 'utf8'), readFileSync(certificate, 'utf8')];
+  };
+  const [one, other] = [make(`${kind}-one`), make(`${kind}-other`)];
+  expect(damageOf(one[1], true)).toBeUndefined();
+  expect(fits(...one)).toBe(true);
+  expect(fits(one[0], other[1])).toBe(false);
+  expect(fits(one[0], '')).toBe(false);
 });
 
 test('a chain: the signatures of those whose issuer is in it; whose is not is believed, as is one out of order', () => {
