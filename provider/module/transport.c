@@ -484,14 +484,15 @@ static enum outcome retire(struct lane *lane, int64_t started) {
   return EXCHANGED;
 }
 
-/** Waits for the agent at the lane. False when the socket has to be looked at. */
+/** Waits for the agent at the lane. False when the socket has to be looked at: the lane holds one answer at most, so that what rang more
+ * often than once came another way. */
 static bool sleep_at_lane(struct lane *lane, struct pending *leader, int64_t deadline) {
   const int64_t left = deadline - process_now();
   const uint32_t bell = leader->bell;
 
   if (left > 0 && lane_bell(lane) == bell) lane_sleep(lane, bell, left < NAP * 1000 ? left : NAP * 1000);
   leader->bell = lane_bell(lane);
-  return leader->bell != bell && lane_answered(lane);
+  return leader->bell - bell == 1 && lane_answered(lane);
 }
 
 /** Reads for all until the leader's own reply has come. */
@@ -531,7 +532,8 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
       lane_listen(lane, listening);
       continue;
     }
-    if (listening == LANE_ASLEEP && sleep_at_lane(lane, leader, deadline)) continue;
+    /* Answers for others may come through the lane without end, and the leader's own through the socket. */
+    if (listening == LANE_ASLEEP && sleep_at_lane(lane, leader, deadline) && looks % SOCKET_EVERY != SOCKET_EVERY - 1) continue;
     blocking = !spinning && listening == LANE_DEAF && process_until(deadline) > LONG_WAIT;
     got = recv(fd, wire.input + wire.input_to, wire.input_capacity - wire.input_to, blocking ? 0 : MSG_DONTWAIT);
     if (got > 0) {

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -33,6 +35,7 @@ static unsigned char *memory;
 static _Atomic uint32_t *word(size_t offset) { return (_Atomic uint32_t *)(memory + offset); }
 #define ASKED word(4)
 #define ASKED_LENGTH word(8)
+#define FETCHED word(12)
 #define LISTENING word(16)
 #define SPINNING word(20)
 #define ANSWERED word(64)
@@ -329,6 +332,90 @@ static void who_sleeps_at_the_lane_notices_an_agent_that_goes_without_a_word(voi
   run(&agent, call_and_be_left);
 }
 
+/** The agent of two callers: the first one's request waits until the second one asks, and is answered through the socket just before that
+ * one's; from then on the second one is answered through the lane, as fast as it asks. */
+struct crossed {
+  int socket;
+  _Atomic bool over;
+  unsigned overtaken; /* answers that the leader fetched from the lane while its own was in the socket */
+};
+
+static bool unread(const struct crossed *agent) {
+  int bytes = 0;
+  return ioctl(agent->socket, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
+static void *serve_crossed(void *data) {
+  struct crossed *agent = data;
+  unsigned char first[256];
+  unsigned char frame[256];
+  uint32_t length;
+  ssize_t got;
+
+  while (*ASKED == *TAKEN) sched_yield();
+  length = *ASKED_LENGTH;
+  memcpy(first, memory + 4096, length);
+  *TAKEN = *ASKED;
+  while (*LISTENING != LANE_ASLEEP) sched_yield();
+  while ((got = recv(agent->socket, frame, sizeof frame, 0)) > 0) {
+    if (length > 0) {
+      if (send(agent->socket, first, length, MSG_NOSIGNAL) != (ssize_t)length) return NULL;
+      length = 0;
+      ++*BELL; /* and the lane's answer wakes for both */
+    }
+    if (*LISTENING && *FETCHED == *ANSWERED) {
+      answer((const char *)frame, (uint32_t)got, *ANSWERED + 1);
+      chime();
+      while (*FETCHED != *ANSWERED && !agent->over) sched_yield();
+      if (unread(agent)) agent->overtaken++;
+    } else if (send(agent->socket, frame, (size_t)got, MSG_NOSIGNAL) != got) {
+      return NULL;
+    }
+  }
+  return NULL;
+}
+
+static void *ask_again_and_again(void *data) {
+  struct crossed *agent = data;
+  struct buffer reply;
+  enum outcome outcome = EXCHANGED;
+
+  /* Behind the one that waits in the lane, so that it goes through the socket, and does not lead. */
+  while (*TAKEN == 0) sched_yield();
+  buffer_open(&reply);
+  while (!agent->over && outcome == EXCHANGED) outcome = exchange("again", &reply);
+  buffer_close(&reply);
+  return outcome == EXCHANGED ? NULL : data;
+}
+
+static void who_sleeps_at_the_lane_hears_the_socket_however_fast_others_are_answered(void **state) {
+  struct crossed agent = {.socket = -1};
+  pthread_t server;
+  pthread_t other;
+  struct buffer reply;
+  void *failed;
+  int pair[2];
+
+  (void)state;
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  agent.socket = pair[1];
+  transport_adopt(pair[0], join(), 1000000);
+  *WATCHING = *CROWDED = 1;
+  assert_int_equal(pthread_create(&server, NULL, serve_crossed, &agent), 0);
+  assert_int_equal(pthread_create(&other, NULL, ask_again_and_again, &agent), 0);
+  buffer_open(&reply);
+  assert_int_equal(exchange("first", &reply), EXCHANGED);
+  agent.over = true;
+  assert_memory_equal(reply.data, "first", 5);
+  pthread_join(other, &failed);
+  assert_null(failed);
+  transport_close();
+  pthread_join(server, NULL);
+  close(pair[1]);
+  buffer_close(&reply);
+  assert_in_range(agent.overtaken, 0, 16);
+}
+
 static void call_and_be_cheated(struct agent *agent) {
   struct buffer reply;
 
@@ -358,6 +445,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(spinning_and_sleeping_are_tried_in_turn, make_sealed, drop),
       cmocka_unit_test_setup_teardown(among_many_callers_one_sleeps_at_the_lane_and_is_woken_there, make_sealed, drop),
       cmocka_unit_test_setup_teardown(who_sleeps_at_the_lane_is_woken_by_what_comes_through_the_socket, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(who_sleeps_at_the_lane_hears_the_socket_however_fast_others_are_answered, make_sealed, drop),
       cmocka_unit_test_setup_teardown(who_sleeps_at_the_lane_notices_an_agent_that_goes_without_a_word, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_broken_lane_is_a_lost_connection, make_sealed, drop),
   };
