@@ -512,12 +512,12 @@ const claimNode = async ({ link }: Store, id: string, path: string): Promise<voi
 };
 
 /** What a sink's files must be, before anything is started. */
-const checkSinkFiles = (sink: AuditSinkConfig): void => {
+const checkSinkFiles = (sink: AuditSinkConfig, source: string | null): void => {
   if (sink.type === 'file') {
     if (!existsSync(dirname(sink.path)))
       throw new StartError(
         'permission',
-        `${dirname(sink.path)}, the folder of audit sink ${sink.name}, is missing: make it`,
+        `${source ?? 'embedded defaults'}: audit.sinks: ${dirname(sink.path)}, the folder of audit sink ${sink.name}, is missing: make it, or name another path`,
       );
     return;
   }
@@ -651,7 +651,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         fileSystem: root.erasure.fileSystem,
       });
     await ring.unlock(whole, root);
-    for (const sink of config.auditSinks) checkSinkFiles(sink);
+    for (const sink of config.auditSinks) checkSinkFiles(sink, config.source);
     for (const target of config.notificationTargets) checkTargetFiles(target);
     const removedFault = (): StartError =>
       new StartError(
