@@ -80,6 +80,15 @@ const leaves = (value: unknown, path = ''): [string, string][] =>
     ? Object.entries(value).flatMap(([name, each]) => leaves(each, `${path}/${name}`))
     : [[path, JSON.stringify(value)]];
 
+/** What the configuration in a folder says; undefined when it cannot be read. */
+const settingsOf = (folder: string): string | undefined => {
+  try {
+    return JSON.stringify(loadConfig(join(folder, 'dke.toml'), folder).settings);
+  } catch {
+    return undefined;
+  }
+};
+
 /** Whether an answer, or a part of one, says of itself that it is damaged. */
 const tellsDamage = (value: unknown): boolean =>
   value !== null &&
@@ -273,15 +282,24 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
     files,
     sizeOf: (file) => statSync(join(folder, file)).size,
     tryByte: async (file, offset, change) => {
+      let meant = false;
       const answers = await startCopy((copy) => {
         const path = join(copy, file);
         const { mode } = statSync(path);
+        const before = settingsOf(copy);
         chmodSync(path, 0o600);
         const bytes = readFileSync(path);
         bytes.writeUInt8(bytes.readUInt8(offset) ^ change, offset);
         writeFileSync(path, bytes);
         chmodSync(path, mode & 0o777);
+        meant = ![undefined, before].includes(settingsOf(copy));
+      }).catch((error: unknown) => {
+        // Not where it was asked, for example: at the address that the file names now.
+        if (meant) return new StartError('config', String(error));
+        throw error;
       });
+      if (meant && answers instanceof StartError && answers.class !== 'internal')
+        return { kind: 'told', what: [`another setting, which might be meant: ${answers.message}`] };
       if (!(answers instanceof StartError)) {
         const { told, wrong } = compare(answers);
         if (wrong.length > 0) return { kind: 'wrong', what: wrong };
