@@ -1,6 +1,5 @@
 // The inbox at the console, in a real browser, with things in it that really are so: most of a year has passed, a snapshot has lost its file, a
 // collector of the audit log is away, others must agree.
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +10,7 @@ import { notificationKindNames } from '../../server/web/src/components/notificat
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type ConsoleData, fillConsole } from '../support/console-data.ts';
 import { freePort } from '../support/daemon.ts';
+import { shiftedClock } from '../support/shifted-clock.ts';
 import { type Site, startSite } from '../support/site.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
@@ -43,9 +43,8 @@ describe.runIf(chromiumPath !== null)('the inbox at the console', { timeout: 300
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'dke-inbox-'));
-    const offset = join(folder, 'offset');
-    ahead = (ms) => writeFileSync(offset, `+${Math.round(ms / 1000)}\n`);
-    ahead(0);
+    const clock = shiftedClock(folder);
+    ahead = clock.ahead;
     const nobody = await freePort();
     const token = join(folder, 'collector.token');
     writeFileSync(token, 'a token of the collector\n', { mode: 0o600 });
@@ -53,14 +52,7 @@ describe.runIf(chromiumPath !== null)('the inbox at the console', { timeout: 300
       folder,
       toml: `[erasure]\ngather_ms = 20\n[[audit.sinks]]\nname = "collector"\ntype = "https"
 url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`,
-      environment: {
-        LD_PRELOAD: execFileSync('sh', ['-c', 'ls /usr/lib/*/faketime/libfaketimeMT.so.1'], {
-          encoding: 'utf8',
-        }).trim(),
-        FAKETIME_TIMESTAMP_FILE: offset,
-        FAKETIME_NO_CACHE: '1',
-        DONT_FAKE_MONOTONIC: '1',
-      },
+      environment: clock.environment,
     });
     data = await fillConsole(site);
     await site.stopServer();

@@ -1,6 +1,5 @@
 // Every way into the console, in a real browser and by keyboard alone: an invitation, a password, a one-time code, a passkey (of Chromium's
 // own virtual authenticator), a real OpenID provider; and the ways out: signing out, too many wrong passwords, a session that is over.
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -15,6 +14,7 @@ import { freePort } from '../support/daemon.ts';
 import { type Keyboard, useKeyboard } from '../support/keyboard.ts';
 import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { type ShiftedClock, shiftedClock } from '../support/shifted-clock.ts';
 import { codeOf } from '../support/totp.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
@@ -22,7 +22,6 @@ if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 400_000 }, () => {
   const password = 'correct horse battery staple of mine';
   let folder: string;
-  let offset: string;
   let provider: OpenIdProvider;
   let server: ServerProcess;
   /** Afresh, or with what was there. */
@@ -102,12 +101,12 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
   const forgive = (pattern: RegExp): void => {
     eyes.faults.splice(0, eyes.faults.length, ...eyes.faults.filter((fault) => !pattern.test(fault)));
   };
-  const jump = (hours: number): void => writeFileSync(offset, `+${hours * 3600}\n`);
+  let clock: ShiftedClock;
+  const jump = (hours: number): void => clock.ahead(hours * 3_600_000);
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'dke-sign-in-'));
-    offset = join(folder, 'offset');
-    jump(0);
+    clock = shiftedClock(folder);
     const port = await freePort();
     const publicUrl = `https://localhost:${port}`;
     const groups = new Map([['carla', ['dke-auditors']]]);
@@ -123,14 +122,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
           `[oidc]\nissuer = "${provider.issuer}"\nclient_id = "dke"\nclient_secret_file = "${secretFile}"\nca = "${provider.caFile}"`,
           'label = "Example staff"\nrole_claim = "groups"\n[oidc.roles]\ndke-auditors = "auditor"\n',
         ].join('\n'),
-        environment: {
-          LD_PRELOAD: execFileSync('sh', ['-c', 'ls /usr/lib/*/faketime/libfaketimeMT.so.1'], {
-            encoding: 'utf8',
-          }).trim(),
-          FAKETIME_TIMESTAMP_FILE: offset,
-          FAKETIME_NO_CACHE: '1',
-          DONT_FAKE_MONOTONIC: '1',
-        },
+        environment: clock.environment,
       });
     server = await startServer();
     api = openConsoleApi(server, server.adminToken);

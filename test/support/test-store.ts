@@ -105,13 +105,14 @@ export interface StoredRows {
   ): Promise<readonly { readonly [column: string]: unknown }[]>;
 }
 
-/** A service of this process may be within a transaction: it is left to end that, which waiting in SQLite would keep it from. */
+/** A service of this process may be within a transaction: it is left to end that, which waiting in SQLite would keep it from; for a minute. */
 const askUnlocked = async <T>(ask: () => T): Promise<T> => {
+  const end = performance.now() + 60_000;
   for (;;) {
     try {
       return ask();
     } catch (error) {
-      if ((error as { readonly errcode?: number }).errcode !== 5) throw error;
+      if ((error as { readonly errcode?: number }).errcode !== 5 || performance.now() > end) throw error;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }

@@ -7,15 +7,25 @@ import { ProblemView } from './problem-view.tsx';
 export const Async = <Data,>({
   query,
   lines = 4,
+  skeleton,
+  inset = false,
   children,
 }: {
   query: UseQueryResult<Data>;
   /** Height of the skeleton, in lines. */
   lines?: number;
+  /** What stands there instead of lines of text. */
+  skeleton?: ReactNode;
+  /** The content fills its panel to the edges; a problem does not. */
+  inset?: boolean;
   children: (data: Data) => ReactNode;
 }) => {
   if (query.data !== undefined) return children(query.data);
-  if (query.error !== null) return <ProblemView error={query.error} onRetry={() => void query.refetch()} />;
+  if (query.error !== null) {
+    const problem = <ProblemView error={query.error} onRetry={() => void query.refetch()} />;
+    return inset ? <div className="p-4">{problem}</div> : problem;
+  }
+  if (skeleton !== undefined) return skeleton;
   return (
     <div role="status" aria-label="Loading" className="space-y-3">
       {Array.from({ length: lines }, (_, line) => (

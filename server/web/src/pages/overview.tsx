@@ -7,6 +7,7 @@ import { send } from '../api/client.ts';
 import type { Application, AuditRecord, Instance, Node, Status } from '../api/types.ts';
 import { usePlatformRight } from '../app/session.ts';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
+import { Async } from '../components/async.tsx';
 import { auditTable } from '../components/audit-table.tsx';
 import { DataTable, TableSkeleton } from '../components/data-table.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
@@ -17,7 +18,7 @@ import type { ListPage } from '../components/list-view.tsx';
 import { HeardOf, NodeState, nodesPath } from '../components/node-state.tsx';
 import { TodayPanel } from '../components/notifications.tsx';
 import { Page, Panel } from '../components/page.tsx';
-import { EmptyState, ProblemView } from '../components/problem-view.tsx';
+import { EmptyState } from '../components/problem-view.tsx';
 import { SetUpPanel } from '../components/set-up-panel.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
@@ -75,15 +76,11 @@ const Rows = <Data,>({
   query: UseQueryResult<Data>;
   lines?: number;
   children: (data: Data) => ReactNode;
-}) => {
-  if (query.data !== undefined) return children(query.data);
-  if (query.error === null) return <TableSkeleton rows={lines} />;
-  return (
-    <div className="p-4">
-      <ProblemView error={query.error} onRetry={() => void query.refetch()} />
-    </div>
-  );
-};
+}) => (
+  <Async query={query} skeleton={<TableSkeleton rows={lines} />} inset>
+    {children}
+  </Async>
+);
 
 const mostApplications = 6;
 

@@ -1,0 +1,27 @@
+// A clock that a test sets ahead for a process that it starts: libfaketime, read anew at each look. Monotonic time goes on as it does.
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface ShiftedClock {
+  /** From now on the process sees the time that will be in so many milliseconds. */
+  ahead(ms: number): void;
+  /** For the process that is to see it. */
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** `folder` holds the file that says how far ahead it is, at first not at all. */
+export const shiftedClock = (folder: string): ShiftedClock => {
+  const offset = join(folder, 'offset');
+  const ahead = (ms: number): void => writeFileSync(offset, `+${Math.round(ms / 1000)}\n`);
+  ahead(0);
+  return {
+    ahead,
+    environment: {
+      LD_PRELOAD: execFileSync('sh', ['-c', 'ls /usr/lib/*/faketime/libfaketimeMT.so.1'], { encoding: 'utf8' }).trim(),
+      FAKETIME_TIMESTAMP_FILE: offset,
+      FAKETIME_NO_CACHE: '1',
+      DONT_FAKE_MONOTONIC: '1',
+    },
+  };
+};
