@@ -104,7 +104,7 @@ const connect = async (CustomKeyStoreId: string): Promise<string> => {
       if (store?.ConnectionState === 'CONNECTING') throw new Error('still connecting');
       return store?.ConnectionErrorCode ?? store?.ConnectionState ?? '';
     },
-    { timeout: 3 * budgetMs },
+    { timeout: 60_000 },
   );
 };
 const disconnect = (CustomKeyStoreId: string) => kms.send(new DisconnectCustomKeyStoreCommand({ CustomKeyStoreId }));

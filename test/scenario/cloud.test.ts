@@ -103,7 +103,7 @@ const connectStore = async (id: string) => {
       expect(store?.ConnectionState).not.toBe('CONNECTING');
       return store;
     },
-    { timeout: 5_000 },
+    { timeout: 60_000 },
   );
 };
 const makeKey = async (storeId: string, xksKeyId: string): Promise<string> => {

@@ -85,7 +85,7 @@ describe('search', { timeout: 240_000 }, () => {
       const field = page.getByRole('combobox', { name: 'Search for pages, names and ids' });
       await field.fill('payr');
       const options = page.getByRole('listbox', { name: 'Found' }).getByRole('option');
-      await expect.poll(() => options.count(), { timeout: 15_000 }).toBe(4);
+      await expect.poll(() => options.count(), { timeout: 60_000 }).toBe(4);
       expect(await options.first().textContent()).toContain('prod-payroll.2026');
       await eyes.shoot('search-payroll', page);
       expect(await eyes.findBarriers(page)).toEqual([]);

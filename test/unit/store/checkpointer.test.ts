@@ -61,7 +61,7 @@ test('what is committed reaches the database file, and the log is begun anew', a
   expect(sizeOf(path)).toBeLessThan(mebibyte);
   const log = sizeOf(`${path}-wal`);
   expect(log).toBeGreaterThan(6 * mebibyte);
-  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(5 * mebibyte), { timeout: 20_000 });
+  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(5 * mebibyte), { timeout: 60_000 });
   // Until the thread has said that all was copied, a commit goes behind the others.
   await vi.waitFor(
     async () => {
@@ -70,21 +70,21 @@ test('what is committed reaches the database file, and the log is begun anew', a
       await write(1);
       expect(sizeOf(`${path}-wal`)).toBe(before);
     },
-    { timeout: 20_000 },
+    { timeout: 60_000 },
   );
   expect((await store.read.requests.search(everyTenant, {}, { limit: 1 })).items).toHaveLength(1);
 });
 
 test('an erasure’s checkpoint leaves no log, whatever the thread is doing', async () => {
   for (let round = 0; round < 8; round++) await write(500);
-  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(mebibyte), { timeout: 20_000 });
+  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(mebibyte), { timeout: 60_000 });
   await store.checkpoint();
   expect(sizeOf(`${path}-wal`)).toBe(0);
 });
 
 test('a store is closed while its log is being copied', async () => {
   for (let round = 0; round < 8; round++) await write(500);
-  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(mebibyte), { timeout: 20_000, interval: 1 });
+  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(mebibyte), { timeout: 60_000, interval: 1 });
   await store.close();
   expect(sizeOf(`${path}-wal`)).toBe(0);
   store = await openStore({ path, clock: systemClock, authenticateRow: () => '', onFatal: () => undefined });
