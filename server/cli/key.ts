@@ -62,6 +62,25 @@ export const addKey = (program: Command): void => {
       }),
     );
 
+  noun
+    .command('use <key>')
+    .description('Shows who uses a key, and when it was last used.')
+    .action(
+      action(async ({ call, output, resolve }, _, key) => {
+        const use = await call(routes.use, { path: { id: await resolve('key', key) } });
+        if (output.format === 'json') return output.record(use);
+        const { endpoints, application, ...times } = use;
+        output.record({ ...times, application: application?.name ?? null, group: application?.groupName ?? null });
+        if (endpoints.length > 0)
+          output.list({ items: endpoints }, [
+            ['ENDPOINT', (row) => row.name],
+            ['STATE', (row) => row.state],
+            ['USED THE KEY', (row) => row.lastUsedAt],
+            ['LAST REQUEST', (row) => row.lastRequestAt],
+          ]);
+      }),
+    );
+
   for (const [verb, description] of [
     ['enable', 'Takes a key into use again.'],
     ['disable', 'Every use is refused until it is enabled again.'],
@@ -90,12 +109,13 @@ export const addKey = (program: Command): void => {
           const path = { id: await resolve('key', key) };
           if (options.dryRun === true)
             return output.record((await call(routes.delete, { path, query: { dryRun: 'true' } })).plan ?? {});
-          const { name, kind } = await call(routes.get, { path });
+          const { name, kind, lastUsedAt } = await call(routes.get, { path });
           const follows =
             kind === 'master'
               ? 'The vault copy is cleared; its database brings it back with its next call.'
               : 'The key will be out of use. There is no way back.';
-          await confirm(`${follows} Key ${name}.`, name, options.confirm);
+          const evidence = lastUsedAt === null ? 'It was never used.' : `It was last used at ${lastUsedAt}.`;
+          await confirm(`${follows} ${evidence} Key ${name}.`, name, options.confirm);
           const answer = await call(routes.delete, { path });
           output.record(
             output.format === 'json' ? answer : { ...answer.key, vaultCopyCleared: answer.vaultCopyCleared },

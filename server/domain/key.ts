@@ -1,5 +1,6 @@
 // Keys: general-purpose ones and TDE master keys share one row type. Material is elsewhere and sealed; nothing here is secret.
 
+import type { EndpointState } from './endpoint.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
 
@@ -31,6 +32,9 @@ export interface Key {
   readonly unrecoverableAt: number | null;
   /** The TDE application that owns it; null for general keys. */
   readonly applicationId: string | null;
+  /** Marks of use, to some seconds; null: it was not used. */
+  readonly firstUsedAt: number | null;
+  readonly lastUsedAt: number | null;
   /** 'tampered': a stored column was changed from outside; every use is refused and an alarm was recorded. */
   readonly integrity: Integrity;
 }
@@ -41,4 +45,28 @@ export interface KeyVersion {
   readonly createdAt: number;
   /** Whether the shared vault holds a copy now. False after soft deletion (until re-import) and after destruction. */
   readonly vaultCopy: boolean;
+}
+
+/** Who uses a key. */
+export interface KeyUse {
+  readonly keyId: string;
+  readonly firstUsedAt: number | null;
+  readonly lastUsedAt: number | null;
+  /** Key store endpoints whose key it is, and deleted ones through which it was used; the last use first. */
+  readonly endpoints: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly state: EndpointState;
+    /** When something was encrypted or decrypted through it. */
+    readonly lastUsedAt: number | null;
+    /** When it was last called with one of the credentials that it has now, whatever for. */
+    readonly lastRequestAt: number | null;
+  }[];
+  /** Of a master key. */
+  readonly application: {
+    readonly id: string;
+    readonly name: string;
+    readonly groupId: string;
+    readonly groupName: string;
+  } | null;
 }

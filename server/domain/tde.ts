@@ -124,9 +124,6 @@ export interface MasterKey extends Key {
   readonly vaultCopy: boolean;
   /** Of the application's secret keys that are not destroyed, the one that was made last: a rotation's result. */
   readonly newest: boolean;
-  /** When a database activated it. */
-  readonly firstUsedAt: number | null;
-  readonly lastUsedAt: number | null;
 }
 
 /** What it means to move an application to another group: shown before, recorded with it. */

@@ -45,6 +45,8 @@ export const createKey =
           destroyedAt: null,
           unrecoverableAt: null,
           applicationId: null,
+          firstUsedAt: null,
+          lastUsedAt: null,
           integrity: 'ok',
         };
         await tx.keys.insert(key);

@@ -14,6 +14,7 @@ import { blastRadiusSummary, findBlastRadius } from './blast-radius.ts';
 import { destructionTime } from './destruction-time.ts';
 import { findApplication, findVault } from './find.ts';
 import type { MasterKeyOperations } from './index.ts';
+import { findKeyUse, lastUse } from './key-use.ts';
 import { findMasterKey } from './master-key-view.ts';
 
 /** Who asked, beyond the actor: the instance, when a database did it. */
@@ -132,7 +133,7 @@ export const destroyMasterKey = (
         impact: {
           application: application.name,
           ...blastRadiusSummary(await findBlastRadius(from, application, keyId)),
-          lastUsedAt: key.lastUsedAt === null ? null : toRfc3339(key.lastUsedAt),
+          ...lastUse(await findKeyUse(from, key)),
         },
         state: { state, currentVersion, vaultId, groupId: application.groupId },
       };
@@ -141,6 +142,9 @@ export const destroyMasterKey = (
   });
   return {
     destroy: (actor, applicationId, keyId) => governed.run(actor, { applicationId, keyId }),
-    destroyNeeds: (actor, applicationId, keyId) => governed.plan(actor, { applicationId, keyId }),
+    destroyNeeds: async (actor, applicationId, keyId) => {
+      await ports.usage.flush(false);
+      return governed.plan(actor, { applicationId, keyId });
+    },
   };
 };

@@ -15,10 +15,16 @@ import type { TdeApplication } from '../domain/tde.ts';
 import { everyTenant, isStopped, type Tenant } from '../domain/tenant.ts';
 import type { Integrity, Vault } from '../domain/vault.ts';
 import type { KeyRef } from '../ports/crypto-core.ts';
-import type { Directory, LoadedObject } from '../ports/directory.ts';
+import type { Directory, EndpointUse, LoadedObject } from '../ports/directory.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { StoredAccessGuid, StoredObject, StoredRecord } from '../ports/store.ts';
-import type { XksCredentialView, XksEndpointView, XksKeyView, XksRequestRecord } from '../ports/xks-directory.ts';
+import type {
+  XksCredentialView,
+  XksEndpointView,
+  XksKeyView,
+  XksRequestRecord,
+  XksUse,
+} from '../ports/xks-directory.ts';
 import { findDefaultTenant } from './find.ts';
 import { credentialAttributes, recordAttributes } from './key-records.ts';
 
@@ -33,6 +39,9 @@ export interface DirectoryLimits {
 const mostSearches = 2000;
 const mostFoundKept = 16;
 
+/** Busy endpoints use their keys all the time: for people it is enough to know it to this. */
+const keyUsesEveryMs = 10_000;
+
 interface CachedObject {
   readonly loaded: LoadedObject;
   reference: KeyRef | undefined;
@@ -44,6 +53,14 @@ const isOpen = (cached: CachedObject): cached is OpenObject => cached.reference 
 interface HeldEndpoint {
   readonly endpoint: Endpoint;
   readonly view: XksEndpointView;
+}
+
+interface HeldUse {
+  readonly endpointId: string;
+  readonly keyId: string;
+  readonly use: XksUse;
+  /** The last use that was written; 0: none. */
+  written: number;
 }
 
 interface HeldKey {
@@ -61,6 +78,8 @@ export const createDirectory = (
   const endpoints = new Map<string, HeldEndpoint>();
   const byPrefix = new Map<string, HeldEndpoint>();
   const xksKeys = new Map<string, HeldKey>();
+  /** By endpoint; of those that are gone until it is written. */
+  const keyUses = new Map<string, HeldUse>();
   const applications = new Map<string, TdeApplication>();
   /** By keyed hash: live access_guids only. */
   const accessGuids = new Map<string, StoredAccessGuid>();
@@ -176,6 +195,12 @@ export const createDirectory = (
     });
   };
 
+  const markOf = ({ id, keyId }: Endpoint): XksUse => {
+    const held = keyUses.get(id) ?? { endpointId: id, keyId, use: { at: 0 }, written: 0 };
+    keyUses.set(id, held);
+    return held.use;
+  };
+
   const releaseEndpoint = (id: string, keep: ReadonlySet<string> = new Set()): void => {
     const held = endpoints.get(id);
     if (held === undefined) return;
@@ -229,6 +254,7 @@ export const createDirectory = (
           denyingRule: (origin) => denyingRule(endpoint.settings.rules, origin),
           externalKeyId: endpoint.keyId,
           credentials,
+          use: markOf(endpoint),
         },
       };
       endpoints.set(id, held);
@@ -524,6 +550,19 @@ export const createDirectory = (
       const taken = new Map(credentialUses);
       credentialUses.clear();
       return taken;
+    },
+    keyUses: (all) => {
+      const now = clock.now();
+      return [...keyUses.values()]
+        .filter(({ use, written }) => use.at > written && (all || now - written >= keyUsesEveryMs))
+        .map(({ endpointId, keyId, use }): EndpointUse => ({ endpointId, keyId, at: use.at }));
+    },
+    keyUsesWritten: (uses) => {
+      for (const { endpointId, at } of uses) {
+        const held = keyUses.get(endpointId);
+        if (held !== undefined) held.written = Math.max(held.written, at);
+      }
+      for (const [id, { use, written }] of keyUses) if (!endpoints.has(id) && use.at <= written) keyUses.delete(id);
     },
     requestLog: () => ({ queued: requests.length, dropped }),
     clientAuthorities: () => [

@@ -92,14 +92,21 @@ export const createHousekeeping = (
     if (!all && clock.monotonic() - usesAt < usesEveryMs) return;
     usesAt = clock.monotonic();
     const uses = directory.drainCredentialUses();
-    if (uses.size > 0)
+    const keyUses = directory.keyUses(all);
+    if (uses.size > 0 || keyUses.length > 0) {
       // A power failure may take the last second's times along; waiting for the disk would hold up what comes in meanwhile.
       await store.write(
         async (tx) => {
           for (const [id, at] of uses) await tx.endpoints.touchCredential(id, at);
+          for (const { endpointId, keyId, at } of keyUses) {
+            await tx.endpoints.touch(endpointId, at);
+            await tx.keys.touch(keyId, at, at);
+          }
         },
         { durable: false },
       );
+      directory.keyUsesWritten(keyUses);
+    }
     await usage.flush(all);
   };
   const prune = async (): Promise<void> => {

@@ -17,7 +17,7 @@ import type { AuthorizationRule, RequestOrigin, RuleDecision } from '../domain/a
 import type { DualControlRule } from '../domain/dual-control.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../domain/external-key-store.ts';
-import type { Key, KeyAlgorithm, KeyUsage, KeyVersion } from '../domain/key.ts';
+import type { Key, KeyAlgorithm, KeyUsage, KeyUse, KeyVersion } from '../domain/key.ts';
 import type { LatencySummary } from '../domain/latency.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { FleetNode } from '../domain/node.ts';
@@ -172,6 +172,8 @@ export interface KeyOperations {
   /** Any state, destroyed ones too: a tombstone outlives its key. */
   get(actor: TenantActor, id: string): Promise<Key>;
   versions(actor: TenantActor, id: string): Promise<readonly KeyVersion[]>;
+  /** Who uses it, and when it was last used. */
+  use(actor: TenantActor, id: string): Promise<KeyUse>;
   enable(actor: TenantActor, id: string): Promise<Key>;
   disable(actor: TenantActor, id: string): Promise<Key>;
   /**

@@ -40,8 +40,6 @@ export const viewMasterKeys = async (
         sealedCopy: copies.has(`${key.id} ${key.currentVersion} sealed-copy`),
         vaultCopy: copies.has(`${key.id} ${key.currentVersion} vault-copy`),
         newest: key.id === newest,
-        firstUsedAt: object.firstUsedAt,
-        lastUsedAt: object.lastUsedAt,
         integrity: key.integrity === 'ok' ? object.integrity : key.integrity,
       },
     ];

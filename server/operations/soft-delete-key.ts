@@ -3,30 +3,17 @@
 // use is over.
 
 import { ServiceError } from '../base/errors.ts';
-import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
 import { nextState } from '../domain/lifecycle.ts';
-import { largestPageSize } from '../domain/page.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Approvals } from './approvals.ts';
 import { findKey, findVault } from './find.ts';
 import type { KeyOperations } from './index.ts';
+import { findKeyUse, lastUse } from './key-use.ts';
 
 const clearVaultCopy = async (tx: Repositories, key: Key): Promise<void> => {
   for (const version of await tx.keys.versions(key.id)) await tx.records.wipe(key.id, version.version, 'vault-copy');
-};
-
-/** Endpoints whose key this is. */
-const endpointsOf = async (from: Repositories, tenantId: string, keyId: string): Promise<readonly Endpoint[]> => {
-  const found: Endpoint[] = [];
-  let after: string | undefined;
-  do {
-    const page = await from.endpoints.list(tenantId, { after, limit: largestPageSize });
-    found.push(...page.filter((endpoint) => endpoint.keyId === keyId));
-    after = page.length < largestPageSize ? undefined : page.at(-1)?.id;
-  } while (after !== undefined);
-  return found;
 };
 
 const findDeletable = async (from: Repositories, tenantId: string, id: string): Promise<Key> => {
@@ -38,14 +25,15 @@ const findDeletable = async (from: Repositories, tenantId: string, id: string): 
 };
 
 export const softDeleteKey = (
-  { directory, clock, log }: Pick<Ports, 'directory' | 'clock' | 'log'>,
+  { directory, clock, log, usage }: Pick<Ports, 'directory' | 'clock' | 'log' | 'usage'>,
   { withApproval }: Pick<Approvals, 'withApproval'>,
 ): Pick<KeyOperations, 'softDelete' | 'planSoftDelete'> => {
   const governed = withApproval('key.delete', {
     permission: 'keys:delete',
     plan: async (from, tenantId, { id }: { readonly id: string }) => {
       const key = await findDeletable(from, tenantId, id);
-      const endpoints = await endpointsOf(from, tenantId, id);
+      const use = await findKeyUse(from, key);
+      const endpoints = use.endpoints.filter(({ state }) => state !== 'deleted');
       return {
         tenantId: key.tenantId,
         subject: { kind: 'key', id, name: key.name },
@@ -54,7 +42,7 @@ export const softDeleteKey = (
         impact: {
           endsForGood: key.kind === 'general',
           endpoints: endpoints.slice(0, 100).map(({ name }) => name),
-          lastUse: endpoints.length === 0 ? 'no endpoint has this key' : 'see the request log of the endpoints',
+          ...lastUse(use),
         },
         state: { state: key.state, vaultId: key.vaultId, currentVersion: key.currentVersion },
       };
@@ -85,6 +73,9 @@ export const softDeleteKey = (
   });
   return {
     softDelete: (actor, id) => governed.run(actor, { id }),
-    planSoftDelete: (actor, id) => governed.plan(actor, { id }),
+    planSoftDelete: async (actor, id) => {
+      await usage.flush(false);
+      return governed.plan(actor, { id });
+    },
   };
 };

@@ -139,7 +139,7 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
     try {
       const record = async (tx: Repositories): Promise<void> => {
         for (const tracked of dirty) await tx.instances.put(tracked.instance);
-        for (const [id, { first, last }] of keys) await tx.objects.touchKey(id, first, last);
+        for (const [id, { first, last }] of keys) await tx.keys.touch(id, first, last);
         for (const { denial, count } of recounts)
           await tx.audit.append({ kind: 'key.denied', ...denial, details: { ...denial.details, count } });
         for (const [id, at] of guids) await tx.accessGuids.touch(id, at);

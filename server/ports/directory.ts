@@ -18,6 +18,13 @@ export interface LoadedObject {
   readonly vault: Vault | undefined;
 }
 
+/** The last use of a key through an endpoint. */
+export interface EndpointUse {
+  readonly endpointId: string;
+  readonly keyId: string;
+  readonly at: number;
+}
+
 /** A token object's key, open in the addon for the length of one step. */
 export interface OpenedObject {
   readonly reference: KeyRef;
@@ -86,6 +93,9 @@ export interface Directory extends XksDirectory {
   countDropped(records: number): void;
   /** Takes the last uses of endpoint credentials since the last call. */
   drainCredentialUses(): ReadonlyMap<string, number>;
+  /** Uses of keys that were not written yet: `all`, or those of endpoints of which none was for some seconds. */
+  keyUses(all: boolean): readonly EndpointUse[];
+  keyUsesWritten(uses: readonly EndpointUse[]): void;
   requestLog(): { readonly queued: number; readonly dropped: number };
   /** Releases every key reference. */
   close(): void;

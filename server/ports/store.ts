@@ -224,7 +224,10 @@ export interface Repositories extends PeopleRepositories {
       window: Window,
     ): Promise<readonly Key[]>;
     insert(key: Key): Promise<void>;
+    /** Without the times of its use. */
     update(key: Key): Promise<void>;
+    /** A use, not a change of policy: the first one is written once, the last one where it is later than the known one. */
+    touch(id: string, first: number, last: number): Promise<void>;
     countLive(vaultId: string): Promise<number>;
     /** Destroyed before this time and not yet unrecoverable. */
     listErasable(before: number): Promise<readonly Key[]>;
@@ -270,10 +273,8 @@ export interface Repositories extends PeopleRepositories {
     /** Live objects of the group and destroyed ones alike. */
     get(handle: number): Promise<StoredObject | undefined>;
     getById(id: string): Promise<StoredObject | undefined>;
-    /** Without their content, in no order, with their uses. */
-    listByIds(
-      ids: readonly string[],
-    ): Promise<readonly (StoredObject & { readonly firstUsedAt: number | null; readonly lastUsedAt: number | null })[]>;
+    /** Without their content, in no order. */
+    listByIds(ids: readonly string[]): Promise<readonly StoredObject[]>;
     /** The id of the newest master key of an application that is a secret key and not destroyed. */
     newestMasterKey(applicationId: string): Promise<string | undefined>;
     /** Of an application, live and destroyed, by handle, greater than `after`. */
@@ -306,8 +307,6 @@ export interface Repositories extends PeopleRepositories {
     update(object: StoredObject): Promise<void>;
     /** Overwrites and removes the content, sets the marker. */
     destroy(handle: number, at: number): Promise<void>;
-    /** The first use is written once, the last one every time. */
-    touchKey(id: string, first: number, last: number): Promise<void>;
   };
   readonly endpoints: {
     get(tenant: TenantScope, id: string): Promise<Endpoint | undefined>;
@@ -315,6 +314,14 @@ export interface Repositories extends PeopleRepositories {
     findByPrefix(prefix: string): Promise<Endpoint | undefined>;
     /** Not deleted, by id. */
     list(tenant: TenantScope, window: Window): Promise<readonly Endpoint[]>;
+    /** Whose key this is, deleted ones too, by id, with the time when it was last used through each. */
+    listByKey(
+      tenantId: string,
+      keyId: string,
+      limit: number,
+    ): Promise<readonly (Endpoint & { readonly lastUsedAt: number | null })[]>;
+    /** A use of its key, where it is later than the known one. */
+    touch(id: string, at: number): Promise<void>;
     insert(endpoint: Endpoint): Promise<void>;
     /** Without its credentials. */
     update(endpoint: Endpoint): Promise<void>;

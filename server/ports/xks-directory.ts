@@ -11,6 +11,11 @@ export interface XksCredentialView {
   readonly secret: KeyRef;
 }
 
+/** When the key of an endpoint was last used through it, in milliseconds; 0: not since the service started. */
+export interface XksUse {
+  at: number;
+}
+
 export interface XksEndpointView {
   readonly id: string;
   readonly name: string;
@@ -25,6 +30,8 @@ export interface XksEndpointView {
   /** The only external key id this endpoint answers for; case-sensitive. */
   readonly externalKeyId: string;
   readonly credentials: readonly XksCredentialView[];
+  /** The front sets it; the same one for as long as the endpoint is there. */
+  readonly use: XksUse;
 }
 
 export interface XksKeyView {

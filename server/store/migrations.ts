@@ -10,6 +10,7 @@ import { pageIndexes } from './migrations/2025-04-page-indexes.ts';
 import { search } from './migrations/2025-04-search.ts';
 import { tdeRequests } from './migrations/2025-04-tde-requests.ts';
 import { idempotencyMigration } from './migrations/2025-05-idempotency.ts';
+import { keyUses } from './migrations/2025-05-key-uses.ts';
 import { scopeStatistics } from './migrations/2025-05-scope-statistics.ts';
 import { nodes } from './migrations/nodes.ts';
 
@@ -509,6 +510,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-04-search': search(kinds),
     '2025-04-tde-requests': tdeRequests(kinds),
     '2025-05-idempotency': idempotencyMigration(kinds),
+    '2025-05-key-uses': keyUses(kinds),
     '2025-05-scope-statistics': scopeStatistics(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };

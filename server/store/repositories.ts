@@ -1,7 +1,7 @@
 // The queries, over Kysely, for every dialect: no SQL here that only one database understands. A set of repositories works
 // on one connection: the reader's, or the writer's inside a unit of work.
 
-import { type Kysely, sql } from 'kysely';
+import { type Expression, type Kysely, sql } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
@@ -56,8 +56,6 @@ const columnsWithoutContent = (
     attributes: 0,
     created_at: 0,
     destroyed_at: 0,
-    first_used_at: 0,
-    last_used_at: 0,
     row_mac: 0,
   } satisfies Record<Exclude<keyof Schema['tde_objects'], 'content'>, 0>) as Exclude<
     keyof Schema['tde_objects'],
@@ -65,8 +63,9 @@ const columnsWithoutContent = (
   >[]
 ).map((column) => `tde_objects.${column}` as const);
 
-/** Of a row that is written: uses are no policy and are written by themselves. */
-const unused = { first_used_at: null, last_used_at: null } as const;
+/** Nodes write in any order what each of them saw: the later time stays. */
+const laterOf = (known: Expression<number | null>, at: number) =>
+  sql<number>`case when ${known} > ${at} then ${known} else ${at} end`;
 
 export const createRepositories = (
   db: Kysely<Schema>,
@@ -326,7 +325,11 @@ export const createRepositories = (
       insert: async (key) => {
         await db
           .insertInto('keys')
-          .values(rows.sealRow(authenticate, 'keys', rows.keyRow(key)))
+          .values({
+            ...rows.sealRow(authenticate, 'keys', rows.keyRow(key)),
+            first_used_at: key.firstUsedAt,
+            last_used_at: key.lastUsedAt,
+          })
           .execute();
         await terms.add('keys', rows.keyRow(key));
       },
@@ -335,6 +338,16 @@ export const createRepositories = (
         const { id, ...change } = rows.sealRow(authenticate, 'keys', rows.keyRow(key));
         await db.updateTable('keys').set(change).where('id', '=', id).execute();
         await terms.renew('keys', { id, ...change });
+      },
+      touch: async (id, first, last) => {
+        await db
+          .updateTable('keys')
+          .set((e) => ({
+            first_used_at: e.fn.coalesce('first_used_at', e.val(first)),
+            last_used_at: laterOf(e.ref('last_used_at'), last),
+          }))
+          .where('id', '=', id)
+          .execute();
       },
       countLive: async (vaultId) => {
         const row = await db
@@ -522,11 +535,7 @@ export const createRepositories = (
                 .select('keys.state as key_state')
                 .where('tde_objects.id', 'in', ids)
                 .execute()
-            ).map((row) => ({
-              ...loadObject({ ...row, content: null }),
-              firstUsedAt: row.first_used_at,
-              lastUsedAt: row.last_used_at,
-            })),
+            ).map((row) => loadObject({ ...row, content: null })),
       newestMasterKey: async (applicationId) =>
         (
           await db
@@ -626,20 +635,12 @@ export const createRepositories = (
       insert: async (object) => {
         await db
           .insertInto('tde_objects')
-          .values({ ...rows.sealRow(authenticate, 'tde_objects', { ...rows.objectRow(object), ...unused }) })
+          .values(rows.sealRow(authenticate, 'tde_objects', rows.objectRow(object)))
           .execute();
       },
       update: async (object) => {
         rows.refuseTampered(object);
-        const {
-          handle,
-          first_used_at: _first,
-          last_used_at: _last,
-          ...change
-        } = rows.sealRow(authenticate, 'tde_objects', {
-          ...rows.objectRow(object),
-          ...unused,
-        });
+        const { handle, ...change } = rows.sealRow(authenticate, 'tde_objects', rows.objectRow(object));
         await db.updateTable('tde_objects').set(change).where('handle', '=', handle).execute();
       },
       destroy: async (handle, at) => {
@@ -661,13 +662,6 @@ export const createRepositories = (
           .where('handle', '=', handle)
           .execute();
       },
-      touchKey: async (id, first, last) => {
-        await db
-          .updateTable('tde_objects')
-          .set((e) => ({ first_used_at: e.fn.coalesce('first_used_at', e.val(first)), last_used_at: last }))
-          .where('id', '=', id)
-          .execute();
-      },
     },
 
     endpoints: {
@@ -687,10 +681,29 @@ export const createRepositories = (
         if (after !== undefined) query = query.where('id', '>', after);
         return loadEndpoints(await query.execute());
       },
+      listByKey: async (tenantId, keyId, limit) => {
+        const found = await alsoInScope(db.selectFrom('endpoints').selectAll(), tenantId)
+          .where('key_id', '=', keyId)
+          .orderBy('id')
+          .limit(limit)
+          .execute();
+        const used = new Map(found.map((row) => [row.id, row.last_used_at]));
+        return (await loadEndpoints(found)).map((endpoint) => ({
+          ...endpoint,
+          lastUsedAt: used.get(endpoint.id) ?? null,
+        }));
+      },
+      touch: async (id, at) => {
+        await db
+          .updateTable('endpoints')
+          .set((e) => ({ last_used_at: laterOf(e.ref('last_used_at'), at) }))
+          .where('id', '=', id)
+          .execute();
+      },
       insert: async (endpoint) => {
         await db
           .insertInto('endpoints')
-          .values(rows.sealRow(authenticate, 'endpoints', rows.endpointRow(endpoint)))
+          .values({ ...rows.sealRow(authenticate, 'endpoints', rows.endpointRow(endpoint)), last_used_at: null })
           .execute();
         await terms.add('endpoints', rows.endpointRow(endpoint));
       },

@@ -194,8 +194,10 @@ export const authenticationCode = (
   row: { readonly [column: string]: unknown },
 ): string => authenticate(rowText(table, row));
 
+type Policy<T extends PolicyTable> = Pick<Row<T>, (typeof policyColumns)[T][number] & keyof Row<T>>;
+
 /** The row with its authentication code. */
-export const sealRow = <T extends PolicyTable, R extends Omit<Row<T>, 'row_mac'>>(
+export const sealRow = <T extends PolicyTable, R extends Policy<T>>(
   authenticate: RowAuthenticator,
   table: T,
   row: R,
@@ -261,6 +263,7 @@ export const toVault = (row: Row<'vaults'>, integrity: Integrity): Vault => ({
   integrity,
 });
 
+/** Without the times of its use, which are no policy and are written by themselves. */
 export const keyRow = (key: Key) => ({
   id: key.id,
   tenant_id: key.tenantId,
@@ -298,6 +301,8 @@ export const toKey = (row: Row<'keys'>, integrity: Integrity): Key => ({
   destroyedAt: row.destroyed_at,
   unrecoverableAt: row.unrecoverable_at,
   applicationId: row.application_id,
+  firstUsedAt: row.first_used_at,
+  lastUsedAt: row.last_used_at,
   integrity,
 });
 
@@ -386,7 +391,6 @@ export const toInstance = (row: Row<'instances'>): Instance => ({
   uses: row.uses,
 });
 
-/** Without `last_used_at`, which is no policy and is written by itself. */
 export const objectRow = (object: StoredObject) => ({
   handle: object.handle,
   id: object.id,
@@ -499,6 +503,7 @@ const parseSettings = (text: string): EndpointSettings => {
   }
 };
 
+/** Without the time of its use, which is no policy and is written by itself. */
 export const endpointRow = (endpoint: Endpoint) => ({
   id: endpoint.id,
   tenant_id: endpoint.tenantId,

@@ -59,6 +59,8 @@ export interface Schema {
     destroyed_at: number | null;
     unrecoverable_at: number | null;
     application_id: string | null;
+    first_used_at: number | null;
+    last_used_at: number | null;
     row_mac: string;
   };
   key_versions: { key_id: string; version: number; created_at: number };
@@ -123,8 +125,6 @@ export interface Schema {
     created_at: number;
     destroyed_at: number | null;
     content: Uint8Array | null;
-    first_used_at: number | null;
-    last_used_at: number | null;
     row_mac: string;
   };
   endpoints: {
@@ -137,6 +137,8 @@ export interface Schema {
     state: string;
     settings: string;
     created_at: number;
+    /** When its key was last used through it. */
+    last_used_at: number | null;
     row_mac: string;
   };
   endpoint_credentials: {

@@ -12,10 +12,11 @@ import type { Terms } from './search.ts';
 /** Columns that say when and how often, and nothing else. */
 const marks: { readonly [T in TenantTable]?: readonly string[] } = {
   access_guids: ['last_used_at'],
-  tde_objects: ['first_used_at', 'last_used_at'],
   endpoint_credentials: ['last_used_at'],
+  endpoints: ['last_used_at'],
   external_key_stores: ['connection'],
   instances: ['library_version', 'agent_version', 'pid', 'last_used_at', 'uses'],
+  keys: ['first_used_at', 'last_used_at'],
 };
 /** Columns that are no policy and still part of what a row is. */
 const values: { readonly [T in TenantTable]?: readonly string[] } = {

@@ -2,6 +2,7 @@
 // does to the very next request on connections that are open. Each test has an endpoint of its own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint, EndpointCredential, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
+import type { DeletedKey, KeyUse } from '../../server/fronts/contract/api/keys.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 import { type CallerAnswer, openXksCaller, wholeMetadata, type XksCaller } from '../support/xks-caller.ts';
@@ -73,6 +74,36 @@ describe('a key', () => {
     }
     expect(sealed.map(versionOf)).toEqual([1, 2, 3, 4, 5]);
     for (const each of sealed) expect((await decrypt(door, each)).body).toEqual({ plaintext });
+  });
+  test('tells when it was last used and through which endpoint; what is no use of it does not count', async () => {
+    const place = await makePlace();
+    const [door, other] = [doorOf(place), doorOf(await makePlace())];
+    const { id, name } = place.endpoint;
+    const use = (key: string) => site.api.call<KeyUse>('GET', `/api/keys/${key}/use`);
+    expect([(await health(door)).status, (await metadata(door)).status]).toEqual([200, 200]);
+    expect((await decrypt(door, await seal(other))).status).toBe(400);
+    // What comes later is written later: once it is seen, those would have been.
+    await expect.poll(async () => (await use(other.keyId)).lastUsedAt, { timeout: 60_000 }).not.toBeNull();
+    const before = { keyId: door.keyId, firstUsedAt: null, lastUsedAt: null, application: null };
+    expect(await use(door.keyId)).toEqual({
+      ...before,
+      endpoints: [{ id, name, state: 'enabled', lastUsedAt: null, lastRequestAt: expect.any(String) }],
+    });
+    await seal(door);
+    await expect.poll(async () => (await use(door.keyId)).lastUsedAt, { timeout: 60_000 }).not.toBeNull();
+    const after = await use(door.keyId);
+    expect(after.endpoints).toMatchObject([{ id, lastUsedAt: after.lastUsedAt }]);
+    const lastUsedAt = String(after.lastUsedAt);
+    expect(await site.api.call('GET', `/api/keys/${door.keyId}`)).toMatchObject({
+      firstUsedAt: lastUsedAt,
+      lastUsedAt,
+    });
+    const { plan } = await site.api.call<DeletedKey>('DELETE', `/api/keys/${door.keyId}?dryRun=true`);
+    expect(plan?.impact).toEqual({ endsForGood: true, endpoints: [name], lastUsedAt, lastUsedBy: name });
+    // Of an endpoint that is gone it stays known what came through it.
+    await site.api.call('DELETE', `/api/endpoints/${id}`);
+    const gone = await site.api.call<DeletedKey>('DELETE', `/api/keys/${door.keyId}?dryRun=true`);
+    expect(gone.plan?.impact).toEqual({ endsForGood: true, endpoints: [], lastUsedAt, lastUsedBy: name });
   });
   test('opens no ciphertext whose version was changed to another of its own', async () => {
     const door = doorOf(await makePlace());

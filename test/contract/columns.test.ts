@@ -20,18 +20,15 @@ const unprotected: Readonly<Record<string, readonly [why: string, ...columns: Co
   access_guids: ['a mark of use', 'last_used_at'],
   api_tokens: ['a mark of use', 'last_used_at'],
   endpoint_credentials: ['a mark of use', 'last_used_at'],
+  endpoints: ['a mark of use', 'last_used_at'],
   external_key_stores: ['what was seen of the cloud', 'connection'],
+  keys: ['marks of use', 'first_used_at', 'last_used_at'],
   sessions: ['a mark of use, which ends it', 'used_at'],
   snapshots: [
     'what is known of the file, which is signed',
     ...['state', 'size', 'counts', 'verification', 'verified_at', 'deleted_at', 'purged_at', 'failure'],
   ],
-  tde_objects: [
-    'the content is a record that authenticates itself; marks of use',
-    'content',
-    'first_used_at',
-    'last_used_at',
-  ],
+  tde_objects: ['the content is a record that authenticates itself', 'content'],
   user_factors: ['marks of use', 'counter', 'last_used_at'],
   users: ['a mark of use', 'last_sign_in_at'],
 };

@@ -119,6 +119,8 @@ const keyOf = (name: string, tenantId = ours.id): Key => ({
   destroyedAt: null,
   unrecoverableAt: null,
   applicationId: null,
+  firstUsedAt: null,
+  lastUsedAt: null,
   integrity: 'ok',
 });
 const vaultOfThem = newId(2);

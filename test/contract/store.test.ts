@@ -108,6 +108,8 @@ const keyOf = (vaultId: string): Key => ({
   destroyedAt: null,
   unrecoverableAt: null,
   applicationId: null,
+  firstUsedAt: null,
+  lastUsedAt: null,
   integrity: 'ok',
 });
 
@@ -344,15 +346,20 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
 
     // The first use stays; whatever else changes of the object leaves both.
     const [first = ''] = ids;
-    await store.write((tx) => tx.objects.touchKey(first, 100, 200));
+    await store.write((tx) => tx.keys.touch(first, 100, 400));
     await store.write(async (tx) => {
-      await tx.objects.touchKey(first, 300, 400);
+      // Of another node, which writes later what it saw earlier.
+      await tx.keys.touch(first, 300, 350);
+      const key = await tx.keys.get(tenant.id, first);
+      if (key !== undefined) await tx.keys.update({ ...key, name: 'other', firstUsedAt: null, lastUsedAt: null });
       const object = await tx.objects.get(1);
       if (object !== undefined) await tx.objects.update({ ...object, groupId: there });
     });
-    expect(await store.read.objects.listByIds([first])).toMatchObject([
-      { groupId: there, firstUsedAt: 100, lastUsedAt: 400, integrity: 'ok' },
-    ]);
+    expect(await store.read.objects.listByIds([first])).toMatchObject([{ groupId: there, integrity: 'ok' }]);
+    const used = { name: 'other', firstUsedAt: 100, lastUsedAt: 400, integrity: 'ok' };
+    expect(await store.read.keys.get(tenant.id, first)).toMatchObject(used);
+    await store.write((tx) => tx.keys.touch(first, 500, 500));
+    expect(await store.read.keys.get(tenant.id, first)).toMatchObject({ ...used, lastUsedAt: 500 });
     expect((await store.read.objects.findElsewhere(tenant.id, here, label))?.handle).toBe(1);
 
     await store.write(async (tx) => {

@@ -110,6 +110,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     list: list('key', 'masterKey'),
     get: of('key'),
     versions: of('key'),
+    use: of('key'),
     enable: of('key'),
     disable: of('key'),
     rotate: of('key'),

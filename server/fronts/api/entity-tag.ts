@@ -1,10 +1,12 @@
 // Entity tags (RFC 9110 section 8.8.3) of representations, and If-Match (section 13.1.1). The tag changes with everything
-// that an administrator can change; uses (`lastUsedAt`) are left out, so that a busy endpoint can still be edited.
+// that an administrator can change; uses (`firstUsedAt`, `lastUsedAt`) are left out, so that a busy endpoint can still be edited.
 
 import { createHash } from 'node:crypto';
 
+const uses: readonly string[] = ['firstUsedAt', 'lastUsedAt'];
+
 export const entityTag = (representation: unknown): string => {
-  const text = JSON.stringify(representation, (name, value: unknown) => (name === 'lastUsedAt' ? undefined : value));
+  const text = JSON.stringify(representation, (name, value: unknown) => (uses.includes(name) ? undefined : value));
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
 };
 

@@ -8,7 +8,7 @@ import type { ApiToken } from '../../domain/api-token.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
-import type { Key, KeyVersion } from '../../domain/key.ts';
+import type { Key, KeyUse, KeyVersion } from '../../domain/key.ts';
 import type { FleetNode } from '../../domain/node.ts';
 import type { Page } from '../../domain/page.ts';
 import type {
@@ -122,7 +122,21 @@ export const representKey = (key: Key): keys.Key => ({
   destroyedAt: momentOrNull(key.destroyedAt),
   unrecoverableAt: momentOrNull(key.unrecoverableAt),
   applicationId: key.applicationId,
+  firstUsedAt: momentOrNull(key.firstUsedAt),
+  lastUsedAt: momentOrNull(key.lastUsedAt),
   integrity: key.integrity,
+});
+
+export const representKeyUse = (use: KeyUse): keys.KeyUse => ({
+  keyId: use.keyId,
+  firstUsedAt: momentOrNull(use.firstUsedAt),
+  lastUsedAt: momentOrNull(use.lastUsedAt),
+  endpoints: use.endpoints.map(({ id, name, state, lastUsedAt, lastRequestAt }) => ({
+    ...{ id, name, state },
+    lastUsedAt: momentOrNull(lastUsedAt),
+    lastRequestAt: momentOrNull(lastRequestAt),
+  })),
+  application: use.application,
 });
 
 export const representKeyVersion = (version: KeyVersion): keys.KeyVersion => ({
@@ -192,10 +206,8 @@ export const representMasterKey = (key: MasterKey): masterKeys.MasterKey => ({
   checkValue: key.checkValue,
   publicKey: key.publicKey === null ? null : toPem('PUBLIC KEY', key.publicKey),
   newest: key.newest,
-  firstUsedAt: momentOrNull(key.firstUsedAt),
   sealedCopy: key.sealedCopy,
   vaultCopy: key.vaultCopy,
-  lastUsedAt: momentOrNull(key.lastUsedAt),
 });
 
 export const representMove = (move: ApplicationMove): applications.ApplicationMove => ({

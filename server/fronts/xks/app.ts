@@ -60,6 +60,8 @@ interface Trace {
   endpoint: XksEndpointView | null;
   credentialId: string | null;
   parsed: ParsedBody | null;
+  /** The addon was asked to do something with the key. */
+  usesKey: boolean;
   reason: string | null;
   readDone: number;
   authDone: number;
@@ -119,7 +121,6 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const { path, endpoint } = trace;
     if (path === null || endpoint === null) throw new Error('a body was read without an endpoint');
     if (body === null) throw new XksRefusal('ValidationException', 'the body is longer than 64 KiB', { status: 413 });
-    let consumed = false;
     try {
       if (
         path.operation === 'health' &&
@@ -134,10 +135,10 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       const parsed = parseXksBody(core, path.operation, body);
       trace.parsed = parsed;
       const answered = operations[path.operation](context, { endpoint, externalKeyId: path.externalKeyId, parsed });
-      consumed = path.operation === 'encrypt' || path.operation === 'decrypt';
+      trace.usesKey = path.operation === 'encrypt' || path.operation === 'decrypt';
       return answered;
     } finally {
-      if (trace.parsed !== null && !consumed) core.xksRelease(trace.parsed.body);
+      if (trace.parsed !== null && !trace.usesKey) core.xksRelease(trace.parsed.body);
       core.wipe(body);
     }
   };
@@ -154,8 +155,10 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const metadata = trace.parsed?.requestMetadata;
     const readDone = trace.readDone || now;
     const authDone = trace.authDone || readDone;
+    const at = clock();
+    if (trace.usesKey && status === 200 && trace.endpoint !== null) trace.endpoint.use.at = at;
     directory.record({
-      at: clock(),
+      at,
       requestId,
       endpointId: trace.endpoint?.id ?? null,
       operation: trace.path?.operation ?? 'unknown',
@@ -190,6 +193,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       endpoint: null,
       credentialId: null,
       parsed: null,
+      usesKey: false,
       reason: null,
       readDone: 0,
       authDone: 0,

@@ -148,6 +148,8 @@ const insertKey = async (
     destroyedAt: null,
     unrecoverableAt: null,
     applicationId: made.applicationId,
+    firstUsedAt: null,
+    lastUsedAt: null,
     integrity: 'ok',
   };
   await tx.keys.insert(key);

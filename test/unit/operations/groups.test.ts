@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { toRfc3339 } from '../../../server/base/clock.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import {
@@ -298,6 +299,17 @@ describe('a rotation history of 500 master keys', () => {
     expect(later.firstUsedAt).toBe(used.firstUsedAt);
     expect(later.lastUsedAt).toBeGreaterThan(used.firstUsedAt ?? 0);
     expect(later.newest).toBe(false);
+    // So do whoever asks who uses it, and whoever is about to take it away.
+    const { name, groupId } = caller.application;
+    const times = { firstUsedAt: later.firstUsedAt, lastUsedAt: later.lastUsedAt };
+    const group = (await opened.operations.tdeGroups.get(administrator, groupId)).name;
+    expect(await opened.operations.keys.use(administrator, key.id)).toEqual({
+      ...{ keyId: key.id, ...times, endpoints: [] },
+      application: { id, name, groupId, groupName: group },
+    });
+    const evidence = { lastUsedAt: toRfc3339(later.lastUsedAt ?? 0), lastUsedBy: name };
+    expect((await masterKeys.destroyNeeds(administrator, id, key.id)).impact).toMatchObject(evidence);
+    expect((await opened.operations.keys.planSoftDelete(administrator, key.id)).impact).toMatchObject(evidence);
   });
 
   test('loses none by rotation: the oldest still decrypts', async () => {

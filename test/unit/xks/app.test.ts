@@ -77,6 +77,7 @@ beforeEach(() => {
     denyingRule: () => undefined,
     externalKeyId: 'Key-1',
     credentials: [{ id: 'credential-1', accessKeyId, secret: secretKey(secretAccessKey) }],
+    use: { at: 0 },
   });
 });
 

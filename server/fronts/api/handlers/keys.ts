@@ -1,7 +1,7 @@
 // Handlers of keys.
 
 import type { Operations } from '../../../operations/index.ts';
-import { representKey, representKeyVersion, representPage } from '../represent.ts';
+import { representKey, representKeyUse, representKeyVersion, representPage } from '../represent.ts';
 import type { Handlers } from './handler.ts';
 
 export const keysHandlers = ({ keys }: Operations): Handlers['keys'] => ({
@@ -14,6 +14,7 @@ export const keysHandlers = ({ keys }: Operations): Handlers['keys'] => ({
   versions: async ({ actor, path }) => ({
     items: (await keys.versions(actor, path.id)).map(representKeyVersion),
   }),
+  use: async ({ actor, path }) => representKeyUse(await keys.use(actor, path.id)),
   enable: async ({ actor, path }) => representKey(await keys.enable(actor, path.id)),
   disable: async ({ actor, path }) => representKey(await keys.disable(actor, path.id)),
   rotate: async ({ actor, path }) => representKeyVersion(await keys.rotate(actor, path.id)),

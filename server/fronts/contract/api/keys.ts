@@ -1,6 +1,7 @@
 // Keys: general-purpose ones, and the keys console's view of TDE master keys. Never any key material.
 
 import { z } from '@hono/zod-openapi';
+import type { EndpointState } from '../../../domain/endpoint.ts';
 import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
 import type { KeyState } from '../../../domain/lifecycle.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
@@ -34,6 +35,10 @@ export const keyShape = {
     .nullable()
     .openapi({ description: 'From here old pages, logs and backups of the database open no more.' }),
   applicationId: identifier.nullable(),
+  firstUsedAt: moment.nullable(),
+  lastUsedAt: moment.nullable().openapi({
+    description: 'When something was last done with it, to ten seconds; null: nothing ever was.',
+  }),
   integrity,
 } as const;
 
@@ -44,6 +49,37 @@ export const keyVersionSchema = z
   .strictObject({ keyId: identifier, version: z.int(), createdAt: moment, vaultCopy: z.boolean() })
   .openapi('KeyVersion');
 export type KeyVersion = z.output<typeof keyVersionSchema>;
+
+export const keyUseSchema = z
+  .strictObject({
+    keyId: identifier,
+    firstUsedAt: moment.nullable(),
+    lastUsedAt: moment.nullable(),
+    endpoints: z
+      .array(
+        z.strictObject({
+          id: identifier,
+          name: z.string(),
+          state: z.enum(['enabled', 'disabled', 'deleted'] satisfies EndpointState[]),
+          lastUsedAt: moment
+            .nullable()
+            .openapi({ description: 'When something was last encrypted or decrypted through it.' }),
+          lastRequestAt: moment
+            .nullable()
+            .openapi({ description: 'When it was last called with a credential that it has now, whatever for.' }),
+        }),
+      )
+      .readonly()
+      .openapi({
+        description: 'Whose key it is, and deleted ones through which it was used; the last use first. At most 1000.',
+      }),
+    application: z
+      .strictObject({ id: identifier, name: z.string(), groupId: identifier, groupName: z.string() })
+      .nullable()
+      .openapi({ description: 'Of a master key.' }),
+  })
+  .openapi('KeyUse');
+export type KeyUse = z.output<typeof keyUseSchema>;
 
 const newKey = z.strictObject({ name: displayName, vaultId: identifier }).openapi('NewKey');
 
@@ -86,6 +122,14 @@ export const keyRoutes = {
     summary: "List a key's versions",
     answer: listOf(keyVersionSchema),
   },
+  use: {
+    method: 'get',
+    path: '/api/keys/{id}/use',
+    needs: 'keys:read',
+    summary: 'Who uses a key',
+    description: 'And when it was last used: look before a key is deleted. Times of use are written every ten seconds.',
+    answer: keyUseSchema,
+  },
   enable: {
     method: 'post',
     path: '/api/keys/{id}/enable',
@@ -121,7 +165,8 @@ export const keyRoutes = {
     description:
       "The row stays, the shared vault copy is cleared on a best-effort basis. A TDE master key's sealed copy is " +
       'untouched: the next call of its database imports it again. A general-purpose key is out of use, and under dual ' +
-      'control others must agree.',
+      'control others must agree. With `dryRun=true`, `plan.impact` names its endpoints, when it was last used ' +
+      '(`lastUsedAt`) and by which endpoint or application (`lastUsedBy`).',
     query: dryRunQuery,
     answer: deletedKey,
     mayWait: true,

@@ -29,8 +29,6 @@ export const masterKeySchema = z
     newest: z.boolean().openapi({
       description: "The one that was made last, of the application's secret keys that are not destroyed.",
     }),
-    firstUsedAt: moment.nullable().openapi({ description: 'When a database activated it.' }),
-    lastUsedAt: moment.nullable(),
   })
   .openapi('MasterKey');
 export type MasterKey = z.output<typeof masterKeySchema>;

@@ -14,6 +14,7 @@ export const DeleteDialog = <Result,>({
   path,
   renews,
   announcement,
+  ready = true,
   onClose,
   children,
 }: {
@@ -25,6 +26,8 @@ export const DeleteDialog = <Result,>({
   renews: readonly string[];
   /** What to announce; the default says that it was deleted. */
   announcement?: (result: Result) => string;
+  /** False while the consequences are still being read. */
+  ready?: boolean;
   onClose: () => void;
   children: ReactNode;
 }) => {
@@ -36,7 +39,7 @@ export const DeleteDialog = <Result,>({
       title={`Delete “${name}”?`}
       expected={name}
       expectedKind={`${kind} name`}
-      ready={fresh.data !== undefined}
+      ready={ready && fresh.data !== undefined}
       call={{ method: 'DELETE', path }}
       ifMatch={fresh.data?.etag}
       submitLabel={`Delete ${kind}`}

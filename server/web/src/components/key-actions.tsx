@@ -6,10 +6,9 @@ import type { DeletedKey, Key } from '../api/types.ts';
 import { ActionDialog } from './action-dialog.tsx';
 import { applicationsPath } from './applications.ts';
 import { DeleteDialog } from './delete-dialog.tsx';
+import { LastUse, useKeyUse } from './key-use.tsx';
+import { keyPath, keysPath } from './keys.ts';
 import { ActionMenu, type MenuAction } from './menu.tsx';
-
-export const keysPath = '/api/keys';
-export const keyPath = (id: string): string => `${keysPath}/${encodeURIComponent(id)}`;
 
 type Action = 'enable' | 'disable' | 'rotate' | 'delete';
 
@@ -92,30 +91,35 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
   return <DeleteKey target={key} onClose={onClose} />;
 };
 
-const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => (
-  <DeleteDialog<DeletedKey>
-    kind="key"
-    name={key.name}
-    path={keyPath(key.id)}
-    renews={[keysPath, applicationsPath]}
-    announcement={({ vaultCopyCleared }) =>
-      vaultCopyCleared
-        ? `Deleted key “${key.name}”`
-        : `Deleted key “${key.name}”; clearing its vault copy failed and is in the audit log`
-    }
-    onClose={onClose}
-  >
-    {key.kind === 'master' ? (
-      <p>
-        The row stays and its shared vault copy is cleared. The application's sealed copy is untouched, so its database
-        goes on encrypting and decrypting: the next call imports the key again. To end its use for good, destroy it on
-        the application's page.
-      </p>
-    ) : (
-      <p>
-        The row stays as evidence and the copy in the vault is cleared. Every look-up answers “key not found” from now
-        on, and what was encrypted under this key cannot be read any more.
-      </p>
-    )}
-  </DeleteDialog>
-);
+const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => {
+  const use = useKeyUse(key.id);
+  return (
+    <DeleteDialog<DeletedKey>
+      kind="key"
+      name={key.name}
+      path={keyPath(key.id)}
+      renews={[keysPath, applicationsPath]}
+      ready={use.data !== undefined}
+      announcement={({ vaultCopyCleared }) =>
+        vaultCopyCleared
+          ? `Deleted key “${key.name}”`
+          : `Deleted key “${key.name}”; clearing its vault copy failed and is in the audit log`
+      }
+      onClose={onClose}
+    >
+      {key.kind === 'master' ? (
+        <p>
+          The row stays and its shared vault copy is cleared. The application's sealed copy is untouched, so its
+          database goes on encrypting and decrypting: the next call imports the key again. To end its use for good,
+          destroy it on the application's page.
+        </p>
+      ) : (
+        <p>
+          The row stays as evidence and the copy in the vault is cleared. Every look-up answers “key not found” from now
+          on, and what was encrypted under this key cannot be read any more.
+        </p>
+      )}
+      <LastUse query={use} goesOn={key.kind === 'master'} />
+    </DeleteDialog>
+  );
+};

@@ -11,7 +11,7 @@ import { Async } from './async.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
 import { SelectField } from './field.tsx';
 import { useGroups } from './groups.ts';
-import { keysPath } from './key-actions.tsx';
+import { keysPath } from './keys.ts';
 import { Notice } from './notice.tsx';
 
 const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;

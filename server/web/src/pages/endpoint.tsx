@@ -13,7 +13,7 @@ import { EndpointCredentials } from '../components/endpoint-credentials.tsx';
 import { EndpointSettingsPanel } from '../components/endpoint-settings.tsx';
 import { EndpointTabs } from '../components/endpoint-tabs.tsx';
 import { endpointPath, endpointsPath } from '../components/endpoints.ts';
-import { keyPath, keysPath } from '../components/key-actions.tsx';
+import { keyPath, keysPath } from '../components/keys.ts';
 import { LatencyPanel } from '../components/latency.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';

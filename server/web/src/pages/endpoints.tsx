@@ -10,7 +10,7 @@ import { Button } from '../components/button.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
 import { CheckField, NameField, SelectField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
-import { keysPath } from '../components/key-actions.tsx';
+import { keysPath } from '../components/keys.ts';
 import { type ListPage, ListView, useList } from '../components/list-view.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';

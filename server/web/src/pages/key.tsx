@@ -9,7 +9,9 @@ import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
 import { Copyable, CopyButton } from '../components/copy.tsx';
 import { DataTable } from '../components/data-table.tsx';
-import { keyPath, keysPath, useKeyActions } from '../components/key-actions.tsx';
+import { useKeyActions } from '../components/key-actions.tsx';
+import { WhoUses } from '../components/key-use.tsx';
+import { keyPath, keysPath } from '../components/keys.ts';
 import { ActionMenu } from '../components/menu.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
@@ -131,7 +133,6 @@ const OnToken = ({ applicationId, id }: { applicationId: string; id: string }) =
                   ? []
                   : [['Check value', <Copyable key="check" value={key.checkValue} label="check value" />] as const]),
                 ['Object handle', String(key.handle)],
-                ['Last used', <Time key="used" value={key.lastUsedAt} distance />],
               ]}
             />
             {key.publicKey !== null && <PublicKey name={key.name} pem={key.publicKey} />}
@@ -190,21 +191,6 @@ export const KeyPage = () => {
                     {nameVault(vaults, value.vaultId)}
                   </Link>,
                 ],
-                ...(value.applicationId === null
-                  ? []
-                  : [
-                      [
-                        'TDE application',
-                        <Link
-                          key="application"
-                          to="/tde/applications/$id"
-                          params={{ id: value.applicationId }}
-                          className="link"
-                        >
-                          Open the application
-                        </Link>,
-                      ] as const,
-                    ]),
                 ['Created', <Time key="created" value={value.createdAt} />],
                 ['Current version', String(value.currentVersion)],
                 ...(value.deletedAt === null
@@ -227,6 +213,7 @@ export const KeyPage = () => {
           )}
         </Async>
       </Panel>
+      {key !== undefined && <WhoUses target={key} />}
       {key !== undefined && key.applicationId !== null && <OnToken applicationId={key.applicationId} id={id} />}
       {key !== undefined && <Versions id={id} />}
       {dialog}

@@ -9,7 +9,8 @@ import { Button } from '../components/button.tsx';
 import { type Choice, NameField, SelectField } from '../components/field.tsx';
 import { FilterBar, SelectFilter } from '../components/filters.tsx';
 import { FormDialog } from '../components/form.tsx';
-import { KeyRowMenu, keysPath } from '../components/key-actions.tsx';
+import { KeyRowMenu } from '../components/key-actions.tsx';
+import { keysPath } from '../components/keys.ts';
 import { ListView, useList } from '../components/list-view.tsx';
 import { LongName } from '../components/long-name.tsx';
 import { Page, Panel } from '../components/page.tsx';
@@ -149,6 +150,7 @@ export const KeysPage = () => {
             },
             { key: 'vault', header: 'Vault', cell: (key) => nameVault(vaults, key.vaultId) },
             { key: 'created', header: 'Created', cell: (key) => <Time value={key.createdAt} /> },
+            { key: 'used', header: 'Last used', cell: (key) => <Time value={key.lastUsedAt} distance /> },
             { key: 'actions', header: 'Actions', end: true, actions: true, cell: (key) => <KeyRowMenu target={key} /> },
           ]}
           empty={

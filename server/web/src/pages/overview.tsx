@@ -12,7 +12,7 @@ import { auditTable } from '../components/audit-table.tsx';
 import { DataTable, TableSkeleton } from '../components/data-table.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
 import { Icon, type IconName } from '../components/icon.tsx';
-import { keysPath } from '../components/key-actions.tsx';
+import { keysPath } from '../components/keys.ts';
 import { LatencyPanel } from '../components/latency.tsx';
 import type { ListPage } from '../components/list-view.tsx';
 import { HeardOf, NodeState, nodesPath } from '../components/node-state.tsx';

@@ -18,7 +18,8 @@ import { DataTable } from '../components/data-table.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { nameGroup, useGroups } from '../components/groups.ts';
-import { keysPath } from '../components/key-actions.tsx';
+import { LastUse, useKeyUse } from '../components/key-use.tsx';
+import { keysPath } from '../components/keys.ts';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
 import { MoveApplicationDialog } from '../components/move-application.tsx';
@@ -270,12 +271,13 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
   const client = useQueryClient();
   const announce = useAnnounce();
   const query = useBlastRadius(masterKey.applicationId, masterKey.id);
+  const use = useKeyUse(masterKey.id);
   return (
     <ConfirmDialog
       title={`Destroy “${masterKey.name}”?`}
       expected={masterKey.name}
       expectedKind="name of the master key"
-      ready={query.data !== undefined}
+      ready={query.data !== undefined && use.data !== undefined}
       wide
       call={{
         method: 'POST',
@@ -297,6 +299,7 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
         The sealed copy and the vault copy are wiped. Data encrypted under this key becomes unreadable for good as soon
         as the database needs the key again: at a restart, a new open of the keystore, or an uncached block.
       </Notice>
+      <LastUse query={use} />
       <Async query={query}>{(radius) => <BlastRadiusView radius={radius} />}</Async>
     </ConfirmDialog>
   );

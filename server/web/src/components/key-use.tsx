@@ -1,0 +1,152 @@
+// Who uses a key and when it was last used: on its page, and as evidence before it is taken away.
+
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { send } from '../api/client.ts';
+import type { Key, KeyUse } from '../api/types.ts';
+import { Async } from './async.tsx';
+import { DataTable } from './data-table.tsx';
+import { keyPath, keysPath } from './keys.ts';
+import { Notice } from './notice.tsx';
+import { Facts, Panel } from './page.tsx';
+import { StateBadge } from './state-badge.tsx';
+import { Time } from './time.tsx';
+
+/** Used within these days: somebody may need it tomorrow. */
+const recentDays = 7;
+
+export const useKeyUse = (id: string): UseQueryResult<KeyUse> =>
+  useQuery({
+    queryKey: [keysPath, id, 'use'],
+    queryFn: ({ signal }) => send<KeyUse>({ method: 'GET', path: `${keyPath(id)}/use` }, { signal }),
+    staleTime: 0,
+  });
+
+const User = ({ use }: { use: KeyUse }) => {
+  const [last] = use.endpoints;
+  if (use.application !== null)
+    return (
+      <>
+        {' '}
+        by the application <strong>{use.application.name}</strong>
+      </>
+    );
+  if (last === undefined || last.lastUsedAt === null) return null;
+  return (
+    <>
+      {' '}
+      through the endpoint <strong>{last.name}</strong>
+    </>
+  );
+};
+
+/** When it was last used and by whom, read anew; with a warning when that is not long ago. */
+export const LastUse = ({
+  query,
+  goesOn = false,
+}: {
+  query: UseQueryResult<KeyUse>;
+  /** What is about to be done does not end its use. */
+  goesOn?: boolean;
+}) => (
+  <Async query={query} lines={1}>
+    {(use) => {
+      const named = use.endpoints.filter(({ state }) => state !== 'deleted');
+      const isRecent = use.lastUsedAt !== null && Date.now() - Date.parse(use.lastUsedAt) < recentDays * 86_400_000;
+      return (
+        <div className="space-y-3">
+          {isRecent ? (
+            <Notice tone="warn" title={`It was used within the last ${recentDays} days`}>
+              Last <Time value={use.lastUsedAt} distance />
+              <User use={use} />.{!goesOn && ' Whoever needs it next will be refused.'}
+            </Notice>
+          ) : (
+            <p>
+              {use.lastUsedAt === null ? (
+                'It was never used.'
+              ) : (
+                <>
+                  Last used <Time value={use.lastUsedAt} distance />
+                  <User use={use} />.
+                </>
+              )}
+            </p>
+          )}
+          {named.length > 0 && <p>Key store endpoints that have it: {named.map(({ name }) => name).join(', ')}.</p>}
+        </div>
+      );
+    }}
+  </Async>
+);
+
+/** The panel of the key's page. */
+export const WhoUses = ({ target: key }: { target: Pick<Key, 'id' | 'kind'> }) => {
+  const query = useKeyUse(key.id);
+  return (
+    <Panel title="Who uses it" description="Times of use are written every ten seconds.">
+      <Async query={query} lines={3}>
+        {(use) => (
+          <div className="space-y-4">
+            <Facts
+              items={[
+                ['Last used', <Time key="last" value={use.lastUsedAt} distance />],
+                ['First used', <Time key="first" value={use.firstUsedAt} />],
+                ...(use.application === null
+                  ? []
+                  : [
+                      [
+                        'TDE application',
+                        <Link
+                          key="application"
+                          to="/tde/applications/$id"
+                          params={{ id: use.application.id }}
+                          className="link"
+                        >
+                          {use.application.name}
+                        </Link>,
+                      ] as const,
+                      ['TDE group', use.application.groupName] as const,
+                    ]),
+              ]}
+            />
+            {use.endpoints.length > 0 ? (
+              <DataTable
+                caption="Key store endpoints"
+                rows={use.endpoints}
+                rowKey={(endpoint) => endpoint.id}
+                columns={[
+                  {
+                    key: 'name',
+                    header: 'Key store endpoint',
+                    names: true,
+                    cell: (endpoint) =>
+                      endpoint.state === 'deleted' ? (
+                        endpoint.name
+                      ) : (
+                        <Link to="/endpoints/$id" params={{ id: endpoint.id }} className="link">
+                          {endpoint.name}
+                        </Link>
+                      ),
+                  },
+                  { key: 'state', header: 'State', cell: (endpoint) => <StateBadge state={endpoint.state} /> },
+                  {
+                    key: 'used',
+                    header: 'Used the key',
+                    cell: (endpoint) => <Time value={endpoint.lastUsedAt} distance />,
+                  },
+                  {
+                    key: 'request',
+                    header: 'Last request',
+                    cell: (endpoint) => <Time value={endpoint.lastRequestAt} distance />,
+                  },
+                ]}
+              />
+            ) : (
+              key.kind === 'general' && <p className="text-muted">No key store endpoint has this key.</p>
+            )}
+          </div>
+        )}
+      </Async>
+    </Panel>
+  );
+};

@@ -1,0 +1,4 @@
+// Where keys are.
+
+export const keysPath = '/api/keys';
+export const keyPath = (id: string): string => `${keysPath}/${encodeURIComponent(id)}`;

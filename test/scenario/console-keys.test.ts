@@ -1,0 +1,69 @@
+// Keys at the console, in a real browser: who uses one, and what is seen of its use before it is deleted or destroyed.
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Key, KeyUse } from '../../server/fronts/contract/api/keys.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type ConsoleData, fillConsole } from '../support/console-data.ts';
+import { type Site, startSite } from '../support/site.ts';
+
+if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
+
+describe.runIf(chromiumPath !== null)('keys at the console', { timeout: 600_000 }, () => {
+  let site: Site;
+  let data: ConsoleData;
+  let eyes: ConsoleBrowser;
+  let page: Page;
+  beforeAll(async () => {
+    site = await startSite();
+    data = await fillConsole(site);
+    eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
+    [, page] = await eyes.open();
+    await eyes.signIn(page, site.token);
+    // The last use is written while the service goes on.
+    const written = async () => (await site.api.call<KeyUse>('GET', `/api/keys/${data.keyId}/use`)).lastUsedAt;
+    await vi.waitFor(async () => expect(await written()).not.toBeNull(), { timeout: 60_000 });
+  }, 300_000);
+  afterAll(async () => {
+    await eyes?.close();
+    await site?.end();
+  });
+
+  test('a key says who uses it, and warns before it is deleted while that is so', async () => {
+    await page.goto(`/keys/${data.keyId}`);
+    const user = page.getByRole('row').filter({ hasText: 'aws-eu-central-1' });
+    await user.getByText('Enabled').waitFor();
+    await user.getByRole('link', { name: 'aws-eu-central-1' }).waitFor();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Actions on this key' }).click();
+    await page.getByRole('menuitem', { name: 'Delete…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('It was used within the last 7 days').waitFor();
+    await dialog.getByText('through the endpoint aws-eu-central-1. Whoever needs it next will be refused.').waitFor();
+    await dialog.getByText('Key store endpoints that have it: aws-eu-central-1.').waitFor();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await dialog.getByLabel(/^Type the key name/).fill('orders-2026');
+    await expect
+      .poll(() => dialog.getByRole('button', { name: 'Delete key' }).isEnabled(), { timeout: 60_000 })
+      .toBe(true);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect((await site.api.call<Key>('GET', `/api/keys/${data.keyId}`)).state).toBe('active');
+  });
+
+  test('a key that nobody used says so, and so does a master key before it is destroyed', async () => {
+    const { items } = await site.api.call<{ readonly items: readonly Key[] }>('GET', '/api/keys?kind=general');
+    await page.goto(`/keys/${items.find(({ name }) => name === 'customer-addresses')?.id}`);
+    await page.getByText('No key store endpoint has this key.').waitFor();
+    await page.getByRole('button', { name: 'Actions on this key' }).click();
+    await page.getByRole('menuitem', { name: 'Delete…' }).click();
+    await page.getByRole('dialog').getByText('It was never used.').waitFor();
+    await page.goto(`/keys/${data.masterKeyId}`);
+    await page.getByRole('link', { name: 'erp', exact: true }).waitFor();
+    const { name } = await site.api.call<Key>('GET', `/api/keys/${data.masterKeyId}`);
+    await page.goto(`/tde/applications/${data.applicationId}`);
+    await page.getByRole('button', { name: `Actions on master key ${name}` }).click();
+    await page.getByRole('menuitem', { name: 'Destroy…' }).click();
+    await page.getByRole('dialog').getByText('It was never used.').waitFor();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+  });
+});

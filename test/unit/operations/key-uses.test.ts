@@ -1,0 +1,138 @@
+// The last uses of keys on their way from the front, which sets a number, into the store: what is written when, and what a failure leaves.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { newId } from '../../../server/base/ids.ts';
+import { defaultSettings, type Endpoint } from '../../../server/domain/endpoint.ts';
+import type { Key } from '../../../server/domain/key.ts';
+import { newTenant } from '../../../server/operations/create-tenant.ts';
+import { createDirectory } from '../../../server/operations/directory.ts';
+import { createHousekeeping } from '../../../server/operations/housekeeping.ts';
+import { createUsageLog } from '../../../server/operations/usage-log.ts';
+import type { Directory } from '../../../server/ports/directory.ts';
+import type { Store } from '../../../server/ports/store.ts';
+import { openTestStore } from '../../support/open-store.ts';
+
+let now = 1_000_000;
+const clock = { now: () => now, monotonic: () => now };
+const complaints: string[] = [];
+const quiet = () => undefined;
+const log = { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void complaints.push(message) };
+const people = { secondFactor: 'required', sessionIdleMs: 1, sessionMs: 1, invitationMs: 1 } as const;
+
+const tenant = newTenant('default', 1);
+const vaultId = newId(2);
+const key: Key = {
+  ...{ id: newId(3), tenantId: tenant.id, vaultId, name: 'key', kind: 'general', algorithm: 'aes', bits: 256 },
+  // Nothing of it is opened: neither the addon nor the key ring is asked.
+  ...{ usages: [], state: 'soft-deleted', disabledAt: null, currentVersion: 1, createdAt: 3, deletedAt: 4 },
+  ...{ reimportedAt: null, destroyedAt: null, unrecoverableAt: null, applicationId: null },
+  ...{ firstUsedAt: null, lastUsedAt: null, integrity: 'ok' },
+};
+const endpoint: Endpoint = {
+  ...{ id: newId(4), tenantId: tenant.id, name: 'door', prefix: '/door', vaultId, keyId: key.id, state: 'enabled' },
+  ...{ settings: defaultSettings, createdAt: 4, credentials: [], integrity: 'ok' },
+};
+
+let folder: string;
+let store: Store;
+let directory: Directory;
+beforeEach(async () => {
+  now = 1_000_000;
+  complaints.length = 0;
+  folder = mkdtempSync(join(tmpdir(), 'dke-key-uses-'));
+  store = await openTestStore(folder, clock);
+  await store.write(async (tx) => {
+    await tx.tenants.insert(tenant);
+    await tx.vaults.insert({
+      ...{ id: vaultId, tenantId: tenant.id, name: 'vault', kind: 'general', state: 'enabled', createdAt: 2 },
+      ...{ dualControl: null, profile: 'standard', integrity: 'ok' },
+    });
+    await tx.keys.insert(key);
+    await tx.endpoints.insert(endpoint);
+  });
+  directory = createDirectory(
+    { store, clock, log, core: undefined as never, ring: undefined as never },
+    { objects: 16, requests: 16 },
+  );
+  await directory.renew({ tenants: [tenant.id], endpoints: [endpoint.id] });
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const use = (at: number): void => {
+  const view = directory.endpoint('/door');
+  if (view === undefined) throw new Error('no endpoint');
+  view.use.at = at;
+};
+const pending = (all: boolean): readonly number[] => directory.keyUses(all).map(({ at }) => at);
+const nothing = (): Promise<void> => Promise.resolve();
+/** As when the service stops. */
+const writeAll = (to: Store): Promise<void> =>
+  createHousekeeping(
+    {
+      store: to,
+      directory,
+      usage: createUsageLog({ store, clock, log }),
+      clock,
+      log,
+      people,
+      fleet: { holds: () => false },
+    },
+    { requestLogDays: 1, requestLogRows: 1 },
+    ...([nothing, nothing, nothing] as const),
+  ).stop();
+const stored = async () => {
+  const { firstUsedAt, lastUsedAt } = (await store.read.keys.get(tenant.id, key.id)) ?? {};
+  return [firstUsedAt, lastUsedAt, (await store.read.endpoints.listByKey(tenant.id, key.id, 2))[0]?.lastUsedAt];
+};
+
+test('the first use is written at once, later ones every ten seconds, none twice', () => {
+  expect(pending(true)).toEqual([]);
+  use(now);
+  expect(pending(false)).toEqual([now]);
+  directory.keyUsesWritten(directory.keyUses(false));
+  expect(pending(true)).toEqual([]);
+  use(now + 1);
+  now += 9_999;
+  expect([pending(false), pending(true)]).toEqual([[], [1_000_001]]);
+  now += 1;
+  expect(pending(false)).toEqual([1_000_001]);
+});
+
+test('a use counts through a renewal of its endpoint, and after its end', async () => {
+  use(now);
+  await directory.renew({ endpoints: [endpoint.id] });
+  expect(pending(false)).toEqual([now]);
+  await store.write((tx) => tx.endpoints.update({ ...endpoint, state: 'deleted' }));
+  await directory.renew({ endpoints: [endpoint.id] });
+  expect(directory.endpoint('/door')).toBeUndefined();
+  expect(pending(false)).toEqual([now]);
+  await writeAll(store);
+  expect(await stored()).toEqual([now, now, now]);
+  expect(pending(true)).toEqual([]);
+});
+
+test('a stop writes what waits; what another node saw later stays', async () => {
+  use(now);
+  await writeAll(store);
+  expect(await stored()).toEqual([1_000_000, 1_000_000, 1_000_000]);
+  await store.write(async (tx) => {
+    await tx.keys.touch(key.id, 2_000_000, 2_000_000);
+    await tx.endpoints.touch(endpoint.id, 2_000_000);
+  });
+  use(1_500_000);
+  await writeAll(store);
+  expect(await stored()).toEqual([1_000_000, 2_000_000, 2_000_000]);
+});
+
+test('a use whose commit fails is written later', async () => {
+  use(now);
+  await writeAll({ ...store, write: () => Promise.reject(new Error('no room')) });
+  expect([complaints.length, await stored(), pending(true)]).toEqual([1, [null, null, null], [now]]);
+  await writeAll(store);
+  expect(await stored()).toEqual([now, now, now]);
+});
