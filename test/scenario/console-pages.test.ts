@@ -160,7 +160,7 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
     expect(download.suggestedFilename()).toBe('TLS_of_db1.pem');
     const key = createPublicKey(readFileSync(await download.path()));
     expect(key.export({ format: 'der', type: 'spki' }).toString('base64')).toBe(answer.privateKey.publicKey);
-    await page.getByRole('link', { name: 'Open the application' }).click();
+    await page.getByRole('link', { name: 'erp', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'erp' }).waitFor();
   });
 
