@@ -8,6 +8,7 @@ import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { TenantOperations } from './index.ts';
 import { checkName } from './names.ts';
+import { retainStoredKeys } from './retain-keys.ts';
 
 /** A tenant is named where an id could stand as well: a name that looks like one would hide the other's. */
 export const checkTenantName = (name: string): string => {
@@ -29,7 +30,7 @@ export const newTenant = (name: string, now: number): Tenant => ({
   integrity: 'ok',
 });
 
-/** 'conflict' when the name is taken. After a transaction that fails, `ring.retainStored` forgets the KEK. */
+/** 'conflict' when the name is taken. After a transaction that fails, `retainStoredKeys` forgets the KEK. */
 export const createTenantIn = async (
   { ring }: Pick<Ports, 'ring'>,
   tx: Repositories,
@@ -54,12 +55,13 @@ export const createTenantIn = async (
 export const createTenant =
   (ports: Pick<Ports, 'store' | 'ring' | 'directory' | 'clock'>): TenantOperations['create'] =>
   async (actor, { name }) => {
-    const { store, ring, directory, clock } = ports;
+    const { store, directory, clock } = ports;
     const tenant = newTenant(checkTenantName(name), clock.now());
     try {
       await store.write((tx) => createTenantIn(ports, tx, actor, tenant));
     } catch (error) {
-      await ring.retainStored(store.read);
+      // Why it failed says more; what stays in memory goes the next time.
+      await retainStoredKeys(ports).catch(() => undefined);
       throw error;
     }
     await directory.renew({ tenants: [tenant.id] });

@@ -18,6 +18,7 @@ import { destructionTime } from './destruction-time.ts';
 import { findTenant } from './find.ts';
 import type { TenantOperations } from './index.ts';
 import { removeFactorsOf } from './people/users.ts';
+import { retainStoredKeys } from './retain-keys.ts';
 
 type PurgePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'clock' | 'erasure'>;
 
@@ -193,8 +194,8 @@ const purgeIn = async (
 
 /** What follows it, after the commit. */
 const afterPurge = async (ports: PurgePorts, actor: Actor, id: string): Promise<void> => {
-  const { store, ring, directory, erasure } = ports;
-  await ring.retainStored(store.read);
+  const { directory, erasure } = ports;
+  await retainStoredKeys(ports);
   await directory.renew({ tenants: [id] });
   await clearPurged(ports, actor, id);
   await directory.renew({ tenants: [id] });

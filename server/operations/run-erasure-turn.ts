@@ -16,6 +16,7 @@ import type { Repositories } from '../ports/store.ts';
 import { ever, startedSetting } from './destruction-time.ts';
 import { listUnerased, markErased } from './purge-tenant.ts';
 import { type DamagedRecord, describeDamage, resealBatch } from './reseal-records.ts';
+import { retainStoredKeys } from './retain-keys.ts';
 import { eraseFromSnapshots } from './snapshots/erase-destroyed.ts';
 import type { RootSpread } from './spread-root.ts';
 
@@ -91,11 +92,11 @@ const holdForNodes = async (
 const isTurnDue = async (from: Repositories, before: number): Promise<boolean> =>
   (await from.keys.listErasable(before)).length > 0 || (await listUnerased(from, before)).length > 0;
 
-const writeKeks = async ({ store, ring }: TurnPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
+const writeKeks = async (ports: TurnPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
   try {
-    await store.write(work);
+    await ports.store.write(work);
   } finally {
-    await ring.retainStored(store.read);
+    await retainStoredKeys(ports);
   }
 };
 

@@ -44,7 +44,10 @@ export interface KeyRing {
   addTenant(tx: Repositories, tenantId: string): Promise<void>;
   /** Overwrites and removes the stored KEKs of a tenant: what is sealed under them opens no more. `retainStored` follows the commit. */
   dropTenant(tx: Repositories, tenantId: string): Promise<void>;
-  /** Takes KEKs that are not stored out of memory: after a transaction that failed, and at the end of an erasure turn. */
+  /**
+   * Takes KEKs that are not stored out of memory: after a transaction that failed, and at the end of an erasure turn. Within a unit of work of
+   * its own: one that is under way elsewhere has KEKs that only it sees stored.
+   */
   retainStored(repositories: Repositories): Promise<void>;
   /** Opens KEKs that were stored by another process since, and takes those out of memory that are gone. Nothing before `unlock`. */
   refresh(repositories: Repositories): Promise<void>;

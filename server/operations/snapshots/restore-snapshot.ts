@@ -13,6 +13,7 @@ import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals.ts';
 import { checkTenantName, createTenantIn, newTenant as makeTenant } from '../create-tenant.ts';
 import { findTenant } from '../find.ts';
+import { retainStoredKeys } from '../retain-keys.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
 import { type RestoreOutcome, type RestoreTarget, restoreRows } from './restore-rows.ts';
 import { trustedFor } from './verify-snapshot.ts';
@@ -160,7 +161,11 @@ export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Appr
           throw error;
         })
         // A tenant's key that was not committed is taken out of memory.
-        .finally(() => ring.retainStored(store.read));
+        .finally(() =>
+          retainStoredKeys(ports).catch((error: unknown) =>
+            log.error('keys that are not stored could not be taken out of memory', { error }),
+          ),
+        );
       if (!dryRun) {
         await renewTenant(ports, outcome.tenantId);
         erasure.schedule();

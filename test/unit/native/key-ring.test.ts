@@ -1,0 +1,77 @@
+// The keys of tenants in memory while units of work are under way: what one of them has made is not taken away by another one's end.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../../server/base/clock.ts';
+import { newId } from '../../../server/base/ids.ts';
+import { openCore } from '../../../server/native/core.ts';
+import { createKeyRing } from '../../../server/native/key-ring.ts';
+import { retainStoredKeys } from '../../../server/operations/retain-keys.ts';
+import type { KeyRing } from '../../../server/ports/key-ring.ts';
+import type { Store } from '../../../server/ports/store.ts';
+import { openFileRoot } from '../../../server/roots/file.ts';
+import { openTestStore } from '../../support/open-store.ts';
+
+let folder: string;
+let store: Store;
+let ring: KeyRing;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-key-ring-'));
+  const { core, raw } = openCore({ allowUnlocked: true });
+  store = await openTestStore(folder, systemClock);
+  ring = createKeyRing(core);
+  await ring.unlock(store, openFileRoot(raw, join(folder, 'root.key'), true));
+});
+afterAll(async () => {
+  await store?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A unit of work that makes the key of a tenant and then waits. `made` resolves when it is there. */
+const beginTenant = () => {
+  const id = newId(Date.now());
+  const made = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
+  const done = store.write(async (tx) => {
+    await ring.addTenant(tx, id);
+    made.resolve();
+    await end.promise;
+  });
+  return { tenantId: id, made: made.promise, end, done };
+};
+
+test('of a unit of work that is not committed yet: kept, and usable in it and after it', async () => {
+  const { tenantId, made, end, done } = beginTenant();
+  await made;
+  const retained = retainStoredKeys({ store, ring });
+  // Whatever that does meanwhile: reads of its own have come back by then.
+  await store.read.keks.list();
+  expect(ring.knows({ tenantId, epoch: 1 })).toBe(true);
+  end.resolve();
+  await Promise.all([done, retained]);
+  expect(ring.knows({ tenantId, epoch: 1 })).toBe(true);
+});
+
+test('of one that failed: gone', async () => {
+  const { tenantId, made, end, done } = beginTenant();
+  await made;
+  end.reject(new Error('it fails'));
+  await expect(done).rejects.toThrow('it fails');
+  expect(ring.knows({ tenantId, epoch: 1 })).toBe(true);
+  await retainStoredKeys({ store, ring });
+  expect(ring.knows({ tenantId, epoch: 1 })).toBe(false);
+});
+
+test('of one that is under way while another one, before it, failed: only that one’s is gone', async () => {
+  const first = beginTenant();
+  const second = beginTenant();
+  await first.made;
+  first.end.reject(new Error('it fails'));
+  await expect(first.done).rejects.toThrow('it fails');
+  await second.made;
+  const retained = retainStoredKeys({ store, ring });
+  second.end.resolve();
+  await Promise.all([second.done, retained]);
+  expect([first, second].map(({ tenantId }) => ring.knows({ tenantId, epoch: 1 }))).toEqual([false, true]);
+});
