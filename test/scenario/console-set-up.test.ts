@@ -111,7 +111,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, 
     const lines = (await sinks.locator('pre').first().textContent()) ?? '';
     expect(lines).toContain('[[audit.sinks]]');
     await site.stopServer();
-    options.toml += lines;
+    options.toml += `${lines}\n`;
     await site.startServer();
     await page.reload();
     await sinks.locator('summary', { hasText: 'The log goes to file' }).waitFor({ timeout: 30_000 });

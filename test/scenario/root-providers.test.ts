@@ -14,6 +14,7 @@ import {
   startServerProcess,
 } from '../support/server-process.ts';
 import { makeSoftToken, softhsmModule } from '../support/softhsm.ts';
+import { storeToml } from '../support/test-store.ts';
 
 // As it is installed: starts in half the time of the sources.
 const builtServer = resolve(import.meta.dirname, '../../dist/server/main.js');
@@ -314,7 +315,8 @@ describe.skipIf(softhsmModule === undefined)('a hardware module (SoftHSM2)', () 
     const { execFileSync } = await import('node:child_process');
     const library = join(folder, name);
     execFileSync('cc', ['-shared', '-fPIC', '-o', library, join(folder, 'library.c')]);
-    writeFileSync(join(folder, 'dke.toml'), fromFile + hardware(pinFile, { module: library }));
+    const toml = fromFile + hardware(pinFile, { module: library });
+    writeFileSync(join(folder, 'dke.toml'), toml + (await storeToml(folder, toml)));
     const added = await runCommand(['root', 'add-provider', 'hsm', '--config', join(folder, 'dke.toml')], {
       environment,
     });

@@ -11,6 +11,7 @@ import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Database } from '../support/database.ts';
 import { until } from '../support/host.ts';
 import { type Site, startSite } from '../support/site.ts';
+import { loseStored } from '../support/test-store.ts';
 
 const newLabel = (): string => `ORACLE.TDE.HSM.MK.06${randomBytes(16).toString('hex').toUpperCase()}`;
 const iv = '07'.repeat(16);
@@ -183,6 +184,7 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
     await site.stopServer();
     for (const name of tls) copyFileSync(join(data, name), join(site.folder, name));
     rmSync(data, { recursive: true });
+    await loseStored(site.folder);
     mkdirSync(data, { mode: 0o700 });
     for (const name of tls) copyFileSync(join(site.folder, name), join(data, name));
     await site.startServer();

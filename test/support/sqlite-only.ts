@@ -22,6 +22,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',
   'test/scenario/secrets.test.ts': "searches the embedded database's files for secrets",
   'test/scenario/server-start.test.ts': 'files of the data directory, the database among them',
+  'test/scenario/small-disk.test.ts': "a full disk under the embedded database's files",
   'test/scenario/store-migrate.test.ts': 'both stores at once, and a PostgreSQL server of its own',
   'test/scenario/struck-server.test.ts': 'strikes the system calls of the embedded database',
   'test/unit/{addon,api,base,cli,codec,config,domain,roots,web,xks}/**': noService,

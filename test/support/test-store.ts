@@ -74,6 +74,11 @@ const ensureDatabase = async (folder: string): Promise<void> => {
   });
 };
 
+/** With a data directory that is gone, and is about to be made anew by hand, goes the database: the embedded one was in it. */
+export const loseStored = async (folder: string): Promise<void> => {
+  if (onPostgresql) await ensureDatabase(folder);
+};
+
 /** A database with the tables, for a store without a data directory. */
 export const freshDatabase = async (folder: string): Promise<PostgresPlace> => {
   await ensureDatabase(folder);
