@@ -41,6 +41,7 @@ import { createAccess } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { type Approvals, createApprovals } from './operations/approvals.ts';
 import { changeEndpoint } from './operations/change-endpoint.ts';
+import { changeKey } from './operations/change-key.ts';
 import { changeTenant, type TenantRules } from './operations/change-tenant.ts';
 import { changeVault, deleteVault, setVaultProfile } from './operations/change-vault.ts';
 import { checkHealth } from './operations/check-health.ts';
@@ -239,6 +240,7 @@ export const createOperations = (
   keys: {
     ...readKeys(ports),
     create: createKey(ports),
+    change: changeKey(ports),
     enable: switchKey(ports, 'enable'),
     disable: switchKey(ports, 'disable'),
     ...softDeleteKey(ports, approvals),

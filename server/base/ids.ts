@@ -53,6 +53,14 @@ export const newId = (now: number): string => {
   return scratch.toString('latin1');
 };
 
+/** No id that was made at this time or later is below it, and none that was made before is above. */
+export const firstIdAt = (at: number): string => {
+  const digits = Math.min(Math.max(Math.floor(at), 0), 2 ** 48 - 1)
+    .toString(16)
+    .padStart(12, '0');
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`;
+};
+
 export const isId = (text: string): boolean => pattern.test(text);
 
 /** The 16 bytes of an id. Throws RangeError when the text is no id. */

@@ -6,6 +6,19 @@ import { action, type Paging, paged } from './caller.ts';
 import { confirm } from './output.ts';
 
 const routes = apiRoutes.keys;
+const tagHelp = 'words such as env=prod: a-z, 0-9 and - . _ : = /';
+
+interface ListOptions {
+  readonly vault?: string;
+  readonly kind?: string;
+  readonly state?: string;
+  readonly tag?: string;
+  readonly createdAfter?: string;
+  readonly createdBefore?: string;
+  readonly usedAfter?: string;
+  readonly usedBefore?: string;
+  readonly neverUsed?: boolean;
+}
 
 export const addKey = (program: Command): void => {
   const noun = program.command('key').summary('keys');
@@ -14,30 +27,70 @@ export const addKey = (program: Command): void => {
     .command('create <name>')
     .description('Makes an AES-256 key for encryption and decryption.')
     .requiredOption('--vault <vault>', 'id or name of its vault')
+    .option('--tag <tag...>', tagHelp)
     .action(
-      action<{ readonly vault: string }>(async ({ call, output, resolve }, options, name) => {
-        output.record(await call(routes.create, { body: { name, vaultId: await resolve('vault', options.vault) } }));
-      }),
+      action<{ readonly vault: string; readonly tag?: readonly string[] }>(
+        async ({ call, output, resolve }, { vault, tag: tags }, name) => {
+          const vaultId = await resolve('vault', vault);
+          output.record(
+            await call(routes.create, { body: { name, vaultId, ...(tags === undefined ? {} : { tags }) } }),
+          );
+        },
+      ),
     );
 
-  paged(noun.command('list').description('Lists keys, newest first, destroyed ones too.'))
+  noun
+    .command('set <key>')
+    .description('Changes the name and the tags of a key, and shows it. What no option names stays.')
+    .option('--name <name>', 'another name; that of a master key is its label, and stays')
+    .option('--tag <tag...>', `these tags instead of those it has: ${tagHelp}`)
+    .option('--no-tags', 'no tags')
+    .action(
+      action<{ readonly name?: string; readonly tag?: readonly string[]; readonly tags: boolean }>(
+        async ({ call, output, resolve }, options, key) => {
+          const path = { id: await resolve('key', key) };
+          const before = await call(routes.get, { path });
+          const tags = options.tag ?? (options.tags ? before.tags : []);
+          output.record(await call(routes.change, { path, body: { name: options.name ?? before.name, tags } }));
+        },
+      ),
+    );
+
+  paged(
+    noun
+      .command('list')
+      .description(
+        'Lists keys, destroyed ones too: newest first, with --used-after or --used-before longest unused first.',
+      ),
+  )
     .option('--vault <vault>', 'of this vault only')
     .option('--kind <kind>', 'general or master')
     .option('--state <state>', 'active, disabled, soft-deleted or destroyed')
+    .option('--tag <tag>', 'that have this tag')
+    .option('--created-after <time>', 'RFC 3339, inclusive')
+    .option('--created-before <time>', 'RFC 3339, exclusive')
+    .option('--used-after <time>', 'last used at this time or later')
+    .option('--used-before <time>', 'last used before this time')
+    .option('--never-used', 'that nothing was ever done with')
     .action(
-      action<Paging & { readonly vault?: string; readonly kind?: string; readonly state?: string }>(
-        async ({ call, output, resolve }, { vault, ...query }) => {
-          const vaultId = vault === undefined ? undefined : await resolve('vault', vault);
-          output.list(await call(routes.list, { query: { ...query, vaultId } }), [
+      action<Paging & ListOptions>(async ({ call, output, resolve }, { vault, neverUsed, ...query }) => {
+        const vaultId = vault === undefined ? undefined : await resolve('vault', vault);
+        output.list(
+          await call(routes.list, {
+            query: { ...query, vaultId, ...(neverUsed === true ? { neverUsed: 'true' } : {}) },
+          }),
+          [
             ['ID', (row) => row.id],
             ['NAME', (row) => row.name],
             ['KIND', (row) => row.kind],
             ['STATE', (row) => row.state],
             ['VERSION', (row) => row.currentVersion],
             ['CREATED', (row) => row.createdAt],
-          ]);
-        },
-      ),
+            ['LAST USED', (row) => row.lastUsedAt],
+            ['TAGS', (row) => row.tags.join(' ')],
+          ],
+        );
+      }),
     );
 
   noun

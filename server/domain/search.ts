@@ -48,6 +48,7 @@ export type SearchField =
   | 'email'
   | 'app-id'
   | 'prefix'
+  | 'tag'
   | 'access-key-id'
   | 'custom-key-store-id'
   | 'request-id'

@@ -3,6 +3,7 @@
 import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import type { Key } from '../domain/key.ts';
+import { checkTags } from '../domain/tags.ts';
 import type { Ports } from '../ports/ports.ts';
 import { findVault } from './find.ts';
 import type { KeyOperations } from './index.ts';
@@ -11,8 +12,9 @@ import { checkName } from './names.ts';
 
 export const createKey =
   ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): KeyOperations['create'] =>
-  async (actor, { name, vaultId }) => {
+  async (actor, { name, vaultId, tags: given = [] }) => {
     checkName(name);
+    const tags = checkTags(given);
     const reference = core.generateAes(256);
     try {
       return await store.write(async (tx) => {
@@ -45,6 +47,7 @@ export const createKey =
           destroyedAt: null,
           unrecoverableAt: null,
           applicationId: null,
+          tags,
           firstUsedAt: null,
           lastUsedAt: null,
           integrity: 'ok',
@@ -65,6 +68,7 @@ export const createKey =
             bits: key.bits,
             usages: key.usages,
             origin: 'generated',
+            ...(tags.length === 0 ? {} : { tags }),
           },
         });
         return key;

@@ -19,7 +19,6 @@ import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSet
 import type { ExternalKeyStore } from '../domain/external-key-store.ts';
 import type { Key, KeyAlgorithm, KeyUsage, KeyUse, KeyVersion } from '../domain/key.ts';
 import type { LatencySummary } from '../domain/latency.ts';
-import type { KeyState } from '../domain/lifecycle.ts';
 import type { FleetNode } from '../domain/node.ts';
 import type { Notification, NotificationFilter, RotationProfile } from '../domain/notification.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
@@ -47,7 +46,7 @@ import type { ErasureState } from '../ports/erasure.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { NotificationTargetState } from '../ports/notification-target.ts';
 import type { RootWay } from '../ports/root-provider.ts';
-import type { StoredCheckpoint, TenantContents } from '../ports/store.ts';
+import type { KeyListFilter, StoredCheckpoint, TenantContents } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
 import type { DryRun } from './approvals.ts';
@@ -159,15 +158,21 @@ export interface NotificationOperations {
   test(actor: Actor): Promise<readonly { readonly name: string; readonly failure: string | null }[]>;
 }
 
-export interface KeyFilter extends PageRequest {
-  readonly vaultId?: string | undefined;
-  readonly kind?: 'general' | 'master' | undefined;
-  readonly state?: KeyState | undefined;
-}
+/** Without `usedAfter` and `usedBefore` newest first, with one of them longest unused first. */
+export type KeyFilter = PageRequest & Omit<KeyListFilter, 'applicationId'>;
 
 export interface KeyOperations {
   /** An AES-256 key for encrypt and decrypt, made inside the addon. The name is for people and need not be unique. */
-  create(actor: TenantActor, input: { readonly name: string; readonly vaultId: string }): Promise<Key>;
+  create(
+    actor: TenantActor,
+    input: { readonly name: string; readonly vaultId: string; readonly tags?: readonly string[] | undefined },
+  ): Promise<Key>;
+  /** Its name and its tags, whole. A master key's name stays: 'conflict'. */
+  change(
+    actor: TenantActor,
+    id: string,
+    input: { readonly name: string; readonly tags: readonly string[] },
+  ): Promise<Key>;
   list(actor: TenantActor, query: KeyFilter): Promise<Page<Key>>;
   /** Any state, destroyed ones too: a tombstone outlives its key. */
   get(actor: TenantActor, id: string): Promise<Key>;

@@ -129,6 +129,23 @@ export interface Window {
   readonly limit: number;
 }
 
+/**
+ * Times are milliseconds: `After` takes what is at it, `Before` does not. With `usedAfter` or `usedBefore` the order is by the last use, and
+ * `after` is the time of that and the id (`useCursor`).
+ */
+export interface KeyListFilter {
+  readonly vaultId?: string | undefined;
+  readonly kind?: Key['kind'] | undefined;
+  readonly state?: KeyState | undefined;
+  readonly applicationId?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly createdAfter?: number | undefined;
+  readonly createdBefore?: number | undefined;
+  readonly usedAfter?: number | undefined;
+  readonly usedBefore?: number | undefined;
+  readonly neverUsed?: boolean | undefined;
+}
+
 /** A request that made or changed token objects, whose handles these are. */
 export interface CarriedOutRequest {
   readonly id: string;
@@ -213,16 +230,7 @@ export interface Repositories extends PeopleRepositories {
   readonly keys: {
     get(tenant: TenantScope, id: string): Promise<Key | undefined>;
     /** Newest first. */
-    list(
-      tenant: TenantScope,
-      filter: {
-        readonly vaultId?: string | undefined;
-        readonly kind?: Key['kind'] | undefined;
-        readonly state?: KeyState | undefined;
-        readonly applicationId?: string | undefined;
-      },
-      window: Window,
-    ): Promise<readonly Key[]>;
+    list(tenant: TenantScope, filter: KeyListFilter, window: Window): Promise<readonly Key[]>;
     insert(key: Key): Promise<void>;
     /** Without the times of its use. */
     update(key: Key): Promise<void>;

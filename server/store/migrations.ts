@@ -10,6 +10,7 @@ import { pageIndexes } from './migrations/2025-04-page-indexes.ts';
 import { search } from './migrations/2025-04-search.ts';
 import { tdeRequests } from './migrations/2025-04-tde-requests.ts';
 import { idempotencyMigration } from './migrations/2025-05-idempotency.ts';
+import { keyTags } from './migrations/2025-05-key-tags.ts';
 import { keyUses } from './migrations/2025-05-key-uses.ts';
 import { scopeStatistics } from './migrations/2025-05-scope-statistics.ts';
 import { nodes } from './migrations/nodes.ts';
@@ -511,6 +512,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-04-tde-requests': tdeRequests(kinds),
     '2025-05-idempotency': idempotencyMigration(kinds),
     '2025-05-key-uses': keyUses(kinds),
+    '2025-05-keys-by-tag': keyTags(kinds),
     '2025-05-scope-statistics': scopeStatistics(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };

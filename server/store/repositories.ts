@@ -14,6 +14,8 @@ import type { Repositories, StoredObject } from '../ports/store.ts';
 import { createApprovalRepository } from './approvals.ts';
 import { createAuditLog } from './audit-log.ts';
 import { createIdempotencyRows } from './idempotency.ts';
+import { listKeys } from './key-list.ts';
+import { createKeyTags } from './key-tags.ts';
 import { createNodes } from './nodes.ts';
 import { createNotificationRepository } from './notifications.ts';
 import { createPeople } from './people.ts';
@@ -77,6 +79,7 @@ export const createRepositories = (
 
   const auditLog = createAuditLog(db);
   const terms = createTerms(db);
+  const keyTags = createKeyTags(db);
   const checkedStore = (row: Schema['external_key_stores']) =>
     rows.toExternalKeyStore(row, check('external_key_stores', { ...row }));
   const storesBy = (tenant: TenantScope, column: 'id' | 'custom_key_store_id' | 'endpoint_id', value: string) =>
@@ -311,17 +314,8 @@ export const createRepositories = (
         const row = await query.where('id', '=', id).executeTakeFirst();
         return row && rows.toKey(row, check('keys', row));
       },
-      list: async (tenant, { vaultId, kind, state, applicationId }, { after, limit }) => {
-        const isNarrow = (vaultId !== undefined || applicationId !== undefined) && state === undefined;
-        const scoped = isNarrow ? alsoInScope : inScope;
-        let query = scoped(db.selectFrom('keys').selectAll(), tenant).orderBy('id', 'desc').limit(limit);
-        if (vaultId !== undefined) query = query.where('vault_id', '=', vaultId);
-        if (kind !== undefined) query = query.where('kind', '=', kind);
-        if (state !== undefined) query = query.where('state', '=', state);
-        if (applicationId !== undefined) query = query.where('application_id', '=', applicationId);
-        if (after !== undefined) query = query.where('id', '<', after);
-        return (await query.execute()).map((row) => rows.toKey(row, check('keys', row)));
-      },
+      list: async (tenant, filter, window) =>
+        (await listKeys(db, tenant, filter, window)).map((row) => rows.toKey(row, check('keys', row))),
       insert: async (key) => {
         await db
           .insertInto('keys')
@@ -332,12 +326,14 @@ export const createRepositories = (
           })
           .execute();
         await terms.add('keys', rows.keyRow(key));
+        if (key.tags.length > 0) await keyTags.renew([rows.keyRow(key)]);
       },
       update: async (key) => {
         rows.refuseTampered(key);
         const { id, ...change } = rows.sealRow(authenticate, 'keys', rows.keyRow(key));
         await db.updateTable('keys').set(change).where('id', '=', id).execute();
         await terms.renew('keys', { id, ...change });
+        await keyTags.renew([{ id, ...change }]);
       },
       touch: async (id, first, last) => {
         await db
@@ -867,7 +863,7 @@ export const createRepositories = (
     openings: createOpenings(db),
     recoveryKeys: createRecoveryKeys(db, authenticate),
     keyBindings: createKeyBindings(db),
-    tenantRows: createTenantRows(db, authenticate, terms),
+    tenantRows: createTenantRows(db, authenticate, terms, keyTags),
     ...createPeople(db, authenticate, terms),
     idempotency: createIdempotencyRows(db, authenticate),
   };

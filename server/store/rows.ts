@@ -87,6 +87,7 @@ export const policyColumns = {
     'destroyed_at',
     'unrecoverable_at',
     'application_id',
+    'tags',
   ],
   tde_groups: ['id', 'tenant_id', 'name', 'vault_id', 'created_at'],
   tde_applications: ['id', 'tenant_id', 'group_id', 'name', 'app_id', 'state', 'created_at'],
@@ -232,6 +233,16 @@ const parseUsages = (text: string): readonly KeyUsage[] => {
   }
 };
 
+/** Of a tampered row there may be none. */
+export const parseTags = (text: string | null): readonly string[] => {
+  try {
+    const value: unknown = JSON.parse(text ?? '[]');
+    return Array.isArray(value) ? value.filter((tag) => typeof tag === 'string') : [];
+  } catch {
+    return [];
+  }
+};
+
 /** A rule that is no JSON stands in a tampered row, which is refused. */
 const parseRule = (text: string | null): DualControlRule | null => {
   try {
@@ -282,6 +293,7 @@ export const keyRow = (key: Key) => ({
   destroyed_at: key.destroyedAt,
   unrecoverable_at: key.unrecoverableAt,
   application_id: key.applicationId,
+  tags: key.tags.length === 0 ? null : canonicalJson(key.tags),
 });
 export const toKey = (row: Row<'keys'>, integrity: Integrity): Key => ({
   id: row.id,
@@ -301,6 +313,7 @@ export const toKey = (row: Row<'keys'>, integrity: Integrity): Key => ({
   destroyedAt: row.destroyed_at,
   unrecoverableAt: row.unrecoverable_at,
   applicationId: row.application_id,
+  tags: parseTags(row.tags),
   firstUsedAt: row.first_used_at,
   lastUsedAt: row.last_used_at,
   integrity,

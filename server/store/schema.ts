@@ -59,10 +59,14 @@ export interface Schema {
     destroyed_at: number | null;
     unrecoverable_at: number | null;
     application_id: string | null;
+    /** Canonical JSON; null: none. */
+    tags: string | null;
     first_used_at: number | null;
     last_used_at: number | null;
     row_mac: string;
   };
+  /** Where the list of keys of a tag looks: made of what stands in `keys`. */
+  key_tags: { tenant_id: string; tag: string; key_id: string };
   key_versions: { key_id: string; version: number; created_at: number };
   tde_groups: { id: string; tenant_id: string; name: string; vault_id: string; created_at: number; row_mac: string };
   tde_applications: {

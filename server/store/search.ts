@@ -15,10 +15,11 @@ import {
 } from '../domain/search.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { SearchRepository, TermSearch } from '../ports/search.ts';
+import { parseTags } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 /** With how the terms are made; another number makes them anew. */
-const version = '1';
+const version = '2';
 const versionSetting = 'search-terms';
 
 /** Of users and tokens, the scope in which those of every tenant and of the platform are found. */
@@ -46,7 +47,7 @@ type Loose = Readonly<Record<string, unknown>>;
 const stateOf = (row: Loose): string => String(row.state);
 
 const kinds: Readonly<Record<TermKind, Kind>> = {
-  key: { table: 'keys', columns: { name: 'name' }, state: stateOf },
+  key: { table: 'keys', columns: { name: 'name', tags: 'tag' }, state: stateOf },
   vault: { table: 'vaults', columns: { name: 'name' }, state: stateOf },
   group: { table: 'tde_groups', columns: { name: 'name' } },
   application: { table: 'tde_applications', columns: { name: 'name', app_id: 'app-id' }, state: stateOf },
@@ -91,7 +92,9 @@ const termRows = (kind: TermKind, row: Loose): readonly TermRow[] => {
   const fields = new Map<string, SearchField>();
   for (const [column, field] of Object.entries(columns))
     if (row[column] != null)
-      for (const term of termsOf(String(row[column]))) if (!fields.has(term)) fields.set(term, field);
+      // Each tag is found from its own beginning on.
+      for (const text of field === 'tag' ? parseTags(String(row[column])) : [String(row[column])])
+        for (const term of termsOf(text)) if (!fields.has(term)) fields.set(term, field);
   for (const term of termsOfId(id)) if (!fields.has(term)) fields.set(term, 'id');
   const scopes = [...(row.tenant_id == null ? [] : [String(row.tenant_id)]), ...(isEverywhere ? [everywhere] : [])];
   return scopes.flatMap((scope) => [...fields].map(([term, field]) => ({ scope, kind, term, subject_id: id, field })));

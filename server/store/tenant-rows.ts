@@ -5,6 +5,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Integrity } from '../domain/vault.ts';
 import type { SnapshotRow } from '../ports/snapshot-archive.ts';
 import type { TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
+import type { KeyTags } from './key-tags.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
@@ -64,6 +65,7 @@ export const createTenantRows = (
   db: Kysely<Schema>,
   authenticate: rows.RowAuthenticator,
   terms: Pick<Terms, 'renewRows'>,
+  tags: Pick<KeyTags, 'renew'>,
 ): TenantRows => {
   const selection = (table: TenantTable): RawBuilder<unknown> =>
     sql.join([...columns(table), ...(isAuthenticated(table) ? ['row_mac'] : [])].map((column) => sql.ref(column)));
@@ -136,6 +138,14 @@ export const createTenantRows = (
           table,
           part.map(({ row }) => row),
         );
+        if (table === 'keys')
+          await tags.renew(
+            part.map(({ row }) => ({
+              id: String(row.id),
+              tenant_id: String(row.tenant_id),
+              tags: row.tags == null ? null : String(row.tags),
+            })),
+          );
       });
     },
     records: async (objectIds) => {

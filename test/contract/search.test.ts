@@ -119,6 +119,7 @@ const keyOf = (name: string, tenantId = ours.id): Key => ({
   destroyedAt: null,
   unrecoverableAt: null,
   applicationId: null,
+  tags: [],
   firstUsedAt: null,
   lastUsedAt: null,
   integrity: 'ok',

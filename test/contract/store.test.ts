@@ -108,6 +108,7 @@ const keyOf = (vaultId: string): Key => ({
   destroyedAt: null,
   unrecoverableAt: null,
   applicationId: null,
+  tags: [],
   firstUsedAt: null,
   lastUsedAt: null,
   integrity: 'ok',

@@ -109,6 +109,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     create: { refers: true, body: ({ vault }) => ({ name: 'made', vaultId: vault }) },
     list: list('key', 'masterKey'),
     get: of('key'),
+    change: of('key', () => ({ name: 'other', tags: ['env=prod'] })),
     versions: of('key'),
     use: of('key'),
     enable: of('key'),

@@ -45,9 +45,10 @@ const longTables = (
     ],
     [
       'keys',
-      'id, tenant_id, vault_id, name, kind, algorithm, bits, usages, state, current_version, created_at, application_id, row_mac',
-      `${id('k')}, ${t}, '${vaultId}', ${id('key ')}, case when n % 3 = 0 then 'master' else 'general' end, 'aes', 256, '[]', case when n % 1000 = 0 then 'destroyed' else 'active' end, 1, 1, case when n % 3 = 0 then '${applicationId}' end, ''`,
+      'id, tenant_id, vault_id, name, kind, algorithm, bits, usages, state, current_version, created_at, application_id, tags, last_used_at, row_mac',
+      `${id('k')}, ${t}, '${vaultId}', ${id('key ')}, case when n % 3 = 0 then 'master' else 'general' end, 'aes', 256, '[]', case when n % 1000 = 0 then 'destroyed' else 'active' end, 1, 1, case when n % 3 = 0 then '${applicationId}' end, case when n % 5 = 0 then '["env=prod"]' end, case when n % 1000 > 1 then n end, ''`,
     ],
+    ['key_tags', 'tenant_id, tag, key_id', `${t}, case when n % 5 = 0 then 'env=prod' else 'n' || n end, ${id('k')}`],
     [
       'endpoints',
       'id, tenant_id, name, prefix, vault_id, key_id, state, settings, created_at, row_mac',

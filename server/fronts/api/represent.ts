@@ -122,6 +122,7 @@ export const representKey = (key: Key): keys.Key => ({
   destroyedAt: momentOrNull(key.destroyedAt),
   unrecoverableAt: momentOrNull(key.unrecoverableAt),
   applicationId: key.applicationId,
+  tags: key.tags,
   firstUsedAt: momentOrNull(key.firstUsedAt),
   lastUsedAt: momentOrNull(key.lastUsedAt),
   integrity: key.integrity,

@@ -148,6 +148,7 @@ const insertKey = async (
     destroyedAt: null,
     unrecoverableAt: null,
     applicationId: made.applicationId,
+    tags: [],
     firstUsedAt: null,
     lastUsedAt: null,
     integrity: 'ok',

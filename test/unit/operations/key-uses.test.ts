@@ -28,7 +28,7 @@ const key: Key = {
   // Nothing of it is opened: neither the addon nor the key ring is asked.
   ...{ usages: [], state: 'soft-deleted', disabledAt: null, currentVersion: 1, createdAt: 3, deletedAt: 4 },
   ...{ reimportedAt: null, destroyedAt: null, unrecoverableAt: null, applicationId: null },
-  ...{ firstUsedAt: null, lastUsedAt: null, integrity: 'ok' },
+  ...{ tags: [], firstUsedAt: null, lastUsedAt: null, integrity: 'ok' },
 };
 const endpoint: Endpoint = {
   ...{ id: newId(4), tenantId: tenant.id, name: 'door', prefix: '/door', vaultId, keyId: key.id, state: 'enabled' },

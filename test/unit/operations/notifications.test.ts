@@ -281,7 +281,7 @@ describe('what is looked at', () => {
           },
           ...{ state: 'active', disabledAt: null, currentVersion: 1, createdAt, deletedAt: null, reimportedAt: null },
           ...{ destroyedAt: null, unrecoverableAt: null, applicationId: null, integrity: 'ok' },
-          ...{ firstUsedAt: null, lastUsedAt: null },
+          ...{ tags: [], firstUsedAt: null, lastUsedAt: null },
         });
         await tx.keys.insertVersion({ keyId, version: 1, createdAt });
       }

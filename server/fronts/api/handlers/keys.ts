@@ -11,6 +11,7 @@ export const keysHandlers = ({ keys }: Operations): Handlers['keys'] => ({
   },
   list: async ({ actor, query }) => representPage(await keys.list(actor, query), representKey),
   get: async ({ actor, path }) => representKey(await keys.get(actor, path.id)),
+  change: async ({ actor, path, body }) => representKey(await keys.change(actor, path.id, body)),
   versions: async ({ actor, path }) => ({
     items: (await keys.versions(actor, path.id)).map(representKeyVersion),
   }),

@@ -24,6 +24,7 @@ const kinds = {
   'vault.disabled': 0,
   'vault.deleted': 0,
   'key.created': 0,
+  'key.changed': 0,
   'key.enabled': 0,
   'key.disabled': 0,
   'key.rotated': 0,

@@ -4,8 +4,19 @@ import { z } from '@hono/zod-openapi';
 import type { EndpointState } from '../../../domain/endpoint.ts';
 import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
 import type { KeyState } from '../../../domain/lifecycle.ts';
+import { mostTags, tagPattern } from '../../../domain/tags.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
-import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import {
+  displayName,
+  filterMoment,
+  identifier,
+  integrity,
+  listOf,
+  moment,
+  pageOf,
+  pageQuery,
+  type RouteGroup,
+} from './row.ts';
 
 export const keyState = z.enum(['active', 'disabled', 'soft-deleted', 'destroyed'] satisfies KeyState[]);
 const kind = z.enum(['general', 'master']);
@@ -35,6 +46,7 @@ export const keyShape = {
     .nullable()
     .openapi({ description: 'From here old pages, logs and backups of the database open no more.' }),
   applicationId: identifier.nullable(),
+  tags: z.array(z.string()).readonly().openapi({ description: 'Sorted.' }),
   firstUsedAt: moment.nullable(),
   lastUsedAt: moment.nullable().openapi({
     description: 'When something was last done with it, to ten seconds; null: nothing ever was.',
@@ -81,7 +93,33 @@ export const keyUseSchema = z
   .openapi('KeyUse');
 export type KeyUse = z.output<typeof keyUseSchema>;
 
-const newKey = z.strictObject({ name: displayName, vaultId: identifier }).openapi('NewKey');
+const tag = z.string().regex(tagPattern, 'must be 1 to 64 of a-z, 0-9 and - . _ : = /');
+const tagList = z
+  .array(tag)
+  .max(mostTags, `must be ${mostTags} at most`)
+  .readonly()
+  .openapi({ example: ['env=prod', 'pci'], description: 'Plain words, or name=value; each counts once.' });
+
+const newKey = z.strictObject({ name: displayName, vaultId: identifier, tags: tagList.optional() }).openapi('NewKey');
+const keyChange = z.strictObject({ name: z.string().min(1).max(256), tags: tagList }).openapi('KeyChange');
+
+const filterTime = (description: string) =>
+  filterMoment.optional().openapi({ type: 'string', format: 'date-time', description });
+const keyFilters = {
+  vaultId: identifier.optional(),
+  kind: kind.optional(),
+  state: keyState.optional(),
+  tag: tag.optional().openapi({ description: 'Keys that have this tag, whole.' }),
+  createdAfter: filterTime('Inclusive.'),
+  createdBefore: filterTime('Exclusive.'),
+  usedAfter: filterTime('Last used at this time or later.'),
+  usedBefore: filterTime('Last used before this time; keys that never were are not among them.'),
+  neverUsed: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .openapi({ type: 'boolean', description: 'true: keys that nothing was ever done with.' }),
+};
 
 const deletedKey = z
   .strictObject({
@@ -110,11 +148,23 @@ export const keyRoutes = {
     path: '/api/keys',
     needs: 'keys:read',
     summary: 'List keys',
-    description: 'Newest first; destroyed ones too.',
-    query: pageQuery.extend({ vaultId: identifier.optional(), kind: kind.optional(), state: keyState.optional() }),
+    description:
+      'Newest first; with `usedAfter` or `usedBefore` longest unused first. Destroyed ones too. Each filter goes by an index; of several, ' +
+      'one does, and a page reads as many keys as it takes to find those that fit the others.',
+    query: pageQuery.extend(keyFilters),
     answer: pageOf(keySchema),
   },
   get: { method: 'get', path: '/api/keys/{id}', needs: 'keys:read', summary: 'Get a key', answer: keySchema },
+  change: {
+    method: 'put',
+    path: '/api/keys/{id}',
+    needs: 'keys:manage',
+    summary: 'Change a key',
+    description: "Its name and its tags, whole. A master key's name is its label and stays.",
+    body: keyChange,
+    answer: keySchema,
+    changes: 'get',
+  },
   versions: {
     method: 'get',
     path: '/api/keys/{id}/versions',

@@ -121,7 +121,7 @@ export const pageQuery = z.strictObject({
 });
 
 /** A moment with any offset. */
-const filterMoment = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+export const filterMoment = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
 /** Query parameters of lists that people look at by time. */
 export const timeSpan = {

@@ -37,6 +37,7 @@ export const foundSchema = z
       'email',
       'app-id',
       'prefix',
+      'tag',
       'access-key-id',
       'custom-key-store-id',
       'request-id',

@@ -29,6 +29,9 @@ const grantsOf = (body: Body): Words =>
     return ['--role', place(role, 'role'), ...(kind === undefined ? [] : [`--${String(kind)}`, place(id, 'id')])];
   });
 
+const tagsOf = (body: Body): Words =>
+  Array.isArray(body.tags) && body.tags.length > 0 ? ['--tag', ...body.tags.map(String)] : [];
+
 const settingsOf = (body: Body): Words => {
   const rate = record(body.rate);
   const certificate = record(body.clientCertificate);
@@ -48,7 +51,14 @@ export const commands: Readonly<Record<string, Row>> = {
   'POST /api/vaults/*/enable': on('vault', 'enable'),
   'POST /api/vaults/*/disable': on('vault', 'disable'),
   'DELETE /api/vaults/*': on('vault', 'delete'),
-  'POST /api/keys': (_, body) => ['key', 'create', place(body.name, 'name'), '--vault', place(body.vaultId, 'vault')],
+  'POST /api/keys': (_, body) => [
+    ...['key', 'create', place(body.name, 'name'), '--vault', place(body.vaultId, 'vault')],
+    ...tagsOf(body),
+  ],
+  'PUT /api/keys/*': ([id], body) => {
+    const tags = tagsOf(body);
+    return ['key', 'set', id, '--name', place(body.name, 'name'), ...(tags.length === 0 ? ['--no-tags'] : tags)];
+  },
   'POST /api/keys/*/enable': on('key', 'enable'),
   'POST /api/keys/*/disable': on('key', 'disable'),
   'POST /api/keys/*/rotate': on('key', 'rotate'),

@@ -2,6 +2,7 @@
 // it is first opened (or pointed at).
 
 import { createRootRoute, createRoute, createRouter, Link, lazyRouteComponent } from '@tanstack/react-router';
+import { keyFilters } from '../components/key-filters.ts';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState, ProblemView } from '../components/problem-view.tsx';
 import { requestFilters } from '../components/request-filters.ts';
@@ -71,7 +72,7 @@ const vaults = createRoute({
 const keys = createRoute({
   getParentRoute: () => root,
   path: '/keys',
-  validateSearch: readFilters('kind', 'state', 'vaultId'),
+  validateSearch: readFilters(...keyFilters),
   component: lazyRouteComponent(() => import('../pages/keys.tsx'), 'KeysPage'),
 });
 const key = createRoute({

@@ -21,6 +21,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'vault.disabled': 'Vault disabled',
   'vault.deleted': 'Vault deleted',
   'key.created': 'Key created',
+  'key.changed': 'Key changed',
   'key.enabled': 'Key enabled',
   'key.disabled': 'Key disabled',
   'key.rotated': 'Key rotated',

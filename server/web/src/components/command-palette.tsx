@@ -44,6 +44,7 @@ const places: Partial<Record<FoundItem['foundIn'], string>> = {
   email: 'mail address',
   'app-id': 'app_id',
   prefix: 'prefix',
+  tag: 'tag',
   'access-key-id': 'access key id',
   'custom-key-store-id': 'custom key store id',
   'kms-request-id': 'KMS request id',

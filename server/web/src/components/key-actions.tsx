@@ -1,22 +1,30 @@
 // What can be done to a key, from its row and from its own page: enable, disable, rotate, delete. Destruction is not here: it
 // belongs to the master keys of a database application, with their blast radius.
 
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { useFresh } from '../api/fresh.ts';
 import type { DeletedKey, Key } from '../api/types.ts';
 import { ActionDialog } from './action-dialog.tsx';
+import { useAnnounce } from './announce.tsx';
 import { applicationsPath } from './applications.ts';
 import { DeleteDialog } from './delete-dialog.tsx';
+import { NameField } from './field.tsx';
+import { FormDialog } from './form.tsx';
 import { LastUse, useKeyUse } from './key-use.tsx';
 import { keyPath, keysPath } from './keys.ts';
 import { ActionMenu, type MenuAction } from './menu.tsx';
+import { ProblemView } from './problem-view.tsx';
+import { readTags, TagsField } from './tags.tsx';
 
-type Action = 'enable' | 'disable' | 'rotate' | 'delete';
+type Action = 'edit' | 'enable' | 'disable' | 'rotate' | 'delete';
 
 /** The actions that the key's state allows, and the dialog of the chosen one. */
 export const useKeyActions = (key: Key | undefined): { actions: readonly MenuAction[]; dialog: ReactNode } => {
   const [action, setAction] = useState<Action | null>(null);
   if (key === undefined) return { actions: [], dialog: null };
   const actions: MenuAction[] = [];
+  if (key.state !== 'destroyed') actions.push({ text: 'Edit…', icon: 'gear', onSelect: () => setAction('edit') });
   if (key.state === 'active' && key.kind === 'general') {
     actions.push({ text: 'Rotate…', icon: 'refresh', onSelect: () => setAction('rotate') });
   }
@@ -44,6 +52,7 @@ export const KeyRowMenu = ({ target: key }: { target: Key }) => {
 const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Action; onClose: () => void }) => {
   const path = keyPath(key.id);
   const shared = { renews: [keysPath, applicationsPath], onClose };
+  if (action === 'edit') return <EditKey target={key} onClose={onClose} />;
   if (action === 'enable') {
     return (
       <ActionDialog
@@ -89,6 +98,41 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
     );
   }
   return <DeleteKey target={key} onClose={onClose} />;
+};
+
+const EditKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => {
+  const client = useQueryClient();
+  const announce = useAnnounce();
+  const fresh = useFresh<Key>(keyPath(key.id));
+  const [name, setName] = useState(key.name);
+  const [tags, setTags] = useState(key.tags.join(' '));
+  return (
+    <FormDialog<Key>
+      title={`Edit “${key.name}”`}
+      call={{ method: 'PUT', path: keyPath(key.id), body: { name, tags: readTags(tags) } }}
+      ifMatch={fresh.data?.etag}
+      submitLabel="Save"
+      submitDisabled={fresh.data === undefined}
+      onCancel={onClose}
+      onDone={async (changed) => {
+        await Promise.all([keysPath, applicationsPath].map((path) => client.invalidateQueries({ queryKey: [path] })));
+        announce(`Key “${changed.name}” saved`);
+        onClose();
+      }}
+    >
+      {(fault) => (
+        <>
+          {key.kind === 'general' ? (
+            <NameField value={name} onValue={setName} fault={fault('name')} />
+          ) : (
+            <p className="text-muted">The name of a master key is its label, which its database gives it.</p>
+          )}
+          <TagsField value={tags} onValue={setTags} fault={fault} />
+          {fresh.error !== null && <ProblemView error={fresh.error} onRetry={() => void fresh.refetch()} compact />}
+        </>
+      )}
+    </FormDialog>
+  );
 };
 
 const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => {

@@ -17,6 +17,7 @@ import { Notice } from '../components/notice.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
 import { saveFile } from '../components/secret-once.tsx';
 import { Badge, StateBadge } from '../components/state-badge.tsx';
+import { Tags } from '../components/tags.tsx';
 import { Time } from '../components/time.tsx';
 import { nameVault, useVaults } from '../components/vaults.ts';
 
@@ -191,6 +192,7 @@ export const KeyPage = () => {
                     {nameVault(vaults, value.vaultId)}
                   </Link>,
                 ],
+                ['Tags', value.tags.length === 0 ? 'none' : <Tags key="tags" tags={value.tags} />],
                 ['Created', <Time key="created" value={value.createdAt} />],
                 ['Current version', String(value.currentVersion)],
                 ...(value.deletedAt === null

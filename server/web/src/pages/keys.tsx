@@ -7,15 +7,17 @@ import type { Key } from '../api/types.ts';
 import { useAnnounce } from '../components/announce.tsx';
 import { Button } from '../components/button.tsx';
 import { type Choice, NameField, SelectField } from '../components/field.tsx';
-import { FilterBar, SelectFilter } from '../components/filters.tsx';
+import { FilterBar, SelectFilter, TextFilter } from '../components/filters.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { KeyRowMenu } from '../components/key-actions.tsx';
+import { ages, keyQuery, uses } from '../components/key-filters.ts';
 import { keysPath } from '../components/keys.ts';
 import { ListView, useList } from '../components/list-view.tsx';
 import { LongName } from '../components/long-name.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
+import { readTags, Tags, TagsField } from '../components/tags.tsx';
 import { Time } from '../components/time.tsx';
 import { nameVault, useVaults } from '../components/vaults.ts';
 
@@ -40,10 +42,16 @@ const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose:
   const vaults = useVaults();
   const [name, setName] = useState('');
   const [vault, setVault] = useState(vaultId ?? '');
+  const [tags, setTags] = useState('');
+  const words = readTags(tags);
   return (
     <FormDialog<Key>
       title="Create a key"
-      call={{ method: 'POST', path: keysPath, body: { name, vaultId: vault } }}
+      call={{
+        method: 'POST',
+        path: keysPath,
+        body: { name, vaultId: vault, ...(words.length === 0 ? {} : { tags: words }) },
+      }}
       creates
       submitLabel="Create key"
       onCancel={onClose}
@@ -75,6 +83,7 @@ const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose:
                 disabled: choice.state !== 'enabled',
               }))}
           />
+          <TagsField value={tags} onValue={setTags} fault={fault} />
           <p className="text-muted">The key is AES-256, made inside the service. Its value never leaves it.</p>
         </>
       )}
@@ -87,7 +96,7 @@ export const KeysPage = () => {
   const navigate = route.useNavigate();
   const [creating, setCreating] = useState(false);
   const vaults = useVaults();
-  const list = useList<Key>(keysPath, filters);
+  const list = useList<Key>(keysPath, keyQuery(filters, new Date()));
   const filtered = Object.keys(filters).length > 0;
   const setFilter = (change: Partial<typeof filters>) =>
     void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
@@ -118,6 +127,9 @@ export const KeysPage = () => {
             onValue={(vaultId) => setFilter({ vaultId })}
             choices={vaults.map((vault) => ({ value: vault.id, text: vault.name }))}
           />
+          <TextFilter label="Tag" value={filters.tag} onValue={(tag) => setFilter({ tag })} />
+          <SelectFilter label="Age" value={filters.age} onValue={(age) => setFilter({ age })} choices={ages} />
+          <SelectFilter label="Last use" value={filters.use} onValue={(use) => setFilter({ use })} choices={uses} />
         </FilterBar>
         <ListView
           list={list}
@@ -132,9 +144,12 @@ export const KeysPage = () => {
               header: 'Name',
               names: true,
               cell: (key) => (
-                <Link to="/keys/$id" params={{ id: key.id }} className="link">
-                  <LongName>{key.name}</LongName>
-                </Link>
+                <span className="flex flex-col items-start gap-1">
+                  <Link to="/keys/$id" params={{ id: key.id }} className="link">
+                    <LongName>{key.name}</LongName>
+                  </Link>
+                  <Tags tags={key.tags} />
+                </span>
               ),
             },
             {

@@ -1,0 +1,50 @@
+// Tags of keys: as labels, each of which leads to the keys that have it, and as a field of words with blanks between.
+
+import { Link } from '@tanstack/react-router';
+import { TextField } from './field.tsx';
+
+export const Tags = ({ tags }: { tags: readonly string[] }) =>
+  tags.length === 0 ? null : (
+    <ul className="flex flex-wrap gap-1" aria-label="Tags">
+      {tags.map((tag) => (
+        <li key={tag}>
+          <Link
+            to="/keys"
+            search={{ tag }}
+            className="inline-block rounded border border-line bg-sunken px-1.5 py-0.5 text-xs text-ink wrap-anywhere hover:underline"
+          >
+            {tag}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+
+export const readTags = (text: string): readonly string[] => text.split(/[\s,]+/).filter((tag) => tag !== '');
+
+export const TagsField = ({
+  value,
+  onValue,
+  fault,
+}: {
+  value: string;
+  onValue: (value: string) => void;
+  /** Of the field, by its path in the body. */
+  fault: (path: string) => string | undefined;
+}) => {
+  const wrong = readTags(value).flatMap((tag, at) => {
+    const message = fault(`tags.${at}`);
+    return message === undefined ? [] : [`${tag}: ${message}`];
+  });
+  return (
+    <TextField
+      label="Tags"
+      optional
+      help="With blanks between, such as env=prod pci. Small letters, digits and - . _ : = / ; at most 20."
+      value={value}
+      onValue={onValue}
+      fault={fault('tags') ?? wrong[0]}
+      autoCapitalize="off"
+    />
+  );
+};
