@@ -32,7 +32,7 @@ export interface Key {
   readonly unrecoverableAt: number | null;
   /** The TDE application that owns it; null for general keys. */
   readonly applicationId: string | null;
-  /** Sorted, each once (tags.ts). */
+  /** Sorted, each once (base/tags.ts). */
   readonly tags: readonly string[];
   /** Marks of use, to some seconds; null: it was not used. */
   readonly firstUsedAt: number | null;

@@ -1,8 +1,8 @@
 // What people write on a key: its name and its tags. A master key's name is its label, which belongs to its database; it has tags all the same.
 
 import { ServiceError } from '../base/errors.ts';
+import { checkTags } from '../base/tags.ts';
 import type { Key } from '../domain/key.ts';
-import { checkTags } from '../domain/tags.ts';
 import type { Ports } from '../ports/ports.ts';
 import { findKey } from './find.ts';
 import type { KeyOperations } from './index.ts';

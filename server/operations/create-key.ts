@@ -2,8 +2,8 @@
 
 import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
+import { checkTags } from '../base/tags.ts';
 import type { Key } from '../domain/key.ts';
-import { checkTags } from '../domain/tags.ts';
 import type { Ports } from '../ports/ports.ts';
 import { findVault } from './find.ts';
 import type { KeyOperations } from './index.ts';

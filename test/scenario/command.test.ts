@@ -76,6 +76,29 @@ describe('vaults and keys', () => {
     expect((await json<Named>('vault', 'delete', 'payments', '--confirm', 'payments')).state).toBe('deleted');
   });
 
+  test('of keys are found by tag, age and last use, and a key says who uses it', async () => {
+    await json('vault', 'create', 'tagged');
+    const { id } = await json<Named>('key', 'create', 'first', '--vault', 'tagged', '--tag', 'pci', 'env=prod');
+    await json('key', 'create', 'second', '--vault', 'tagged', '--tag', 'env=prod');
+    const listed = async (...options: readonly string[]) =>
+      (await json<Page>('key', 'list', '--vault', 'tagged', ...options)).items.map(({ name }) => name);
+    expect(await listed('--tag', 'env=prod')).toEqual(['second', 'first']);
+    expect(await listed('--tag', 'pci', '--never-used')).toEqual(['first']);
+    expect(await listed('--used-after', '2026-01-01T00:00:00Z')).toEqual([]);
+    expect(await listed('--used-before', '2026-01-01T00:00:00+02:00')).toEqual([]);
+    expect(await listed('--created-before', '2026-01-01T00:00:00Z')).toEqual([]);
+    expect(await listed('--created-after', '2026-01-01T00:00:00Z')).toEqual(['second', 'first']);
+    expect(await json('key', 'set', 'first', '--name', 'other')).toMatchObject({
+      name: 'other',
+      tags: ['env=prod', 'pci'],
+    });
+    expect(await json('key', 'set', id, '--tag', 'a', 'b')).toMatchObject({ name: 'other', tags: ['a', 'b'] });
+    expect(await json('key', 'set', id, '--no-tags')).toMatchObject({ name: 'other', tags: [] });
+    expect(await json('key', 'use', id)).toEqual({
+      ...{ keyId: id, firstUsedAt: null, lastUsedAt: null, endpoints: [], application: null },
+    });
+  });
+
   test('are tables for people, and a list says how to go on', async () => {
     await json('vault', 'create', 'a table');
     await json('vault', 'create', 'b table');

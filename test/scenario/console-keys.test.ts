@@ -50,6 +50,37 @@ describe.runIf(chromiumPath !== null)('keys at the console', { timeout: 600_000 
     expect((await site.api.call<Key>('GET', `/api/keys/${data.keyId}`)).state).toBe('active');
   });
 
+  test('a key is tagged, and found by its tag, its age and its last use', async () => {
+    await page.goto(`/keys/${data.keyId}`);
+    await page.getByRole('button', { name: 'Actions on this key' }).click();
+    await page.getByRole('menuitem', { name: 'Edit…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Tags').fill('env=prod Not-One');
+    await dialog.getByText('--tag env=prod Not-One').waitFor({ state: 'attached' });
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('Not-One: must be 1 to 64 of a-z, 0-9 and - . _ : = /').waitFor();
+    await dialog.getByLabel('Tags').fill('pci env=prod');
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'env=prod' }).click();
+    const rows = page.getByRole('row').filter({ has: page.getByRole('cell') });
+    const names = async () => (await rows.getByRole('link').allTextContents()).filter((text) => !text.includes('='));
+    const shows = (...wanted: readonly string[]) => expect.poll(names, { timeout: 60_000 }).toEqual(wanted);
+    await shows('orders-2026', 'pci');
+    await page.getByLabel('Last use').selectOption('Never used');
+    await shows();
+    await page.getByLabel('Last use').selectOption('Used in the last 7 days');
+    await shows('orders-2026', 'pci');
+    await page.getByLabel('Age').selectOption('Older than a year');
+    await shows();
+    await page.getByLabel('Age').selectOption('Made in the last 7 days');
+    await shows('orders-2026', 'pci');
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await eyes.shoot('keys-filtered', page);
+    expect((await site.api.call<Key>('GET', `/api/keys/${data.keyId}`)).tags).toEqual(['env=prod', 'pci']);
+  });
+
   test('a key that nobody used says so, and so does a master key before it is destroyed', async () => {
     const { items } = await site.api.call<{ readonly items: readonly Key[] }>('GET', '/api/keys?kind=general');
     await page.goto(`/keys/${items.find(({ name }) => name === 'customer-addresses')?.id}`);

@@ -43,7 +43,9 @@ describe('the tags of a key', () => {
     const key = await make('first', ['pci', 'env=prod', 'pci']);
     expect(key.tags).toEqual(['env=prod', 'pci']);
     const found = async (query: string) =>
-      (await search.find(administrator, everything, { text: query, limit: 10, namesTenant: false })).items.map(({ id, field }) => [id, field]);
+      (await search.find(administrator, everything, { text: query, limit: 10, namesTenant: false })).items.map(
+        ({ id, field }) => [id, field],
+      );
     expect(await listed({ tag: 'env=prod' })).toEqual(['first']);
     expect(await listed({ tag: 'env' })).toEqual([]);
     expect(await found('env=prod')).toEqual([[key.id, 'tag']]);

@@ -1,10 +1,10 @@
 // Keys: general-purpose ones, and the keys console's view of TDE master keys. Never any key material.
 
 import { z } from '@hono/zod-openapi';
+import { mostTags, tagPattern } from '../../../base/tags.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
 import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
 import type { KeyState } from '../../../domain/lifecycle.ts';
-import { mostTags, tagPattern } from '../../../domain/tags.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import {
   displayName,

@@ -1,6 +1,6 @@
 // Tags of keys: plain words, or name=value. Kept sorted, each once, so that two lists of the same tags are the same text.
 
-import { ServiceError } from '../base/errors.ts';
+import { ServiceError } from './errors.ts';
 
 export const mostTags = 20;
 /** 1 to 64 lower-case letters (a-z), digits and - . _ : = / */
