@@ -131,7 +131,9 @@ export const openFaultTenant = async (
     for (const id of acknowledged) if (!listed.has(id)) wrong.push(`snapshot ${id} was acknowledged and is not there`);
     const held = items.filter(({ state }) => state === 'held').map(({ id }) => `${id}.dkesnap`);
     const files = readdirSync(join(place.server.dataDirectory, 'snapshots'));
-    for (const file of files) if (!held.includes(file)) wrong.push(`the file ${file} is of no snapshot`);
+    // Beside them only the mark by which several nodes know that they share the folder.
+    for (const file of files)
+      if (file !== 'folder' && !held.includes(file)) wrong.push(`the file ${file} is of no snapshot`);
     for (const file of held) if (!files.includes(file)) wrong.push(`the file ${file} is not there`);
     return wrong;
   };
