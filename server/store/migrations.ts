@@ -10,9 +10,9 @@ import { pageIndexes } from './migrations/2025-04-page-indexes.ts';
 import { search } from './migrations/2025-04-search.ts';
 import { tdeRequests } from './migrations/2025-04-tde-requests.ts';
 import { idempotencyMigration } from './migrations/2025-05-idempotency.ts';
-import { keyTags } from './migrations/2025-05-key-tags.ts';
-import { keyUses } from './migrations/2025-05-key-uses.ts';
 import { scopeStatistics } from './migrations/2025-05-scope-statistics.ts';
+import { keyTags } from './migrations/2025-06-key-tags.ts';
+import { keyUses } from './migrations/2025-06-key-uses.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -511,9 +511,9 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-04-search': search(kinds),
     '2025-04-tde-requests': tdeRequests(kinds),
     '2025-05-idempotency': idempotencyMigration(kinds),
-    '2025-05-key-uses': keyUses(kinds),
-    '2025-05-keys-by-tag': keyTags(kinds),
     '2025-05-scope-statistics': scopeStatistics(kinds),
+    '2025-06-key-uses': keyUses(kinds),
+    '2025-06-keys-by-tag': keyTags(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };
