@@ -164,8 +164,24 @@ export const KeysPage = () => {
               cell: (key) => (key.kind === 'general' ? 'General-purpose' : 'TDE master key'),
             },
             { key: 'vault', header: 'Vault', cell: (key) => nameVault(vaults, key.vaultId) },
-            { key: 'created', header: 'Created', cell: (key) => <Time value={key.createdAt} /> },
-            { key: 'used', header: 'Last used', cell: (key) => <Time value={key.lastUsedAt} distance /> },
+            {
+              key: 'times',
+              header: 'Created, last used',
+              cell: (key) => (
+                <span className="flex flex-col">
+                  <Time value={key.createdAt} />
+                  <span className="text-muted">
+                    {key.lastUsedAt === null ? (
+                      'never used'
+                    ) : (
+                      <>
+                        used <Time value={key.lastUsedAt} distance />
+                      </>
+                    )}
+                  </span>
+                </span>
+              ),
+            },
             { key: 'actions', header: 'Actions', end: true, actions: true, cell: (key) => <KeyRowMenu target={key} /> },
           ]}
           empty={
