@@ -185,8 +185,16 @@ export const policyColumns = {
 export type PolicyTable = keyof typeof policyColumns;
 type Row<T extends keyof Schema> = Selectable<Schema[T]>;
 
+/** Columns that rows written before them do not have: where there is nothing in one, the code is what it was without it. */
+const later: ReadonlySet<string> = new Set(['tags']);
+
 const rowText = (table: PolicyTable, row: { readonly [column: string]: unknown }): string =>
-  canonicalJson([table, ...policyColumns[table].map((column) => row[column])]);
+  canonicalJson([
+    table,
+    ...policyColumns[table]
+      .map((column) => [column, row[column]] as const)
+      .flatMap(([column, value]) => (later.has(column) && value == null ? [] : [value])),
+  ]);
 
 /** The authentication code of a row: 64 hexadecimal digits. */
 export const authenticationCode = (
