@@ -2,7 +2,7 @@
 // an endpoint, destroy a master key, read the audit log. No error in the browser's console, nothing that the content
 // security policy had to stop, no request to another host, no secret left in address or storage. Screenshots land in
 // test/output/console, light and dark, wide and narrow.
-import { createPublicKey } from 'node:crypto';
+import { createHash, createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -105,6 +105,7 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
     ]);
     const toml = readFileSync(await download.path(), 'utf8');
     expect(toml).toContain(`access_token = "${guid}"`);
+    await shown.getByText(createHash('sha256').update(toml).digest('hex')).waitFor();
     await shown.getByLabel(/I have stored/).check();
     await shown.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { level: 1, name: 'erp' }).waitFor();

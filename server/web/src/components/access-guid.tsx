@@ -1,9 +1,26 @@
 // An issued access_guid, shown once, with the file that a database host needs: pkcs11.toml, saved from the same answer so that
 // the credential does not travel twice.
 
+import { useEffect, useState } from 'react';
 import type { IssuedAccessGuid } from '../api/types.ts';
 import { Button } from './button.tsx';
 import { SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
+
+/** What sha256sum says of the file where it has arrived. */
+const Checksum = ({ text }: { text: string }) => {
+  const [sum, setSum] = useState('');
+  useEffect(() => {
+    void crypto.subtle
+      .digest('SHA-256', new TextEncoder().encode(text))
+      .then((hash) => setSum(Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('')));
+  }, [text]);
+  return (
+    <p className="text-muted">
+      Its SHA-256, as <code>sha256sum pkcs11.toml</code> shows it on the host:{' '}
+      <code className="break-all text-xs">{sum}</code>
+    </p>
+  );
+};
 
 export const AccessGuidDialog = ({
   applicationName,
@@ -41,6 +58,7 @@ export const AccessGuidDialog = ({
       >
         Download pkcs11.toml
       </Button>
+      <Checksum text={issued.config.pkcs11_toml} />
     </div>
   </SecretOnceDialog>
 );

@@ -23,6 +23,9 @@ export const Lines = ({ label, value }: { label: string; value: string }) => (
   </div>
 );
 
+/** What tests a database host's way to the service, there. */
+export const testConnection = 'sudo -u oracle dke doctor --conf /etc/dke/pkcs11.toml';
+
 export const useSettings = () =>
   useQuery({
     queryKey: ['/api/settings'],

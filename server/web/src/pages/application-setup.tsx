@@ -9,7 +9,7 @@ import { ApplicationTabs } from '../components/application-tabs.tsx';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
 import { buttonClass } from '../components/button.tsx';
-import { Lines } from '../components/config-lines.tsx';
+import { Lines, testConnection } from '../components/config-lines.tsx';
 import type { ListPage } from '../components/list-view.tsx';
 import { Page } from '../components/page.tsx';
 import { type SetUpStep, SetUpSteps } from '../components/steps.tsx';
@@ -61,16 +61,23 @@ const Steps = ({ application }: { application: Application }) => {
       ),
     },
     {
-      title: 'Put pkcs11.toml there, and check',
+      title: 'Put pkcs11.toml there, and test the connection',
       state: first !== undefined ? 'done' : 'next',
       children: (
-        <Lines
-          label="commands"
-          value={[
-            'install -m 600 -o oracle -g oinstall pkcs11.toml /etc/dke/pkcs11.toml',
-            'dke provider check --conf /etc/dke/pkcs11.toml',
-          ].join('\n')}
-        />
+        <div className="space-y-2">
+          <p className="text-muted">
+            The last command goes the way that the database goes, as its user: file, agent, network, certificate,
+            access_guid. What fails is named, with what to do.
+          </p>
+          <Lines
+            label="commands"
+            value={[
+              'install -m 600 -o oracle -g oinstall pkcs11.toml /etc/dke/pkcs11.toml',
+              'dke provider check --conf /etc/dke/pkcs11.toml',
+              testConnection,
+            ].join('\n')}
+          />
+        </div>
       ),
     },
     {

@@ -12,6 +12,7 @@ import { ApplicationTabs } from '../components/application-tabs.tsx';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
+import { testConnection } from '../components/config-lines.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { Copyable } from '../components/copy.tsx';
 import { DataTable } from '../components/data-table.tsx';
@@ -186,7 +187,8 @@ const Instances = ({ id }: { id: string }) => {
         {({ items }) =>
           items.length === 0 ? (
             <EmptyState title="No instance has called yet">
-              Install the library and <code>pkcs11.toml</code> on the database host, then open the keystore there.
+              Install the library and <code>pkcs11.toml</code> on the database host, test the connection there with{' '}
+              <code>{testConnection}</code>, then open the keystore.
             </EmptyState>
           ) : (
             <InstanceTable caption="Instances" instances={items} />
@@ -227,7 +229,7 @@ const BlastRadiusView = ({ radius }: { radius: BlastRadius }) => {
               {radius.hosts.length} {radius.hosts.length === 1 ? 'host' : 'hosts'}, {radius.appIds.length}{' '}
               {radius.appIds.length === 1 ? 'app_id' : 'app_ids'}
             </strong>{' '}
-            depend on it; last use: <Time value={radius.lastUsedAt} distance />.
+            depend on it; last seen: <Time value={radius.lastUsedAt} distance />.
           </>
         )}
       </p>
