@@ -109,6 +109,7 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
     await shown.getByLabel(/I have stored/).check();
     await shown.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('heading', { level: 1, name: 'erp' }).waitFor();
+    await page.getByText('sudo -u oracle dke doctor --conf /etc/dke/pkcs11.toml').waitFor();
     expect(await page.content()).not.toContain(guid);
     const kept = await page.evaluate<string>(
       'JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }])',
