@@ -7,6 +7,7 @@ import {
   measureDispatch,
   measureEcho,
   measureIdle,
+  measureLimited,
   measureLocked,
   measurePaced,
   measureXks,
@@ -24,6 +25,7 @@ const echoGoal = 0.7;
 /** The cloud's default quota for a key store. */
 const quota = 1_800;
 const idleConnections = 2_000;
+const limitedTitle = `XKS at three times the rate of its endpoint, ${quota} requests a second`;
 
 const ms = (value: number | null): string => (value === null ? 'none' : `${value.toFixed(2)} ms`);
 const below = (name: string, value: number | null, most: number): Verdict => ({
@@ -131,6 +133,20 @@ export const xksRows = (ours: Ours, rounds: number, seconds: number): readonly X
         };
         const text = `${pacedTable('XKS while the store is locked', figure)}\n${lines([goal])}`;
         return { report: { ...figure, goals: [goal] }, text };
+      },
+    },
+    {
+      title: limitedTitle,
+      measure: async () => {
+        const pace = { perSecond: 3 * quota, connections: 64, seconds: 3 * seconds };
+        const figure = await measureLimited(ours, quota, pace);
+        const goodput = figure.answered / figure.seconds;
+        const share = goodput / quota;
+        const goals: Verdict[] = [
+          { wanted: '0.9 x the rate', measured: `${thousands(goodput)}, ${ratio(share)}`, met: share >= 0.9 },
+          below('p99 of a 429', figure.refusedP99Ms, 20),
+        ];
+        return { report: { ...figure, goals }, text: `${pacedTable(limitedTitle, figure)}\n${lines(goals)}` };
       },
     },
     ...[256, 1_500].map((connections): XksRow => {

@@ -197,6 +197,11 @@ export const measureXks = async (
   }
 };
 
+interface EndpointOfList {
+  readonly id: string;
+  readonly settings: object;
+}
+
 interface Target {
   readonly pid: number;
   /** Of an Encrypt. */
@@ -257,6 +262,21 @@ export const measurePaced = (
   meanwhile: (over: AbortSignal) => Promise<void> = async () => undefined,
 ): Promise<PacedFigure> => paceAt(targetOf(ours), pace, meanwhile);
 
+/** The same while the endpoint takes only so many requests a second, a tenth of a second's at once. */
+export const measureLimited = async (ours: Ours, rate: number, pace: Pace): Promise<PacedFigure> => {
+  const { items } = await ours.api.call<{ items: readonly EndpointOfList[] }>('GET', '/api/endpoints');
+  const [endpoint] = items;
+  if (endpoint === undefined) throw new Error('there is no endpoint');
+  const set = (settings: object): Promise<unknown> =>
+    ours.api.call('PUT', `/api/endpoints/${endpoint.id}/settings`, { ...endpoint.settings, ...settings });
+  await set({ rate: { perSecond: rate, burst: Math.ceil(rate / 10) } });
+  try {
+    return await measurePaced(ours, pace);
+  } finally {
+    await set({});
+  }
+};
+
 /** The bare echo under what is offered to it, by the same generator. */
 export const measureEcho = async (ours: Ours, pace: Pace): Promise<PacedFigure> => {
   const echo = await startEcho(ours, await answerSize(ours), []);
@@ -271,7 +291,7 @@ export const measureEcho = async (ours: Ours, pace: Pace): Promise<PacedFigure> 
 export const useConsole =
   (ours: Ours, pauseMs: number) =>
   async (over: AbortSignal): Promise<void> => {
-    const { items } = await ours.api.call<{ items: readonly { readonly id: string }[] }>('GET', '/api/endpoints');
+    const { items } = await ours.api.call<{ items: readonly EndpointOfList[] }>('GET', '/api/endpoints');
     const pages = [
       '/api/status',
       '/api/vaults',

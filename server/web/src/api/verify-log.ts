@@ -3,12 +3,13 @@
 // The service that keeps the log is not asked whether it is right. `dke audit verify` does the same without a browser, with a
 // verifier key that was kept elsewhere, which is the stronger check.
 
+import { toHex } from './hex.ts';
+
 const encoder = new TextEncoder();
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 const fromBase64 = (text: string): Bytes => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 const equal = (a: Uint8Array, b: Uint8Array): boolean => toHex(a) === toHex(b);
 
 const sha256 = async (...parts: readonly Uint8Array[]): Promise<Bytes> => {

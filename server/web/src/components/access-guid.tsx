@@ -2,6 +2,7 @@
 // the credential does not travel twice.
 
 import { useEffect, useState } from 'react';
+import { toHex } from '../api/hex.ts';
 import type { IssuedAccessGuid } from '../api/types.ts';
 import { Button } from './button.tsx';
 import { SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
@@ -12,7 +13,7 @@ const Checksum = ({ text }: { text: string }) => {
   useEffect(() => {
     void crypto.subtle
       .digest('SHA-256', new TextEncoder().encode(text))
-      .then((hash) => setSum(Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('')));
+      .then((hash) => setSum(toHex(new Uint8Array(hash))));
   }, [text]);
   return (
     <p className="text-muted">

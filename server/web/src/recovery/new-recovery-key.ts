@@ -4,8 +4,9 @@
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { scryptAsync } from '@noble/hashes/scrypt.js';
 import { sha256 } from '@noble/hashes/sha2.js';
+import { toHex } from '../api/hex.ts';
 import { type Bytes, concat, type Key } from './hpke.ts';
-import { additionalData, hex, u32 } from './recovery-key.ts';
+import { additionalData, u32 } from './recovery-key.ts';
 
 export interface MadeRecoveryKey {
   /** 267 bytes. */
@@ -65,7 +66,7 @@ export const makeRecoveryKey = async (passphrase: string): Promise<MadeRecoveryK
   try {
     const object = new Uint8Array(sha256(publicKey).subarray(0, 16));
     const file = concat(head, await sealRecord(kek, object, head, privateKey));
-    const id = hex(sha256(concat(text('dke recovery key 1\n'), publicKey))).slice(0, 16);
+    const id = toHex(sha256(concat(text('dke recovery key 1\n'), publicKey))).slice(0, 16);
     const encoded = btoa(String.fromCharCode(1, ...publicKey));
     return { file, publicKey: `dke-recovery-key+${id}+${encoded}` };
   } finally {

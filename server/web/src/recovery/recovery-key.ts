@@ -5,6 +5,7 @@
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { scryptAsync } from '@noble/hashes/scrypt.js';
 import { sha256 } from '@noble/hashes/sha2.js';
+import { toHex } from '../api/hex.ts';
 import { type Bytes, concat, type Key, open, seal } from './hpke.ts';
 
 const text = new TextEncoder();
@@ -26,8 +27,6 @@ export interface RecoveryFile {
   readonly wantsPassphrase: boolean;
 }
 
-export const hex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 const startsWith = (bytes: Uint8Array, start: Uint8Array): boolean =>
   start.every((byte, index) => bytes[index] === byte);
 export const u32 = (value: number): Bytes => {
@@ -45,7 +44,7 @@ export const describeFile = (bytes: Bytes): RecoveryFile => {
     throw new RecoveryFault('This recovery key is of a format that this version does not know.');
   const publicKey = bytes.slice(48, headLength);
   return {
-    id: hex(sha256(concat(text.encode('dke recovery key 1\n'), publicKey))).slice(0, 16),
+    id: toHex(sha256(concat(text.encode('dke recovery key 1\n'), publicKey))).slice(0, 16),
     publicKey,
     wantsPassphrase: bytes[15] === 1,
   };
