@@ -518,12 +518,13 @@ int FrameLoop::Wait(epoll_event* events, int capacity) {
     const int64_t window = static_cast<int64_t>(options_.spin_microseconds) * 1000;
     const int64_t now = Now();
     const bool flowing = now - last_busy_ <= kFlowWindows * window && spin_wanted_;
+    patience_.Note(now - last_busy_, window);
     TakeCensus(now);
     frames_seen_ = frames_;
     last_busy_ = now;
     spin_wanted_ = false;
     if (crowded_ || flowing) {
-      const int count = crowded_ ? Gather(events, capacity) : Spin(events, capacity, now + window);
+      const int count = crowded_ ? Gather(events, capacity) : Spin(events, capacity, now, window);
       if (count != kNothingCame) return count;
     }
   }
@@ -572,7 +573,9 @@ int FrameLoop::Gather(epoll_event* events, int capacity) {
 // Yielding, not pausing: when the peer shares this CPU, it can only send its next call if it gets to run. A peer that is alone is
 // let run before anything else, since nothing can have come yet. What epoll_wait told, 0 when frames came another way, or
 // kNothingCame.
-int FrameLoop::Spin(epoll_event* events, int capacity, int64_t until) {
+int FrameLoop::Spin(epoll_event* events, int capacity, int64_t from, int64_t window) {
+  const int64_t until = from + patience_.Window(window);
+  int64_t before = from;
   while (!signal_->raised()) {
     int count = 0;
     bool yielded = false;
@@ -593,7 +596,10 @@ int FrameLoop::Spin(epoll_event* events, int capacity, int64_t until) {
       count = epoll_wait(epoll_, events, capacity, 0);
       if (count != 0) return count;
     }
-    if (Now() >= until || lanes_.size() > kMostYieldedTo) break;
+    const int64_t now = Now();
+    if (now - before > window) patience_.Disturb();
+    if (now >= until || lanes_.size() > kMostYieldedTo) break;
+    before = now;
     if (!yielded) sched_yield();
   }
   return kNothingCame;

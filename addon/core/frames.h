@@ -23,6 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "patience.h"
 #include "routines.h"
 
 struct epoll_event;
@@ -192,7 +193,7 @@ class FrameLoop {
   void TakeCensus(int64_t now);
   void Count(Connection* connection);
   int Gather(epoll_event* events, int capacity);
-  int Spin(epoll_event* events, int capacity, int64_t until);
+  int Spin(epoll_event* events, int capacity, int64_t from, int64_t window);
   int SleepTimeout() const;
   void ServeReady();
   void Accept();
@@ -263,6 +264,7 @@ class FrameLoop {
   size_t callers_before_ = 0;   // in the one before
   bool crowded_ = false;
   bool spin_wanted_ = false;    // by one of the callers since the loop last waited
+  Patience patience_;
 
   uint64_t frames_ = 0;
   uint64_t routine_frames_ = 0;

@@ -84,15 +84,27 @@ size_t Carry(const Routine& routine, const std::vector<uint8_t>& start, const st
   return head + PutArrayHead(reply + head, result) + result;
 }
 
-// Of operations in parts under one routine so many more may have gone to the handler after all than ended here; with another it is not tried again.
+// Of operations in parts under one routine so many more may have gone to the handler after all than ended here.
 constexpr int64_t kPartsLoss = 16;
 constexpr int64_t kPartsMostGain = 1'000;
+// Then so many Updates are the handler's at once; twice as many after each trial that ends the same way.
+constexpr uint32_t kPartsFirstRest = 64;
+constexpr uint32_t kPartsLongestRest = 1 << 16;
 
 }  // namespace
 
 void Routines::Known::DropPart() {
   if (!part.empty()) explicit_bzero(part.data(), part.size());
   part.clear();
+}
+
+void Routines::Known::LosePart() {
+  DropPart();
+  if (--parts_gain >= -kPartsLoss) return;
+  // It may have been the time for it: a database that starts reads and writes in turn.
+  parts_gain = 0;
+  parts_rest = std::max(parts_next_rest, kPartsFirstRest);
+  parts_next_rest = std::min(2 * parts_rest, kPartsLongestRest);
 }
 
 size_t Routines::Answer(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
@@ -141,7 +153,11 @@ size_t Routines::Finish(Known* known, const uint8_t* message, size_t length, uin
 // The first part, which is all of the data when no second comes.
 size_t Routines::Update(Known* known, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity) {
   const Routine& routine = known->routine;
-  if (!known->part.empty() || length > kLongestPart || known->parts_gain < -kPartsLoss) return 0;
+  if (!known->part.empty() || length > kLongestPart) return 0;
+  if (known->parts_rest > 0) {
+    --known->parts_rest;
+    return 0;
+  }
   const size_t answered = Carry(routine, routine.update, routine.update_answer, message, length, reply, capacity);
   if (answered != 0) known->part.assign(message, message + length);
   return answered;
@@ -155,6 +171,7 @@ size_t Routines::Last(Known* known, const uint8_t* message, size_t length, uint8
   if (known->part.empty() || length != start + kRoom || GetU32(message + start) == kNoRoom || head + kArrayHead > capacity) return 0;
   memcpy(reply, routine.last_answer.data(), head);
   known->parts_gain = std::min(known->parts_gain + 1, kPartsMostGain);
+  if (known->parts_gain > 0) known->parts_next_rest = kPartsFirstRest;
   End(known);
   return head + PutArrayHead(reply + head, 0);
 }
@@ -189,8 +206,7 @@ size_t Routines::TakeUnseen(uint8_t* into) {
     known->init_seen = true;
     return length;
   }
-  if (!known->part.empty()) --known->parts_gain;
-  known->DropPart();
+  if (!known->part.empty()) known->LosePart();
   begun_.erase(begun_.begin());
   return length;
 }

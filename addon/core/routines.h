@@ -94,10 +94,14 @@ class Routines {
     // While begun: the Update that was answered, and whether the handler has seen the Init.
     std::vector<uint8_t> part;
     bool init_seen = false;
-    // Operations in parts that ended here, less those that the handler had to see.
+    // Operations in parts that ended here, less those that the handler had to see; how many Updates it is still to be given because they were
+    // too many, and how many the next time.
     int64_t parts_gain = 0;
+    uint32_t parts_rest = 0;
+    uint32_t parts_next_rest = 0;
     ~Known() { DropPart(); }
     void DropPart();
+    void LosePart();
   };
   size_t Begin(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
   size_t Finish(Known* known, const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);

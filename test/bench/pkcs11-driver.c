@@ -174,6 +174,19 @@ static void run_cbc(CK_OBJECT_HANDLE key) {
   encrypt_with(CKM_AES_CBC, iv, sizeof iv, key);
 }
 
+/* As Java's SunPKCS11 does with every record. */
+static void run_parts(CK_OBJECT_HANDLE key) {
+  CK_BYTE iv[16] = {0};
+  CK_MECHANISM mechanism = {CKM_AES_CBC, iv, sizeof iv};
+  CK_BYTE out[sizeof block];
+  CK_BYTE rest[16];
+  CK_ULONG length = sizeof out;
+  CK_ULONG last = sizeof rest;
+  must(p11->C_EncryptInit(session, &mechanism, key), "C_EncryptInit");
+  must(p11->C_EncryptUpdate(session, block, sizeof block, out, &length), "C_EncryptUpdate");
+  must(p11->C_EncryptFinal(session, rest, &last), "C_EncryptFinal");
+}
+
 /* A token refuses an IV that it has seen under the same key. */
 static void run_gcm(CK_OBJECT_HANDLE key) {
   static _Thread_local unsigned long long count;
@@ -247,6 +260,7 @@ static const struct scenario {
 } scenarios[] = {
     {"ecb", prepare_aes, run_ecb},
     {"cbc", prepare_aes, run_cbc},
+    {"cbc-parts", prepare_aes, run_parts},
     {"gcm", prepare_aes, run_gcm},
     {"hmac", prepare_secret, run_hmac},
     {"pss", prepare_rsa, run_pss},

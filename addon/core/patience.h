@@ -1,0 +1,41 @@
+// How long a loop that waits for calls goes on looking before it sleeps.
+//
+// Waking it costs a caller on another CPU some 30 to 50 microseconds, more than most calls take. A database that calls at short intervals
+// but thinks a little longer than the usual window now and then pays for a wake-up each time. So the loop looks longer, while that
+// catches calls: the time from one call to the next tells. It is the machine's CPU that is spent, so where somebody else wants it
+// the loop soon looks no longer than usual.
+//
+// What this leaves out: the clock and the waiting itself (frames.cc).
+#pragma once
+
+#include <cstdint>
+
+namespace dke {
+
+class Patience {
+ public:
+  // A patient window is so many usual ones.
+  static constexpr int64_t kPatient = 5;
+  // Scores: patient from the upper one on, and until it falls to the lower one.
+  static constexpr int kBegin = 8;
+  static constexpr int kEnd = 0;
+  static constexpr int kMost = 32;
+  // What a pause counts for that a patient window would have met, and against it one that is longer still, or a window that others disturbed.
+  static constexpr int kGain = 1;
+  static constexpr int kLoss = 2;
+
+  // A call came so long after the one before. The same unit as `window`, whichever.
+  void Note(int64_t pause, int64_t window);
+  // While the loop looked, others had the CPU.
+  void Disturb();
+  // How long to look.
+  int64_t Window(int64_t window) const { return patient_ ? kPatient * window : window; }
+
+ private:
+  void Add(int score);
+
+  int score_ = 0;
+  bool patient_ = false;
+};
+
+}  // namespace dke
