@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const driver = join(resolve(import.meta.dirname, '../..'), 'build/pkcs11-driver');
 
 /** What the driver repeats. With `-strict` it takes two keys in turn, so that no Init is that of the message before. */
-type Repeated = 'ecb' | 'cbc' | 'gcm' | 'hmac' | 'pss' | 'ecdsa';
+type Repeated = 'ecb' | 'cbc' | 'cbc-parts' | 'gcm' | 'hmac' | 'pss' | 'ecdsa';
 type Find = 'find' | 'find-10000' | `find-session-${1000 | 10000}` | `find-id-${1000 | 10000}`;
 export type Scenario =
   | Repeated
