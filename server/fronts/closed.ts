@@ -2,10 +2,11 @@
 // at its database first. Health says which, the data paths refuse in their own words, and a sealed service takes a passphrase.
 // Leaves out the console's API in quarantine: that is the API itself, over a store that takes no changes.
 
+import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
 import { ServiceError } from '../base/errors.ts';
 import { answerProblem } from './shared/problem.ts';
-import { readBody } from './shared/read-body.ts';
+import { leaveUnread, readBody } from './shared/read-body.ts';
 import { requestIdHeader } from './shared/request-id.ts';
 
 export interface ClosedFrontOptions {
@@ -63,8 +64,9 @@ export const createSealedApp = (options: ClosedFrontOptions): Hono => {
   addClosedHealth(app, options);
   addClosedDataPaths(app, options);
   app.post('/api/root/unseal', async (c) => {
+    const { incoming } = c.env as HttpBindings;
     try {
-      const passphrase = await readBody(c.req.raw, longestPassphrase);
+      const passphrase = await readBody(incoming, longestPassphrase);
       try {
         await unseal?.(passphrase);
       } finally {
@@ -72,7 +74,9 @@ export const createSealedApp = (options: ClosedFrontOptions): Hono => {
       }
       return c.body(null, 204);
     } catch (error) {
-      return refuse(error);
+      const refusal = refuse(error);
+      leaveUnread(incoming, refusal.headers);
+      return refusal;
     }
   });
   app.all('*', () =>

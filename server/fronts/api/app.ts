@@ -2,6 +2,8 @@
 // request, in this order: request id, authentication, path, query, body, If-Match, the handler. Nothing is read from a
 // request before its caller is known, but for signing in.
 
+import type { IncomingMessage } from 'node:http';
+import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import type { Clock } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -21,7 +23,7 @@ import type { SignInOrigin } from '../../operations/people/face.ts';
 import type { Log } from '../../ports/log.ts';
 import { apiRoutes } from '../contract/api/index.ts';
 import { pendingNodesHeader, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
-import { readBody } from '../shared/read-body.ts';
+import { leaveUnread, piecesOf, readBody } from '../shared/read-body.ts';
 import { pickRequestId, requestIdHeader } from '../shared/request-id.ts';
 import { apiHeaders } from '../shared/security-headers.ts';
 import { type Caller, createAuthenticator, isOwnSite } from './authenticate.ts';
@@ -56,7 +58,11 @@ interface Variables {
   requestId: string;
   caller: TenantCaller;
 }
-type ApiContext = Context<{ Variables: Variables }>;
+interface ApiEnv {
+  Variables: Variables;
+  Bindings: HttpBindings;
+}
+type ApiContext = Context<ApiEnv>;
 
 /** A handler as the binder calls it; the rows and `Handlers` have checked the types. */
 type AnyHandler = (call: {
@@ -90,10 +96,10 @@ const json = (value: unknown, status: 200 | 201 | 202, headers: Readonly<Record<
   });
 
 /** The body as it comes. */
-const readFile = (request: Request, type: string): AsyncIterable<Uint8Array> => {
-  if (request.headers.get('content-type') !== type || request.body === null)
+const readFile = (incoming: IncomingMessage, type: string): AsyncIterable<Uint8Array> => {
+  if (incoming.headers['content-type'] !== type)
     throw new HttpRefusal('validation', 415, `this path takes a file: ${type}`);
-  return request.body;
+  return piecesOf(incoming);
 };
 
 /** Takes the passwords out of a body before it is read as text. */
@@ -140,7 +146,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   const authenticator = createAuthenticator(operations, options.peerOf);
   const idempotency = createIdempotency(clock, operations.idempotency);
   const handlers = createHandlers(operations);
-  const app = new Hono<{ Variables: Variables }>();
+  const app = new Hono<ApiEnv>();
 
   app.use('*', async function prepare(context, next) {
     const requestId = pickRequestId(context.req.header(requestIdHeader), clock.now());
@@ -148,6 +154,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     await next();
     context.res.headers.set(requestIdHeader, requestId);
     for (const [name, value] of Object.entries(apiHeaders)) context.res.headers.set(name, value);
+    leaveUnread(context.env.incoming, context.res.headers);
   });
 
   const actIn = (context: Context, caller: Caller): TenantCaller => {
@@ -254,9 +261,9 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       }
       const actor = admit(row, context, caller, path);
       const query = readQuery(row.query, context.req.url);
-      const file = row.takes === undefined ? undefined : readFile(context.req.raw, row.takes);
+      const file = row.takes === undefined ? undefined : readFile(context.env.incoming, row.takes);
       const bytes =
-        row.method === 'get' || file !== undefined ? Buffer.alloc(0) : await readBody(context.req.raw, maxBody);
+        row.method === 'get' || file !== undefined ? Buffer.alloc(0) : await readBody(context.env.incoming, maxBody);
       const secrets = takeSecrets(row, bytes);
       try {
         const body = readJson(row.body, context.req.header('content-type'), bytes);

@@ -1,24 +1,69 @@
-// Reads a request's body up to a limit, in bytes. A longer one is refused as soon as that is known: by Content-Length before
-// the first byte, otherwise at the first byte too many.
+// Reads a request's body up to a limit, in bytes, counted as it comes: no Content-Length is believed, but a longer one is refused before the
+// first byte. From Node's request, not from a Web stream over it: such a stream that is left in the middle throws where nobody can
+// catch it when what is buffered still comes (Node 24), and that ends the process.
 
+import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../base/errors.ts';
 
-/** The body, empty when there is none. Throws 'payload-too-large'. */
-export const readBody = async (request: Request, limit: number): Promise<Buffer> => {
-  const tooLarge = (): ServiceError =>
-    new ServiceError('payload-too-large', `the body is longer than ${limit} bytes`, { hint: 'send less at a time' });
-  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge();
-  if (request.body === null) return Buffer.alloc(0);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  // Leaving the loop by the throw cancels the stream: the rest is not read.
-  for await (const chunk of request.body) {
-    length += chunk.byteLength;
-    if (length > limit) throw tooLarge();
-    chunks.push(chunk);
-  }
-  const body = Buffer.concat(chunks, length);
-  // It may hold a password: one copy is enough, and its reader wipes that one.
-  for (const chunk of chunks) chunk.fill(0);
-  return body;
+const clear = (bytes: Uint8Array): void => {
+  bytes.fill(0);
+};
+
+/** The body, empty when there is none. Pieces are wiped once they are copied: they may hold a password or key bytes. Throws 'payload-too-large'. */
+export const readBody = (
+  incoming: IncomingMessage,
+  most: number,
+  wipe: (bytes: Uint8Array) => void = clear,
+): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const tooLarge = (): ServiceError =>
+      new ServiceError('payload-too-large', `the body is longer than ${most} bytes`, { hint: 'send less at a time' });
+    if (Number(incoming.headers['content-length'] ?? 0) > most) {
+      reject(tooLarge());
+      return;
+    }
+    const pieces: Buffer[] = [];
+    let size = 0;
+    const fail = (error: Error): void => {
+      for (const piece of pieces) wipe(piece);
+      pieces.length = 0;
+      reject(error);
+    };
+    incoming.on('data', (piece: Buffer) => {
+      pieces.push(piece);
+      size += piece.length;
+      if (size <= most) return;
+      incoming.pause();
+      incoming.removeAllListeners('data');
+      fail(tooLarge());
+    });
+    incoming.on('end', () => {
+      const [first] = pieces;
+      // Nearly every body comes in one piece: then nothing is copied.
+      if (first === undefined || pieces.length === 1) {
+        resolve(first ?? Buffer.alloc(0));
+        return;
+      }
+      const whole = Buffer.concat(pieces, size);
+      for (const piece of pieces) wipe(piece);
+      resolve(whole);
+    });
+    incoming.on('error', fail);
+    incoming.on('close', () => {
+      // Every request closes; an error is made only for the few that close too early.
+      if (!incoming.complete) fail(new ServiceError('validation', 'the body ended early'));
+    });
+  });
+
+/** The body piece by piece. Who leaves it in the middle leaves the rest unread. */
+export const piecesOf = (incoming: IncomingMessage): AsyncIterable<Uint8Array> => ({
+  [Symbol.asyncIterator]: () => incoming.iterator({ destroyOnReturn: false }),
+});
+
+/** Before an answer to a body that was not read to its end: what still comes is dropped, and the connection is of no more use. */
+export const leaveUnread = (incoming: IncomingMessage, headers: Headers): void => {
+  // Streams of HTTP/2 end by themselves.
+  if (incoming.complete || incoming.httpVersionMajor !== 1) return;
+  incoming.resume();
+  headers.set('connection', 'close');
 };

@@ -22,7 +22,7 @@ import {
 } from '../contract/tde.ts';
 import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox } from '../shared/outbox.ts';
-import { readBody } from './body.ts';
+import { readBody } from '../shared/read-body.ts';
 import { asServiceError, toProblem } from './errors.ts';
 import {
   createInstances,

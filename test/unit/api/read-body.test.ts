@@ -1,0 +1,79 @@
+// Bodies that are left in the middle while more of them is there already: refused, and the process lives.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { leaveUnread, piecesOf, readBody } from '../../../server/fronts/shared/read-body.ts';
+
+/** What a service answers that calls `read` when all that Node holds back of a body has arrived. The body comes in pieces, without a length. */
+const answerTo = async (body: Buffer, read: (incoming: IncomingMessage) => Promise<string>) => {
+  const server = createServer(async (incoming, outgoing) => {
+    while (!incoming.complete && incoming.readableLength < incoming.readableHighWaterMark) await setImmediate();
+    const text = await read(incoming);
+    const headers = new Headers();
+    leaveUnread(incoming, headers);
+    outgoing.writeHead(200, [...headers]).end(text);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const sent = request({
+      port: (server.address() as AddressInfo).port,
+      method: 'POST',
+      headers: { 'transfer-encoding': 'chunked' },
+    });
+    sent.on('error', () => undefined);
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+    for (let at = 0; at < body.length; at += 8_192) sent.write(body.subarray(at, at + 8_192));
+    sent.end();
+    const [answer] = await answered;
+    const parts: Buffer[] = [];
+    for await (const part of answer) parts.push(part as Buffer);
+    return { text: Buffer.concat(parts).toString(), connection: answer.headers.connection };
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+};
+
+const megabyte = Buffer.alloc(1 << 20, 0x61);
+
+test('one that is over the limit is refused at the first piece too many, and the connection ends', async () => {
+  const refused = (incoming: IncomingMessage) =>
+    readBody(incoming, 20_000).then(
+      () => 'taken',
+      (error: { code: string }) => error.code,
+    );
+  expect(await answerTo(megabyte, refused)).toEqual({ text: 'payload-too-large', connection: 'close' });
+});
+
+test('one that is taken piece by piece may be left', async () => {
+  const first = async (incoming: IncomingMessage) => {
+    for await (const piece of piecesOf(incoming)) return String(piece.length > 0 && piece.length < megabyte.length);
+    return 'none';
+  };
+  expect(await answerTo(megabyte, first)).toEqual({ text: 'true', connection: 'close' });
+});
+
+test('one within the limit is taken whole, in one piece or in many', async () => {
+  for (const body of [Buffer.alloc(0), Buffer.from('a'), megabyte]) {
+    const length = (incoming: IncomingMessage) => readBody(incoming, megabyte.length).then(String);
+    const { text, connection } = await answerTo(body, length);
+    expect(text).toBe(body.toString());
+    expect(connection).toBe('keep-alive');
+  }
+});
+
+test('pieces are wiped when they have been copied, and when they are refused', async () => {
+  const wiped: number[] = [];
+  const wipe = (bytes: Uint8Array): void => {
+    wiped.push(bytes.length);
+    bytes.fill(0);
+  };
+  await answerTo(megabyte, (incoming) => readBody(incoming, megabyte.length, wipe).then((whole) => `${whole.length}`));
+  expect(wiped.reduce((sum, length) => sum + length, 0)).toBe(megabyte.length);
+  wiped.length = 0;
+  await answerTo(megabyte, (incoming) => readBody(incoming, 100_000, wipe).then(String, String));
+  expect(wiped.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(100_000);
+});
