@@ -46,6 +46,8 @@ constexpr size_t kMostLanes = 1024;
 constexpr uint32_t kIdleLooks = 1000;
 // With more lanes than this the loop does not yield: it would wait behind all of them.
 constexpr size_t kMostYieldedTo = 16;
+// Where a lone caller runs is looked at every so many messages.
+constexpr uint64_t kMessagesAPlace = 64;
 // Callers are counted over so long, in nanoseconds: longer than a round among many hundreds takes.
 constexpr int64_t kCensus = 8'000'000;
 // With more callers than this requests gather: one wake-up serves many, and who is answered does not take the CPU from who has not asked yet.
@@ -771,7 +773,7 @@ bool FrameLoop::ServeLane(Connection* connection) {
     return true;
   }
   Count(connection);
-  ++lane_messages_;
+  if (++lane_messages_ % kMessagesAPlace == 0 && lanes_.size() == 1) LookAtPlace(connection);
   const auto length = static_cast<size_t>(taken);
   const size_t used = HandOn(connection, message, length, true);
   TransmitBatch(connection);
@@ -779,6 +781,25 @@ bool FrameLoop::ServeLane(Connection* connection) {
   // Only whole frames pass through a lane.
   if (!connection->closed && used != length) Drop(connection, true);
   return true;
+}
+
+// Leaves the CPU of the only caller when another has nothing to do.
+void FrameLoop::LookAtPlace(const Connection* connection) {
+  const int own = sched_getcpu();
+  if (own < 0) return;
+  switch (place_.Look(connection->lane->cpu() == own, Now())) {
+    case Place::Step::kStay:
+      return;
+    case Place::Step::kBegin:
+      cpu_times_ = ReadCpuTimes();
+      return;
+    case Place::Step::kEnd:
+      break;
+  }
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  const int idle = IdleCpu(cpu_times_, ReadCpuTimes(), allowed, own);
+  if (idle >= 0) GoTo(idle);
 }
 
 // Looks at every lane once. False when nothing waited in any.

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "patience.h"
+#include "place.h"
 #include "routines.h"
 
 struct epoll_event;
@@ -206,6 +207,7 @@ class FrameLoop {
   void WatchLane(Connection* connection);
   bool LeaveLane(Connection* connection);
   bool LeaveLanes();
+  void LookAtPlace(const Connection* connection);
   size_t Consume(Connection* connection, const uint8_t* data, size_t length);
   size_t HandOn(Connection* connection, const uint8_t* data, size_t length, bool from_lane);
   bool ShowUnseen(Connection* connection);
@@ -265,6 +267,8 @@ class FrameLoop {
   bool crowded_ = false;
   bool spin_wanted_ = false;    // by one of the callers since the loop last waited
   Patience patience_;
+  Place place_;
+  std::vector<CpuTime> cpu_times_;  // when the others began to be watched
 
   uint64_t frames_ = 0;
   uint64_t routine_frames_ = 0;

@@ -25,6 +25,7 @@ struct FrameLane::Shared {
     Word fetched;
     Word listening;
     Word spinning;
+    Word cpu;
   } peer;
   struct alignas(64) Own {
     Word answered;
@@ -71,6 +72,11 @@ void FrameLane::CloseDescriptor() {
 bool FrameLane::joined() const { return shared_->peer.joined.load(std::memory_order_relaxed) != 0; }
 
 bool FrameLane::spinning() const { return joined() && shared_->peer.spinning.load(std::memory_order_relaxed) != 0; }
+
+int FrameLane::cpu() const {
+  const uint32_t told = shared_->peer.cpu.load(std::memory_order_relaxed);
+  return told == 0 || told > INT32_MAX ? -1 : static_cast<int>(told) - 1;
+}
 
 void FrameLane::Watch(bool watching) { shared_->own.watching.store(watching ? 1 : 0, std::memory_order_seq_cst); }
 

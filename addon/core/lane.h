@@ -31,6 +31,8 @@ class FrameLane {
   bool joined() const;
   // Whether the peer spins for its answers. Who sleeps takes longer to its next call than anybody should spin.
   bool spinning() const;
+  // The CPU from which the peer asked last; -1 when it does not tell.
+  int cpu() const;
   // Tells the peer whether this side is looking. After false, Take must be called once more.
   void Watch(bool watching);
   // Tells the peer whether so many call at once that spinning for an answer only takes the CPU from those who are served before.

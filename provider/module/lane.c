@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -32,6 +33,7 @@ struct shared {
     _Atomic uint32_t fetched;
     _Atomic uint32_t listening;
     _Atomic uint32_t spinning;
+    _Atomic uint32_t cpu;
   } own;
   struct {
     alignas(64) _Atomic uint32_t answered;
@@ -98,10 +100,12 @@ bool lane_free(const struct lane *lane, size_t length) {
 
 bool lane_ask(struct lane *lane, const struct buffer *ahead, const struct buffer *request) {
   const size_t first = ahead == NULL ? 0 : ahead->length;
+  const int cpu = sched_getcpu();
 
   if (first > 0) memcpy(lane->shared->request, ahead->data, first);
   memcpy(lane->shared->request + first, request->data, request->length);
   atomic_store_explicit(&lane->shared->own.asked_length, (uint32_t)(first + request->length), memory_order_relaxed);
+  atomic_store_explicit(&lane->shared->own.cpu, cpu < 0 ? 0 : (uint32_t)cpu + 1, memory_order_relaxed);
   /* Told first, then looked: the agent, when it stops looking, says so first and looks after that. One of us sees the other. */
   atomic_store(&lane->shared->own.asked, ++lane->asked);
   return atomic_load(&lane->shared->agent.watching) != 0;

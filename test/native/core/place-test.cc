@@ -1,0 +1,123 @@
+// When the loop looks for another CPU than its caller's, and which it chooses. That it runs there is the scheduler's business.
+#include "place.h"
+
+#include "support.h"
+
+namespace dke {
+namespace {
+
+using Step = Place::Step;
+
+// Looks that find both on one CPU, the last at `now`.
+Step Together(Place& place, int looks, int64_t now) {
+  Step step = Step::kStay;
+  for (int i = 0; i < looks; ++i) {
+    assert_true(step == Step::kStay);
+    step = place.Look(true, now);
+  }
+  return step;
+}
+
+void WatchesTheOthersBeforeItGoes(void**) {
+  Place place;
+  assert_true(Together(place, Place::kLooks - 1, 1) == Step::kStay);
+  assert_true(place.Look(true, 1) == Step::kBegin);
+  assert_true(Together(place, 100, Place::kWatch) == Step::kStay);
+  assert_true(place.Look(true, Place::kWatch + 1) == Step::kEnd);
+}
+
+void StaysWhenTheCallerHasGoneElsewhere(void**) {
+  Place place;
+  for (int i = 0; i < 100; ++i) {
+    assert_true(Together(place, Place::kLooks - 1, 1) == Step::kStay);
+    assert_true(place.Look(false, 1) == Step::kStay);
+  }
+  assert_true(Together(place, Place::kLooks, 1) == Step::kBegin);
+  assert_true(place.Look(false, 2) == Step::kStay);
+  assert_true(place.Look(true, Place::kWatch + 2) == Step::kStay);
+}
+
+void TriesLessAndLessOften(void**) {
+  Place place;
+  int64_t now = 0;
+  assert_true(Together(place, Place::kLooks, now) == Step::kBegin);
+  for (int64_t pause = Place::kFirstPause; pause < 4 * Place::kLongestPause; pause *= 2) {
+    now += Place::kWatch;
+    assert_true(place.Look(true, now) == Step::kEnd);
+    now += std::min(pause, Place::kLongestPause);
+    assert_true(Together(place, Place::kLooks, now - 1) == Step::kStay);
+    assert_true(place.Look(true, now) == Step::kBegin);
+  }
+  // They have been apart for some time: from the beginning.
+  for (int i = 0; i < Place::kLooks; ++i) place.Look(false, now);
+  now += Place::kLongestPause;
+  assert_true(Together(place, Place::kLooks, now) == Step::kBegin);
+  now += Place::kWatch;
+  assert_true(place.Look(true, now) == Step::kEnd);
+  assert_true(Together(place, Place::kLooks, now + Place::kFirstPause) == Step::kBegin);
+}
+
+void ReadsWhatTheKernelTells(void**) {
+  const std::vector<CpuTime> times = ParseCpuTimes(
+      "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 40 5 6 7 8 9 10\ncpu2 1 1 1 1 1 1 1 1 0 0\ncpux 1 1\nintr 12 13\ncpu1");
+  assert_int_equal(times.size(), 3);
+  assert_int_equal(times[0].idle, 45);
+  assert_int_equal(times[0].all, 91);
+  assert_int_equal(times[1].all, 0);
+  assert_int_equal(times[2].idle, 2);
+  assert_int_equal(times[2].all, 8);
+  assert_true(ParseCpuTimes("").empty());
+  assert_true(ParseCpuTimes("cpu99999999999 1 2 3 4 5\ncpu-1 1 2 3 4 5\n").empty());
+}
+
+void ReadsThisMachines(void**) {
+  const std::vector<CpuTime> times = ReadCpuTimes();
+  cpu_set_t allowed;
+  assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    assert_true(cpu < times.size());
+    assert_true(times[cpu].all > 0 && times[cpu].idle <= times[cpu].all);
+  }
+}
+
+void ChoosesTheMostIdleOfThoseAllowed(void**) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  for (const int cpu : {0, 1, 2, 4, 5}) CPU_SET(cpu, &allowed);
+  const std::vector<CpuTime> before(6, CpuTime{100, 1'000});
+  // Own, busy, idle nearly all the time, not allowed, idle, did not run.
+  const std::vector<CpuTime> after = {{200, 1'100}, {189, 1'100}, {191, 1'100}, {200, 1'100}, {195, 1'100}, {100, 1'000}};
+  assert_int_equal(IdleCpu(before, after, allowed, 0), 4);
+  assert_int_equal(IdleCpu(before, after, allowed, 4), 0);
+  CPU_CLR(4, &allowed);
+  assert_int_equal(IdleCpu(before, after, allowed, 0), 2);
+  CPU_CLR(2, &allowed);
+  assert_int_equal(IdleCpu(before, after, allowed, 0), -1);
+  assert_int_equal(IdleCpu(before, {}, allowed, 0), -1);
+}
+
+void MayRunWhereItMightBefore(void**) {
+  cpu_set_t before;
+  cpu_set_t after;
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    assert_int_equal(GoTo(cpu), CPU_ISSET(cpu, &before) != 0);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+  }
+}
+
+}  // namespace
+}  // namespace dke
+
+int main() {
+  using namespace dke;
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(WatchesTheOthersBeforeItGoes),     cmocka_unit_test(StaysWhenTheCallerHasGoneElsewhere),
+      cmocka_unit_test(TriesLessAndLessOften),            cmocka_unit_test(ReadsWhatTheKernelTells),
+      cmocka_unit_test(ReadsThisMachines),                cmocka_unit_test(ChoosesTheMostIdleOfThoseAllowed),
+      cmocka_unit_test(MayRunWhereItMightBefore),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
