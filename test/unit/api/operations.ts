@@ -1,5 +1,8 @@
 // Operations for tests of the front alone: one administrator token holds, a few members answer, every other call throws. What
 // the service really does is tested through a real server (test/scenario).
+
+import { Readable } from 'node:stream';
+import type { ReadableStream as WebStream } from 'node:stream/web';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { Grant } from '../../../server/domain/access.ts';
 import type { SignInStep } from '../../../server/domain/sign-in.ts';
@@ -89,6 +92,13 @@ const createSessionsOfTest = (grants: readonly Grant[], isRevoked: () => boolean
   };
 };
 
+/** What Node would have of a request, as a stream of HTTP/2: the fronts read bodies from there. */
+const incomingOf = ({ headers, body }: Request): Readable => {
+  const stream = body === null ? Readable.from([]) : Readable.fromWeb(body as WebStream<Uint8Array>);
+  Object.defineProperty(stream, 'complete', { get: () => stream.readableEnded });
+  return Object.assign(stream, { headers: Object.fromEntries(headers), httpVersionMajor: 2 });
+};
+
 /** The front, reached as through the listener: absolute https URLs. */
 export const openFront = (
   members: object = {},
@@ -167,7 +177,11 @@ export const openFront = (
     afterSent: () => undefined,
   });
   return {
-    request: async (path, init) => front.request(`https://dke.example${path.replace(/^\/api/, '')}`, init),
+    request: async (path, init) => {
+      const url = `https://dke.example${path.replace(/^\/api/, '')}`;
+      const { body: _, ...head } = init ?? {};
+      return front.request(url, head, { incoming: incomingOf(new Request(url, init)) });
+    },
     calls,
     advance: (milliseconds) => {
       time += milliseconds;
