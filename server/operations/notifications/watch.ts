@@ -29,6 +29,18 @@ const keyOf = ({ kind, subject }: Pick<Condition, 'kind' | 'subject'>): string =
 const keptMs = 90 * 86_400_000;
 /** Subjects of one commit: small enough that other writers wait for milliseconds only. */
 const batch = 100;
+/** Walked through at once: a millisecond or so. */
+const stepLength = 1_000;
+
+/** Walks through many without holding up what comes in meanwhile. */
+async function* inSteps<T>(items: Iterable<T>): AsyncGenerator<T> {
+  let walked = 0;
+  for (const item of items) {
+    walked += 1;
+    if (walked % stepLength === 0) await new Promise((resolve) => setImmediate(resolve));
+    yield item;
+  }
+}
 
 export const createNotificationWatch = (
   { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
@@ -68,16 +80,29 @@ export const createNotificationWatch = (
     subjects: readonly string[] | null,
   ) => {
     const now = clock.now();
-    const is = new Map(found.map((one) => [keyOf(one), one]));
-    const open = new Map((await from.notifications.listOpenOf(kinds, subjects)).map((one) => [keyOf(one), one]));
-    return [...new Set([...open.keys(), ...is.keys()])].flatMap((key) => change(open.get(key), is.get(key), now) ?? []);
+    const is = new Map<string, Condition>();
+    for await (const one of inSteps(found)) is.set(keyOf(one), one);
+    const open = new Map<string, Notification>();
+    for await (const one of inSteps(await from.notifications.listOpenOf(kinds, subjects))) open.set(keyOf(one), one);
+    const changes: NonNullable<ReturnType<typeof change>>[] = [];
+    for await (const key of inSteps(new Set([...open.keys(), ...is.keys()]))) {
+      const made = change(open.get(key), is.get(key), now);
+      if (made !== null) changes.push(made);
+    }
+    return changes;
   };
 
   const lookAt = async ({ kinds, look }: NotificationSource): Promise<void> => {
     const found = await look();
     const changed = await reconcile(store.read, kinds, found, null);
-    const bySubject = Map.groupBy(found, ({ subject }) => subject.id);
     const subjects = [...new Set(changed.map(({ notification }) => notification.subject.id))];
+    if (subjects.length === 0) return;
+    const bySubject = new Map<string, Condition[]>();
+    for await (const one of inSteps(found)) {
+      const others = bySubject.get(one.subject.id);
+      if (others === undefined) bySubject.set(one.subject.id, [one]);
+      else others.push(one);
+    }
     for (let at = 0; at < subjects.length; at += batch) {
       const some = subjects.slice(at, at + batch);
       const ofSome = some.flatMap((subject) => bySubject.get(subject) ?? []);
