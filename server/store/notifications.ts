@@ -58,6 +58,9 @@ const filtered = <Q extends SelectQueryBuilder<Schema, 'notifications', object>>
   return found as Q;
 };
 
+/** Read at once of what is open: some milliseconds. */
+const openPage = 500;
+
 /** `1767225600000.01981d2c-...`: when it does harm, and which of those. */
 const parseCursor = (after: string): { readonly at: number; readonly id: string } | undefined => {
   const [, at, id] = /^(\d{1,16})\.(.{1,64})$/.exec(after) ?? [];
@@ -103,13 +106,23 @@ export const createNotificationRepository = (db: Kysely<Schema>): Repositories['
     return (await query.execute()).map(fromRow);
   },
   listOpenOf: async (kinds, subjects) => {
-    const open = db
-      .selectFrom('notifications')
-      .selectAll()
-      .where('resolved_at', 'is', null)
-      .where('kind', 'in', kinds)
-      .$if(subjects !== null, (query) => query.where('subject_id', 'in', subjects ?? []));
-    return (await open.execute()).map(fromRow);
+    const open = db.selectFrom('notifications').selectAll().where('resolved_at', 'is', null);
+    if (subjects !== null) {
+      const found = await open.where('kind', 'in', kinds).where('subject_id', 'in', subjects).execute();
+      return found.map(fromRow);
+    }
+    // There may be as many as there are keys: page by page, so that others have their turn in between.
+    const all: Notification[] = [];
+    for (const kind of kinds) {
+      const ofKind = open.where('kind', '=', kind).orderBy('harm_at').orderBy('id').limit(openPage);
+      for (let page = await ofKind.execute(); page.length > 0; ) {
+        all.push(...page.map(fromRow));
+        const last = page.at(-1);
+        if (last === undefined || page.length < openPage) break;
+        page = await ofKind.where(sql<boolean>`(harm_at, id) > (${last.harm_at}, ${last.id})`).execute();
+      }
+    }
+    return all;
   },
   insert: async (notification) => {
     await db.insertInto('notifications').values(toRow(notification)).execute();

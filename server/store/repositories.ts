@@ -98,8 +98,9 @@ export const createRepositories = (
       )
       .orderBy('id')
       .execute();
+    const byEndpoint = Map.groupBy(credentials, (credential) => credential.endpoint_id);
     return found.map((row) => {
-      const own = credentials.filter((credential) => credential.endpoint_id === row.id);
+      const own = byEndpoint.get(row.id) ?? [];
       const sound =
         check('endpoints', { ...row }) === 'ok' && own.every((c) => check('endpoint_credentials', { ...c }) === 'ok');
       return rows.toEndpoint(row, own.map(rows.toCredential), sound ? 'ok' : 'tampered');
