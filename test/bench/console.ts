@@ -6,6 +6,7 @@ import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../../server/base/clock.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
@@ -270,6 +271,20 @@ interface Answer {
   readonly next?: string | null;
 }
 
+/**
+ * Everything that was put there asks for somebody when the service first looks at it, which no service meets that has grown. Resolves when
+ * that has been written into the inbox: when there are events, and no more have come for ten seconds.
+ */
+const inboxKept = async (events: () => number): Promise<void> => {
+  let before = events();
+  for (let quiet = 0; quiet < 10; quiet += 1) {
+    await setTimeout(1_000);
+    const now = events();
+    if (now === 0 || now !== before) quiet = 0;
+    before = now;
+  }
+};
+
 export const measureLists = async (store: StoreName, rows: number): Promise<ListsFigure> => {
   const place = await openPlace(store);
   const service = await startService(place);
@@ -290,6 +305,15 @@ export const measureLists = async (store: StoreName, rows: number): Promise<List
     }
 
     say(`filled with ${rows} rows in each table`);
+    await inboxKept(() => {
+      const count = 'select count(*) as count from notification_events';
+      if (place.postgres !== undefined) return Number(place.postgres.run('bench', count));
+      const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'), { readOnly: true });
+      const [row] = database.prepare(count).all();
+      database.close();
+      return Number(row?.count);
+    });
+    say('the inbox is kept');
     const time = (path: string): Promise<Times> => inLanes(repeats, 1, () => call('GET', path));
     const figures: ListFigure[] = [];
     const measureList = async (what: string, path: string): Promise<void> => {
