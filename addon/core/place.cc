@@ -13,7 +13,8 @@ Place::Step Place::Look(bool together, int64_t now) {
   if (!together) {
     together_ = 0;
     watching_ = false;
-    if (++apart_ >= kLooks) pause_ = 0;
+    apart_ = std::min(apart_ + 1, kLooks);
+    if (apart_ == kLooks) pause_ = 0;
     return Step::kStay;
   }
   apart_ = 0;

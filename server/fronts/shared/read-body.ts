@@ -22,6 +22,12 @@ export const readBody = (
       reject(tooLarge());
       return;
     }
+    const early = (): ServiceError => new ServiceError('validation', 'the body ended early');
+    // Who went away before this: no event comes any more, or, over HTTP/2, the end of a body that is not whole.
+    if (incoming.destroyed || incoming.aborted) {
+      reject(early());
+      return;
+    }
     const pieces: Buffer[] = [];
     let size = 0;
     const fail = (error: Error): void => {
@@ -48,10 +54,10 @@ export const readBody = (
       for (const piece of pieces) wipe(piece);
       resolve(whole);
     });
-    incoming.on('error', fail);
+    incoming.on('error', () => fail(early()));
     incoming.on('close', () => {
-      // Every request closes; an error is made only for the few that close too early.
-      if (!incoming.complete) fail(new ServiceError('validation', 'the body ended early'));
+      // Every request closes; an error is made only for the few that close before they were read.
+      if (!incoming.readableEnded) fail(early());
     });
   });
 

@@ -440,6 +440,20 @@ void ManyCallersAreToldThatTheyAreManyAndALoneOneThatItIsAlone(void**) {
   });
 }
 
+void ThePeersCpuIsWhatItTells(void**) {
+  const std::unique_ptr<dke::FrameLane> lane = dke::FrameLane::Create();
+  assert_non_null(lane.get());
+  void* const mapped = mmap(nullptr, 16384, PROT_READ | PROT_WRITE, MAP_SHARED, lane->fd(), 0);
+  assert_true(mapped != MAP_FAILED);
+  Word& told = *reinterpret_cast<Word*>(static_cast<uint8_t*>(mapped) + 24);
+  assert_int_equal(lane->cpu(), -1);
+  told = 1;
+  assert_int_equal(lane->cpu(), 0);
+  told = 32;
+  assert_int_equal(lane->cpu(), 31);
+  munmap(mapped, 16384);
+}
+
 void ManyPeersAreAllServedWhicheverWayTheyAsk(void**) {
   Server server(20);
   std::vector<std::thread> threads;
@@ -480,6 +494,7 @@ int main() {
       cmocka_unit_test(WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket),
       cmocka_unit_test(WhoSleepsAtTheLaneIsWokenWhenItIsDropped),
       cmocka_unit_test(ManyCallersAreToldThatTheyAreManyAndALoneOneThatItIsAlone),
+      cmocka_unit_test(ThePeersCpuIsWhatItTells),
       cmocka_unit_test(ManyPeersAreAllServedWhicheverWayTheyAsk),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

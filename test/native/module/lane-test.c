@@ -38,6 +38,7 @@ static _Atomic uint32_t *word(size_t offset) { return (_Atomic uint32_t *)(memor
 #define FETCHED word(12)
 #define LISTENING word(16)
 #define SPINNING word(20)
+#define CPU word(24)
 #define ANSWERED word(64)
 #define ANSWERED_LENGTH word(68)
 #define TAKEN word(72)
@@ -111,6 +112,30 @@ static void a_request_goes_in_only_while_the_agent_looks_and_has_taken_the_last(
   assert_true(lane_free(lane, 5));
   *WATCHING = 0;
   assert_false(lane_ask(lane, NULL, &request));
+  buffer_close(&request);
+  lane_leave(lane);
+}
+
+static void a_request_tells_from_which_cpu_it_comes(void **state) {
+  struct lane *lane = join();
+  struct buffer request;
+  cpu_set_t before;
+  (void)state;
+
+  buffer_open(&request);
+  buffer_put_text(&request, "hello");
+  assert_int_equal(*CPU, 0);
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    cpu_set_t one;
+    if (!CPU_ISSET(cpu, &before)) continue;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    lane_ask(lane, NULL, &request);
+    assert_int_equal(*CPU, cpu + 1);
+  }
+  assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
   buffer_close(&request);
   lane_leave(lane);
 }
@@ -438,6 +463,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(memory_that_may_shrink_is_refused, make, drop),
       cmocka_unit_test_setup_teardown(memory_of_another_size_is_refused, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_request_goes_in_only_while_the_agent_looks_and_has_taken_the_last, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(a_request_tells_from_which_cpu_it_comes, make_sealed, drop),
       cmocka_unit_test_setup_teardown(an_answer_is_fetched_once_and_wiped, make_sealed, drop),
       cmocka_unit_test_setup_teardown(an_answer_that_breaks_the_rules_is_not_read, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_forked_child_does_not_have_it, make_sealed, drop),

@@ -1,6 +1,7 @@
 // Bodies that are left in the middle while more of them is there already: refused, and the process lives.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
+import { connect, createServer as createServer2, type Http2ServerRequest } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -76,4 +77,77 @@ test('pieces are wiped when they have been copied, and when they are refused', a
   wiped.length = 0;
   await answerTo(megabyte, (incoming) => readBody(incoming, 100_000, wipe).then(String, String));
   expect(wiped.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(100_000);
+});
+
+/** What became of a body whose sender goes away, before it is read or while. */
+interface Gone {
+  readonly when: 'before' | 'while';
+  /** Whether all of it had been sent. */
+  readonly whole: boolean;
+}
+
+const gone: readonly Gone[] = [
+  { when: 'before', whole: false },
+  { when: 'before', whole: true },
+  { when: 'while', whole: false },
+  { when: 'while', whole: true },
+];
+
+const read = (incoming: IncomingMessage): Promise<string> =>
+  readBody(incoming, megabyte.length).then(String, ({ code, message }) => `${code}: ${message}`);
+
+/** Reads when the sender has gone or, for 'while', lets it go when reading has begun and before anything can have come of it. */
+const readWhenGone = async (incoming: IncomingMessage, { when }: Gone, leave: () => void): Promise<string> => {
+  const closed = once(incoming, 'close').catch(() => undefined);
+  if (when === 'while') {
+    const text = read(incoming);
+    incoming.pause();
+    leave();
+    return text;
+  }
+  leave();
+  await closed;
+  return read(incoming);
+};
+
+test.each(gone)('HTTP/1.1: a body whose sender went $when it was read, all sent: $whole, ended early', async (gone) => {
+  const result = Promise.withResolvers<string>();
+  const server = createServer((incoming) => {
+    result.resolve(readWhenGone(incoming, gone, () => sent.destroy()));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const sent = request({
+    port: (server.address() as AddressInfo).port,
+    method: 'POST',
+    headers: { 'content-length': 100 },
+  });
+  sent.on('error', () => undefined);
+  sent.write(Buffer.alloc(gone.whole ? 100 : 50, 0x61));
+  try {
+    expect(await result.promise).toBe('validation: the body ended early');
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test.each(gone)('HTTP/2: a body whose sender went $when it was read, all sent: $whole, ended early', async (gone) => {
+  const result = Promise.withResolvers<string>();
+  const server = createServer2((incoming: Http2ServerRequest) => {
+    result.resolve(readWhenGone(incoming as unknown as IncomingMessage, gone, () => sent.close(8)));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const sent = session.request({ ':method': 'POST', ':path': '/' });
+  sent.on('error', () => undefined);
+  sent.write(Buffer.alloc(50, 0x61));
+  if (gone.whole) sent.end();
+  try {
+    expect(await result.promise).toBe('validation: the body ended early');
+  } finally {
+    session.destroy();
+    server.close();
+  }
 });
