@@ -5,7 +5,7 @@ import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
 import { type Connection, type ExternalKeyStore, neverLooked } from '../domain/external-key-store.ts';
-import { everyTenant, type TenantScope } from '../domain/tenant.ts';
+import type { TenantScope } from '../domain/tenant.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
@@ -137,19 +137,19 @@ export const createKeyStoreWatch = (
 
   const turn = async (): Promise<void> => {
     if (!fleet.holds('key-stores')) return;
-    let after: string | undefined;
-    do {
-      const page = await store.read.externalKeyStores.list(everyTenant, { after, limit: pageSize });
+    const due = clock.now() - everyMs;
+    for (;;) {
+      const page = await store.read.externalKeyStores.listUnseenSince(due, pageSize);
       for (const known of page) {
         if (stopped) return;
-        const { checkedAt } = known.connection;
-        if (checkedAt !== null && clock.now() - checkedAt < everyMs) continue;
-        await lookAt(known).catch((error: unknown) =>
-          log.error('an external key store could not be looked at', { id: known.id, error }),
-        );
+        await lookAt(known).catch(async (error: unknown) => {
+          log.error('an external key store could not be looked at', { id: known.id, error });
+          // Not again before its time.
+          await store.write((tx) => tx.externalKeyStores.setLookedAt(known.id, clock.now()));
+        });
       }
-      after = page.length < pageSize ? undefined : page.at(-1)?.id;
-    } while (after !== undefined);
+      if (page.length < pageSize) return;
+    }
   };
   const next = (): void => {
     timer = setTimeout(

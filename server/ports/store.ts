@@ -345,8 +345,12 @@ export interface Repositories extends PeopleRepositories {
     /** Of an endpoint, by id. */
     listByEndpoint(endpointId: string): Promise<readonly ExternalKeyStore[]>;
     insert(store: ExternalKeyStore): Promise<void>;
+    /** Those last looked at by then, or never, who has waited longest first. */
+    listUnseenSince(at: number, limit: number): Promise<readonly ExternalKeyStore[]>;
     /** What was seen, not policy. */
     setConnection(id: string, connection: Connection): Promise<void>;
+    /** It was looked at and nothing could be seen: what was seen before stays. */
+    setLookedAt(id: string, at: number): Promise<void>;
     remove(id: string): Promise<void>;
   };
   readonly tokens: {

@@ -13,6 +13,7 @@ import { idempotencyMigration } from './migrations/2025-05-idempotency.ts';
 import { scopeStatistics } from './migrations/2025-05-scope-statistics.ts';
 import { keyTags } from './migrations/2025-06-key-tags.ts';
 import { keyUses } from './migrations/2025-06-key-uses.ts';
+import { keyStoreLooks } from './migrations/2025-07-key-store-looks.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -514,6 +515,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-05-scope-statistics': scopeStatistics(kinds),
     '2025-06-key-uses': keyUses(kinds),
     '2025-06-keys-by-tag': keyTags(kinds),
+    '2025-07-key-store-looks': keyStoreLooks(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -84,6 +84,8 @@ export const createRepositories = (
     rows.toExternalKeyStore(row, check('external_key_stores', { ...row }));
   const storesBy = (tenant: TenantScope, column: 'id' | 'custom_key_store_id' | 'endpoint_id', value: string) =>
     inScope(db.selectFrom('external_key_stores').selectAll(), tenant).where(column, '=', value).orderBy('id').execute();
+  /** As the index has it. */
+  const lookedAt = sql<number>`coalesce(looked_at, 0)`;
   const toStore = ([row]: readonly Schema['external_key_stores'][]) =>
     row === undefined ? undefined : checkedStore(row);
   const loadEndpoints = async (found: readonly Schema['endpoints'][]): Promise<readonly Endpoint[]> => {
@@ -809,6 +811,17 @@ export const createRepositories = (
         return (await query.execute()).map((row) => checkedStore(row));
       },
       listByEndpoint: async (endpointId) => (await storesBy(everyTenant, 'endpoint_id', endpointId)).map(checkedStore),
+      listUnseenSince: async (at, limit) =>
+        (
+          await db
+            .selectFrom('external_key_stores')
+            .selectAll()
+            .where(lookedAt, '<=', at)
+            .orderBy(lookedAt)
+            .orderBy('id')
+            .limit(limit)
+            .execute()
+        ).map(checkedStore),
       insert: async (store) => {
         await db
           .insertInto('external_key_stores')
@@ -819,9 +832,12 @@ export const createRepositories = (
       setConnection: async (id, connection) => {
         await db
           .updateTable('external_key_stores')
-          .set({ connection: JSON.stringify(connection) })
+          .set({ connection: JSON.stringify(connection), looked_at: connection.checkedAt })
           .where('id', '=', id)
           .execute();
+      },
+      setLookedAt: async (id, at) => {
+        await db.updateTable('external_key_stores').set({ looked_at: at }).where('id', '=', id).execute();
       },
       remove: async (id) => {
         await db.deleteFrom('external_key_stores').where('id', '=', id).execute();

@@ -486,6 +486,7 @@ export const externalKeyStoreRow = (store: ExternalKeyStore) => ({
   endpoint_id: store.endpointId,
   created_at: store.createdAt,
   connection: JSON.stringify(store.connection),
+  looked_at: store.connection.checkedAt,
 });
 export const toExternalKeyStore = (row: Row<'external_key_stores'>, integrity: Integrity): ExternalKeyStore => ({
   id: row.id,

@@ -276,6 +276,7 @@ export interface Schema {
     endpoint_id: string;
     created_at: number;
     connection: string;
+    looked_at: number | null;
     row_mac: string;
   };
   diagnoses: {

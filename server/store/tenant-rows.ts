@@ -15,7 +15,7 @@ const marks: { readonly [T in TenantTable]?: readonly string[] } = {
   access_guids: ['last_used_at'],
   endpoint_credentials: ['last_used_at'],
   endpoints: ['last_used_at'],
-  external_key_stores: ['connection'],
+  external_key_stores: ['connection', 'looked_at'],
   instances: ['library_version', 'agent_version', 'pid', 'last_used_at', 'uses'],
   keys: ['first_used_at', 'last_used_at'],
 };

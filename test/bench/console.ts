@@ -273,16 +273,19 @@ interface Answer {
 
 /**
  * Everything that was put there asks for somebody when the service first looks at it, which no service meets that has grown. Resolves when
- * that has been written into the inbox: when there are events, and no more have come for ten seconds.
+ * that has been written into the inbox: when there are events, and no more have come for ten seconds. Rejects after ten minutes.
  */
 const inboxKept = async (events: () => number): Promise<void> => {
-  let before = events();
-  for (let quiet = 0; quiet < 10; quiet += 1) {
-    await setTimeout(1_000);
+  let before = 0;
+  let quiet = 0;
+  for (let second = 0; second < 600; second += 1) {
     const now = events();
-    if (now === 0 || now !== before) quiet = 0;
+    quiet = now > 0 && now === before ? quiet + 1 : 0;
+    if (quiet === 10) return;
     before = now;
+    await setTimeout(1_000);
   }
+  throw new Error('the inbox was not kept within ten minutes; look into the log of the server');
 };
 
 export const measureLists = async (store: StoreName, rows: number): Promise<ListsFigure> => {

@@ -21,7 +21,7 @@ const unprotected: Readonly<Record<string, readonly [why: string, ...columns: Co
   api_tokens: ['a mark of use', 'last_used_at'],
   endpoint_credentials: ['a mark of use', 'last_used_at'],
   endpoints: ['a mark of use', 'last_used_at'],
-  external_key_stores: ['what was seen of the cloud', 'connection'],
+  external_key_stores: ['what was seen of the cloud, and when', 'connection', 'looked_at'],
   keys: ['marks of use', 'first_used_at', 'last_used_at'],
   sessions: ['a mark of use, which ends it', 'used_at'],
   snapshots: [

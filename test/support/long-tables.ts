@@ -56,8 +56,8 @@ const longTables = (
     ],
     [
       'external_key_stores',
-      'id, tenant_id, name, custom_key_store_id, region, endpoint_id, created_at, connection, row_mac',
-      `${id('x')}, ${t}, ${id('store ')}, ${id('cks-')}, 'eu-central-1', '${endpointId}', 1, '{"state":"UNKNOWN"}', ''`,
+      'id, tenant_id, name, custom_key_store_id, region, endpoint_id, created_at, connection, looked_at, row_mac',
+      `${id('x')}, ${t}, ${id('store ')}, ${id('cks-')}, 'eu-central-1', '${endpointId}', 1, '{"state":"UNKNOWN"}', 9000000000000, ''`,
     ],
     ['diagnoses', 'id, endpoint_id, at, results, request_ids', `${id('d')}, '${endpointId}', 1, '[]', '[]'`],
     [

@@ -1,0 +1,128 @@
+// The watch over external key stores: whose turn it is, and that one that cannot be looked at waits for its next turn as all do.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { neverLooked } from '../../../server/domain/external-key-store.ts';
+import { everyTenant } from '../../../server/domain/tenant.ts';
+import { createKeyStoreWatch, type KeyStoreWatch } from '../../../server/operations/external-key-stores.ts';
+import type { Store } from '../../../server/ports/store.ts';
+import { openStore } from '../../../server/store/store.ts';
+
+/** Of this test's clock, and how long the watch's own timer waits between two turns. */
+const every = 5;
+const begun = 1_700_000_000_000;
+let now = begun;
+const clock = { now: () => now, monotonic: () => now };
+
+let folder: string;
+let store: Store;
+let watch: KeyStoreWatch;
+let turns: number;
+let looked: string[];
+let complaints: unknown[];
+
+beforeEach(async () => {
+  now = begun;
+  turns = 0;
+  looked = [];
+  complaints = [];
+  folder = mkdtempSync(join(tmpdir(), 'dke-key-store-watch-'));
+  store = await openStore({
+    path: join(folder, 'dke.db'),
+    clock,
+    authenticateRow: () => '',
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  watch = createKeyStoreWatch(
+    {
+      store,
+      clock,
+      log: {
+        debug: () => undefined,
+        info: () => undefined,
+        warn: () => undefined,
+        error: (_, fields) => void complaints.push((fields as { id: string }).id),
+      },
+      keyStoreProbe: {
+        probe: async (endpointId) => {
+          looked.push(endpointId);
+          return { state: 'CONNECTED', errorCode: null, detail: null };
+        },
+      },
+      cloud: undefined,
+      fleet: {
+        holds: () => {
+          turns += 1;
+          return true;
+        },
+      },
+    },
+    every,
+  );
+});
+afterEach(async () => {
+  await watch.stop();
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Beside the service, whose endpoints and tenants these have not. */
+const asStored = (sql: string): void => {
+  const database = new DatabaseSync(join(folder, 'dke.db'), { enableForeignKeyConstraints: false, timeout: 60_000 });
+  database.exec(sql);
+  database.close();
+};
+const register = (...names: readonly string[]): void =>
+  asStored(
+    names
+      .map(
+        (name) =>
+          `insert into external_key_stores (id, tenant_id, name, custom_key_store_id, region, endpoint_id, created_at, connection, row_mac)
+           values ('${name}', 'tenant', '${name}', 'cks-${name}', 'eu-central-1', 'endpoint of ${name}', 1, '{}', '');`,
+      )
+      .join(''),
+  );
+/** Two more turns have begun, so that one of them is over. */
+const turn = (): Promise<void> => {
+  const before = turns;
+  return vi.waitFor(() => expect(turns).toBeGreaterThan(before + 1), { timeout: 60_000, interval: 1 });
+};
+
+test('each is looked at once in its time, whoever comes later when it comes', async () => {
+  register(...Array.from({ length: 250 }, (_, at) => `store ${at}`));
+  watch.start();
+  await turn();
+  expect(looked.toSorted()).toEqual(Array.from({ length: 250 }, (_, at) => `endpoint of store ${at}`).toSorted());
+  await turn();
+  expect(looked).toHaveLength(250);
+  register('late');
+  await turn();
+  expect(looked.slice(250)).toEqual(['endpoint of late']);
+  now += every - 1;
+  await turn();
+  expect(looked).toHaveLength(251);
+  now += 1;
+  await turn();
+  expect(looked).toHaveLength(502);
+});
+
+test('one whose row was changed is complained of once in its time, keeps what was seen, and holds up nobody', async () => {
+  register('a', 'b', 'c');
+  asStored("update external_key_stores set row_mac = 'another' where id = 'b'");
+  watch.start();
+  await turn();
+  await turn();
+  expect(looked).toEqual(['endpoint of a', 'endpoint of c']);
+  expect(complaints).toEqual(['b']);
+  const [a, b] = await store.read.externalKeyStores.list(everyTenant, { limit: 10 });
+  expect(a?.connection).toMatchObject({ state: 'CONNECTED', checkedAt: begun });
+  expect(b?.connection).toEqual(neverLooked);
+  now += every;
+  await turn();
+  expect(looked.slice(2).toSorted()).toEqual(['endpoint of a', 'endpoint of c']);
+  expect(complaints).toEqual(['b', 'b']);
+});
