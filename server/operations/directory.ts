@@ -5,6 +5,7 @@
 
 import { ServiceError } from '../base/errors.ts';
 import { idBytes } from '../base/ids.ts';
+import { createQueue } from '../base/queue.ts';
 import { serviceActor } from '../domain/actor.ts';
 import { denyingRule } from '../domain/authorization-rule.ts';
 import type { Changes } from '../domain/changes.ts';
@@ -86,7 +87,7 @@ export const createDirectory = (
   /** By keyed hash: those that were removed, by application. Whoever still presents one is told so. */
   const formerGuids = new Map<string, string>();
   const objects = new Map<number, CachedObject>();
-  const requests: XksRequestRecord[] = [];
+  const requests = createQueue<XksRequestRecord>();
   const credentialUses = new Map<string, number>();
   const alarmed = new Set<string>();
   let dropped = 0;
@@ -542,7 +543,7 @@ export const createDirectory = (
       if (requests.length >= limits.requests) dropped += 1;
       else requests.push(entry);
     },
-    drainRequests: (limit) => requests.splice(0, limit),
+    drainRequests: (limit) => requests.take(limit),
     countDropped: (records) => {
       dropped += records;
     },
