@@ -11,6 +11,9 @@ const everyMs = 200;
 const usesEveryMs = 1_000;
 // Written at once: little enough that a request that comes in meanwhile does not notice.
 const requestBatch = 50;
+// For each so many that wait one more batch is written at once: a node whose loop is full serves more requests in a turn than one batch
+// holds, and the queue would run over.
+const waitingForAnother = 1_000;
 // Of one commit, which writes each page once, however many of its records lie there.
 const mostInCommit = 2_000;
 /** How long the results of diagnostics are kept. */
@@ -66,10 +69,13 @@ export const createHousekeeping = (
       await store.write(
         async (tx) => {
           for (;;) {
-            const entries = directory.drainRequests(requestBatch);
-            taken += entries.length;
-            if (entries.length > 0) await tx.requests.append(entries);
-            if (entries.length < requestBatch || taken >= mostInCommit || store.waiting() > 0) return;
+            const batches = 1 + Math.floor(directory.requestLog().queued / waitingForAnother);
+            for (let batch = 0; batch < batches; batch += 1) {
+              const entries = directory.drainRequests(requestBatch);
+              taken += entries.length;
+              if (entries.length > 0) await tx.requests.append(entries);
+              if (entries.length < requestBatch || taken >= mostInCommit || store.waiting() > 0) return;
+            }
             await otherWork();
           }
         },

@@ -11,6 +11,7 @@ import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openTestStore } from '../../support/open-store.ts';
+import { onSqlite } from '../../support/test-store.ts';
 
 const day = 86_400_000;
 const now = 100 * day;
@@ -70,9 +71,9 @@ const record = (at: number): XksRequestRecord => ({
 });
 const fleet = { holds: () => true };
 const nothing = (): Promise<void> => Promise.resolve();
-const open = (limits: { requestLogDays: number; requestLogRows: number }) =>
+const open = (limits: { requestLogDays: number; requestLogRows: number }, into = store) =>
   createHousekeeping(
-    { store, directory, usage: createUsageLog({ store, clock, log }), clock, log, people, fleet },
+    { store: into, directory, usage: createUsageLog({ store, clock, log }), clock, log, people, fleet },
     limits,
     nothing,
     nothing,
@@ -104,6 +105,48 @@ test('the newest stay when there are too many', async () => {
   expect(await store.read.requests.oldest()).toBe(now + 1600);
   await housekeeping.stop();
 });
+
+test.runIf(onSqlite('there a batch is written while the loop turns, and not in one of its turns'))(
+  'none is lost while each turn of the event loop brings more than one batch holds',
+  async () => {
+    let given = 0;
+    const give = (): void => {
+      for (let at = 0; at < 150; at += 1, given += 1) directory.record(record(now));
+    };
+    let came = false;
+    const busy: Store = {
+      ...store,
+      write: (work, options) =>
+        store.write(
+          (tx) =>
+            work({
+              ...tx,
+              requests: {
+                ...tx.requests,
+                append: async (entries) => {
+                  await tx.requests.append(entries);
+                  if (came || given >= 60_000) return;
+                  came = true;
+                  setImmediate(() => {
+                    came = false;
+                    give();
+                  });
+                },
+              },
+            }),
+          options,
+        ),
+    };
+    const housekeeping = open({ requestLogDays: 30, requestLogRows: 1_000_000 }, busy);
+    give();
+    housekeeping.start();
+    await vi.waitFor(() => expect({ given, ...directory.requestLog() }).toMatchObject({ given: 60_000, queued: 0 }), {
+      timeout: 60_000,
+    });
+    await housekeeping.stop();
+    expect(directory.requestLog().dropped).toBe(0);
+  },
+);
 
 test('a stop writes what waits, and prunes nothing', async () => {
   for (let at = 0; at < 10; at++) directory.record(record(at));
