@@ -217,8 +217,13 @@ try {
       measured: ratio(times),
       met: times >= mariadbGoal,
     });
-    const { start, reads, inserts, unwrapMs } = figures;
-    const goals = { start: judged(start), reads: judged(reads), inserts: judged(inserts) };
+    const { start, largeStart, reads, inserts, unwrapMs } = figures;
+    const goals = {
+      start: judged(start),
+      largeStart: judged(largeStart),
+      reads: judged(reads),
+      inserts: judged(inserts),
+    };
     report[mariadbTitle] = { ...figures, goals };
     const shown = (
       what: string,
@@ -228,7 +233,8 @@ try {
     ): string[] => [what, `${mine.toFixed(0)}${unit}`, `${theirs.toFixed(0)}${unit}`, ratio(times), verdictText(goal)];
     mariadbLines = `\n\n${table([
       [mariadbTitle, ourName, theirName, 'ratio', 'goal'],
-      shown('start to first connection', start, ' ms', goals.start),
+      shown('start to first connection, a buffer pool of 4 GiB', largeStart, ' ms', goals.largeStart),
+      shown('start to first connection, a buffer pool of 8 MiB', start, ' ms', goals.start),
       shown('point reads, most of them decrypt a page', reads, '/s', goals.reads),
       shown('inserts into a table with a secondary index', inserts, '/s', goals.inserts),
     ])}\nlibrary, agent and service take ${unwrapMs.toFixed(0)} ms of a start`;
