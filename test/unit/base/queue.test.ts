@@ -1,3 +1,4 @@
+// The queue that is taken from in pieces: order, lengths, and that it keeps nothing that was taken.
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
