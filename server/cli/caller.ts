@@ -25,6 +25,7 @@ export interface Caller {
   /** What --tenant names. */
   readonly tenant: string | undefined;
   readonly call: ApiClient['call'];
+  readonly change: ApiClient['change'];
   readonly bytes: ApiClient['bytes'];
   readonly stream: ApiClient['stream'];
   readonly send: ApiClient['send'];
@@ -141,6 +142,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
     }),
     tenant: options.tenant,
     call: client.call,
+    change: client.change,
     bytes: client.bytes,
     stream: client.stream,
     send: client.send,

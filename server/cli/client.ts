@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { ServiceErrorCode } from '../base/errors.ts';
 import type { approvalRoutes } from '../fronts/contract/api/approvals.ts';
 import {
   type AnswerOf,
@@ -22,12 +23,24 @@ export interface ApiCall<R extends RouteRow> {
   readonly path?: PathParameters<R['path']>;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: RequestBody<R>;
+  /** An ETag: nothing is done when it is no more that of what would be changed. */
+  readonly ifMatch?: string | undefined;
 }
 
 export interface ApiClient {
   readonly url: string;
   /** The answer is the service's; an older or newer one may have other members. */
   call<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<AnswerOf<R>>;
+  /**
+   * Reads, edits what was read and writes it, when it is still what was read; again when somebody else was faster. `edit` may be asked
+   * more than once.
+   */
+  change<R extends RouteRow, W extends RouteRow>(
+    read: R,
+    write: W,
+    path: PathParameters<R['path']> & PathParameters<W['path']>,
+    edit: (before: AnswerOf<R>) => RequestBody<W> | Promise<RequestBody<W>>,
+  ): Promise<AnswerOf<W>>;
   /** The answer's bytes, for one that holds what may not become a string. The caller wipes them. */
   bytes<R extends RouteRow>(row: R, input?: ApiCall<R>): Promise<Buffer>;
   /** Posts bytes to an address that wants no token. The caller wipes them. */
@@ -100,6 +113,7 @@ const problemError = (status: number, text: string): CommandError => {
       hint:
         problem.hint ?? (exitClass === 'denied' ? 'check the token in --token-file (or DKE_TOKEN_FILE)' : undefined),
       requestId: problem.requestId,
+      code: problem.code as ServiceErrorCode,
     });
   } catch {
     return new CommandError('unreachable', `the answer (status ${status}) is not from this service's API`, {
@@ -126,6 +140,9 @@ const parse = <R extends RouteRow>(body: Buffer): AnswerOf<R> => {
     throw problemError(200, text);
   }
 };
+
+/** To change what others change at the same time. */
+const mostAttempts = 5;
 
 const readAll = async (answer: IncomingMessage): Promise<Buffer> => {
   const parts: Buffer[] = [];
@@ -154,6 +171,7 @@ export const openClient = ({ url, ca, credential, tenant, timeoutMs, onPending }
           headers: {
             accept: row.streams === undefined ? 'application/json' : '*/*',
             ...credential(),
+            ...(input.ifMatch === undefined ? {} : { 'if-match': input.ifMatch }),
             ...(file === undefined || row.takes === undefined
               ? {}
               : { 'content-type': row.takes, 'content-length': file.size }),
@@ -227,5 +245,23 @@ export const openClient = ({ url, ca, credential, tenant, timeoutMs, onPending }
       });
     },
     call: async <R extends RouteRow>(row: R, input?: ApiCall<R>) => parse<R>(await bytes(row, input)),
+    change: async <R extends RouteRow, W extends RouteRow>(
+      read: R,
+      write: W,
+      path: PathParameters<R['path']> & PathParameters<W['path']>,
+      edit: (before: AnswerOf<R>) => RequestBody<W> | Promise<RequestBody<W>>,
+    ) => {
+      for (let attempt = 1; ; attempt += 1) {
+        const answer = await ask(read, { path });
+        const before = await readAll(answer).catch((error) => Promise.reject(connectionError(url, error)));
+        const body = await edit(parse<R>(before));
+        try {
+          return parse<W>(await bytes(write, { path, body, ifMatch: answer.headers.etag }));
+        } catch (error) {
+          const overtaken = error instanceof CommandError && error.code === 'precondition-failed';
+          if (!overtaken || attempt === mostAttempts) throw error;
+        }
+      }
+    },
   };
 };

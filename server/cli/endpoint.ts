@@ -126,11 +126,10 @@ const addSettings = (endpoint: Command): void => {
     .option('--operator-probes', 'answer health to probes without a signature')
     .option('--no-operator-probes', 'want a signature of probes too')
     .action(
-      action<SettingsOptions>(async ({ call, output, resolve }, options, name) => {
+      action<SettingsOptions>(async ({ change, output, resolve }, options, name) => {
         const path = { id: await resolve('endpoint', name) };
-        const { settings } = await call(routes.get, { path });
-        const body = changedSettings(settings, options);
-        output.record((await call(routes.changeSettings, { path, body })).settings);
+        const edit = ({ settings }: { readonly settings: EndpointSettings }) => changedSettings(settings, options);
+        output.record((await change(routes.get, routes.changeSettings, path, edit)).settings);
       }),
     );
 };

@@ -49,15 +49,22 @@ export class CommandError extends Error {
   readonly hint: string | undefined;
   /** The id under which the service's logs have it. */
   readonly requestId: string | undefined;
+  /** The service's own, when it has answered. */
+  readonly code: ServiceErrorCode | undefined;
 
   constructor(
     exitClass: ExitClass,
     message: string,
-    more: { readonly hint?: string | undefined; readonly requestId?: string | undefined } = {},
+    more: {
+      readonly hint?: string | undefined;
+      readonly requestId?: string | undefined;
+      readonly code?: ServiceErrorCode;
+    } = {},
   ) {
     super(message);
     this.exitClass = exitClass;
     this.hint = more.hint;
     this.requestId = more.requestId;
+    this.code = more.code;
   }
 }

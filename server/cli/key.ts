@@ -47,11 +47,13 @@ export const addKey = (program: Command): void => {
     .option('--no-tags', 'no tags')
     .action(
       action<{ readonly name?: string; readonly tag?: readonly string[]; readonly tags: boolean }>(
-        async ({ call, output, resolve }, options, key) => {
+        async ({ change, output, resolve }, options, key) => {
           const path = { id: await resolve('key', key) };
-          const before = await call(routes.get, { path });
-          const tags = options.tag ?? (options.tags ? before.tags : []);
-          output.record(await call(routes.change, { path, body: { name: options.name ?? before.name, tags } }));
+          const edit = (before: { readonly name: string; readonly tags: readonly string[] }) => ({
+            name: options.name ?? before.name,
+            tags: [...(options.tag ?? (options.tags ? before.tags : []))],
+          });
+          output.record(await change(routes.get, routes.change, path, edit));
         },
       ),
     );

@@ -128,21 +128,17 @@ export const addUser = (program: Command): void => {
           readonly subject?: string;
           readonly requireNewPassword?: boolean;
         }
-      >(async ({ call, output, resolve }, options, user) => {
+      >(async ({ change, output, resolve }, options, user) => {
         const path = { id: await resolve('user', user) };
-        const before = await call(routes.get, { path });
         const orNone = (given: string | undefined, kept: string | null): string | null =>
           given === undefined ? kept : given === '-' ? null : given;
-        const changed = await call(routes.update, {
-          path,
-          body: {
-            displayName: options.displayName ?? before.displayName,
-            email: orNone(options.email, before.email),
-            subject: orNone(options.subject, before.subject),
-            mustChangePassword: options.requireNewPassword ?? before.mustChangePassword,
-            grants: options.role === undefined ? [...before.grants] : await readGrants(resolve, options),
-          },
-        });
+        const changed = await change(routes.get, routes.update, path, async (before) => ({
+          displayName: options.displayName ?? before.displayName,
+          email: orNone(options.email, before.email),
+          subject: orNone(options.subject, before.subject),
+          mustChangePassword: options.requireNewPassword ?? before.mustChangePassword,
+          grants: options.role === undefined ? [...before.grants] : await readGrants(resolve, options),
+        }));
         output.record(output.format === 'json' ? changed : shownUser(changed));
       }),
     );

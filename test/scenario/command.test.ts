@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../provider/client/config.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
+import { openClient } from '../../server/cli/client.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { CreateObject } from '../../server/fronts/contract/tde.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
@@ -49,6 +51,50 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.remove();
   rmSync(folder, { recursive: true, force: true });
+});
+
+describe('what is read, edited and written', () => {
+  const open = () =>
+    openClient({
+      url: server.url,
+      ca: readFileSync(server.caFile),
+      credential: () => ({ authorization: `Bearer ${server.adminToken}` }),
+      tenant: undefined,
+      timeoutMs: 60_000,
+    });
+  const { get, change: write } = apiRoutes.keys;
+
+  test('keeps what somebody else changed in between', async () => {
+    await json('vault', 'create', 'shared');
+    const { id } = await json<Named>('key', 'create', 'contested', '--vault', 'shared', '--tag', 'env=prod');
+    const client = open();
+    let asked = 0;
+    const changed = await client.change(get, write, { id }, async ({ tags }) => {
+      asked += 1;
+      if (asked === 1) await json('key', 'set', id, '--tag', 'env=test', 'team=a');
+      return { name: 'renamed', tags: [...tags] };
+    });
+    expect(asked).toBe(2);
+    expect(changed).toMatchObject({ name: 'renamed', tags: ['env=test', 'team=a'] });
+  });
+
+  test('is given up when others are always faster, and says what to do', async () => {
+    const { id } = await json<Named>('key', 'create', 'busy', '--vault', 'shared');
+    const client = open();
+    let asked = 0;
+    const change = client.change(get, write, { id }, async ({ name, tags }) => {
+      asked += 1;
+      await json('key', 'set', id, '--tag', `turn=${asked}`);
+      return { name, tags: [...tags, 'mine'] };
+    });
+    await expect(change).rejects.toMatchObject({
+      exitClass: 'refused',
+      code: 'precondition-failed',
+      hint: expect.stringContaining('read it again'),
+    });
+    expect(asked).toBe(5);
+    expect(await json('key', 'get', id)).toMatchObject({ tags: ['turn=5'] });
+  });
 });
 
 describe('vaults and keys', () => {

@@ -1,5 +1,5 @@
 // Which rows of the API's contract the `dke` command calls, read from its sources: every call of the typed client (`call`, `bytes`,
-// `stream`, `upload`) names its row as `apiRoutes.<group>.<name>`, directly or by constants. What a constant may be is worked out, not run:
+// `stream`, `upload`; `change`, of two rows) names its row as `apiRoutes.<group>.<name>`, directly or by constants. What a constant may be is worked out, not run:
 // an index by a variable of a loop over literals is each of them, an index that is not known is every member.
 
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,14 @@ export interface ApiUse {
   readonly rows: readonly string[];
 }
 
-const clientMethods = new Set(['call', 'bytes', 'stream', 'upload']);
+/** And how many of their first arguments are rows. */
+const clientMethods = new Map([
+  ['call', 1],
+  ['bytes', 1],
+  ['stream', 1],
+  ['upload', 1],
+  ['change', 2],
+]);
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value;
 const asNode = (value: unknown): Node => {
   if (isNode(value)) return value;
@@ -119,19 +126,19 @@ const collect = (node: Node, outer: Scope, found: (call: Node, rows: readonly st
   if (node.type === 'CallExpression') {
     const callee = asNode(node.callee);
     const name = nameOf(callee.type === 'MemberExpression' ? asNode(callee.property) : callee);
-    const [row] = listOf(node.arguments);
+    const rows = listOf(node.arguments).slice(0, clientMethods.get(name ?? '') ?? 0);
     const receiver = callee.type === 'MemberExpression' ? asNode(callee.object) : undefined;
     const receiverName =
       receiver === undefined
         ? undefined
         : nameOf(receiver.type === 'MemberExpression' ? asNode(receiver.property) : receiver);
     // Outputs take bytes too.
-    if (clientMethods.has(name ?? '') && receiverName !== 'output' && row !== undefined)
+    if (rows.length > 0 && receiverName !== 'output')
       found(
         node,
-        evaluate(row, scope).flatMap((value) =>
-          value.is === 'place' && value.names.length === 2 ? [value.names.join('.')] : [],
-        ),
+        rows
+          .flatMap((row) => evaluate(row, scope))
+          .flatMap((value) => (value.is === 'place' && value.names.length === 2 ? [value.names.join('.')] : [])),
       );
   }
   for (const child of children(node)) collect(child, scope, found);
