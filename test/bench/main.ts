@@ -212,7 +212,11 @@ try {
   if (mariadbTitle.includes(values.only)) {
     say(`measuring ${mariadbTitle}`);
     // A service that other databases use, too: what a start asks of it has been compiled.
-    await measure({ title: 'warm-up', scenario: 'new-process', processes: 1, iterations: { default: 1_000 } }, [ours], 1);
+    await measure(
+      { title: 'warm-up', scenario: 'new-process', processes: 1, iterations: { default: 1_000 } },
+      [ours],
+      1,
+    );
     const figures = await measureMariadb(ours, mariadbRounds);
     const judged = ({ times }: MariadbFigure): Verdict => ({
       wanted: `within 2 % of ${theirName}`,
