@@ -51,6 +51,17 @@ describe('the command and the API', () => {
   });
 });
 
+describe('what a command reads, edits and writes', () => {
+  test.each(['keys.change', 'endpoints.changeSettings', 'users.update'])(
+    '%s is called together with what it is read by, so that nothing is lost that others change meanwhile',
+    (row) => {
+      const calls = commandUses().filter((use) => use.rows.includes(row));
+      expect(calls.length).toBeGreaterThan(0);
+      for (const { rows: together } of calls) expect(together).toEqual([`${row.split('.')[0]}.get`, row]);
+    },
+  );
+});
+
 describe('how calls are read from sources', () => {
   const read = (text: string): readonly string[] => apiUses('x.ts', text).flatMap((use) => use.rows);
   test.each([
@@ -70,6 +81,7 @@ describe('how calls are read from sources', () => {
       "const routes = apiRoutes.keys; for (const [verb] of [['enable', 1], ['disable', 2]] as const) call(routes[verb]);",
       ['keys.enable', 'keys.disable'],
     ],
+    ['a change, of two rows', 'change(apiRoutes.keys.get, apiRoutes.keys.change, {});', ['keys.get', 'keys.change']],
     ['a choice', 'stream(b ? apiRoutes.keys.get : apiRoutes.keys.list, {});', ['keys.get', 'keys.list']],
     [
       'a table',
