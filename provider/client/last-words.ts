@@ -1,6 +1,7 @@
 // What the service has said a moment ago: of keys of the token, that they may be used so, and of objects, what they are. An Init of
 // a key that was just used need not ask again, because the operation that follows asks anyway and is refused when the key was
-// disabled or destroyed meanwhile; and who has just found an object, or read one of its attributes, need not fetch it again.
+// disabled or destroyed meanwhile; and who has just found an object, or read one of its attributes, need not fetch it again. The answer to a
+// search says what the objects found may be used for, so that find, Init and operation are two requests.
 // What is remembered lasts a part of a heartbeat's period (three seconds), so that a heartbeat, which may be an Init alone, always asks;
 // and it is dropped when an answer of the service bears another epoch: then something has changed there.
 import type { KeyUsage, TokenObject } from '../../server/fronts/contract/tde.ts';
@@ -17,10 +18,12 @@ const usageOf: Partial<Record<RouteName, KeyUsage>> = {
   verify: 'verify',
 };
 
+const nameOfUse = (handle: number, usage: KeyUsage): string => `${handle} ${usage}`;
+
 /** Null for requests that say nothing of a use. */
 const askedUse = ({ route, handle, head }: ServiceRequest): string | null => {
   const usage = route === 'checkUse' ? (head as { readonly usage: KeyUsage }).usage : usageOf[route];
-  return usage === undefined || handle === null ? null : `${handle} ${usage}`;
+  return usage === undefined || handle === null ? null : nameOfUse(handle, usage);
 };
 
 /** The objects that an answer describes. */
@@ -65,14 +68,17 @@ export class LastWords {
     if (epoch !== this.#epoch || this.#lastMs === 0) return;
     const until = sentAt + this.#lastMs;
     const use = askedUse(request);
-    if (use !== null) {
-      if (this.#uses.size >= mostRemembered) this.#uses.clear();
-      this.#uses.set(use, until);
-    }
+    if (use !== null) this.#admitted(use, until);
     for (const object of objectsIn(request.route, answer)) {
       if (this.#objects.size >= mostRemembered) this.#objects.clear();
       this.#objects.set(object.handle, { object, until });
+      for (const usage of object.admits ?? []) this.#admitted(nameOfUse(object.handle, usage), until);
     }
+  }
+
+  #admitted(use: string, until: number): void {
+    if (this.#uses.size >= mostRemembered) this.#uses.clear();
+    this.#uses.set(use, until);
   }
 
   /** It has not, whatever the reason is. */

@@ -91,7 +91,10 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
   return {
     async call(request, caller) {
       const timeout = config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
-      const signal = AbortSignal.timeout(timeout);
+      // Not AbortSignal.timeout: each call that ended would wake the agent once more, seconds later.
+      const deadline = new AbortController();
+      const { signal } = deadline;
+      const timer = globalThis.setTimeout(() => deadline.abort(), timeout);
       try {
         for (let attempt = 0; ; attempt += 1) {
           try {
@@ -109,6 +112,7 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
           ? error
           : unreachable(error, signal, config.origin, caller.requestId, request.handle);
       } finally {
+        clearTimeout(timer);
         request.raw?.fill(0);
       }
     },
@@ -263,4 +267,5 @@ const isTokenObject = (value: unknown): boolean =>
   (value.handle as number) < 2 ** 31 &&
   ['id', 'class', 'label', 'attributes', 'createdAt', 'state'].every((name) => typeof value[name] === 'string') &&
   (value.publicKey === null || typeof value.publicKey === 'string') &&
-  Array.isArray(value.usages);
+  Array.isArray(value.usages) &&
+  (value.admits === undefined || Array.isArray(value.admits));

@@ -679,6 +679,8 @@ export interface TokenObjectChange {
 /** A token object as one application sees it. */
 export interface VisibleObject extends TokenObject {
   readonly owned: boolean;
+  /** What `checkUse` would admit, where it was looked at. */
+  readonly admits?: readonly KeyUsage[];
 }
 
 export type WrapMechanism =

@@ -1,4 +1,5 @@
 // The service as the agent needs it (server/fronts/contract/tde.ts), over the way that the agent takes.
+import { createHook } from 'node:async_hooks';
 import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
@@ -350,6 +351,25 @@ describe('the way over HTTPS', () => {
     expect(await call()).toMatchObject({ code: 'conflict' });
     expect(await call()).toMatchObject({ code: 'conflict' });
     expect(requests).toBe(3);
+    await stop();
+  });
+  test('a call that has ended leaves nothing behind that would wake the agent again', async () => {
+    const timers = new Set<number>();
+    const hook = createHook({
+      init: (id, type) => {
+        if (type === 'Timeout') timers.add(id);
+      },
+      destroy: (id) => timers.delete(id),
+    });
+    const { call, stop } = await serve((_request, response) => {
+      response.writeHead(409, { 'content-type': 'application/problem+json' }).end('{"code":"conflict"}');
+    });
+    // The pool has timers of its own, as many for one call as for many.
+    await call();
+    hook.enable();
+    for (let at = 0; at < 20; at += 1) expect(await call()).toMatchObject({ code: 'conflict' });
+    await vi.waitFor(() => expect(timers.size).toBeLessThan(10), { timeout: 60_000 });
+    hook.disable();
     await stop();
   });
   test('no message holds the credential', async () => {

@@ -69,6 +69,8 @@ export interface TokenObject {
   readonly state: 'active' | 'disabled' | 'soft-deleted';
   /** False for an object of another application of the same group: it may be used, not changed or destroyed. */
   readonly owned: boolean;
+  /** What `checkUse` would admit now: in answers to a search by label that found few. Whoever finds a key mostly goes on to use it. */
+  readonly admits?: readonly KeyUsage[];
 }
 
 export interface ServiceInfo {

@@ -71,6 +71,7 @@ const toTokenObject = (object: VisibleObject): TokenObject => ({
   createdAt: toRfc3339(object.createdAt),
   state: object.state === 'destroyed' ? 'soft-deleted' : object.state,
   owned: object.owned,
+  ...(object.admits === undefined ? {} : { admits: object.admits }),
 });
 
 interface Call<R extends keyof TdeRoutes> {

@@ -5,10 +5,12 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { TdeOperations } from '../index.ts';
 import { openContent } from './object-content.ts';
-import { requireStillExportable, type UsePorts, withTokenKey } from './use-token-key.ts';
+import { admittedUses, requireStillExportable, type UsePorts, withTokenKey } from './use-token-key.ts';
 import { findVisible, instanceDetails, recordDenial, recordSearchElsewhere, show } from './visibility.ts';
 
 const mostFound = 1000;
+/** Found objects whose uses are looked at: a database looks for one key to use it, and others list. */
+const mostAdmitted = 4;
 
 type ReadPorts = UsePorts & Pick<Ports, 'identity'>;
 
@@ -37,7 +39,11 @@ export const readTokenObjects = (
       );
       if (found.length === 0 && after === 0 && label !== undefined && label !== '')
         await recordSearchElsewhere(ports, caller, label);
-      return { objects: found.slice(0, limit).map((object) => show(caller, object)), more: found.length > limit };
+      const objects = found.slice(0, limit).map((object) => show(caller, object));
+      const more = found.length > limit;
+      if (label === undefined || more || objects.length > mostAdmitted) return { objects, more };
+      const admits = await Promise.all(objects.map(({ handle }) => admittedUses(ports, caller, handle)));
+      return { objects: objects.map((object, at) => ({ ...object, admits: admits[at] ?? [] })), more };
     },
     getObject: async (caller, handle) => show(caller, (await findVisible(ports, caller, handle, 'get')).object),
     readValue: async (caller, handle) => {

@@ -13,7 +13,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
-import { findVisible, instanceDetails, recordDenial, requireOwner, requireStillMember } from './visibility.ts';
+import { findVisible, instanceDetails, isVisible, recordDenial, requireOwner, requireStillMember } from './visibility.ts';
 
 export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
 
@@ -110,6 +110,20 @@ export const admit = async (ports: UsePorts, caller: TdeCaller, { handle, use }:
   }
   if (key?.state === 'soft-deleted' && key.reimportedAt === null) await reimportVaultCopy(ports, caller, key.id);
   return loaded;
+};
+
+/** The uses that would be admitted now. Nothing is recorded, and nothing done: where a use would, it is not among them. */
+export const admittedUses = async (
+  { directory }: Pick<UsePorts, 'directory'>,
+  caller: TdeCaller,
+  handle: number,
+): Promise<readonly KeyUsage[]> => {
+  const loaded = await directory.object(handle);
+  if (loaded?.key === undefined || !isVisible(caller, loaded.object)) return [];
+  const { object, key } = loaded;
+  if (object.integrity !== 'ok' || key.integrity !== 'ok') return [];
+  if (key.state === 'soft-deleted' && key.reimportedAt === null) return [];
+  return object.usages.filter((use) => refusalOf(loaded, use) === null);
 };
 
 /** Runs `work` with the keys of these objects, each admitted for its use; counts the uses, and answers what it answers. */

@@ -80,6 +80,15 @@ describe('an object', () => {
     succeed(find, 8, 1500, { objects: [], more: false });
     expect(checks.recall(get(2))).toBeNull();
   });
+  test('that was found with what it may be used for need not be asked for that', () => {
+    const { checks, pass, succeed } = start();
+    succeed(find, 7, 1000, { objects: [{ handle: 1, admits: ['encrypt', 'decrypt'] }, two], more: false });
+    const recalled = (handle: number, usage: KeyUsage) => checks.recall(check(handle, usage));
+    expect([recalled(1, 'encrypt'), recalled(1, 'decrypt')]).toEqual([{}, {}]);
+    expect([recalled(1, 'sign'), recalled(2, 'encrypt')]).toEqual([null, null]);
+    pass(500);
+    expect(recalled(1, 'encrypt')).toBeNull();
+  });
   test('is searched for anew each time', () => {
     const { checks, succeed } = start();
     succeed(find, 7, 1000, { objects: [one], more: false });

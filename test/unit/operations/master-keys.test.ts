@@ -102,6 +102,40 @@ describe('a master key', () => {
     expect(await tde.encrypt(caller, key.handle, cbc, plain)).toHaveLength(48);
   });
 
+  test('is found with the uses that would be admitted now, and nothing is done or recorded for it', async () => {
+    const { caller, groupId } = await registerCaller(opened, 'found');
+    const { tde, keys, vaults, tdeGroups } = opened.operations;
+    const key = await makeKey(caller);
+    const { vaultId } = await tdeGroups.get(administrator, groupId);
+    const admitted = async () =>
+      (await tde.findObjects(caller, { label: key.label, after: 0, limit: 10 })).objects.map(({ admits }) => admits);
+    const checked = async () => {
+      const refused: string[] = [];
+      for (const use of key.usages) await tde.checkUse(caller, key.handle, use).catch(() => refused.push(use));
+      return key.usages.filter((use) => !refused.includes(use));
+    };
+    expect(await admitted()).toEqual([key.usages]);
+    await keys.disable(administrator, key.id);
+    expect(await admitted()).toEqual([[]]);
+    expect(await checked()).toEqual([]);
+    await keys.enable(administrator, key.id);
+    await vaults.disable(administrator, vaultId);
+    expect(await admitted()).toEqual([[]]);
+    await vaults.enable(administrator, vaultId);
+    expect(await admitted()).toEqual([await checked()]);
+    // The first use of a deleted one puts its copy back: a search does not.
+    await keys.softDelete(administrator, key.id);
+    const before = await auditKindsOf(opened, key.id);
+    expect(await admitted()).toEqual([[]]);
+    expect(await auditKindsOf(opened, key.id)).toEqual(before);
+    await tde.checkUse(caller, key.handle, 'encrypt');
+    expect(await admitted()).toEqual([key.usages]);
+    // Who lists everything does not go on to use it.
+    expect((await tde.findObjects(caller, { after: 0, limit: 10 })).objects.map(({ admits }) => admits)).toEqual([
+      undefined,
+    ]);
+  });
+
   test('shows its value to nobody', async () => {
     const { caller } = await registerCaller(opened, 'value');
     const key = await makeKey(caller);
