@@ -13,7 +13,14 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
-import { findVisible, instanceDetails, isVisible, recordDenial, requireOwner, requireStillMember } from './visibility.ts';
+import {
+  findVisible,
+  instanceDetails,
+  isVisible,
+  recordDenial,
+  requireOwner,
+  requireStillMember,
+} from './visibility.ts';
 
 export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
 
