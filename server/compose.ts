@@ -80,6 +80,7 @@ import { inbox } from './operations/notifications/inbox.ts';
 import { createSources } from './operations/notifications/sources.ts';
 import { createNotificationWatch } from './operations/notifications/watch.ts';
 import { createPeople } from './operations/people/index.ts';
+import { createPreconditions } from './operations/preconditions.ts';
 import { createTenantRetention, purgeTenant, type TenantRetention } from './operations/purge-tenant.ts';
 import { createQuarantine, type Quarantine } from './operations/quarantine.ts';
 import { readApplications } from './operations/read-applications.ts';
@@ -218,7 +219,7 @@ export const createOperations = (
   quarantine: Quarantine,
   snapshots: Operations['snapshots'],
   rules: { readonly tenants: TenantRules },
-  ofProcess: Pick<Operations, 'health' | 'idempotency' | 'overview' | 'settings' | 'setup'>,
+  ofProcess: Pick<Operations, 'health' | 'idempotency' | 'preconditions' | 'overview' | 'settings' | 'setup'>,
   delivery: NotificationDelivery,
 ): Operations => ({
   tenants: {
@@ -694,7 +695,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     });
     // From here on nothing is written while an operator has not looked at the database.
     const idempotency = createIdempotency(quarantine.store, { clock, log, ring, fleet });
-    const { store } = idempotency;
+    const preconditions = createPreconditions(idempotency.store);
+    const { store } = preconditions;
 
     const ownDirectory = createDirectory(
       { store, core, ring, clock, log },
@@ -795,6 +797,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         health,
         overview: readOverview(ports, latency),
         idempotency: idempotency.operations,
+        preconditions: preconditions.operations,
         setup: setUpSteps(ports, forwarding),
         settings: async () => ({ source: config.source, items: config.settings }),
       },

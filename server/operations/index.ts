@@ -52,6 +52,7 @@ import type { XksRequestRecord } from '../ports/xks-directory.ts';
 import type { DryRun } from './approvals.ts';
 import type { IdempotencyOperations } from './idempotency.ts';
 import type { PeopleOperations } from './people/face.ts';
+import type { PreconditionOperations } from './preconditions.ts';
 import type { RecoveryKeyOperations, SnapshotOperations } from './snapshots/index.ts';
 
 export interface NodeOperations {
@@ -842,6 +843,7 @@ export interface Operations extends PeopleOperations {
   /** Which servers do not show yet what a request has changed. */
   readonly observe: Fleet['observe'];
   readonly idempotency: IdempotencyOperations;
+  readonly preconditions: PreconditionOperations;
   readonly vaults: VaultOperations;
   readonly keys: KeyOperations;
   readonly tdeGroups: TdeGroupOperations;

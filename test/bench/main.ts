@@ -80,6 +80,8 @@ const cellsOf = (row: Row, figures: Figures): string[] => {
 };
 
 const loadBefore = loadavg()[0] ?? 0;
+// Ended by a signal, this process would leave behind what it has started: that goes at its exit.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 const ours = await startOurs();
 const peers: Peer[] = [];
 try {

@@ -64,6 +64,11 @@ export const startOurs = async (): Promise<Ours> => {
   const path = `${endpoint.uriPath}/keys/${key.id}/encrypt`;
 
   const agents = () => processesWith(socket).filter(([, line]) => line.includes('--socket'));
+  const takeAlong = (): void => {
+    for (const [pid] of agents()) process.kill(pid);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  process.once('exit', takeAlong);
   return {
     name: ourName,
     library: join(root, 'build/provider/1.0/libdke_pkcs11.so'),
@@ -87,6 +92,7 @@ export const startOurs = async (): Promise<Ours> => {
     },
     unrecorded: async () => (await call<{ requestLog: { dropped: number } }>('GET', '/api/status')).requestLog.dropped,
     close: async () => {
+      process.off('exit', takeAlong);
       for (const [pid] of agents()) await endProcess(pid);
       await server.stop();
       rmSync(folder, { recursive: true, force: true });

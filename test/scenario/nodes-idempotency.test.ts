@@ -1,5 +1,5 @@
 // The same request under the same Idempotency-Key at several nodes: one is made, and every answer is the same, also when a node dies
-// meanwhile.
+// meanwhile. And changes under the same If-Match: one is carried out.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import type { ApiAnswer } from '../support/console-api.ts';
@@ -38,6 +38,23 @@ test('asked at both nodes at once, one is made, and all answers are the same', a
     expect(JSON.parse(of[0]?.text ?? '')).toMatchObject({ name: `both ${at}` });
   }
   expect((await named('both ')).map(({ name }) => name).toSorted()).toEqual(keys.toSorted());
+});
+
+test('of changes of the same thing under the same If-Match, at both nodes at once, one is carried out', async () => {
+  const made = await create(one, 'contested', 'contested');
+  const { id } = JSON.parse(made.text) as Vault;
+  for (const action of ['disable', 'enable', 'disable', 'enable', 'disable']) {
+    const { etag } = (await one.api.send('GET', `/api/vaults/${id}`)).headers;
+    await expect.poll(async () => (await two.api.send('GET', `/api/vaults/${id}`)).headers.etag).toBe(etag);
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, at) =>
+        (at % 2 === 0 ? one : two).api.send('POST', `/api/vaults/${id}/${action}`, undefined, {
+          'if-match': String(etag),
+        }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array(7).fill(412)]);
+  }
 });
 
 test('another request under the key is refused by every node', async () => {

@@ -292,14 +292,20 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
 
     const answer = async (context: ApiContext, call: Parameters<AnyHandler>[0], bytes: Buffer): Promise<Response> => {
       const ifMatch = context.req.header('if-match');
-      if (ifMatch !== undefined && current !== undefined) {
+      if (ifMatch === undefined || current === undefined) return change(context, call, bytes);
+      const check = async (): Promise<void> => {
         const before = await current({ ...call, query: {}, body: {} });
-        if (!matches(ifMatch, entityTag(before))) {
+        if (!matches(ifMatch, entityTag(before)))
           throw new ServiceError('precondition-failed', 'the resource is not what If-Match says', {
             hint: 'read it again, look at what changed, and repeat the request with its new ETag',
           });
-        }
-      }
+      };
+      // A dry run changes nothing, so nothing else would check.
+      await check();
+      return operations.preconditions.under(check, () => change(context, call, bytes));
+    };
+
+    const change = async (context: ApiContext, call: Parameters<AnyHandler>[0], bytes: Buffer): Promise<Response> => {
       if (row.creates) {
         const work = () => create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
         const { value: made, pendingNodes } = await operations.observe(work);

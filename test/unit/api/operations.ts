@@ -148,6 +148,12 @@ export const openFront = (
       idempotency: {
         once: async (_: unknown, work: () => Promise<unknown>) => ({ kept: await work(), repeated: false }),
       },
+      preconditions: {
+        under: async (check: () => Promise<void>, work: () => Promise<unknown>) => {
+          await check();
+          return work();
+        },
+      },
       observe: async (work: () => Promise<unknown>) => ({ value: await work(), pendingNodes: [] }),
       authenticateAdmin: async (token: string, requestId: string, peer: string | null) => {
         const id = token === adminToken && !revoked ? 'token-1' : token === otherToken ? 'token-2' : null;

@@ -1,0 +1,76 @@
+// Changes on a condition: what is looked at is what the change meets, however many want to change the same at once.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Vault } from '../../../server/domain/vault.ts';
+import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+
+let opened: OpenedService;
+let vault: Vault;
+beforeEach(async () => {
+  opened = await openTestService();
+  vault = await opened.operations.vaults.create(administrator, { name: 'contested' });
+});
+afterEach(() => opened.remove());
+
+const state = async (): Promise<string> => (await opened.operations.vaults.get(administrator, vault.id)).state;
+const switchOver = async (): Promise<Vault> =>
+  (await state()) === 'enabled'
+    ? opened.operations.vaults.disable(administrator, vault.id)
+    : opened.operations.vaults.enable(administrator, vault.id);
+/** Disables the vault if it is enabled when that is done. */
+const disableEnabled = (): Promise<Vault> =>
+  opened.operations.preconditions.under(
+    async () => {
+      if ((await state()) !== 'enabled') throw new Error('not enabled');
+    },
+    () => opened.operations.vaults.disable(administrator, vault.id),
+  );
+
+test('of many that ask at once one is carried out', async () => {
+  const ended = await Promise.allSettled(Array.from({ length: 20 }, disableEnabled));
+  expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  const refused = ended.filter((each) => each.status === 'rejected').map(({ reason }) => (reason as Error).message);
+  expect(new Set(refused)).toEqual(new Set(['not enabled']));
+  expect(await state()).toBe('disabled');
+});
+
+test('it is checked in the first unit of work, and what comes after has met it', async () => {
+  let looks = 0;
+  await opened.operations.preconditions.under(
+    async () => {
+      looks += 1;
+    },
+    async () => {
+      expect(looks).toBe(0);
+      await switchOver();
+      await switchOver();
+    },
+  );
+  expect(looks).toBe(1);
+  expect(await state()).toBe('enabled');
+});
+
+test('a unit of work that was refused leaves the condition to the next one', async () => {
+  const { preconditions, vaults } = opened.operations;
+  let looks = 0;
+  await preconditions.under(
+    async () => {
+      looks += 1;
+    },
+    async () => {
+      await expect(vaults.create(administrator, { name: 'contested' })).rejects.toMatchObject({ code: 'conflict' });
+      await vaults.disable(administrator, vault.id);
+    },
+  );
+  expect(looks).toBe(2);
+});
+
+test('a check that would change something is refused, and holds up nobody', async () => {
+  const { preconditions, vaults } = opened.operations;
+  const changing = preconditions.under(
+    async () => void (await vaults.enable(administrator, vault.id)),
+    () => vaults.disable(administrator, vault.id),
+  );
+  await expect(changing).rejects.toMatchObject({ code: 'internal' });
+  expect(await state()).toBe('enabled');
+  expect((await vaults.disable(administrator, vault.id)).state).toBe('disabled');
+});
