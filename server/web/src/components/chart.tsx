@@ -4,6 +4,7 @@
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import uPlot from 'uplot';
 import { useTheme } from '../app/theme.ts';
+import { lonely } from './lonely.ts';
 
 export interface ChartLine {
   readonly name: string;
@@ -69,13 +70,12 @@ export const Chart = ({
         series: [
           { value: (_, seconds) => (seconds === null ? '' : new Date(seconds * 1000).toLocaleTimeString()) },
           ...lines.map(
-            ({ name, colour: of, fill }): uPlot.Series => ({
+            ({ name, colour: of, fill, values }): uPlot.Series => ({
               label: name,
               stroke: colour(of),
               width: 1.5,
               spanGaps: false,
-              // A line of one moment would not be seen.
-              points: fill === true ? { show: false } : { size: 4 },
+              points: { show: true, size: 4, filter: () => lonely(values) },
               ...(fill === true ? { fill: colour(`${of}-soft`) } : {}),
               value: (_, value) => (value === null ? '–' : `${Number(value.toFixed(1))} ${unit}`.trim()),
             }),
