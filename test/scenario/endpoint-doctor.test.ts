@@ -187,6 +187,12 @@ describe('network and TLS', () => {
       'incomplete: the certificate of CN=in between was not sent',
     ],
     [
+      'the certificate that the service has made for itself',
+      () => ({ certificate: site.server.caFile, key: join(site.server.dataDirectory, 'tls.key') }),
+      'tls-chain',
+      'self-signed',
+    ],
+    [
       'a certificate for another name',
       () => serverCertificate(authority, ['DNS:other.example']),
       'tls-name',
