@@ -24,21 +24,30 @@ export interface Output {
 const shown = (value: unknown): string => {
   if (value === null || value === undefined) return '-';
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(shown).join(', ');
+  if (typeof value === 'number') return String(Number(value.toFixed(3)));
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What a terminal would act on is shown as an escape: names come from other people. */
 const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
 
-/** Members of members under both names, `memory.used`. */
+/** Members of members under both names, `memory.used`; of a list of things each on a line of its own. */
 const membersOf = (value: object): readonly (readonly [string, unknown])[] =>
-  Object.entries(value).flatMap(([name, member]: [string, unknown]) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? membersOf(member).map(([inner, each]): [string, unknown] => [`${name}.${inner}`, each])
-      : [[name, member] as const],
-  );
+  Object.entries(value).flatMap(([name, member]: [string, unknown]): readonly (readonly [string, unknown])[] => {
+    if (isObject(member)) return membersOf(member).map(([inner, each]) => [`${name}.${inner}`, each]);
+    if (!Array.isArray(member) || member.length === 0 || !member.every(isObject)) return [[name, member]];
+    return member.map((each) => [
+      name,
+      membersOf(each)
+        .map(([inner, held]) => `${inner} ${shown(held)}`)
+        .join(', '),
+    ]);
+  });
 
 export const formatTable = (rows: readonly (readonly string[])[]): string => {
   const widths: number[] = [];

@@ -37,6 +37,26 @@ describe('for people', () => {
     );
   });
 
+  test('of a list of things each has a line of its own, and numbers have three places', () => {
+    const health = {
+      at: 'now',
+      checks: [
+        { name: 'store', ms: 2.633677000001626 },
+        { name: 'root', at: { x: null } },
+      ],
+    };
+    expect(written('text', (output) => output.record({ health, tags: ['a', 'b'], mixed: [1, {}] }))).toBe(
+      `health.at      now
+health.checks  name store, ms 2.634
+health.checks  name root, at.x -
+tags           a, b
+mixed          1, {}
+`,
+    );
+    // A name that would clear the screen, however deep it is.
+    expect(written('text', (output) => output.record({ each: [{ name: '\u001b[2J' }] }))).toBe('each  name \\x1b[2J\n');
+  });
+
   test('an empty list says so; a page that is not the last says how to go on', () => {
     expect(written('text', (output) => output.list({ items: [] }, []))).toBe('none\n');
     const page = { items: [{ id: 'x' }], next: 'cursor' };
