@@ -118,7 +118,9 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
   /** The first is `page`. */
   const signedIn: Page[] = [];
   const shoot = (name: string, from: Page): Promise<void> =>
-    allPictures || name.startsWith('light-') || tourPictures().includes(name) ? eyes.shoot(name, from) : Promise.resolve();
+    allPictures || name.startsWith('light-') || tourPictures().includes(name)
+      ? eyes.shoot(name, from)
+      : Promise.resolve();
   /** What the browser notes, as it must, when a test has made it happen. */
   const forget = (expected: RegExp): void => {
     eyes.faults.splice(0, eyes.faults.length, ...eyes.faults.filter((fault) => !expected.test(fault)));
