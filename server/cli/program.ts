@@ -36,6 +36,12 @@ const seconds = (text: string): number => {
   return value;
 };
 
+/** Behind an error stands where to read on: at the command that was meant. */
+const nameHelp = (command: Command, name: string): void => {
+  command.showHelpAfterError(`(${name} --help tells more)`);
+  for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
+};
+
 export const makeProgram = (version: string): Command => {
   const program = new Command('dke')
     .description('External key management: the service, its console by hand, the agent of a database host.')
@@ -57,7 +63,6 @@ export const makeProgram = (version: string): Command => {
     .addOption(new Option('-o, --output <format>', 'how to print').choices(['text', 'json']).default('text'))
     .addOption(new Option('--timeout <seconds>', 'how long to wait for an answer').argParser(seconds).default(30))
     .showSuggestionAfterError()
-    .showHelpAfterError('(dke --help tells more)')
     .configureHelp({ showGlobalOptions: true });
 
   addServer(program);
@@ -90,5 +95,6 @@ export const makeProgram = (version: string): Command => {
   addOverview(program);
   addDoctor(program);
   addCloud(program);
+  nameHelp(program, 'dke');
   return program;
 };

@@ -498,7 +498,20 @@ describe('what goes wrong', () => {
 
   test.each<[string, readonly string[], Record<string, string | undefined>, keyof typeof exitCodes, RegExp]>([
     ['an unknown command', ['vlt'], {}, 'config', /Did you mean vault/],
-    ['an unknown option', ['vault', 'list', '--al'], {}, 'config', /unknown option/],
+    [
+      'an unknown option',
+      ['vault', 'list', '--al'],
+      {},
+      'config',
+      /unknown option[^]*dke vault list --help tells more/,
+    ],
+    [
+      'an argument too many',
+      ['provider', 'check', 'a'],
+      {},
+      'config',
+      /Expected 0[^]*dke provider check --help tells more/,
+    ],
     ['a missing argument', ['vault', 'get'], {}, 'config', /missing required argument/],
     ['an unknown resource', ['vault', 'get', 'nowhere'], {}, 'not-found', /no vault named nowhere/],
     ['an unknown id', ['key', 'get', '01981d2c-7c1f-7b35-9a04-52a1be40c0de'], {}, 'not-found', /request /],
