@@ -109,20 +109,28 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
         connection.rest = bytes.subarray(Math.max(from, bytes.length - begin.length - 3));
       });
     });
-  const connections: Connection[] = [];
-  for (let at = 0; at < job.connections; at += 1) connections.push(await open());
   const send = (connection: Connection, due: number): void => {
+    // Nobody would tell that it is not answered.
+    if (connection.socket.destroyed) {
+      failed += 1;
+      return;
+    }
     connection.due = due;
     underWay += 1;
     connection.socket.write(request);
   };
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const connections: Connection[] = [];
+  for (let at = 0; at < job.connections; at += 1) {
+    const connection = await open();
+    connections.push(connection);
+    if (job.perSecond > 0) continue;
+    // At once: a connection over which nobody asks is closed after some seconds, sooner than the last of many is open.
+    send(connection, 0);
+    while (underWay > 0) await turn();
+  }
 
   if (job.perSecond === 0) {
-    for (const connection of connections) {
-      send(connection, 0);
-      while (underWay > 0) await turn();
-    }
     process.stdout.write('held\n');
     await new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()));
     for (const { socket } of connections) socket.destroy();
