@@ -698,8 +698,10 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const preconditions = createPreconditions(idempotency.store);
     const { store } = preconditions;
 
+    // What the service writes by itself, whoever's request it is that makes it, is no part of what was asked for.
+    const ownStore = quarantine.store;
     const ownDirectory = createDirectory(
-      { store, core, ring, clock, log },
+      { store: ownStore, core, ring, clock, log },
       { objects: config.limits.cachedObjects, requests: config.limits.queuedRequests },
     );
     const directory = fleet.over(ownDirectory);
@@ -707,7 +709,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       log.warn('a commit has ended that was waited for too long: what it changed is shown now');
       fleet.show(changes).catch((error: unknown) => log.error('a late change could not be shown', { error }));
     };
-    const usage = createUsageLog({ store, clock, log });
+    const usage = createUsageLog({ store: ownStore, clock, log });
     const meter = createMeter(clock);
     const ownFolder = createSnapshotFolder({ store, clock, log }, openArchive(raw, config.snapshots.directory), fleet);
     folder = ownFolder;

@@ -15,11 +15,14 @@ export interface PreconditionOperations {
 
 interface Condition {
   readonly check: () => Promise<void>;
-  /** A unit of work that began with it is committed. */
-  held: boolean;
+  /** A unit of work that began with it is committed, or the request has ended: what it has set going is under no condition. */
+  over: boolean;
 }
 
-/** `store` is what the operations are to read and write through. */
+/**
+ * `store` is what the operations are to read and write through, for a request. What the service writes by itself meanwhile (uses, alarms) is
+ * to go past it: it would pass for the change, which then nobody checks.
+ */
 export const createPreconditions = (
   inner: Store,
 ): { readonly store: Store; readonly operations: PreconditionOperations } => {
@@ -35,14 +38,22 @@ export const createPreconditions = (
       // It would wait for the unit of work that waits for it.
       if (checking.getStore() !== undefined) throw new ServiceError('internal', 'a condition changes nothing');
       const condition = conditions.getStore();
-      if (condition === undefined || condition.held) return inner.write(work, options);
+      if (condition === undefined || condition.over) return inner.write(work, options);
       const value = await inner.write(async (tx) => {
-        if (!condition.held) await checking.run(tx, condition.check);
+        if (!condition.over) await checking.run(tx, condition.check);
         return work(tx);
       }, options);
-      condition.held = true;
+      condition.over = true;
       return value;
     },
   };
-  return { store, operations: { under: (check, work) => conditions.run({ check, held: false }, work) } };
+  const under: PreconditionOperations['under'] = async (check, work) => {
+    const condition: Condition = { check, over: false };
+    try {
+      return await conditions.run(condition, work);
+    } finally {
+      condition.over = true;
+    }
+  };
+  return { store, operations: { under } };
 };

@@ -292,7 +292,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
 
     const answer = async (context: ApiContext, call: Parameters<AnyHandler>[0], bytes: Buffer): Promise<Response> => {
       const ifMatch = context.req.header('if-match');
-      if (ifMatch === undefined || current === undefined) return change(context, call, bytes);
+      if (ifMatch === undefined || current === undefined) return carryOut(context, call, bytes);
       const check = async (): Promise<void> => {
         const before = await current({ ...call, query: {}, body: {} });
         if (!matches(ifMatch, entityTag(before)))
@@ -302,10 +302,10 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       };
       // A dry run changes nothing, so nothing else would check.
       await check();
-      return operations.preconditions.under(check, () => change(context, call, bytes));
+      return operations.preconditions.under(check, () => carryOut(context, call, bytes));
     };
 
-    const change = async (context: ApiContext, call: Parameters<AnyHandler>[0], bytes: Buffer): Promise<Response> => {
+    const carryOut = async (context: ApiContext, call: Parameters<AnyHandler>[0], bytes: Buffer): Promise<Response> => {
       if (row.creates) {
         const work = () => create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
         const { value: made, pendingNodes } = await operations.observe(work);

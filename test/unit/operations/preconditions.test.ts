@@ -1,7 +1,13 @@
 // Changes on a condition: what is looked at is what the change meets, however many want to change the same at once.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Vault } from '../../../server/domain/vault.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import {
+  administrator,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+} from '../../support/open-service.ts';
 
 let opened: OpenedService;
 let vault: Vault;
@@ -73,4 +79,35 @@ test('a check that would change something is refused, and holds up nobody', asyn
   await expect(changing).rejects.toMatchObject({ code: 'internal' });
   expect(await state()).toBe('enabled');
   expect((await vaults.disable(administrator, vault.id)).state).toBe('disabled');
+});
+
+test('uses that are written on the way are not taken for the change', async () => {
+  const { preconditions, keys, tde } = opened.operations;
+  const { caller } = await registerCaller(opened, 'uses');
+  const key = await tde.generateKey(caller, masterKey('MK.USED'));
+  await tde.encrypt(caller, key.handle, { algorithm: 'aes-ecb' }, Buffer.alloc(16));
+  const seen: (number | null)[] = [];
+  await preconditions.under(
+    async () => {
+      seen.push((await keys.get(administrator, key.id)).lastUsedAt);
+    },
+    () => keys.softDelete(administrator, key.id),
+  );
+  // Looked at once, and after the use was there: in the unit of work that deletes.
+  expect(seen).toEqual([expect.any(Number)]);
+});
+
+test('what a request has set going is under no condition when the request has ended', async () => {
+  const { preconditions, vaults } = opened.operations;
+  let goOn: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  let later: Promise<unknown> = Promise.resolve();
+  const check = () => Promise.reject(new Error('no longer so'));
+  await preconditions.under(check, async () => {
+    later = ended.then(() => vaults.disable(administrator, vault.id));
+  });
+  goOn();
+  expect(await later).toMatchObject({ state: 'disabled' });
 });
