@@ -365,6 +365,12 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
     region: 'eu-central-1',
     endpointId: endpoint.id,
   });
+  // Which changes what is said of it, once for the next minutes.
+  await until('the key store has been looked at', async () => {
+    const path = `/api/external-key-stores/${keyStore.id}`;
+    const { connection } = await must<{ connection: { checkedAt: string | null } }>(token, 'get', path);
+    return connection.checkedAt ?? undefined;
+  });
   const { user } = await make<{ user: { id: string } }>('/users', {
     name: `person-${at}`,
     grants: [{ role: 'auditor', scope: null }],
