@@ -6,6 +6,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { loadConfig, parseConfig } from '../../provider/client/config.ts';
 import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
@@ -368,8 +369,10 @@ describe('the way over HTTPS', () => {
     await call();
     hook.enable();
     for (let at = 0; at < 20; at += 1) expect(await call()).toMatchObject({ code: 'conflict' });
-    await vi.waitFor(() => expect(timers.size).toBeLessThan(10), { timeout: 60_000 });
+    // Of those that are cleared all are gone by then; the collector of garbage would take the others along only later.
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
     hook.disable();
+    expect(timers.size).toBeLessThan(10);
     await stop();
   });
   test('no message holds the credential', async () => {
