@@ -58,6 +58,15 @@ export const hashEntry = (entry: RequestEntry): Buffer =>
     'buffer',
   );
 
+/** The hash of a record, and the record's place in the log. */
+export interface RequestHash {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly sequence: number;
+  /** 32 bytes, of `hashEntry`. */
+  readonly hash: Uint8Array;
+}
+
 /** Records of one minute that were hashed together. A minute has more than one part when records came late. */
 export interface MinutePart {
   readonly minute: number;
@@ -75,14 +84,14 @@ export interface MinutePart {
 export const growPart = (
   minute: number,
   late: boolean,
-): { add(sequence: number, entryHash: Buffer): void; end(): MinutePart } => {
+): { add(record: Pick<RequestHash, 'sequence' | 'hash'>): void; end(): MinutePart } => {
   const whole = createHash('sha256');
   let count = 0;
   let first = Number.POSITIVE_INFINITY;
   let last = 0;
   return {
-    add: (sequence, entryHash) => {
-      whole.update(entryHash);
+    add: ({ sequence, hash }) => {
+      whole.update(hash);
       count += 1;
       first = Math.min(first, sequence);
       last = Math.max(last, sequence);
@@ -120,7 +129,7 @@ export interface HashedMinutes {
 interface Filling {
   readonly part: MinutePart;
   seen: number;
-  rows: { readonly at: number; readonly sequence: number; readonly hash: Buffer }[];
+  rows: RequestHash[];
   /** Once as many were seen as were hashed. */
   same: boolean | null;
 }
@@ -131,7 +140,7 @@ const nameOf = (minute: number): string => `${new Date(minute * minuteMs).toISOS
 /** Compares records, given in any order, with what was hashed. Keeps 32 bytes and two numbers of each record of unfinished minutes. */
 export const compareRequests = (
   hashed: HashedMinutes,
-): { add(at: number, sequence: number, entryHash: Buffer): void; end(): RequestLogVerdict } => {
+): { add(record: RequestHash): void; end(): RequestLogVerdict } => {
   const byMinute = new Map<number, Filling[]>();
   let newestMinute = Number.NEGATIVE_INFINITY;
   let newestSequence = 0;
@@ -162,14 +171,15 @@ export const compareRequests = (
   };
 
   return {
-    add: (at, sequence, entryHash) => {
+    add: (record) => {
+      const { at, sequence } = record;
       requests += 1;
       const minute = minuteOf(at);
       const own = byMinute.get(minute)?.find(({ part }) => part.first <= sequence && sequence <= part.last);
       if (own !== undefined) {
         own.seen += 1;
         if (own.seen > own.part.count) return;
-        own.rows.push({ at, sequence, hash: entryHash });
+        own.rows.push(record);
         if (own.seen === own.part.count) finish(own);
       } else if (minute > newestMinute || sequence > newestSequence) open += 1;
       else find(`${nameOf(minute)}: record ${sequence} is not one of those that were hashed: it was added, or moved`);

@@ -61,8 +61,10 @@ export const verifyRequestLog = async (
       value = null;
     }
     const entry = endpointRequestSchema.safeParse(value);
-    if (entry.success) comparison.add(Date.parse(entry.data.at), entry.data.sequence, hashEntry(entry.data));
-    else if (strange.length < 20)
+    if (entry.success) {
+      const { at, sequence } = entry.data;
+      comparison.add({ at: Date.parse(at), sequence, hash: hashEntry(entry.data) });
+    } else if (strange.length < 20)
       strange.push(
         `line ${number} is not a line of an export of the request log as ndjson: it was changed, or cut off`,
       );

@@ -8,11 +8,10 @@ import {
   compareRequests,
   growPart,
   type HashedMinutes,
-  hashEntry,
   type MinutePart,
   minuteMs,
   minuteOf,
-  type RequestEntry,
+  type RequestHash,
   type RequestLogVerdict,
 } from '../base/request-minutes.ts';
 import { serviceActor } from '../domain/actor.ts';
@@ -20,12 +19,11 @@ import type { AuditEvent } from '../domain/audit-event.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
-import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
 /** After the end of a minute: records are written five times a second, by nodes whose clocks may differ a little. */
 const graceMs = 60_000;
 /** Records of one step: little enough that a request that comes in meanwhile does not notice. */
-const stepRecords = 50;
+const stepRecords = 100;
 /** Sequences of one step, of which hardly any is looked at closely. */
 const stepSequences = 2_000;
 /** Minutes of one commit, when there is much to make up for. */
@@ -42,10 +40,6 @@ interface State {
   readonly through: number;
   readonly next: { readonly closed: number; readonly through: number; readonly done: number } | null;
 }
-
-type Logged = XksRequestRecord & { readonly sequence: number };
-
-const entryOf = (record: Logged): RequestEntry => ({ ...record, at: toRfc3339(record.at) });
 
 /** Lets what arrived meanwhile be answered, for as long as the step took. */
 const otherWork = (tookMs: number): Promise<void> =>
@@ -135,7 +129,7 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
     if (text !== undefined && state.next !== null) return { text, state };
     const newest = await store.read.requests.newest();
     const span = { from: (state.closed + 1) * minuteMs, to: (closed + 1) * minuteMs, through: newest };
-    if (newest === state.through && (await store.read.requests.inTime(span, undefined, 1)).length === 0) {
+    if (newest === state.through && (await store.read.requests.hashesInTime(span, undefined, 1)).length === 0) {
       quiet = { text, through: closed };
       return undefined;
     }
@@ -160,12 +154,12 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
     );
   };
 
-  async function* late({ closed, through, next }: State): AsyncGenerator<Logged> {
+  async function* late({ closed, through, next }: State): AsyncGenerator<RequestHash> {
     if (closed < 0 || next === null) return;
     for (let after = through; after < next.through && !stopped; after += stepSequences) {
       const begun = performance.now();
       const span = { after, through: Math.min(after + stepSequences, next.through), before: (closed + 1) * minuteMs };
-      yield* await store.read.requests.cameLate(span);
+      yield* await store.read.requests.hashesOfLate(span);
       await otherWork(performance.now() - begun);
     }
   }
@@ -178,7 +172,7 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
       const { next } = begun.state;
       let text: string | undefined = begun.text;
 
-      const came = new Map<number, Logged[]>();
+      const came = new Map<number, RequestHash[]>();
       for await (const record of late(state)) {
         const minute = minuteOf(record.at);
         const others = came.get(minute);
@@ -187,8 +181,7 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
       }
       const lateParts = [...came].map(([minute, records]) => {
         const part = growPart(minute, true);
-        for (const record of records.sort((a, b) => a.at - b.at || a.sequence - b.sequence))
-          part.add(record.sequence, hashEntry(entryOf(record)));
+        for (const record of records.sort((a, b) => a.at - b.at || a.sequence - b.sequence)) part.add(record);
         return part.end();
       });
 
@@ -200,7 +193,7 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
       for (;;) {
         if (stopped) return;
         const stepBegun = performance.now();
-        const records = await store.read.requests.inTime(span, after, stepRecords);
+        const records = await store.read.requests.hashesInTime(span, after, stepRecords);
         for (const record of records) {
           const own = minuteOf(record.at);
           if (own !== minute) {
@@ -214,7 +207,7 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
             part = growPart(own, false);
             minute = own;
           }
-          part?.add(record.sequence, hashEntry(entryOf(record)));
+          part?.add(record);
           after = record;
         }
         await otherWork(performance.now() - stepBegun);
@@ -260,8 +253,8 @@ export const compareStored = async (read: Repositories, hashed: HashedMinutes): 
   };
   for (let after: { readonly at: number; readonly sequence: number } | undefined; ; ) {
     const begun = performance.now();
-    const page = await read.requests.inTime(span, after, stepRecords);
-    for (const record of page) comparison.add(record.at, record.sequence, hashEntry(entryOf(record)));
+    const page = await read.requests.hashesInTime(span, after, stepRecords);
+    for (const record of page) comparison.add(record);
     if (page.length < stepRecords) return comparison.end();
     after = page.at(-1);
     await otherWork(performance.now() - begun);

@@ -8,6 +8,7 @@
 // once it was found. Lists come in the order that their comment names. Rows whose authentication code does not hold come with
 // integrity 'tampered'; they are never rewritten as sound: saving one throws 'key-tampered'.
 
+import type { RequestHash } from '../base/request-minutes.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { Approval, ApprovalState } from '../domain/approval.ts';
@@ -505,18 +506,18 @@ export interface Repositories extends PeopleRepositories {
     oldest(): Promise<number | undefined>;
     /** The newest sequence; 0: there is none. */
     newest(): Promise<number>;
-    /** Of a span of time, up to a sequence, by time and then by sequence; after this one. */
-    inTime(
+    /** Of records of a span of time, up to a sequence, by time and then by sequence; after this one. */
+    hashesInTime(
       span: { readonly from: number; readonly to: number; readonly through: number },
       after: { readonly at: number; readonly sequence: number } | undefined,
       limit: number,
-    ): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
+    ): Promise<readonly RequestHash[]>;
     /** Of a span of sequences (`after` is not in it), those of before this time. In no order. */
-    cameLate(span: {
+    hashesOfLate(span: {
       readonly after: number;
       readonly through: number;
       readonly before: number;
-    }): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
+    }): Promise<readonly RequestHash[]>;
     /** Deletes, among the `limit` oldest, those of before this time and those above this number. Answers how many, and the last. */
     prune(
       what: { readonly before: number; readonly keep: number },

@@ -1,6 +1,7 @@
 // What a database must bring so that the store can stand on it.
 
-import type { Dialect } from 'kysely';
+import type { CompiledQuery, Dialect } from 'kysely';
+import type { RequestHash } from '../base/request-minutes.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { NodeLink } from '../ports/node-link.ts';
 import type { ColumnKinds } from './migrations.ts';
@@ -31,6 +32,14 @@ export interface Engine {
   readonly reader: Dialect;
   /** A connection of its own for one long read of one state; the caller ends it. Null: `reader` has enough of them. */
   lasting(): Dialect | null;
+  /** Where a walk through the request log would hold up others: what reads it instead of `reader`. */
+  readonly requests:
+    | {
+        readonly reader: Dialect;
+        /** Of a statement that gives records. */
+        hashes(query: CompiledQuery): Promise<readonly RequestHash[]>;
+      }
+    | undefined;
   readonly columns: ColumnKinds;
   kindOf(error: unknown): ErrorKind;
   /**

@@ -8,10 +8,12 @@
 // some 2 ms, between which other work is done.
 
 import { type CompiledQuery, type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
+import type { RequestHash } from '../base/request-minutes.ts';
 import { type RequestFilter, readPattern } from '../domain/request-log.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
+import { hashRequests } from './request-hashes.ts';
 import { pushRequest, requestRow, toRequest } from './rows.ts';
 import type { Schema } from './schema.ts';
 
@@ -172,7 +174,12 @@ interface Bounds {
   readonly below: number;
 }
 
-export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] => {
+/** `hashesOf`: carries out a statement that gives records, and answers with their hashes. */
+export const createRequestLog = (
+  db: Kysely<Schema>,
+  hashesOf = async (query: CompiledQuery): Promise<readonly RequestHash[]> =>
+    hashRequests((await db.executeQuery(query as CompiledQuery<Selectable<Schema['request_log']>>)).rows),
+): Repositories['requests'] => {
   const statements = requestStatements(db);
   type Found = Awaited<ReturnType<Repositories['requests']['search']>>['items'][number];
 
@@ -279,10 +286,9 @@ export const createRequestLog = (db: Kysely<Schema>): Repositories['requests'] =
 
     newest: async () => (await statements.end('desc').executeTakeFirst())?.sequence ?? 0,
 
-    inTime: async (span, after, limit) =>
-      (await statements.inTime(span, after?.at ?? span.from, after?.sequence ?? -1, limit).execute()).map(toRequest),
+    hashesInTime: (span, after, limit) =>
+      hashesOf(statements.inTime(span, after?.at ?? span.from, after?.sequence ?? -1, limit).compile()),
 
-    cameLate: async ({ after, through, before }) =>
-      (await statements.cameLate(after, through, before).execute()).map(toRequest),
+    hashesOfLate: ({ after, through, before }) => hashesOf(statements.cameLate(after, through, before).compile()),
   };
 };

@@ -15,6 +15,7 @@ import { StoreError } from './errors.ts';
 import { createMigrations } from './migrations.ts';
 import { openPostgres, type PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
+import { createRequestLog } from './request-log.ts';
 import type { RowAuthenticator } from './rows.ts';
 import type { Schema } from './schema.ts';
 import { makeTerms } from './search.ts';
@@ -78,9 +79,12 @@ const openOver = async (
   let moved = (): void => undefined;
   const writerDb = new Kysely<Schema>({ dialect: engine.writer, log: () => moved() });
   const readerDb = new Kysely<Schema>({ dialect: engine.reader });
+  const requestsDb = engine.requests && new Kysely<Schema>({ dialect: engine.requests.reader });
   const closeAll = async (): Promise<void> => {
     await engine.close();
-    await Promise.allSettled([readerDb.destroy(), writerDb.destroy()]);
+    await Promise.allSettled([requestsDb?.destroy(), readerDb.destroy()]);
+    // The last one empties the write-ahead log.
+    await Promise.allSettled([writerDb.destroy()]);
   };
   try {
     await migrate(writerDb, engine);
@@ -211,7 +215,8 @@ const openOver = async (
   engine.started({ pause: (work) => writer.pause(work) });
   const copyable: Copyable = { db: writerDb, dialect: engine.name, place: engine.place };
 
-  const read = guarded(createRepositories(readerDb, authenticateRow, clock), translateRead);
+  const requests = requestsDb === undefined ? {} : { requests: createRequestLog(requestsDb, engine.requests?.hashes) };
+  const read = guarded({ ...createRepositories(readerDb, authenticateRow, clock), ...requests }, translateRead);
   const store: Store = {
     dialect: engine.name,
     path: engine.path,

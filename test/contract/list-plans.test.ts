@@ -9,6 +9,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
+import { ReadingConnection } from '../../server/store/sqlite/reading-connection.ts';
 import { fillLongTables, longTableIds } from '../support/long-tables.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
 import { onPostgresql, placeOf } from '../support/test-store.ts';
@@ -168,6 +169,15 @@ describe(`the lists in ${name}`, () => {
       vi.spyOn(DatabaseSync.prototype, 'prepare').mockImplementation(function (this: DatabaseSync, sql, ...rest) {
         note(sql, []);
         return prepare.call(this, sql, ...rest);
+      });
+      // The request log is read by a thread.
+      const { executeQuery } = ReadingConnection.prototype;
+      vi.spyOn(ReadingConnection.prototype, 'executeQuery').mockImplementation(function (
+        this: ReadingConnection,
+        query,
+      ) {
+        note(query.sql, []);
+        return executeQuery.call(this, query) as never;
       });
       opened = await openTestService({ toml });
       const path = join(opened.folder, 'dke-data', 'dke.db');

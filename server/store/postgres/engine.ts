@@ -168,6 +168,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     writer: new PostgresDialect({ pool: writer }),
     reader: new PostgresDialect({ pool: reader }),
     lasting: () => null,
+    requests: undefined,
     columns,
     kindOf,
     begin: async (_run, durable) => {

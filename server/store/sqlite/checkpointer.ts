@@ -1,64 +1,74 @@
-// Keeps the write-ahead log short without making anybody wait for the disk: a thread copies its pages into the database file
-// (checkpoint-worker.ts). SQLite begins the log anew when all of it was copied before the next commit, which is so between two batches
-// of request records. Where commits follow one another without a pause the log grows; once it is much too long, writers wait until
-// the rest is copied. Who only reads or uses keys never waits.
+// Keeps the write-ahead log short without making those wait for the disk who read or use keys: a thread copies its pages into the
+// database file, and begins the log anew (checkpoint-worker.ts). Writers wait for the end of that, which is short; for the pages, which
+// are many, nobody waits.
 
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { type SqliteFailure, sqliteError, startWorker } from './worker.ts';
 
-/** Pages in the log, and how many of them are in the database file, too. */
-export interface Checkpoint {
-  readonly pages: number;
-  readonly copied: number;
+/**
+ * What the thread is told. `copy` is answered with whether there was much to copy; then `renew` is to follow, while nobody writes.
+ * `empty`, while nobody writes, is answered with whether no log is left.
+ */
+export type Task = 'copy' | 'renew' | 'empty' | 'close';
+
+/** What it says. `failed` is an error of node:sqlite. */
+export interface Done {
+  readonly done: boolean;
+  readonly failed?: SqliteFailure;
 }
 
 export interface Checkpointer {
   /** To be called after every commit: something may be there to copy. */
   committed(): void;
-  /** Resolves when nothing is being copied; nothing is until control returns to the event loop. */
-  settled(): Promise<void>;
+  /**
+   * Copies all of the log and leaves none, while no writer runs. False: another process, or somebody who reads for long, stands in it.
+   * Throws the error of node:sqlite. Undefined: the thread has failed.
+   */
+  empty(): Promise<boolean | undefined>;
   close(): Promise<void>;
 }
 
 /** Pages of a log that is worth the work: what SQLite takes by itself. */
 const longLog = 1_000;
-/** Of a log that must not grow on: 64 MiB. */
-const muchTooLong = 16_000;
 const pageBytes = 4_096;
 const everyMs = 1_000;
 
 export interface CheckpointerOptions {
   /** Of the database. */
   readonly path: string;
+  /** How long an erasure waits for those who read. */
+  readonly lockWaitMs: number;
   /** Runs something while no writer does. */
   readonly pause: (work: () => Promise<void>) => Promise<void>;
   /** The thread has failed: SQLite is to copy by itself. */
   readonly onFailure: () => void;
 }
 
-export const createCheckpointer = ({ path, pause, onFailure }: CheckpointerOptions): Checkpointer => {
+export const createCheckpointer = ({ path, lockWaitMs, pause, onFailure }: CheckpointerOptions): Checkpointer => {
   let worker: Worker | undefined;
   let failed = false;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
+  /** How many want no log to be left. */
+  let waitingForNone = 0;
 
   const start = (): Worker => {
-    const file = import.meta.url.endsWith('.ts') ? './checkpoint-worker.ts' : './checkpoint-worker.js';
-    const started = new Worker(new URL(file, import.meta.url), {
-      workerData: path,
-      execArgv: [],
+    const started = startWorker('checkpoint-worker', {
+      workerData: { path, longLog, lockWaitMs },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
     });
     started.unref();
     return started;
   };
-  const copy = async (): Promise<Checkpoint> => {
+  const tell = async (task: Task): Promise<boolean> => {
     worker ??= start();
-    const answer = once(worker, 'message') as Promise<[Checkpoint]>;
-    worker.postMessage('copy');
-    const [done] = await answer;
+    const answer = once(worker, 'message') as Promise<[Done]>;
+    worker.postMessage(task);
+    const [{ done, failed: error }] = await answer;
+    if (error !== undefined) throw sqliteError(error);
     return done;
   };
   const fileIsLong = (): boolean =>
@@ -66,10 +76,9 @@ export const createCheckpointer = ({ path, pause, onFailure }: CheckpointerOptio
 
   const run = async (): Promise<void> => {
     try {
-      const { pages } = await copy();
-      if (pages < muchTooLong) return;
+      if (!(await tell('copy'))) return;
       await pause(async () => {
-        await copy();
+        await tell('renew');
       });
     } catch {
       if (failed || closed) return;
@@ -84,24 +93,38 @@ export const createCheckpointer = ({ path, pause, onFailure }: CheckpointerOptio
       timer = setTimeout(() => {
         timer = undefined;
         // The file does not shrink: it tells that the log has never been long, not that it is long now.
-        if (running !== undefined || !fileIsLong()) return;
+        if (running !== undefined || waitingForNone > 0 || !fileIsLong()) return;
         running = run().finally(() => {
           running = undefined;
         });
       }, everyMs).unref();
     },
-    settled: async () => {
-      while (running !== undefined) await running;
+    empty: async () => {
+      waitingForNone += 1;
+      try {
+        await running;
+        if (failed) return undefined;
+        let emptied = false;
+        // Otherwise the process could end while it waits.
+        worker?.ref();
+        await pause(async () => {
+          emptied = await tell('empty');
+        });
+        return emptied;
+      } finally {
+        waitingForNone -= 1;
+        worker?.unref();
+      }
     },
     close: async () => {
       closed = true;
       clearTimeout(timer);
       // Otherwise the process could end while it waits.
       worker?.ref();
-      while (running !== undefined) await running;
+      await running;
       if (worker === undefined || failed) return;
       const exited = once(worker, 'exit');
-      worker.postMessage('close');
+      worker.postMessage('close' satisfies Task);
       await exited;
     },
   };

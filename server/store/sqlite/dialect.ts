@@ -2,11 +2,13 @@
 // checkpoints. Statements are synchronous underneath; the store's writer queue keeps transactions apart.
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
-import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { type Dialect, sql } from 'kysely';
 import { StoreError } from '../errors.ts';
 import type { ColumnKinds } from '../migrations.ts';
 import { GivingWayDialect } from './give-way.ts';
+import { ReadingConnection } from './reading-connection.ts';
+import { keepStatements } from './statements.ts';
 
 /** How long another process's lock is waited for. */
 export const lockWaitMs = 5_000;
@@ -99,59 +101,20 @@ const openConnection = (path: string, readOnly: boolean): DatabaseSync => {
   }
 };
 
-type Parameters = readonly SQLInputValue[];
-
-const largest = BigInt(Number.MAX_SAFE_INTEGER);
-/** A number that JavaScript cannot hold was not written by us. The driver would refuse all rows for its sake: it is read as the largest that we know. */
-const readable = (value: SQLOutputValue): SQLOutputValue =>
-  typeof value !== 'bigint' ? value : Number(value > largest ? largest : value < -largest ? -largest : value);
-const allOf = (statement: StatementSync, parameters: Parameters, changes: boolean) => {
-  try {
-    return statement.all(...parameters);
-  } catch (error) {
-    if (changes || (error as NodeJS.ErrnoException).code !== 'ERR_OUT_OF_RANGE') throw error;
-  }
-  statement.setReadBigInts(true);
-  try {
-    return statement
-      .all(...parameters)
-      .map((row) => Object.fromEntries(Object.entries(row).map(([column, value]) => [column, readable(value)])));
-  } finally {
-    statement.setReadBigInts(false);
-  }
-};
-
-/** What Kysely's SqliteDialect expects of a database, over node:sqlite, with statements kept by their text. */
-const adapt = (database: DatabaseSync) => {
-  const statements = new Map<string, { readonly statement: StatementSync; readonly reader: boolean }>();
-  const prepare = (sql: string) => {
-    let entry = statements.get(sql);
-    if (entry === undefined) {
-      const statement = database.prepare(sql);
-      entry = { statement, reader: statement.columns().length > 0 };
-      if (statements.size < 500) statements.set(sql, entry);
-    }
-    const { statement, reader } = entry;
-    return {
-      reader,
-      all: (parameters: Parameters) => allOf(statement, parameters, !/^(select|with)\b/i.test(sql)),
-      run: (parameters: Parameters) => statement.run(...parameters),
-      iterate: (parameters: Parameters) => statement.iterate(...parameters),
-    };
-  };
-  return { prepare, close: () => database.close() };
-};
-
 const dialectOver = (database: DatabaseSync): Dialect =>
   new GivingWayDialect({
-    database: adapt(database) as unknown as ConstructorParameters<typeof GivingWayDialect>[0]['database'] & object,
+    database: keepStatements(database) as unknown as ConstructorParameters<typeof GivingWayDialect>[0]['database'] &
+      object,
   });
+
+export const logInUse = (): StoreError =>
+  new StoreError('io', 'the write-ahead log cannot be emptied: another process has the database open');
 
 export interface SqliteConnections {
   readonly writer: Dialect;
   readonly reader: Dialect;
-  /** One more connection that only sees what is committed. */
-  another(): Dialect;
+  /** One more connection that only sees what is committed, with a thread of its own. */
+  another(): ReadingConnection;
   readonly fresh: boolean;
   checkpoint(): void;
   /** From now on commits are synced by who makes them. */
@@ -188,14 +151,13 @@ export const openSqlite = (path: string): SqliteConnections => {
     return {
       writer: dialectOver(writer),
       reader: dialectOver(reader),
-      another: () => dialectOver(openConnection(path, true)),
+      another: () => new ReadingConnection(path, lockWaitMs),
       fresh: !present,
       checkpoint: () => {
         opened.exec(`pragma busy_timeout = ${lockWaitMs}`);
         const row = opened.prepare('pragma wal_checkpoint(truncate)').get();
         opened.exec('pragma busy_timeout = 0');
-        if (row?.busy !== 0)
-          throw new StoreError('io', 'the write-ahead log cannot be emptied: another process has the database open');
+        if (row?.busy !== 0) throw logInUse();
       },
       syncNoMore: () => pragma(opened, 'synchronous', 'normal', 1),
       waitNoMore: () => {

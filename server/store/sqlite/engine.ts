@@ -8,7 +8,8 @@ import type { Engine } from '../engine.ts';
 import { StoreError } from '../errors.ts';
 import { type Checkpointer, createCheckpointer } from './checkpointer.ts';
 import { openCommittedMark } from './committed-mark.ts';
-import { isBusy, isConstraint, isFatal, isFull, lockWaitMs, openSqlite, sqliteColumns } from './dialect.ts';
+import { isBusy, isConstraint, isFatal, isFull, lockWaitMs, logInUse, openSqlite, sqliteColumns } from './dialect.ts';
+import { readingDialect } from './reading-connection.ts';
 
 const sync = promisify(fdatasync);
 
@@ -33,6 +34,7 @@ const beginSoon = async (run: (statement: string) => Promise<void>): Promise<voi
 export const openSqliteEngine = (path: string): Engine => {
   const mark = openCommittedMark(path);
   const connections = openSqlite(path);
+  const requests = connections.another();
   let checkpointer: Checkpointer | undefined;
   let lasts = true;
   /** Runs work between two commits. */
@@ -56,7 +58,11 @@ export const openSqliteEngine = (path: string): Engine => {
     whenStalled: 'look at the disk of the data directory',
     writer: connections.writer,
     reader: connections.reader,
-    lasting: () => connections.another(),
+    lasting: () => readingDialect(connections.another()),
+    requests: {
+      reader: readingDialect(requests),
+      hashes: (query) => requests.hashes(query),
+    },
     columns: sqliteColumns,
     kindOf: (error) => {
       if (isFatal(error) || error instanceof StoreError) return 'fatal';
@@ -81,12 +87,13 @@ export const openSqliteEngine = (path: string): Engine => {
       between = pause;
       connections.syncNoMore();
       connections.waitNoMore();
-      checkpointer = createCheckpointer({ path, pause, onFailure: () => connections.copyByItself() });
+      checkpointer = createCheckpointer({ path, lockWaitMs, pause, onFailure: () => connections.copyByItself() });
     },
     checkpoint: async () => {
-      await checkpointer?.settled();
+      const emptied = await checkpointer?.empty();
       // SQLite refuses to empty the log within a transaction of the same connection.
-      await between(async () => connections.checkpoint());
+      if (emptied === undefined) await between(async () => connections.checkpoint());
+      else if (!emptied) throw logInUse();
     },
     close: async () => {
       await checkpointer?.close();

@@ -1,8 +1,10 @@
 // The write-ahead log is copied into the database file by a thread, without a commit that does it, and is begun anew; an erasure's
 // own checkpoint does not meet it.
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
@@ -14,6 +16,7 @@ let folder: string;
 let path: string;
 let store: Store;
 beforeEach(async () => {
+  written = 0;
   folder = mkdtempSync(join(tmpdir(), 'dke-checkpointer-'));
   path = join(folder, 'dke.db');
   store = await openStore({
@@ -32,6 +35,8 @@ afterEach(async () => {
 
 const mebibyte = 1024 * 1024;
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+/** How often the log has been begun anew: the checkpoint sequence number of its header (sqlite.org/fileformat2.html, 4.1). */
+const generation = (): number => readFileSync(`${path}-wal`).readUInt32BE(12);
 /** Some 2 MiB of log a thousand. */
 const record = (at: number): XksRequestRecord => ({
   at,
@@ -51,7 +56,9 @@ const record = (at: number): XksRequestRecord => ({
   reason: null,
   peer: null,
 });
+let written = 0;
 const write = (records: number): Promise<void> => {
+  written += records;
   const entries = Array.from({ length: records }, (_, at) => record(at));
   return store.write((tx) => tx.requests.append(entries), { durable: false });
 };
@@ -61,18 +68,48 @@ test('what is committed reaches the database file, and the log is begun anew', a
   expect(sizeOf(path)).toBeLessThan(mebibyte);
   const log = sizeOf(`${path}-wal`);
   expect(log).toBeGreaterThan(6 * mebibyte);
+  const first = generation();
   await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(5 * mebibyte), { timeout: 60_000 });
-  // Until the thread has said that all was copied, a commit goes behind the others.
-  await vi.waitFor(
-    async () => {
-      await write(1);
-      const before = sizeOf(`${path}-wal`);
-      await write(1);
-      expect(sizeOf(`${path}-wal`)).toBe(before);
-    },
-    { timeout: 60_000 },
-  );
+  // Without a commit of the store's, which would wait for the disk to take the new header.
+  await vi.waitFor(() => expect(generation()).toBe(first + 1), { timeout: 60_000 });
+  await write(1);
+  expect(generation()).toBe(first + 1);
+  expect(sizeOf(`${path}-wal`)).toBe(log);
   expect((await store.read.requests.search(everyTenant, {}, { limit: 1 })).items).toHaveLength(1);
+});
+
+test('a reader that stands in the log keeps it from being begun anew, and nothing is lost', async () => {
+  const standing = new DatabaseSync(path, { readOnly: true });
+  try {
+    await write(1);
+    standing.exec('begin');
+    standing.prepare('select count(*) from request_log').get();
+    const first = generation();
+    for (let round = 0; round < 8; round++) await write(500);
+    const log = sizeOf(`${path}-wal`);
+    await vi.waitFor(
+      async () => {
+        await write(1);
+        expect(sizeOf(`${path}-wal`)).toBeGreaterThan(log + 20 * 4096);
+      },
+      { timeout: 60_000 },
+    );
+    expect(generation()).toBe(first);
+    standing.exec('rollback');
+    await vi.waitFor(
+      async () => {
+        await write(1);
+        expect(generation()).toBeGreaterThan(first);
+      },
+      { timeout: 60_000 },
+    );
+  } finally {
+    standing.close();
+  }
+  const read = new DatabaseSync(path, { readOnly: true });
+  expect(read.prepare('select count(*) as many from request_log').get()?.many).toBe(written);
+  expect(read.prepare('pragma integrity_check').all()).toEqual([{ integrity_check: 'ok' }]);
+  read.close();
 });
 
 test('an erasure’s checkpoint leaves no log, whatever the thread is doing', async () => {
@@ -80,6 +117,27 @@ test('an erasure’s checkpoint leaves no log, whatever the thread is doing', as
   await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(mebibyte), { timeout: 60_000 });
   await store.checkpoint();
   expect(sizeOf(`${path}-wal`)).toBe(0);
+});
+
+test('nothing is copied from the moment at which an erasure waits for its checkpoint', async () => {
+  for (let round = 0; round < 8; round++) await write(500);
+  const first = generation();
+  await vi.waitFor(() => expect(generation()).toBe(first + 1), { timeout: 60_000 });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    for (let round = 0; round < 8; round++) await write(500);
+    const gate = Promise.withResolvers<void>();
+    const unit = store.write(() => gate.promise);
+    const emptied = store.checkpoint();
+    // When the next copy would begin.
+    vi.advanceTimersByTime(1_000);
+    for (let turn = 0; turn < 2_000; turn += 1) await setImmediate();
+    gate.resolve();
+    await Promise.all([unit, emptied]);
+    expect(sizeOf(`${path}-wal`)).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('a store is closed while its log is being copied', async () => {

@@ -1,0 +1,15 @@
+// From rows of the request log to the hashes of its records.
+
+import type { Selectable } from 'kysely';
+import { toRfc3339 } from '../base/clock.ts';
+import { hashEntry, type RequestHash } from '../base/request-minutes.ts';
+import { toRequest } from './rows.ts';
+import type { Schema } from './schema.ts';
+
+/** Rows as the database gives them. */
+export const hashRequests = (rows: readonly Selectable<Schema['request_log']>[]): RequestHash[] =>
+  rows.map((row) => {
+    const record = toRequest(row);
+    const { at, sequence } = record;
+    return { at, sequence, hash: hashEntry({ ...record, at: toRfc3339(at) }) };
+  });

@@ -1,0 +1,136 @@
+// What a thread reads for the store: answers in their order, errors as SQLite's own, and others go on meanwhile.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
+import { CompiledQuery, Kysely } from 'kysely';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { systemClock } from '../../../server/base/clock.ts';
+import { everyTenant } from '../../../server/domain/tenant.ts';
+import { ReadingConnection, readingDialect } from '../../../server/store/sqlite/reading-connection.ts';
+import { openStore } from '../../../server/store/store.ts';
+
+let folder: string;
+let path: string;
+let database: DatabaseSync;
+let connection: ReadingConnection;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-reading-'));
+  path = join(folder, 'some.db');
+  database = new DatabaseSync(path);
+  database.exec('pragma journal_mode = wal; create table things (id integer primary key, name text, bytes blob)');
+  connection = new ReadingConnection(path, 0);
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await connection.close();
+  database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+const ask = async (sql: string, parameters: readonly unknown[] = []) =>
+  (await connection.executeQuery(CompiledQuery.raw(sql, [...parameters]))).rows;
+
+const long =
+  'with recursive counted(n) as (select 1 union all select n + 1 from counted where n < 3000000) select max(n) as most from counted';
+
+test('others go on while a statement runs, and answers come in the order of the questions', async () => {
+  const order: string[] = [];
+  const first = ask(long).then(([row]) => {
+    order.push('first');
+    return row;
+  });
+  const second = ask('select 2 as two').then(() => order.push('second'));
+  for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+  expect(order).toEqual([]);
+  expect(await first).toEqual({ most: 3_000_000 });
+  await second;
+  expect(order).toEqual(['first', 'second']);
+});
+
+test('gives and takes what SQLite knows', async () => {
+  const bytes = Buffer.from('a piece of a larger one').subarray(2, 7);
+  database.prepare('insert into things values (?, ?, ?)').run(7, 'é ☃', bytes);
+  database.prepare('insert into things values (?, ?, ?)').run(9_007_199_254_740_993n, null, null);
+  expect(await ask('select * from things where bytes = ?', [bytes])).toEqual([
+    { id: 7, name: 'é ☃', bytes: new Uint8Array(bytes) },
+  ]);
+  // A number that JavaScript cannot hold is the largest that it can.
+  expect(await ask('select id, name from things where id > ?', [7])).toEqual([
+    { id: Number.MAX_SAFE_INTEGER, name: null },
+  ]);
+});
+
+test('fails as SQLite does, cannot write, and goes on', async () => {
+  await expect(ask('select * from no_such')).rejects.toMatchObject({ message: 'no such table: no_such', errcode: 1 });
+  await expect(ask("insert into things values (1, 'x', null)")).rejects.toMatchObject({ errcode: 8 });
+  database.exec('begin exclusive');
+  expect(await ask('select count(*) as many from things')).toEqual([{ many: 0 }]);
+  database.exec('rollback');
+});
+
+test('sees one state within a transaction, and the newest one outside', async () => {
+  const db = new Kysely<{ things: { id: number; name: string } }>({ dialect: readingDialect(connection) });
+  const many = async (from: typeof db): Promise<number> =>
+    Number((await from.selectFrom('things').select('id').execute()).length);
+  const seen = await db.transaction().execute(async (own) => {
+    const before = await many(own);
+    database.exec("insert into things values (1, 'x', null)");
+    return [before, await many(own)];
+  });
+  expect(seen).toEqual([0, 0]);
+  expect(await many(db)).toBe(1);
+  await db.destroy();
+  await expect(ask('select 1')).rejects.toThrow('the connection is closed');
+});
+
+test('what is asked before the end is answered, and nothing begins behind it', async () => {
+  const last = ask(long);
+  await connection.close();
+  expect(await last).toEqual([{ most: 3_000_000 }]);
+  await expect(ask('select 1')).rejects.toThrow('the connection is closed');
+});
+
+test('the request log is searched and hashed by a thread, not by the one that answers', async () => {
+  const own = join(folder, 'dke.db');
+  const store = await openStore({ path: own, clock: systemClock, authenticateRow: () => '', onFatal: () => undefined });
+  try {
+    const record = (at: number) => ({
+      at,
+      requestId: `r-${at}`,
+      endpointId: 'e',
+      operation: 'encrypt',
+      kmsOperation: null,
+      kmsRequestId: null,
+      principal: null,
+      kmsKeyArn: null,
+      externalKeyId: null,
+      credentialId: null,
+      status: 200,
+      errorName: null,
+      durationMs: 1,
+      phases: { readMs: 0, authMs: 0, cryptoMs: 0 },
+      reason: null,
+      peer: null,
+    });
+    await store.write((tx) => tx.requests.append([record(1), record(2), record(3)]));
+    const here = vi.spyOn(StatementSync.prototype, 'all');
+    const { items } = await store.read.requests.search(everyTenant, {}, { limit: 10 });
+    expect(items.map(({ at }) => at)).toEqual([3, 2, 1]);
+    expect(await store.read.requests.oldest()).toBe(1);
+    const span = { from: 0, to: 10, through: await store.read.requests.newest() };
+    const hashes = await store.read.requests.hashesInTime(span, undefined, 10);
+    expect(hashes.map(({ at, hash }) => [at, hash.byteLength])).toEqual([
+      [1, 32],
+      [2, 32],
+      [3, 32],
+    ]);
+    expect(new Set(hashes.map(({ hash }) => Buffer.from(hash).toString('hex'))).size).toBe(3);
+    expect(await store.read.requests.hashesOfLate({ after: 1, through: 3, before: 3 })).toEqual([hashes[1]]);
+    expect(here).not.toHaveBeenCalled();
+    await store.read.settings.get('probe');
+    expect(here).toHaveBeenCalled();
+  } finally {
+    await store.close();
+  }
+});
