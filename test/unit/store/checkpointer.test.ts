@@ -10,6 +10,7 @@ import { systemClock } from '../../../server/base/clock.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
+import { createCheckpointer } from '../../../server/store/sqlite/checkpointer.ts';
 import { openStore } from '../../../server/store/store.ts';
 
 let folder: string;
@@ -36,7 +37,7 @@ afterEach(async () => {
 const mebibyte = 1024 * 1024;
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 /** How often the log has been begun anew: the checkpoint sequence number of its header (sqlite.org/fileformat2.html, 4.1). */
-const generation = (): number => readFileSync(`${path}-wal`).readUInt32BE(12);
+const generation = (log = `${path}-wal`): number => readFileSync(log).readUInt32BE(12);
 /** Some 2 MiB of log a thousand. */
 const record = (at: number): XksRequestRecord => ({
   at,
@@ -110,6 +111,40 @@ test('a reader that stands in the log keeps it from being begun anew, and nothin
   expect(read.prepare('select count(*) as many from request_log').get()?.many).toBe(written);
   expect(read.prepare('pragma integrity_check').all()).toEqual([{ integrity_check: 'ok' }]);
   read.close();
+});
+
+test('a commit between the copy and the new log goes behind the others', async () => {
+  const other = join(folder, 'other.db');
+  const log = `${other}-wal`;
+  const database = new DatabaseSync(other);
+  database.exec('pragma journal_mode = wal; pragma wal_autocheckpoint = 0; create table things (bytes blob)');
+  const insert = database.prepare('insert into things values (zeroblob(?))');
+  insert.run(6 * mebibyte);
+  const first = generation(log);
+  const { promise: done, resolve } = Promise.withResolvers<readonly number[]>();
+  const checkpointer = createCheckpointer({
+    path: other,
+    lockWaitMs: 0,
+    pause: async (work) => {
+      const seen = [sizeOf(other)];
+      insert.run(1);
+      seen.push(generation(log));
+      await work();
+      seen.push(generation(log));
+      resolve(seen);
+    },
+    onFailure: () => resolve([]),
+  });
+  try {
+    checkpointer.committed();
+    const [copied = 0, ...generations] = await done;
+    expect(copied).toBeGreaterThan(6 * mebibyte);
+    expect(generations).toEqual([first, first + 1]);
+    expect(database.prepare('select count(*) as many from things').get()).toMatchObject({ many: 2 });
+  } finally {
+    await checkpointer.close();
+    database.close();
+  }
 });
 
 test('an erasure’s checkpoint leaves no log, whatever the thread is doing', async () => {
