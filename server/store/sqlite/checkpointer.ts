@@ -56,7 +56,7 @@ export const createCheckpointer = ({ path, lockWaitMs, pause, onFailure }: Check
   let waitingForNone = 0;
 
   const start = (): Worker => {
-    const started = startWorker('checkpoint-worker', {
+    const started = startWorker('./checkpoint-worker.js', {
       workerData: { path, longLog, lockWaitMs },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
     });

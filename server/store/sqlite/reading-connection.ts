@@ -45,7 +45,7 @@ export class ReadingConnection implements DatabaseConnection {
   }
 
   #start(): Worker {
-    const worker = startWorker('reading-worker', {
+    const worker = startWorker('./reading-worker.js', {
       workerData: this.#data,
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
     });

@@ -2,10 +2,13 @@
 
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
-/** `name` is that of a file beside this one, without its ending. An error that the thread does not catch ends the process. */
-export const startWorker = (name: string, options: WorkerOptions = {}): Worker => {
-  const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new Worker(new URL(`./${name}.${ending}`, import.meta.url), { execArgv: [], ...options });
+/**
+ * `file` lies beside this one, and ends with `.js`, written out: what is packed goes by such texts. An error that the thread does not
+ * catch ends the process.
+ */
+export const startWorker = (file: `./${string}.js`, options: WorkerOptions = {}): Worker => {
+  const built = import.meta.url.endsWith('.js');
+  return new Worker(new URL(built ? file : file.replace(/js$/, 'ts'), import.meta.url), { execArgv: [], ...options });
 };
 
 /** An error of node:sqlite: nothing but the message of one would reach another thread. */
