@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
-import { type SqliteFailure, sqliteError, startWorker } from './worker.ts';
+import { type SqliteFailure, sqliteError, startWorker, ThreadEnded } from './worker.ts';
 
 /**
  * What the thread is told. `copy` is answered with whether there was much to copy; then `renew` is to follow, while nobody writes.
@@ -55,22 +55,35 @@ export const createCheckpointer = ({ path, lockWaitMs, pause, onFailure }: Check
   /** How many want no log to be left. */
   let waitingForNone = 0;
 
+  const fail = (): void => {
+    if (failed || closed) return;
+    failed = true;
+    onFailure();
+  };
   const start = (): Worker => {
     const started = startWorker('./checkpoint-worker.js', {
       workerData: { path, longLog, lockWaitMs },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
     });
     started.unref();
+    // The end comes behind it.
+    started.on('error', () => undefined);
+    started.once('exit', fail);
     return started;
   };
-  const tell = async (task: Task): Promise<boolean> => {
-    worker ??= start();
-    const answer = once(worker, 'message') as Promise<[Done]>;
-    worker.postMessage(task);
-    const [{ done, failed: error }] = await answer;
-    if (error !== undefined) throw sqliteError(error);
-    return done;
-  };
+  const tell = (task: Task): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      worker ??= start();
+      const asked = worker;
+      const ended = (): void => reject(new ThreadEnded());
+      asked.once('exit', ended);
+      asked.once('message', ({ done, failed: error }: Done) => {
+        asked.off('exit', ended);
+        if (error === undefined) resolve(done);
+        else reject(sqliteError(error));
+      });
+      asked.postMessage(task);
+    });
   const fileIsLong = (): boolean =>
     (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) >= longLog * pageBytes;
 
@@ -81,9 +94,7 @@ export const createCheckpointer = ({ path, lockWaitMs, pause, onFailure }: Check
         await tell('renew');
       });
     } catch {
-      if (failed || closed) return;
-      failed = true;
-      onFailure();
+      fail();
     }
   };
 
@@ -105,8 +116,9 @@ export const createCheckpointer = ({ path, lockWaitMs, pause, onFailure }: Check
         await running;
         if (failed) return undefined;
         let emptied = false;
+        worker ??= start();
         // Otherwise the process could end while it waits.
-        worker?.ref();
+        worker.ref();
         await pause(async () => {
           emptied = await tell('empty');
         });

@@ -10,6 +10,7 @@ import { type Checkpointer, createCheckpointer } from './checkpointer.ts';
 import { openCommittedMark } from './committed-mark.ts';
 import { isBusy, isConstraint, isFatal, isFull, lockWaitMs, logInUse, openSqlite, sqliteColumns } from './dialect.ts';
 import { readingDialect } from './reading-connection.ts';
+import { ThreadEnded } from './worker.ts';
 
 const sync = promisify(fdatasync);
 
@@ -67,6 +68,7 @@ export const openSqliteEngine = (path: string): Engine => {
     kindOf: (error) => {
       if (isFatal(error) || error instanceof StoreError) return 'fatal';
       if (isFull(error)) return 'full';
+      if (error instanceof ThreadEnded) return 'away';
       if (isBusy(error)) return 'busy';
       return isConstraint(error) ? 'constraint' : undefined;
     },

@@ -2,7 +2,6 @@
 // statements (reading-worker.ts). A statement costs some 0.1 ms more here than in the thread that answers requests, where the disk may
 // cost all requests a second. Under Kysely.
 
-import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import {
   CompiledQuery,
@@ -16,7 +15,7 @@ import {
 } from 'kysely';
 import type { RequestHash } from '../../base/request-minutes.ts';
 import type { Parameters, Row } from './statements.ts';
-import { type SqliteFailure, sqliteError, startWorker } from './worker.ts';
+import { type SqliteFailure, sqliteError, startWorker, ThreadEnded } from './worker.ts';
 
 /** What the thread is told. `hashes`: the statement gives records of the request log, of which their hashes are wanted. */
 export type Question = { readonly sql: string; readonly parameters: Parameters; readonly hashes: boolean } | 'close';
@@ -32,12 +31,18 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** One connection, and its thread, which begins with the first statement. */
+/**
+ * One connection, and its thread, which begins with the first statement. When the thread ends by itself, what was asked fails, and the
+ * next statement begins another.
+ */
 export class ReadingConnection implements DatabaseConnection {
   readonly #data: { readonly path: string; readonly timeout: number };
   readonly #waiting: Waiting[] = [];
   #worker: Worker | undefined;
   #closed = false;
+  #inTransaction = false;
+  /** The thread has ended within a transaction: another one would see another state. */
+  #lost: ThreadEnded | undefined;
 
   /** `timeout`: milliseconds that another process's lock is waited for. */
   constructor(path: string, timeout: number) {
@@ -56,11 +61,20 @@ export class ReadingConnection implements DatabaseConnection {
       if (failed === undefined) first?.resolve(rows ?? []);
       else first?.reject(sqliteError(failed));
     });
+    // The end comes behind it.
+    worker.on('error', () => undefined);
+    worker.once('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined;
+      const error = new ThreadEnded();
+      if (this.#inTransaction) this.#lost = error;
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
+    });
     return worker;
   }
 
   #ask<Found>({ sql, parameters }: CompiledQuery, hashes: boolean): Promise<Found[]> {
     if (this.#closed) return Promise.reject(new Error('the connection is closed'));
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
     this.#worker ??= this.#start();
     const worker = this.#worker;
     if (this.#waiting.length === 0) worker.ref();
@@ -68,6 +82,16 @@ export class ReadingConnection implements DatabaseConnection {
       this.#waiting.push({ resolve: resolve as Waiting['resolve'], reject });
       worker.postMessage({ sql, parameters: parameters as Parameters, hashes } satisfies Question);
     });
+  }
+
+  /** Steps of the one transaction at a time. */
+  async transact(step: 'begin' | 'commit' | 'rollback'): Promise<void> {
+    const lost = this.#lost;
+    if (lost !== undefined && step === 'commit') throw lost;
+    this.#lost = undefined;
+    this.#inTransaction = step === 'begin';
+    // There is nothing to undo in another thread.
+    if (lost === undefined || step === 'begin') await this.#ask(CompiledQuery.raw(step), false);
   }
 
   async executeQuery<Found>(query: CompiledQuery): Promise<QueryResult<Found>> {
@@ -90,29 +114,24 @@ export class ReadingConnection implements DatabaseConnection {
     if (worker === undefined) return;
     this.#worker = undefined;
     worker.ref();
-    const exited = once(worker, 'exit');
+    const exited = new Promise((resolve) => worker.once('exit', resolve));
     worker.postMessage('close' satisfies Question);
     await exited;
   }
 }
 
 /** Closes the connection with the Kysely that is over it. */
-export const readingDialect = (connection: ReadingConnection): Dialect => {
-  const run = async (sql: string): Promise<void> => {
-    await connection.executeQuery(CompiledQuery.raw(sql));
-  };
-  return {
-    createAdapter: () => new SqliteAdapter(),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createDriver: (): Driver => ({
-      init: () => Promise.resolve(),
-      acquireConnection: () => Promise.resolve(connection),
-      releaseConnection: () => Promise.resolve(),
-      beginTransaction: () => run('begin'),
-      commitTransaction: () => run('commit'),
-      rollbackTransaction: () => run('rollback'),
-      destroy: () => connection.close(),
-    }),
-  };
-};
+export const readingDialect = (connection: ReadingConnection): Dialect => ({
+  createAdapter: () => new SqliteAdapter(),
+  createQueryCompiler: () => new SqliteQueryCompiler(),
+  createIntrospector: (db) => new SqliteIntrospector(db),
+  createDriver: (): Driver => ({
+    init: () => Promise.resolve(),
+    acquireConnection: () => Promise.resolve(connection),
+    releaseConnection: () => Promise.resolve(),
+    beginTransaction: () => connection.transact('begin'),
+    commitTransaction: () => connection.transact('commit'),
+    rollbackTransaction: () => connection.transact('rollback'),
+    destroy: () => connection.close(),
+  }),
+});

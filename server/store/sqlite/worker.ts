@@ -3,13 +3,22 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /**
- * `file` lies beside this one, and ends with `.js`, written out: what is packed goes by such texts. An error that the thread does not
- * catch ends the process.
+ * `file` lies beside this one, and ends with `.js`, written out: what is packed goes by such texts. Whoever starts a thread listens
+ * to its `error`: otherwise one that the thread does not catch ends the process.
  */
 export const startWorker = (file: `./${string}.js`, options: WorkerOptions = {}): Worker => {
   const built = import.meta.url.endsWith('.js');
   return new Worker(new URL(built ? file : file.replace(/js$/, 'ts'), import.meta.url), { execArgv: [], ...options });
 };
+
+/** The thread that was asked is gone: it had no memory, or could not be started. */
+export class ThreadEnded extends Error {
+  override readonly name = 'ThreadEnded';
+
+  constructor() {
+    super('a thread of the store has ended');
+  }
+}
 
 /** An error of node:sqlite: nothing but the message of one would reach another thread. */
 export interface SqliteFailure {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
@@ -144,6 +145,24 @@ test('a commit between the copy and the new log goes behind the others', async (
   } finally {
     await checkpointer.close();
     database.close();
+  }
+});
+
+test('a thread that ends by itself leaves an erasure to the store, once it was told', async () => {
+  await write(1);
+  const post = vi.spyOn(Worker.prototype, 'postMessage');
+  try {
+    const first = store.checkpoint().catch((error: unknown) => error);
+    while (post.mock.contexts.length === 0) await setImmediate();
+    await (post.mock.contexts.at(-1) as Worker | undefined)?.terminate();
+    expect(await first).toMatchObject({ name: 'ThreadEnded' });
+    post.mockClear();
+    await write(1);
+    await store.checkpoint();
+    expect(sizeOf(`${path}-wal`)).toBe(0);
+    expect(post).not.toHaveBeenCalled();
+  } finally {
+    post.mockRestore();
   }
 });
 

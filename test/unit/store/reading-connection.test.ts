@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { CompiledQuery, Kysely } from 'kysely';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { ReadingConnection, readingDialect } from '../../../server/store/sqlite/reading-connection.ts';
@@ -82,6 +83,55 @@ test('sees one state within a transaction, and the newest one outside', async ()
   expect(await many(db)).toBe(1);
   await db.destroy();
   await expect(ask('select 1')).rejects.toThrow('the connection is closed');
+});
+
+describe('a thread that ends by itself', () => {
+  /** Ends the thread that was asked last. */
+  const endThread = async (post: MockInstance<Worker['postMessage']>): Promise<void> => {
+    await (post.mock.contexts.at(-1) as Worker | undefined)?.terminate();
+  };
+
+  test('fails what was asked, and the next statement begins another', async () => {
+    const post = vi.spyOn(Worker.prototype, 'postMessage');
+    const asked = Promise.allSettled([ask(long), ask('select 2')]);
+    await endThread(post);
+    const ended = { status: 'rejected', reason: expect.objectContaining({ name: 'ThreadEnded' }) };
+    expect(await asked).toEqual([ended, ended]);
+    expect(await ask('select 3 as three')).toEqual([{ three: 3 }]);
+  });
+
+  test('fails the transaction it was in, to its end', async () => {
+    const post = vi.spyOn(Worker.prototype, 'postMessage');
+    const db = new Kysely<{ things: { id: number } }>({ dialect: readingDialect(connection) });
+    const seen: unknown[] = [];
+    const whole = db.transaction().execute(async (own) => {
+      const all = () => own.selectFrom('things').selectAll().execute();
+      seen.push(await all());
+      await endThread(post);
+      for (let again = 0; again < 2; again += 1) seen.push(await all().catch(({ name }: Error) => name));
+      return seen;
+    });
+    await expect(whole).rejects.toMatchObject({ name: 'ThreadEnded' });
+    expect(seen).toEqual([[], 'ThreadEnded', 'ThreadEnded']);
+    expect(await db.transaction().execute((own) => own.selectFrom('things').selectAll().execute())).toEqual([]);
+  });
+
+  test('is a database that does not answer, for who searches the log of requests', async () => {
+    const own = join(folder, 'dke.db');
+    const onFatal = vi.fn();
+    const store = await openStore({ path: own, clock: systemClock, authenticateRow: () => '', onFatal });
+    try {
+      const post = vi.spyOn(Worker.prototype, 'postMessage');
+      const searched = store.read.requests.oldest().catch((error: unknown) => error);
+      while (post.mock.contexts.length === 0) await setImmediate();
+      await endThread(post);
+      expect(await searched).toMatchObject({ code: 'unavailable' });
+      expect(await store.read.requests.oldest()).toBeUndefined();
+      expect(onFatal).not.toHaveBeenCalled();
+    } finally {
+      await store.close();
+    }
+  });
 });
 
 test('what is asked before the end is answered, and nothing begins behind it', async () => {
