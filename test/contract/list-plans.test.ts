@@ -268,8 +268,9 @@ describe(`the lists in ${name}`, () => {
         if (next !== null) await get(`${path}?${asked}&after=${encodeURIComponent(next)}`);
         const own = new RegExp(`^select (\\*|"sequence".*|"keys"\\.\\*) from "(${tables[list]})" .*limit`, 's');
         const statements = [...seen.values()].filter(({ sql }) => own.test(sql));
-        // SQLite's statements are kept: one that another list needed, too, is prepared once and was looked at there.
-        if (name === 'postgres') expect([list, asked, statements.length > 0]).toEqual([list, asked, true]);
+        // SQLite's statements are kept: one that another list needed, too, is prepared once and was looked at there. A thread's are seen each time.
+        if (name === 'postgres' || tables[list] === 'request_log')
+          expect([list, asked, statements.length > 0]).toEqual([list, asked, true]);
         for (const statement of statements) {
           const told = await explain(statement);
           expect(`${faultsOf(statement.sql, told).join(', ')} ${told}`, `${asked}: ${statement.sql}`).toBe(` ${told}`);

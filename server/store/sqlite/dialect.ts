@@ -108,7 +108,10 @@ const dialectOver = (database: DatabaseSync): Dialect =>
   });
 
 export const logInUse = (): StoreError =>
-  new StoreError('io', 'the write-ahead log cannot be emptied: another process has the database open');
+  new StoreError(
+    'io',
+    'the write-ahead log cannot be emptied while somebody reads the database: end what has it open (a shell, a backup), and try again',
+  );
 
 export interface SqliteConnections {
   readonly writer: Dialect;

@@ -9,8 +9,8 @@ import { createHousekeeping } from '../../../server/operations/housekeeping.ts';
 import { createUsageLog } from '../../../server/operations/usage-log.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
-import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openTestStore } from '../../support/open-store.ts';
+import { requestRecord } from '../../support/request-record.ts';
 import { onSqlite } from '../../support/test-store.ts';
 
 const day = 86_400_000;
@@ -51,24 +51,6 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const record = (at: number): XksRequestRecord => ({
-  at,
-  requestId: `r-${at}`,
-  endpointId: 'e',
-  operation: 'encrypt',
-  kmsOperation: null,
-  kmsRequestId: null,
-  principal: null,
-  kmsKeyArn: null,
-  externalKeyId: null,
-  credentialId: null,
-  status: 200,
-  errorName: null,
-  durationMs: 1,
-  phases: { readMs: 0, authMs: 0, cryptoMs: 0 },
-  reason: null,
-  peer: null,
-});
 const fleet = { holds: () => true };
 const nothing = (): Promise<void> => Promise.resolve();
 const open = (limits: { requestLogDays: number; requestLogRows: number }, into = store) =>
@@ -83,12 +65,12 @@ const all = async (): Promise<number> =>
   (await store.read.requests.search(everyTenant, {}, { limit: 10_000 })).items.length;
 
 test('records that are too old go, all of them in one turn, and what comes in meanwhile is written', async () => {
-  for (let at = 0; at < 3000; at++) directory.record(record(now - 31 * day + at));
-  for (let at = 0; at < 200; at++) directory.record(record(now - at));
+  for (let at = 0; at < 3000; at++) directory.record(requestRecord(now - 31 * day + at));
+  for (let at = 0; at < 200; at++) directory.record(requestRecord(now - at));
   const housekeeping = open({ requestLogDays: 30, requestLogRows: 1_000_000 });
   housekeeping.start();
   await vi.waitFor(async () => expect(await all()).toBe(3200), { timeout: 60_000 });
-  directory.record(record(now));
+  directory.record(requestRecord(now));
   monotonic = 61_000;
   await vi.waitFor(async () => expect(await all()).toBe(201), { timeout: 60_000 });
   await housekeeping.stop();
@@ -96,7 +78,7 @@ test('records that are too old go, all of them in one turn, and what comes in me
 });
 
 test('the newest stay when there are too many', async () => {
-  for (let at = 0; at < 2600; at++) directory.record(record(now + at));
+  for (let at = 0; at < 2600; at++) directory.record(requestRecord(now + at));
   const housekeeping = open({ requestLogDays: 30, requestLogRows: 1000 });
   housekeeping.start();
   await vi.waitFor(async () => expect(await all()).toBe(2600), { timeout: 60_000 });
@@ -111,7 +93,7 @@ test.runIf(onSqlite('there a batch is written while the loop turns, and not in o
   async () => {
     let given = 0;
     const give = (): void => {
-      for (let at = 0; at < 150; at += 1, given += 1) directory.record(record(now));
+      for (let at = 0; at < 150; at += 1, given += 1) directory.record(requestRecord(now));
     };
     let came = false;
     const busy: Store = {
@@ -149,7 +131,7 @@ test.runIf(onSqlite('there a batch is written while the loop turns, and not in o
 );
 
 test('a stop writes what waits, and prunes nothing', async () => {
-  for (let at = 0; at < 10; at++) directory.record(record(at));
+  for (let at = 0; at < 10; at++) directory.record(requestRecord(at));
   const housekeeping = open({ requestLogDays: 30, requestLogRows: 1000 });
   monotonic = 61_000;
   await housekeeping.stop();
@@ -157,7 +139,7 @@ test('a stop writes what waits, and prunes nothing', async () => {
 });
 
 test('records wait when nothing can be written', async () => {
-  for (let at = 0; at < 300; at++) directory.record(record(at));
+  for (let at = 0; at < 300; at++) directory.record(requestRecord(at));
   const housekeeping = open({ requestLogDays: 30, requestLogRows: 1000 });
   await store.close();
   await housekeeping.stop();
@@ -166,7 +148,7 @@ test('records wait when nothing can be written', async () => {
 });
 
 test('records whose commit fails are counted as dropped', async () => {
-  for (let at = 0; at < 300; at++) directory.record(record(at));
+  for (let at = 0; at < 300; at++) directory.record(requestRecord(at));
   const failing: Store = {
     ...store,
     write: (work, options) =>

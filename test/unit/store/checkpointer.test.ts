@@ -10,9 +10,9 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
-import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { createCheckpointer } from '../../../server/store/sqlite/checkpointer.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { requestRecord } from '../../support/request-record.ts';
 
 let folder: string;
 let path: string;
@@ -39,29 +39,11 @@ const mebibyte = 1024 * 1024;
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 /** How often the log has been begun anew: the checkpoint sequence number of its header (sqlite.org/fileformat2.html, 4.1). */
 const generation = (log = `${path}-wal`): number => readFileSync(log).readUInt32BE(12);
-/** Some 2 MiB of log a thousand. */
-const record = (at: number): XksRequestRecord => ({
-  at,
-  requestId: `r-${at}`,
-  endpointId: 'e',
-  operation: 'encrypt',
-  kmsOperation: null,
-  kmsRequestId: null,
-  principal: 'p'.repeat(1_500),
-  kmsKeyArn: null,
-  externalKeyId: null,
-  credentialId: null,
-  status: 200,
-  errorName: null,
-  durationMs: 1,
-  phases: { readMs: 0, authMs: 0, cryptoMs: 0 },
-  reason: null,
-  peer: null,
-});
 let written = 0;
+/** Some 2 MiB of log a thousand. */
 const write = (records: number): Promise<void> => {
   written += records;
-  const entries = Array.from({ length: records }, (_, at) => record(at));
+  const entries = Array.from({ length: records }, (_, at) => requestRecord(at, 'p'.repeat(1_500)));
   return store.write((tx) => tx.requests.append(entries), { durable: false });
 };
 

@@ -11,6 +11,7 @@ import { systemClock } from '../../../server/base/clock.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { ReadingConnection, readingDialect } from '../../../server/store/sqlite/reading-connection.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { requestRecord } from '../../support/request-record.ts';
 
 let folder: string;
 let path: string;
@@ -141,29 +142,11 @@ test('what is asked before the end is answered, and nothing begins behind it', a
   await expect(ask('select 1')).rejects.toThrow('the connection is closed');
 });
 
-test('the request log is searched and hashed by a thread, not by the one that answers', async () => {
+test('the request log is searched and hashed, and a snapshot read, by threads and not by the one that answers', async () => {
   const own = join(folder, 'dke.db');
   const store = await openStore({ path: own, clock: systemClock, authenticateRow: () => '', onFatal: () => undefined });
   try {
-    const record = (at: number) => ({
-      at,
-      requestId: `r-${at}`,
-      endpointId: 'e',
-      operation: 'encrypt',
-      kmsOperation: null,
-      kmsRequestId: null,
-      principal: null,
-      kmsKeyArn: null,
-      externalKeyId: null,
-      credentialId: null,
-      status: 200,
-      errorName: null,
-      durationMs: 1,
-      phases: { readMs: 0, authMs: 0, cryptoMs: 0 },
-      reason: null,
-      peer: null,
-    });
-    await store.write((tx) => tx.requests.append([record(1), record(2), record(3)]));
+    await store.write((tx) => tx.requests.append([1, 2, 3].map((at) => requestRecord(at))));
     const here = vi.spyOn(StatementSync.prototype, 'all');
     const { items } = await store.read.requests.search(everyTenant, {}, { limit: 10 });
     expect(items.map(({ at }) => at)).toEqual([3, 2, 1]);
@@ -177,6 +160,7 @@ test('the request log is searched and hashed by a thread, not by the one that an
     ]);
     expect(new Set(hashes.map(({ hash }) => Buffer.from(hash).toString('hex'))).size).toBe(3);
     expect(await store.read.requests.hashesOfLate({ after: 1, through: 3, before: 3 })).toEqual([hashes[1]]);
+    expect(await store.snapshot((from) => from.requests.newest())).toBe(3);
     expect(here).not.toHaveBeenCalled();
     await store.read.settings.get('probe');
     expect(here).toHaveBeenCalled();

@@ -1,0 +1,22 @@
+// A record of the request log of which nothing is asked but that it is there.
+
+import type { XksRequestRecord } from '../../server/ports/xks-directory.ts';
+
+export const requestRecord = (at: number, principal: string | null = null): XksRequestRecord => ({
+  at,
+  requestId: `r-${at}`,
+  endpointId: 'e',
+  operation: 'encrypt',
+  kmsOperation: null,
+  kmsRequestId: null,
+  principal,
+  kmsKeyArn: null,
+  externalKeyId: null,
+  credentialId: null,
+  status: 200,
+  errorName: null,
+  durationMs: 1,
+  phases: { readMs: 0, authMs: 0, cryptoMs: 0 },
+  reason: null,
+  peer: null,
+});
