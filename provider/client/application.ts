@@ -24,7 +24,7 @@ import { KeyRoles } from './key-roles.ts';
 import type { LogFields } from './log.ts';
 import { ObjectIndex } from './object-index.ts';
 import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
-import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
+import { type Head, instanceText, type RouteName, type ServiceAnswer, type ServiceDoor } from './service.ts';
 import { Session } from './session.ts';
 import { UsedIvs } from './used-ivs.ts';
 
@@ -58,7 +58,7 @@ export class Application {
   readonly roles = new KeyRoles();
   readonly usedIvs = new UsedIvs();
   readonly #door: ServiceDoor;
-  readonly #instance: InstanceHeader;
+  readonly #instance: string;
   readonly #log: ApplicationLog;
   readonly #objects: HandleMap<SessionObject>;
   readonly #index = new ObjectIndex();
@@ -70,7 +70,7 @@ export class Application {
   constructor(door: ServiceDoor, instance: InstanceHeader, log: ApplicationLog, connection = 0) {
     this.#objects = new HandleMap(firstOfConnection(connection));
     this.#door = door;
-    this.#instance = instance;
+    this.#instance = instanceText(instance);
     this.#log = log;
   }
 

@@ -1,7 +1,7 @@
 // pkcs11.toml: where the service is and with which credential a database may call it. Reads one file, checks that nobody
 // but its owner can read or replace it, and parses it strictly. Errors name the path and what is wanted, never a value.
 import { timingSafeEqual } from 'node:crypto';
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
+import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import type { CauseName } from '../schema/causes.ts';
@@ -66,14 +66,21 @@ const fields = {
 /** Reads the file on behalf of a process of `uid`. Throws ConfigError. */
 export const loadConfig = (path: string, uid: number): ProviderConfig => parseConfig(path, readGuarded(path, uid));
 
-/** What a change of the file changes: a context is good as long as this stays the same. */
-export const configFingerprint = (path: string): string => {
+/**
+ * Whether a process of `uid` may use the file, and what a change of it changes: what was loaded is good as long as this stays the same.
+ * Throws ConfigError.
+ */
+export const checkConfig = (path: string, uid: number): string => {
+  checkLink(path, uid);
+  let found: BigIntStats;
   try {
-    const { dev, ino, size, mtimeNs, ctimeNs, uid, mode } = statSync(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs, uid, mode].join(':');
+    found = statSync(path, { bigint: true });
   } catch (error) {
     throw unreadable(path, error);
   }
+  checkFile(path, uid, { uid: Number(found.uid), mode: Number(found.mode), size: Number(found.size) });
+  const { dev, ino, size, mtimeNs, ctimeNs } = found;
+  return [dev, ino, size, mtimeNs, ctimeNs, found.uid, found.mode].join(':');
 };
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
@@ -84,26 +91,42 @@ const unreadable = (config: string, error: unknown): ConfigError => {
   );
 };
 
-const readGuarded = (path: string, uid: number): string => {
+const isTrusted = (owner: number, uid: number): boolean => owner === uid || owner === 0;
+
+const checkLink = (path: string, uid: number): void => {
   if (!isAbsolute(path)) throw unreadable(path, 'the path must be absolute');
-  const trusted = (owner: number): boolean => owner === uid || owner === 0;
-  let file: number;
   try {
     const link = lstatSync(path);
-    if (link.isSymbolicLink() && !trusted(link.uid))
+    if (link.isSymbolicLink() && !isTrusted(link.uid, uid))
       throw unreadable(path, `a symbolic link owned by uid ${link.uid}, not by uid ${uid} or root`);
-    // Not blocking: a FIFO put there must not stop the agent.
-    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch (error) {
     throw error instanceof ConfigError ? error : unreadable(path, error);
   }
+};
+
+const checkFile = (
+  path: string,
+  uid: number,
+  { uid: owner, mode, size }: { readonly uid: number; readonly mode: number; readonly size: number },
+): void => {
+  if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw unreadable(path, 'not a regular file');
+  if (!isTrusted(owner, uid)) throw new ConfigError(tell('config-owner', { config: path, owner, uid }));
+  if ((mode & 0o077) !== 0)
+    throw new ConfigError(tell('config-mode', { config: path, mode: (mode & 0o7777).toString(8) }));
+  if (size > maxBytes) throw unreadable(path, `longer than ${maxBytes} bytes`);
+};
+
+const readGuarded = (path: string, uid: number): string => {
+  checkLink(path, uid);
+  let file: number;
   try {
-    const { uid: owner, mode, size } = fstatSync(file);
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw unreadable(path, 'not a regular file');
-    if (!trusted(owner)) throw new ConfigError(tell('config-owner', { config: path, owner, uid }));
-    if ((mode & 0o077) !== 0)
-      throw new ConfigError(tell('config-mode', { config: path, mode: (mode & 0o7777).toString(8) }));
-    if (size > maxBytes) throw unreadable(path, `longer than ${maxBytes} bytes`);
+    // Not blocking: a FIFO put there must not stop the agent.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  try {
+    checkFile(path, uid, fstatSync(file));
     const bytes = Buffer.alloc(maxBytes + 1);
     let length = 0;
     for (let read = -1; read !== 0 && length <= maxBytes; length += read) {

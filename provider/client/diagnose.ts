@@ -30,7 +30,7 @@ import {
 import { printedFor, splitLine, type Told, tell, tellNoAnswer } from './causes.ts';
 import { ConfigError, loadConfig, type ProviderConfig } from './config.ts';
 import { userName } from './log.ts';
-import { type Caller, ServiceCallError, type ServiceDoor } from './service.ts';
+import { type Caller, instanceText, ServiceCallError, type ServiceDoor } from './service.ts';
 import { openHttpService, readAuthorities } from './service-http.ts';
 
 export interface DiagnoseOptions {
@@ -59,14 +59,14 @@ const configOf = ({ config }: Context): ProviderConfig => {
 
 const caller = (): Caller => ({
   requestId: randomUUID(),
-  instance: {
+  instance: instanceText({
     host: hostname(),
     pid: process.pid,
     process: 'dke doctor',
     library: '-',
     agent: '-',
     osUser: userName(),
-  },
+  }),
 });
 
 /** Where the library looks for the agent, in its order. */

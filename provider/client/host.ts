@@ -5,7 +5,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { core, type Peer } from '../../addon/core.ts';
 import { Repeats } from '../../server/base/repeats.ts';
 import type { Notice, Question, Reply, ToHost } from './bridge.ts';
-import { ConfigError, configFingerprint, loadConfig, type ProviderConfig } from './config.ts';
+import { ConfigError, checkConfig, loadConfig, type ProviderConfig } from './config.ts';
 import type { Log, Logs } from './log.ts';
 import { ServiceCallError, type ServiceDoor } from './service.ts';
 import { openHttpService } from './service-http.ts';
@@ -75,11 +75,18 @@ export const startHost = (options: HostOptions): Host => {
 
   const open = (path: string, { uid }: Peer): OpenContext => {
     // Every peer's right to the file is checked, also when another process has it open already.
-    const fingerprint = configFingerprint(path);
-    const config = loadConfig(path, uid);
+    const fingerprint = checkConfig(path, uid);
+    // The library names the file by its real path, which is looked up for other peers only.
+    const unchanged = (key: string): OpenContext | undefined => {
+      const known = byKey.get(key);
+      return known?.fingerprint === fingerprint ? known : undefined;
+    };
+    const shared = unchanged(`${uid}:${path}`);
+    if (shared !== undefined) return shared;
     const key = `${uid}:${realpathSync(path)}`;
-    const known = byKey.get(key);
-    if (known !== undefined && known.fingerprint === fingerprint) return known;
+    const known = unchanged(key);
+    if (known !== undefined) return known;
+    const config = loadConfig(path, uid);
     const context: OpenContext = {
       id: nextContext++,
       key,

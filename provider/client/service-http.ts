@@ -17,6 +17,7 @@ import {
 } from '../../server/fronts/contract/tde.ts';
 import { type Told, tell, tellNoAnswer, tellRefused } from './causes.ts';
 import { ConfigError, type ProviderConfig } from './config.ts';
+import { Exchange } from './exchange.ts';
 import {
   type Answer,
   type Caller,
@@ -45,8 +46,9 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
     connections: maxConnections,
     pipelining: 1,
     connect: { timeout: config.connectTimeoutMs, ca: readAuthorities(config.caFile) },
-    headersTimeout: config.callTimeoutMs,
-    bodyTimeout: config.callTimeoutMs,
+    // A call has one deadline, below.
+    headersTimeout: 0,
+    bodyTimeout: 0,
     // A handshake is half of what a short process waits for. The service would keep connections for minutes, and says so; idle ones of a burst
     // are not worth their descriptors for so long.
     keepAliveTimeout: keptMs,
@@ -54,16 +56,16 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
     maxResponseSize: maxEnvelope,
   });
   const authorization = `Bearer ${config.accessToken}`;
+  const epochName = epochHeader.toLowerCase();
 
   const send = async <R extends RouteName>(
     { route, handle, head, raw }: ServiceRequest<R>,
     { requestId, instance }: Caller,
-    signal: AbortSignal,
-    timeout: number,
+    started: (exchange: Exchange) => void,
   ): Promise<ServiceAnswer<R>> => {
-    const body = packEnvelope(head, raw ?? undefined);
+    const sent = packEnvelope(head, raw ?? undefined);
     try {
-      const response = await pool.request({
+      const exchange = new Exchange(pool, {
         method: 'POST',
         path: config.basePath + tdeRoutes[route].path.replace(':handle', String(handle)),
         headers: {
@@ -71,46 +73,54 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
           'content-type': envelopeType,
           accept: envelopeType,
           'x-request-id': requestId,
-          'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+          'x-dke-instance': instance,
           ...(onceRoutes.has(route) ? { [onceHeader]: requestId } : {}),
         },
-        body,
-        signal,
-        headersTimeout: timeout,
-        bodyTimeout: timeout,
+        body: sent,
       });
-      const bytes = Buffer.from(await response.body.arrayBuffer());
-      if (response.statusCode !== 200) throw problem(response.statusCode, bytes, config.origin, requestId, handle);
-      const epoch = Number(response.headers[epochHeader.toLowerCase()] ?? 0);
-      return { ...parseAnswer(route, response.headers['content-type'], bytes, config.origin, requestId), epoch };
+      started(exchange);
+      const { status, headers, body } = await exchange.answer;
+      if (status !== 200) throw problem(status, body, config.origin, requestId, handle);
+      const { answer, raw: bytes } = parseAnswer(route, headers['content-type'], body, config.origin, requestId);
+      return { answer, raw: bytes, epoch: Number(headers[epochName] ?? 0) };
     } finally {
-      body.fill(0);
+      sent.fill(0);
     }
   };
 
   return {
     async call(request, caller) {
       const timeout = config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
-      // Not AbortSignal.timeout: each call that ended would wake the agent once more, seconds later.
-      const deadline = new AbortController();
-      const { signal } = deadline;
-      const timer = globalThis.setTimeout(() => deadline.abort(), timeout);
+      let expired = false;
+      let expire = (): void => undefined;
+      // Cleared at the end: each call would wake the agent once more, seconds later.
+      const timer = globalThis.setTimeout(() => {
+        expired = true;
+        expire();
+      }, timeout);
       try {
         for (let attempt = 0; ; attempt += 1) {
           try {
-            return await send(request, caller, signal, timeout);
+            return await send(request, caller, (exchange) => {
+              expire = () => exchange.cancel(new Error('the deadline has passed'));
+              if (expired) expire();
+            });
           } catch (error) {
             if (attempt > 0 && isDestroyed(request.route, error))
               return { answer: {} as Answer<typeof request.route>, raw: new Uint8Array(0), epoch: 0 };
             const pause = pausesMs[attempt];
             if (pause === undefined || !wasClosedUnderUs(error)) throw error;
-            if (pause > 0) await setTimeout(pause, undefined, { signal });
+            if (pause > 0) {
+              const waiting = new AbortController();
+              expire = () => waiting.abort();
+              await setTimeout(pause, undefined, { signal: waiting.signal });
+            }
           }
         }
       } catch (error) {
         throw error instanceof ServiceCallError
           ? error
-          : unreachable(error, signal, config.origin, caller.requestId, request.handle);
+          : unreachable(error, expired, config.origin, caller.requestId, request.handle);
       } finally {
         clearTimeout(timer);
         request.raw?.fill(0);
@@ -153,14 +163,13 @@ const isDestroyed = (route: RouteName, error: unknown): boolean =>
 /** Neither addresses nor header values reach the message: the cause's code is what helps. */
 const unreachable = (
   error: unknown,
-  signal: AbortSignal,
+  expired: boolean,
   origin: string,
   requestId: string,
   handle: number | null,
 ): ServiceCallError => {
   const { code, name } = error as { readonly code?: unknown; readonly name?: string };
-  // undici's errors of time have codes, the signal's own has a number.
-  const reason = signal.aborted ? 'TimeoutError' : typeof code === 'string' ? code : (name ?? 'unknown error');
+  const reason = expired ? 'TimeoutError' : typeof code === 'string' ? code : (name ?? 'unknown error');
   const told = tellNoAnswer(origin, reason);
   return failure(told.cause === 'service-slow' ? 'dependency-timeout' : 'unavailable', told, '', requestId, handle);
 };

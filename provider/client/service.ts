@@ -31,8 +31,13 @@ export interface ServiceAnswer<R extends RouteName = RouteName> {
 /** Who calls: for the server's instance list and its audit. */
 export interface Caller {
   readonly requestId: string;
-  readonly instance: InstanceHeader;
+  /** As it travels: see `instanceText`. */
+  readonly instance: string;
 }
+
+/** The header that every request bears. Made once for all calls of a process. */
+export const instanceText = (instance: InstanceHeader): string =>
+  Buffer.from(JSON.stringify(instance)).toString('base64url');
 
 export interface ServiceDoor {
   call<R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>>;

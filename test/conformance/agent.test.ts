@@ -74,15 +74,24 @@ test('an agent that nobody uses stops by itself and takes its socket with it', a
   expect(existsSync(agent.socket)).toBe(false);
 });
 
-test('a configuration that others can read is refused with one clear line', async () => {
+test('a configuration that others can read is refused with one clear line, also when it was in use before', async () => {
   const config = process.env.DKE_PKCS11_CONF ?? '';
   const folder = join(host.folder, 'modes');
   const agent = await startAgent(folder, { environment: { DKE_PKCS11_CONF: config } });
-  chmodSync(config, 0o644);
-  try {
+  const initialized = (mode: number): string => {
     host.pkcs11.C_Finalize();
-    process.env.DKE_PKCS11_SOCKET = agent.socket;
-    expect(rvOf(() => host.pkcs11.C_Initialize())).toBe('CKR_DEVICE_ERROR');
+    chmodSync(config, mode);
+    return rvOf(() => host.pkcs11.C_Initialize());
+  };
+  process.env.DKE_PKCS11_SOCKET = agent.socket;
+  try {
+    expect(initialized(0o600)).toBe('CKR_OK');
+    expect(initialized(0o600)).toBe('CKR_OK');
+    expect(initialized(0o644)).toBe('CKR_DEVICE_ERROR');
+    chmodSync(config, 0o600);
+    expect(rvOf(() => host.pkcs11.C_Initialize())).toBe('CKR_OK');
+    expect(rvOf(() => host.pkcs11.C_GetTokenInfo(host.slot))).toBe('CKR_OK');
+    host.pkcs11.C_Finalize();
     await agent.stop();
     expect(agent.log()).toContain(`${config}: mode 644 lets others at it; chmod 600 it`);
   } finally {

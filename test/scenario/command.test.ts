@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../provider/client/config.ts';
+import { instanceText } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 import { openClient } from '../../server/cli/client.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
@@ -264,7 +265,14 @@ describe('databases', () => {
       attributes: '',
     };
     const head = { privateKey: half, publicKey: null };
-    const instance = { host: 'db1', pid: 1, process: 'p', library: '1.0', agent: '1.0', osUser: 'oracle' };
+    const instance = instanceText({
+      host: 'db1',
+      pid: 1,
+      process: 'p',
+      library: '1.0',
+      agent: '1.0',
+      osUser: 'oracle',
+    });
     const { answer } = await door.call(
       { route: 'generateKeyPair', handle: null, head, raw: null },
       { requestId: 'a-pair', instance },
@@ -285,7 +293,14 @@ describe('databases', () => {
   });
 
   test('an application moves to another group after its consequences are shown; its history is read page by page', async () => {
-    const instance = { host: 'db1', pid: 1, process: 'p', library: '1.0', agent: '1.0', osUser: 'oracle' };
+    const instance = instanceText({
+      host: 'db1',
+      pid: 1,
+      process: 'p',
+      library: '1.0',
+      agent: '1.0',
+      osUser: 'oracle',
+    });
     const file = join(folder, 'mover.toml');
     for (const name of ['mover', 'stays'])
       await dke(

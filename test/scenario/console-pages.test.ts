@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../provider/client/config.ts';
+import { instanceText } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import type { CreateObject } from '../../server/fronts/contract/tde.ts';
@@ -142,7 +143,14 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
       ...{ usages: ['sign'], sensitive: true, extractable: false, modifiable: false, destroyable: true, private: true },
       attributes: '',
     };
-    const instance = { host: 'db1', pid: 1, process: 'p', library: '1.0', agent: '1.0', osUser: 'oracle' };
+    const instance = instanceText({
+      host: 'db1',
+      pid: 1,
+      process: 'p',
+      library: '1.0',
+      agent: '1.0',
+      osUser: 'oracle',
+    });
     const { answer } = await door.call(
       { route: 'generateKeyPair', handle: null, head: { privateKey: half, publicKey: null }, raw: null },
       { requestId: 'a-pair', instance },

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { loadConfig } from '../../provider/client/config.ts';
-import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
+import { type Head, instanceText, type RouteName, type ServiceDoor } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 import type { CreateObject } from '../../server/fronts/contract/tde.ts';
 import { createGroup, openConsoleApi, registerApplication } from '../support/console-api.ts';
@@ -21,7 +21,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const instance = { host: 'db1', pid: 1, process: 'ora_gen0', library: '1.0', agent: '1.0', osUser: 'oracle' };
+const instance = instanceText({
+  host: 'db1',
+  pid: 1,
+  process: 'ora_gen0',
+  library: '1.0',
+  agent: '1.0',
+  osUser: 'oracle',
+});
 const key = (label: string, more: Partial<CreateObject>): CreateObject => ({
   class: 'secret-key',
   label: Buffer.from(label).toString('base64'),

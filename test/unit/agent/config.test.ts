@@ -1,9 +1,18 @@
 // pkcs11.toml: who may read it, and what it may say.
-import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lchownSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ConfigError, loadConfig, parseConfig } from '../../../provider/client/config.ts';
+import { ConfigError, checkConfig, loadConfig, parseConfig } from '../../../provider/client/config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -74,33 +83,62 @@ describe('the file', () => {
   test("is read when it is the owner's alone", () => {
     expect(loadConfig(file(good), uid).accessToken).toBe(guid);
   });
-  test.each([0o640, 0o604, 0o620, 0o602, 0o660, 0o644])('mode %o is refused, naming the wanted mode', (mode) => {
-    const path = file(good, mode);
-    expect(problemOf(() => loadConfig(path, uid))).toContain(
-      `${path}: mode ${mode.toString(8)} lets others at it; chmod 600 it`,
-    );
+  // Whether it is read, or was read before and is only looked at.
+  describe.each([
+    ['read', loadConfig],
+    ['looked at', checkConfig],
+  ])('%s', (_name, use) => {
+    test.each([0o640, 0o604, 0o620, 0o602, 0o660, 0o644])('mode %o is refused, naming the wanted mode', (mode) => {
+      const path = file(good, mode);
+      expect(problemOf(() => use(path, uid))).toContain(
+        `${path}: mode ${mode.toString(8)} lets others at it; chmod 600 it`,
+      );
+    });
+    test('another owner than the peer or root is refused', () => {
+      const path = file(good);
+      // As root the file belongs to root, whom everybody trusts.
+      if (uid === 0) expect(() => use(path, 12_345)).not.toThrow();
+      else expect(problemOf(() => use(path, uid + 1))).toMatch(/owned by uid \d+; chown it to uid/);
+    });
+    test('a missing file names the variable to set', () => {
+      expect(problemOf(() => use(join(folder, 'none.toml'), uid))).toMatch(/DKE_PKCS11_CONF/);
+    });
+    test('a directory is refused', () => {
+      expect(problemOf(() => use(folder, uid))).toMatch(/not a regular file/);
+    });
+    test("the owner's own symbolic link is followed, and nobody else's", () => {
+      const link = join(mkdtempSync(join(folder, 'links-')), 'link.toml');
+      symlinkSync(file(good), link);
+      expect(() => use(link, uid)).not.toThrow();
+      if (uid !== 0) return console.log('left out: a link of another owner can be made by root alone');
+      lchownSync(link, 12_345, 12_345);
+      expect(problemOf(() => use(link, uid))).toMatch(/a symbolic link owned by uid 12345/);
+    });
+    test('an oversize file is refused', () => {
+      expect(problemOf(() => use(file(`${good}# ${'x'.repeat(70_000)}`), uid))).toMatch(/longer than/);
+    });
+    test('a relative path is refused', () => {
+      expect(problemOf(() => use('pkcs11.toml', uid))).toMatch(/must be absolute/);
+    });
   });
-  test('another owner than the peer or root is refused', () => {
+  test('is the same as long as nothing about it changes, whatever it is called', () => {
     const path = file(good);
-    // As root the file belongs to root, whom everybody trusts.
-    if (uid === 0) expect(loadConfig(path, 12_345).path).toBe(path);
-    else expect(problemOf(() => loadConfig(path, uid + 1))).toMatch(/owned by uid \d+; chown it to uid/);
+    const before = checkConfig(path, uid);
+    const link = join(mkdtempSync(join(folder, 'links-')), 'link.toml');
+    symlinkSync(path, link);
+    expect(checkConfig(path, uid)).toBe(before);
+    expect(checkConfig(link, uid)).toBe(before);
   });
-  test('a missing file names the variable to set', () => {
-    expect(problemOf(() => loadConfig(join(folder, 'none.toml'), uid))).toMatch(/DKE_PKCS11_CONF/);
-  });
-  test('a directory is refused', () => {
-    expect(problemOf(() => loadConfig(folder, uid))).toMatch(/not a regular file/);
-  });
-  test("the owner's own symbolic link is followed", () => {
-    const link = join(folder, 'link.toml');
-    symlinkSync(file(good), link);
-    expect(loadConfig(link, uid).applicationId).toBe('db01');
-  });
-  test('an oversize file is refused', () => {
-    expect(problemOf(() => loadConfig(file(`${good}# ${'x'.repeat(70_000)}`), uid))).toMatch(/longer than/);
-  });
-  test('a relative path is refused', () => {
-    expect(problemOf(() => loadConfig('pkcs11.toml', uid))).toMatch(/must be absolute/);
+  test.each<[string, (path: string) => void]>([
+    ['written', (path) => writeFileSync(path, good.replace('db01', 'db02'))],
+    ['replaced', (path) => renameSync(file(good), path)],
+    ['given another mode', (path) => chmodSync(path, 0o400)],
+    ['given another time', (path) => utimesSync(path, 1, 1)],
+  ])('is another one when it was %s', (_name, change) => {
+    const path = file(good);
+    utimesSync(path, 2, 2);
+    const before = checkConfig(path, uid);
+    change(path);
+    expect(checkConfig(path, uid)).not.toBe(before);
   });
 });
