@@ -2,7 +2,7 @@
 // the same options (those of docs/databases/mariadb.md), AES-256 keys and AES-CBC; only who has the keys differs. Main.ts prints.
 
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,6 +24,8 @@ export interface MariadbFigures {
   readonly start: MariadbFigure;
   /** The same with a buffer pool of 4 GiB. */
   readonly largeStart: MariadbFigure;
+  /** The same after a SIGKILL, with transactions to recover. */
+  readonly crashStart: MariadbFigure;
   /** Of a start of ours, what the plugin says it took for library, agent and service, in milliseconds. */
   readonly unwrapMs: number;
   /** Statements a second. */
@@ -55,6 +57,15 @@ const pools = {
 const rows = 120_000;
 /** Single starts differ by more than what is asked for. */
 const startsOfRound = 5;
+const recoveriesOfRound = 2;
+export const transactionsToRecover = 20_000;
+// All of them are in the redo log, and none of their pages on the disk: as much to recover at every start.
+const crashing = [
+  '--innodb-flush-log-at-trx-commit=2',
+  '--innodb-log-file-size=96M',
+  '--innodb-adaptive-flushing=OFF',
+  '--innodb-max-dirty-pages-pct=99',
+];
 
 const prepare = `
   SET SESSION sql_log_bin = 0;
@@ -194,7 +205,33 @@ export const measureMariadb = async (ours: Ours, rounds: number): Promise<Mariad
     const reads = await load('reads', 60_000);
     for (const name of names) await startAgain(name, pools.inserts);
     const inserts = await load('inserts', 20_000);
-    return { start, largeStart, unwrapMs: median(unwraps), reads, inserts };
+    const crashed = async (name: (typeof names)[number]): Promise<void> => {
+      await stop(name);
+      const { folder: place, options, environment } = candidates[name];
+      const database = await startMariadb(place, [...options, ...crashing, pools.inserts], environment);
+      running.set(name, database);
+      await database.sql(`CALL bench.inserts(${transactionsToRecover})`);
+      await database.kill();
+      running.delete(name);
+      cpSync(join(place, 'data'), join(place, 'crashed'), { recursive: true });
+    };
+    const recoverAgain = async (name: (typeof names)[number]): Promise<number> => {
+      await stop(name);
+      const { folder: place, options } = candidates[name];
+      rmSync(join(place, 'data'), { recursive: true });
+      cpSync(join(place, 'crashed'), join(place, 'data'), { recursive: true });
+      const [database, took] = await timedStart(
+        { ...candidates[name], options: [...options, ...crashing] },
+        pools.inserts,
+      );
+      running.set(name, database);
+      return took;
+    };
+    for (const name of names) await crashed(name);
+    const recoveries: Pair[] = [];
+    for (let round = 0; round < recoveriesOfRound * rounds; round++) recoveries.push(await inTurn(round, recoverAgain));
+    const crashStart = figure(recoveries, (pair) => pair.theirs / pair.ours);
+    return { start, largeStart, crashStart, unwrapMs: median(unwraps), reads, inserts };
   } finally {
     for (const database of running.values()) await database.kill();
     rmSync(folder, { recursive: true, force: true });

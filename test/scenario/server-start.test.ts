@@ -1,10 +1,6 @@
-// How the real server starts, refuses to start, and stops. Every refusal has its exit code and one line that helps, and
-// changes nothing that was there.
-import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -14,11 +10,11 @@ import {
 } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { startSpoilt, usedFolder } from '../support/spoilt-server.ts';
 
 const started: ServerProcess[] = [];
@@ -214,15 +210,12 @@ describe('a server that cannot start', () => {
 });
 
 describe('a disk that is full', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'dke-small-'));
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=400k,mode=0700', 'tmpfs', folder]).status === 0;
-  afterAll(() => {
-    if (mounted) spawnSync('umount', [folder]);
-    rmSync(folder, { recursive: true, force: true });
-  });
-  if (!mounted) console.log('skipped: a full disk needs the right to mount a tmpfs');
+  const disk = mountSmallDisk('400k');
+  afterAll(() => (typeof disk === 'string' ? undefined : disk.end()));
+  if (typeof disk === 'string') console.log(`skipped: ${disk}`);
 
-  test.runIf(mounted)('is a clear error at start, without a crash', async () => {
+  test.skipIf(typeof disk === 'string')('is a clear error at start, without a crash', async () => {
+    const { folder } = disk as SmallDisk;
     writeFileSync(join(folder, 'ballast'), Buffer.alloc(380_000));
     const refused = startServerProcess({ folder });
     await expect(refused).rejects.toMatchObject({ exitCode: expect.any(Number) });
