@@ -1,6 +1,6 @@
 // One request over undici's pool and its answer in one piece, by the pool's own interface (undici's `dispatch`): a stream, its promises
-// and a signal for each, as `request` has them, are half of what such a call costs. Answers may hold secrets: what the pool has read them
-// into is wiped.
+// and a signal for each, as `request` has them, are a quarter of what such a call costs. Answers may hold secrets: what the pool has read
+// them into is wiped, and what they are given away in is nobody else's memory.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 
@@ -10,6 +10,14 @@ export interface Whole {
   /** Owned by the receiver. */
   readonly body: Buffer;
 }
+
+/** Not from the memory that small buffers share. */
+const joined = (parts: readonly Buffer[]): Buffer => {
+  const whole = Buffer.allocUnsafeSlow(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) at += part.copy(whole, at);
+  return whole;
+};
 
 export class Exchange implements Dispatcher.DispatchHandler {
   /** Rejects with undici's error, or with what the exchange was cancelled with. */
@@ -49,14 +57,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#parts.push(Buffer.from(chunk));
+    this.#parts.push(joined([chunk]));
     chunk.fill(0);
   }
 
   onResponseEnd(): void {
     // Mostly one part, which is given away.
     const only = this.#parts.length === 1 ? this.#parts.pop() : undefined;
-    const body = only ?? Buffer.concat(this.#parts);
+    const body = only ?? joined(this.#parts);
     this.#wipe();
     this.#controller = null;
     this.#resolve({ status: this.#status, headers: this.#headers, body });

@@ -73,7 +73,9 @@ describe('an exchange', () => {
     const response = await theirs(1);
     await new Promise((resolve) => response.write('secret', resolve));
     response.end('key');
-    expect((await answer).body.toString()).toBe('secretkey');
+    const { body } = await answer;
+    expect(body.toString()).toBe('secretkey');
+    expect(body.buffer.byteLength).toBe(body.length);
     expect(read.length).toBeGreaterThan(0);
     expect(Buffer.concat(read).every((byte) => byte === 0)).toBe(true);
   });
@@ -91,7 +93,9 @@ describe('an exchange', () => {
     const second = await theirs(2);
     expect(second.req.url).toBe('/next');
     second.end('next');
-    expect((await next.answer).body.toString()).toBe('next');
+    const { body } = await next.answer;
+    expect(body.toString()).toBe('next');
+    expect(body.buffer.byteLength).toBe(body.length);
     expect(asked).toHaveLength(2);
   });
 
