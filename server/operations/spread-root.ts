@@ -178,8 +178,13 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       if (turn.phase === 'offered' && turn.nodeId !== fleet.id && root.current.epoch < turn.epoch) await take(turn);
       if (turn.phase !== 'erase' || root.current.epoch !== turn.epoch || turn.nodeId === fleet.id) return;
       if (root.previous !== undefined) {
-        await ring.refresh(store.read);
-        await ring.prove(store.read);
+        await store.write(
+          async (tx) => {
+            await ring.refresh(tx);
+            await ring.prove(tx);
+          },
+          { durable: false },
+        );
         root.erasePrevious();
         log.info('the old root key is overwritten', { rootEpoch: turn.epoch });
         await link.tellRoot({ id: fleet.id, ...face() });

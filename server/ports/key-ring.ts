@@ -87,8 +87,11 @@ export interface KeyRing {
   epochs(): ReadonlyMap<string, number>;
   /** Opens a record and seals it under the current KEK; the service's own keys are sealed from memory. 'key-tampered' as `open`. */
   reseal(record: StoredRecord): StoredRecord;
-  /** Opens every current KEK from its stored record under the current root. Throws when one does not. */
-  prove(repositories: Repositories): Promise<void>;
+  /**
+   * Opens every current KEK from its stored record under the current root; every tenant that is not purged has one. Throws when one does not. In a unit
+   * of work: tenants come and go beside others.
+   */
+  prove(tx: Repositories): Promise<void>;
   /** Deletes the KEKs that no record hangs on any more. */
   dropOldKeks(tx: Repositories): Promise<void>;
 }

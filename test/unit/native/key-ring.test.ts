@@ -2,11 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
-import { newId } from '../../../server/base/ids.ts';
+import { newId, serviceTenantId } from '../../../server/base/ids.ts';
+import type { Tenant } from '../../../server/domain/tenant.ts';
 import { openCore } from '../../../server/native/core.ts';
 import { createKeyRing } from '../../../server/native/key-ring.ts';
+import { newTenant } from '../../../server/operations/create-tenant.ts';
 import { retainStoredKeys } from '../../../server/operations/retain-keys.ts';
 import type { KeyRing } from '../../../server/ports/key-ring.ts';
 import type { Store } from '../../../server/ports/store.ts';
@@ -74,4 +76,51 @@ test('of one that is under way while another one, before it, failed: only that o
   second.end.resolve();
   await Promise.all([second.done, retained]);
   expect([first, second].map(({ tenantId }) => ring.knows({ tenantId, epoch: 1 }))).toEqual([false, true]);
+});
+
+describe('proved', () => {
+  /** A tenant with its key, committed. */
+  const makeTenant = async (name: string): Promise<Tenant> => {
+    const tenant = newTenant(name, systemClock.now());
+    await store.write(async (tx) => {
+      await tx.tenants.insert(tenant);
+      await ring.addTenant(tx, tenant.id);
+    });
+    return tenant;
+  };
+  const proved = () => store.write((tx) => ring.prove(tx), { durable: false });
+
+  test('while a tenant that was purged still has its key in memory', async () => {
+    const tenant = await makeTenant('purged');
+    await store.write(async (tx) => {
+      await tx.tenants.update({ ...tenant, state: 'purged', purgedAt: systemClock.now() });
+      await ring.dropTenant(tx, tenant.id);
+    });
+    expect(ring.knows({ tenantId: tenant.id, epoch: 1 })).toBe(true);
+    await proved();
+    await retainStoredKeys({ store, ring });
+    await proved();
+  });
+
+  test('beside a unit of work that makes a tenant: when that has ended', async () => {
+    const { made, end, done } = beginTenant();
+    await made;
+    const both = Promise.all([done, proved()]);
+    end.resolve();
+    await both;
+  });
+
+  test('never when the store has lost the key of a tenant that is not purged, or of the service', async () => {
+    const tenant = await makeTenant('lost');
+    class TakenBack extends Error {}
+    for (const tenantId of [tenant.id, serviceTenantId])
+      await expect(
+        store.write(async (tx) => {
+          await ring.dropTenant(tx, tenantId);
+          await expect(ring.prove(tx)).rejects.toThrow('a tenant has lost its key encryption key');
+          throw new TakenBack();
+        }),
+      ).rejects.toThrow(TakenBack);
+    await proved();
+  });
 });
