@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { OrderlyClient } from '../../server/store/postgres/orderly-client.ts';
 import { freshDatabase, onPostgresql } from '../support/test-store.ts';
@@ -46,6 +47,30 @@ describe.runIf(onPostgresql)('a connection', () => {
     } finally {
       process.off('warning', heed);
       await client.end();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  test('that is lost in use fails what was asked of it, and ends nothing else', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'dke-orderly-'));
+    const place = await freshDatabase(folder);
+    // As the readers are kept: a pool listens to connections that nobody uses, and no longer to one that it has given out.
+    const pool = new pg.Pool({ ...place, max: 1, Client: OrderlyClient });
+    const other = new OrderlyClient({ ...place });
+    try {
+      const used = await pool.connect();
+      await other.connect();
+      const { pid } = (await used.query('select pg_backend_pid() as pid')).rows[0];
+      const gone = new Promise((resolve) => used.once('end', resolve));
+      const asked = used.query('select pg_sleep(60)').catch((error: { code?: string }) => error.code);
+      await other.query('select pg_terminate_backend($1)', [pid]);
+      expect(await asked).toBe('57P01');
+      await gone;
+      used.release();
+      expect((await pool.query('select 1 as answer')).rows).toEqual([{ answer: 1 }]);
+    } finally {
+      await other.end();
+      await pool.end();
       rmSync(folder, { recursive: true, force: true });
     }
   });

@@ -10,6 +10,9 @@ export class OrderlyClient extends pg.Client {
 
   constructor(config?: pg.ClientConfig) {
     super(config);
+    // A loss is told to what was asked. A pool listens to the connections that it has not given out; for the others an event that nobody hears would be
+    // the end of the process.
+    this.on('error', () => undefined);
     this.query = ((...given) => {
       const answer = this.#last.then(() => (pg.Client.prototype.query as Query).apply(this, given));
       this.#last = answer.catch(() => undefined);
