@@ -2,7 +2,12 @@
 // session objects, and its way to the service. Everything it holds is released when it ends.
 import { randomUUID } from 'node:crypto';
 import { core, type KeyRef } from '../../addon/core.ts';
-import type { InstanceHeader, ServiceInfo, TokenObject } from '../../server/fronts/contract/tde.ts';
+import {
+  type InstanceHeader,
+  instanceText,
+  type ServiceInfo,
+  type TokenObject,
+} from '../../server/fronts/contract/tde.ts';
 import { CKA } from '../schema/attributes.ts';
 import { CKR } from '../schema/return-values.ts';
 import { type Attribute, CryptokiError } from '../schema/types.ts';
@@ -24,7 +29,7 @@ import { KeyRoles } from './key-roles.ts';
 import type { LogFields } from './log.ts';
 import { ObjectIndex } from './object-index.ts';
 import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
-import { type Head, instanceText, type RouteName, type ServiceAnswer, type ServiceDoor } from './service.ts';
+import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
 import { Session } from './session.ts';
 import { UsedIvs } from './used-ivs.ts';
 

@@ -27,10 +27,11 @@ import {
   runChecks,
   warning,
 } from '../../server/base/checks.ts';
+import { instanceText } from '../../server/fronts/contract/tde.ts';
 import { printedFor, splitLine, type Told, tell, tellNoAnswer } from './causes.ts';
 import { ConfigError, loadConfig, type ProviderConfig } from './config.ts';
 import { userName } from './log.ts';
-import { type Caller, instanceText, ServiceCallError, type ServiceDoor } from './service.ts';
+import { type Caller, ServiceCallError, type ServiceDoor } from './service.ts';
 import { openHttpService, readAuthorities } from './service-http.ts';
 
 export interface DiagnoseOptions {

@@ -4,7 +4,7 @@
 // Failures are `ServiceError`s whose code is the service's, and `unavailable` or `dependency-timeout` when the service
 // could not be reached or did not answer in time. They carry the id under which the server's audit log knows the call.
 import { ServiceError, type ServiceErrorCode } from '../../server/base/errors.ts';
-import type { InstanceHeader, TdeRoutes } from '../../server/fronts/contract/tde.ts';
+import type { TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import type { CauseName } from '../schema/causes.ts';
 
 export type RouteName = keyof TdeRoutes;
@@ -31,13 +31,9 @@ export interface ServiceAnswer<R extends RouteName = RouteName> {
 /** Who calls: for the server's instance list and its audit. */
 export interface Caller {
   readonly requestId: string;
-  /** As it travels: see `instanceText`. */
+  /** As it travels (`instanceText`), made once for all calls of a process. */
   readonly instance: string;
 }
-
-/** The header that every request bears. Made once for all calls of a process. */
-export const instanceText = (instance: InstanceHeader): string =>
-  Buffer.from(JSON.stringify(instance)).toString('base64url');
 
 export interface ServiceDoor {
   call<R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>>;

@@ -10,7 +10,13 @@ import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../../server/base/clock.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
-import { envelopeType, packEnvelope, tdeRoutes, unpackEnvelope } from '../../server/fronts/contract/tde.ts';
+import {
+  envelopeType,
+  instanceText,
+  packEnvelope,
+  tdeRoutes,
+  unpackEnvelope,
+} from '../../server/fronts/contract/tde.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { fillLongTables, longTableIds } from '../support/long-tables.ts';
@@ -108,7 +114,7 @@ const registerDatabase = async ({ call, send }: Service) => {
   const headers = {
     authorization: `Bearer ${accessGuid}`,
     'content-type': envelopeType,
-    'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+    'x-dke-instance': instanceText(instance),
   };
   return {
     applicationId: application.id,

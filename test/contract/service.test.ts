@@ -9,20 +9,13 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { loadConfig, parseConfig } from '../../provider/client/config.ts';
-import { type Head, instanceText, type RouteName, type ServiceDoor } from '../../provider/client/service.ts';
+import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
-import type { CreateObject } from '../../server/fronts/contract/tde.ts';
+import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
+import { instance } from '../support/open-service.ts';
 import { startService, writeConfig } from '../support/pkcs11-host.ts';
 
-const instance = instanceText({
-  host: 'db1',
-  pid: 1,
-  process: 'ora_gen0',
-  library: '1.0',
-  agent: '1.0',
-  osUser: 'oracle',
-});
-const caller = (requestId: string = crypto.randomUUID()) => ({ requestId, instance });
+const caller = (requestId: string = crypto.randomUUID()) => ({ requestId, instance: instanceText(instance) });
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 const masterKey = (label: string): CreateObject => ({

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../provider/client/config.ts';
-import { instanceText } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 import { openClient } from '../../server/cli/client.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
-import type { CreateObject } from '../../server/fronts/contract/tde.ts';
+import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
+import { instance } from '../support/open-service.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
 let server: ServerProcess;
@@ -265,17 +265,9 @@ describe('databases', () => {
       attributes: '',
     };
     const head = { privateKey: half, publicKey: null };
-    const instance = instanceText({
-      host: 'db1',
-      pid: 1,
-      process: 'p',
-      library: '1.0',
-      agent: '1.0',
-      osUser: 'oracle',
-    });
     const { answer } = await door.call(
       { route: 'generateKeyPair', handle: null, head, raw: null },
-      { requestId: 'a-pair', instance },
+      { requestId: 'a-pair', instance: instanceText(instance) },
     );
     await door.close();
     const shown = await json<Record<string, unknown>>('tde', 'key', 'get', 'signing key');
@@ -293,14 +285,6 @@ describe('databases', () => {
   });
 
   test('an application moves to another group after its consequences are shown; its history is read page by page', async () => {
-    const instance = instanceText({
-      host: 'db1',
-      pid: 1,
-      process: 'p',
-      library: '1.0',
-      agent: '1.0',
-      osUser: 'oracle',
-    });
     const file = join(folder, 'mover.toml');
     for (const name of ['mover', 'stays'])
       await dke(
@@ -322,7 +306,10 @@ describe('databases', () => {
     };
     for (const label of ['MK.1', 'MK.2', 'MK.3']) {
       const head = { ...key, label: Buffer.from(label).toString('base64') };
-      await door.call({ route: 'generateKey', handle: null, head, raw: null }, { requestId: label, instance });
+      await door.call(
+        { route: 'generateKey', handle: null, head, raw: null },
+        { requestId: label, instance: instanceText(instance) },
+      );
     }
     await door.close();
 

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../provider/client/config.ts';
-import { instanceText } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
-import type { CreateObject } from '../../server/fronts/contract/tde.ts';
+import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
 import { createGroup, registerApplication, writeProviderConfig } from '../support/console-api.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { instance } from '../support/open-service.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { callXks, requestMetadata } from '../support/xks-client.ts';
 
@@ -143,17 +143,9 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
       ...{ usages: ['sign'], sensitive: true, extractable: false, modifiable: false, destroyable: true, private: true },
       attributes: '',
     };
-    const instance = instanceText({
-      host: 'db1',
-      pid: 1,
-      process: 'p',
-      library: '1.0',
-      agent: '1.0',
-      osUser: 'oracle',
-    });
     const { answer } = await door.call(
       { route: 'generateKeyPair', handle: null, head: { privateKey: half, publicKey: null }, raw: null },
-      { requestId: 'a-pair', instance },
+      { requestId: 'a-pair', instance: instanceText(instance) },
     );
     await door.close();
     await page.reload();

@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { loadConfig } from '../../provider/client/config.ts';
-import { type Head, instanceText, type RouteName, type ServiceDoor } from '../../provider/client/service.ts';
+import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
-import type { CreateObject } from '../../server/fronts/contract/tde.ts';
+import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
 import { createGroup, openConsoleApi, registerApplication } from '../support/console-api.ts';
+import { instance } from '../support/open-service.ts';
 import { writeConfig } from '../support/pkcs11-host.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 
@@ -21,14 +22,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const instance = instanceText({
-  host: 'db1',
-  pid: 1,
-  process: 'ora_gen0',
-  library: '1.0',
-  agent: '1.0',
-  osUser: 'oracle',
-});
 const key = (label: string, more: Partial<CreateObject>): CreateObject => ({
   class: 'secret-key',
   label: Buffer.from(label).toString('base64'),
@@ -56,7 +49,10 @@ test('a kill at any moment leaves no wrapped key without its mark, and no use of
   const opened = openHttpService(loadConfig(path, process.getuid?.() ?? 0));
   door = opened;
   const ask = <R extends RouteName>(route: R, handle: number | null, head: Head<R>) =>
-    opened.call({ route, handle, head, raw: null }, { requestId: crypto.randomUUID(), instance });
+    opened.call(
+      { route, handle, head, raw: null },
+      { requestId: crypto.randomUUID(), instance: instanceText(instance) },
+    );
   const codeOf = (work: Promise<unknown>): Promise<string> =>
     work.then(
       () => 'none',

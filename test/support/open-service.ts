@@ -15,6 +15,7 @@ import { everyTenant } from '../../server/domain/tenant.ts';
 import {
   envelopeType,
   type InstanceHeader,
+  instanceText,
   packEnvelope,
   type TdeRoutes,
   tdeRoutes,
@@ -235,7 +236,7 @@ export const callTde = async <R extends keyof TdeRoutes>(
     authorization: `Bearer ${options.bearer ?? accessGuid}`,
     'content-type': envelopeType,
     'x-request-id': 'call-7',
-    'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+    'x-dke-instance': instanceText(instance),
   };
   return sendTde(service, address, headers, packEnvelope(head, options.raw));
 };

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import {
   envelopeType,
+  instanceText,
   packEnvelope,
   type TdeRoutes,
   tdeRoutes,
@@ -38,7 +39,7 @@ export const callTdeRoute = <R extends keyof TdeRoutes>(
           authorization: `Bearer ${accessGuid}`,
           'content-type': envelopeType,
           'x-request-id': 'faults',
-          'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+          'x-dke-instance': instanceText(instance),
         },
       },
       (answer) => {

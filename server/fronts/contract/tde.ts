@@ -30,6 +30,10 @@ export interface InstanceHeader {
   readonly osUser: string;
 }
 
+/** The header as it travels: Base64 (URL-safe) of the JSON. */
+export const instanceText = (instance: InstanceHeader): string =>
+  Buffer.from(JSON.stringify(instance)).toString('base64url');
+
 export type ObjectClass = 'secret-key' | 'public-key' | 'private-key' | 'certificate' | 'data';
 export type KeyAlgorithm = 'aes' | 'generic' | 'rsa' | 'ec' | 'ed25519';
 export type KeyUsage = 'encrypt' | 'decrypt' | 'wrap' | 'unwrap' | 'sign' | 'verify' | 'derive';

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   envelopeType,
+  instanceText,
   packEnvelope,
   type TdeRoutes,
   type TokenObject,
@@ -36,7 +37,7 @@ const ask = async <R extends keyof TdeRoutes>(
   const headers = {
     authorization: `Bearer ${accessGuid}`,
     'content-type': envelopeType,
-    'x-dke-instance': Buffer.from(JSON.stringify(instance)).toString('base64url'),
+    'x-dke-instance': instanceText(instance),
     ...(key === null ? {} : { 'idempotency-key': key }),
   };
   const path = `/tde/v1/${accessGuid}/db${tdeRoutes[route].path.replace(':handle', String(handle))}`;
