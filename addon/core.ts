@@ -2,7 +2,8 @@
 //
 // The addon holds every secret byte. What crosses this line are key references (opaque numbers), operation references,
 // key records (sealed), public keys, and buffers of data. No function returns the value of a key except
-// `exportSecret`, which exists for PKCS#11 keys that are extractable and not sensitive.
+// `exportSecret` and `exportPrivateKey`, which exist for PKCS#11 keys that are extractable and not sensitive: a house test names
+// the files that may call them. A key that goes to another process goes sealed (`hpkeSealKey`).
 //
 // Errors: every function throws `CoreError` with a `code` from `CoreErrorCode`. Messages hold no data.
 
@@ -57,7 +58,19 @@ export type Digest =
   | 'sha3-256'
   | 'sha3-384'
   | 'sha3-512';
-export type Curve = 'p256' | 'p384' | 'p521';
+/** Curves in short Weierstrass form: ECDSA and ECDH. */
+export type EcCurve =
+  | 'p224'
+  | 'p256'
+  | 'p384'
+  | 'p521'
+  | 'secp256k1'
+  | 'brainpool-p256r1'
+  | 'brainpool-p384r1'
+  | 'brainpool-p512r1';
+/** Keys that are a row of bytes (RFC 8410): EdDSA, and the agreement of RFC 7748. */
+export type RawCurve = 'ed25519' | 'ed448' | 'x25519' | 'x448';
+export type Curve = EcCurve | RawCurve;
 export type KeyKind =
   | 'aes'
   | 'generic'
@@ -68,18 +81,33 @@ export type KeyKind =
   | 'ec-public'
   | 'ed25519-private'
   | 'ed25519-public'
-  | 'x25519-private';
+  | 'x25519-private'
+  | 'x25519-public'
+  | 'ed448-private'
+  | 'ed448-public'
+  | 'x448-private'
+  | 'x448-public';
 
 export interface KeyDescription {
   readonly kind: KeyKind;
-  /** Bits of the secret, the modulus or the curve. */
+  /** Bits of the secret, the modulus or the curve; of a `RawCurve` 256 or 448. */
   readonly bits: number;
   readonly curve?: Curve;
 }
 
+/** A part of a message that no process keeps the rest of: what must be known from the parts before is sealed under the key. */
+export interface MessagePart {
+  /** What the sealed state is bound to, beside the key and the parameters: it must be the same with every part. */
+  readonly context: Uint8Array;
+  /** What the part before has answered; nothing with the first part, which alone brings the additional data. */
+  readonly state: Uint8Array;
+  readonly last: boolean;
+  readonly input: Uint8Array;
+}
+
 /**
  * How a cipher runs. `iv` is 16 bytes for cbc/ctr (the initial counter block), 1 to 256 bytes for gcm (tagLength 12 to 16
- * bytes), 7 to 13 for ccm (tagLength 8 to 16, even; `dataLength` is the message without its tag, and other lengths are
+ * bytes), 7 to 13 for ccm (tagLength 4 to 16, even; `dataLength` is the message without its tag, and other lengths are
  * refused).
  */
 export type CipherParameters =
@@ -112,13 +140,17 @@ export type SignatureParameters =
       readonly prehashed?: boolean;
     }
   | { readonly algorithm: 'ecdsa'; readonly digest?: Digest; readonly encoding: 'p1363' | 'der' }
-  | { readonly algorithm: 'ed25519' };
+  | { readonly algorithm: 'ed25519' | 'ed448' };
 
 export interface OaepParameters {
+  readonly padding: 'oaep';
   readonly digest: Digest;
   readonly mgfDigest: Digest;
   readonly label?: Uint8Array;
 }
+
+/** Decryption with PKCS#1 v1.5 padding never fails for wrong padding: it answers with other bytes (rsa_encryption.h). */
+export type RsaEncryptionParameters = OaepParameters | { readonly padding: 'pkcs1' };
 
 /** What an unwrapped key becomes. */
 export type UnwrappedKind = 'aes' | 'generic' | 'kek' | 'private';
@@ -130,6 +162,21 @@ export interface EcdhOptions {
   /** The KDF of ANSI X9.63 with this digest, and its shared info. */
   readonly kdf?: Digest;
   readonly sharedInfo?: Uint8Array;
+}
+
+/**
+ * What the pseudorandom function of SP 800-108 takes for each block: `data`, the fixed part, with the counter at `counterAt` and, in
+ * feedback mode, the block before, at first `iv`, at `previousAt`. Where both are at one place, `counterFirst` tells their order. `data` and
+ * `iv` have at most 4096 bytes, a counter has 1 to 4.
+ */
+export interface Sp800108Parameters {
+  readonly data: Uint8Array;
+  readonly counterAt?: number | undefined;
+  readonly counterBytes: number;
+  readonly littleEndian: boolean;
+  readonly previousAt?: number | undefined;
+  readonly counterFirst: boolean;
+  readonly iv: Uint8Array;
 }
 
 /** The fields that a key record binds; see FORMAT.md. All byte fields are raw bytes. */
@@ -204,6 +251,16 @@ export interface FrameServerOptions {
   readonly stallMilliseconds?: number;
   /** A peer that is answered this version byte is offered a lane: memory shared with it, for the time while calls flow. Absent: nobody. */
   readonly laneVersion?: number;
+  /**
+   * A peer must be admitted (`admit`) within this time after it connects, or it is disconnected; until then its frames have at most
+   * `admissionFrame` bytes. Absent or 0: every greeted peer is admitted.
+   */
+  readonly admissionMilliseconds?: number;
+  readonly admissionFrame?: number;
+  /** For all connections of one user together; absent or 0: no limit. How many there may be, */
+  readonly userConnections?: number;
+  /** and the bytes that the server holds for them: frames that are not complete, and answers that are not read. */
+  readonly userBytes?: number;
 }
 export interface Peer {
   readonly pid: number;
@@ -225,6 +282,13 @@ export interface FrameHandlers {
    * -1 to close the connection. Neither buffer may be transferred to another thread.
    */
   frame(connection: number, callCode: number, request: Buffer, length: number, reply: Buffer): number;
+  /**
+   * The connection's user holds too much memory: a frame is thrown away, of whose body request[0..length) has come; or the answer to a frame
+   * is, and then length is 0. Return the length of the reply instead, 1 to 4096, or -1 to close. Absent: -1.
+   */
+  refuse?(connection: number, request: Buffer, length: number, reply: Buffer): number;
+  /** A connection was closed at once because its user has too many. Told once in ten seconds for each user. */
+  tooMany?(peer: Peer): void;
   /** Once for each connection that `connect` accepted, after it has gone, whoever closed it. */
   close(connection: number): void;
 }
@@ -279,14 +343,17 @@ export interface FrameServer {
    * Blocks this thread and serves frames, until `wakeFrameServer(id)` was called, or a `frame` callback returned 0 and the
    * batch of ready events is done (so that promises can settle). Returns 'woken', 'pending', or 'stopped' after `stop`.
    * 'woken' also means that this thread's own event loop has work (a message, the end of the worker): let it turn before
-   * the next call, which will not sleep until that work is done.
+   * the next call, which will not sleep until that work is done. With `glance` serves what is there now and does not block: for a
+   * caller that has work of its own left, which nothing wakes it for.
    */
-  turn(): 'woken' | 'pending' | 'stopped';
+  turn(glance?: boolean): 'woken' | 'pending' | 'stopped';
   /**
    * Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has gone). Copies what the
-   * socket does not take at once; a peer that lets more than four of the largest frames pile up is disconnected.
+   * socket does not take at once. False when the connection's user holds too much (`userBytes`): send a reply of at most 4096 bytes instead.
    */
-  send(connection: number, callCode: number, body: Uint8Array): void;
+  send(connection: number, callCode: number, body: Uint8Array): boolean;
+  /** Whether the peer may stay: see `admissionMilliseconds`, which begin again with false. From the server's own thread. */
+  admit(connection: number, admitted: boolean): void;
   /**
    * From now on answers these messages of the connection itself, and again those of its place, as `resume` does. Everything
    * else goes to `frame`, and before it each Init and Update that was answered so and whose operation has not ended. Answers how often the
@@ -309,6 +376,9 @@ export interface FrameServer {
     readonly routineFrames: number;
     readonly laneMessages: number;
     readonly rejected: number;
+    /** Frames and answers that were not taken because their user holds too much. */
+    readonly refusedFrames: number;
+    readonly heldBytes: number;
   };
   /** Closes the socket and every connection; the next `turn` reports them to `close` and returns 'stopped'. */
   stop(): void;
@@ -318,7 +388,12 @@ export interface FrameServer {
 export interface Core {
   // --- memory -----------------------------------------------------------------------------------------------------
   /** Reserves the locked key arena once per process; later calls answer the status. Throws `memory-lock` with the limit to raise. */
-  initialize(options?: { readonly arenaBytes?: number; readonly allowUnlocked?: boolean }): MemoryStatus;
+  initialize(options?: {
+    readonly arenaBytes?: number;
+    /** An arena of at least this size will do, where no more can be locked. */
+    readonly leastArenaBytes?: number;
+    readonly allowUnlocked?: boolean;
+  }): MemoryStatus;
   memoryStatus(): MemoryStatus;
   /** Overwrites a buffer so that the compiler cannot drop it. */
   wipe(buffer: Uint8Array): void;
@@ -340,14 +415,26 @@ export interface Core {
   /** A key encryption key: it seals and opens records and is the start of derived keys; it ciphers, wraps and signs nothing. */
   generateKek(): KeyRef;
   generateRsa(bits: number): KeyRef;
-  /** The same on a thread of the pool: for callers whose own thread must not stand still. Rejects with `CoreError`. */
+  // What ends in "Later" runs on a thread of its own (binding/jobs.h), for callers whose own thread must not stand still. Arguments are
+  // read before it returns; it throws or rejects with `CoreError`. Callers bound how many run (server/base/turnstile.ts).
   generateRsaLater(bits: number): Promise<KeyRef>;
   generateEc(curve: Curve): KeyRef;
-  generateEd25519(): KeyRef;
   /** Copies the bytes into the arena. The caller wipes its own buffer. */
   importSecret(kind: 'aes' | 'generic' | 'kek', value: Uint8Array): KeyRef;
   /** DER: PKCS#8 for private keys, SubjectPublicKeyInfo for public ones. */
   importPrivateKey(pkcs8: Uint8Array): KeyRef;
+  importPrivateKeyLater(pkcs8: Uint8Array): Promise<KeyRef>;
+  /**
+   * An RSA private key from its modulus and private exponent: the other numbers are computed, but for those that are given. Unsigned, most
+   * significant byte first; empty where one is not known.
+   */
+  importRsaNumbersLater(
+    modulus: Uint8Array,
+    publicExponent: Uint8Array,
+    privateExponent: Uint8Array,
+    prime1: Uint8Array,
+    prime2: Uint8Array,
+  ): Promise<KeyRef>;
   importPublicKey(spki: Uint8Array): KeyRef;
   /** Raw value of a secret key: only for keys whose policy (kept by the caller) says extractable and not sensitive. */
   exportSecret(key: KeyRef): Buffer;
@@ -379,6 +466,16 @@ export interface Core {
    * thread still. The caller wipes the passphrase.
    */
   scryptKek(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): KeyRef;
+  scryptKekLater(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): Promise<KeyRef>;
+
+  /** The KDF of SP 800-108 in counter mode, or with `previousAt` in feedback mode. */
+  sp800108(
+    key: KeyRef,
+    prf: MacParameters,
+    parameters: Sp800108Parameters,
+    kind: 'aes' | 'generic',
+    bytes: number,
+  ): KeyRef;
 
   /** A key from the front of what `data` encrypts to, in ECB or CBC. `data` is whole blocks, and as long as the key or longer. */
   deriveByEncryption(
@@ -400,7 +497,12 @@ export interface Core {
 
   // --- multi-part ---------------------------------------------------------------------------------------------------
   cipherBegin(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;
-  /** Upper bound of what the next `cipherUpdate`/`cipherFinal` may write. GCM decryption, and CCM, hold everything back until final. */
+  /**
+   * The same, but decryption in GCM and CCM gives plaintext out before its tag was checked: the caller may show it to nobody before
+   * `cipherFinal` has succeeded.
+   */
+  cipherBeginUnchecked(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;
+  /** Upper bound of what the next `cipherUpdate` may write. Decryption in GCM and CCM holds plaintext (up to 64 MiB) back until its tag is checked. */
   cipherUpdateLength(operation: OperationRef, inputLength: number): number;
   cipherUpdate(operation: OperationRef, input: Uint8Array, out: Uint8Array): number;
   /** Runs the whole message of an operation that has not been updated yet. Consumes it, except on buffer-too-small. */
@@ -408,6 +510,12 @@ export interface Core {
   cipherOneShotLength(operation: OperationRef, inputLength: number): number;
   cipherFinalLength(operation: OperationRef): number;
   cipherFinal(operation: OperationRef, out: Uint8Array): number;
+  /**
+   * Checks the tag of a message whose plaintext is held back. Then `cipherTake` gives out as much of it as there is room for, and
+   * `cipherFinal` the rest. Ends the operation when it throws.
+   */
+  cipherCheck(operation: OperationRef): void;
+  cipherTake(operation: OperationRef, out: Uint8Array): number;
   digestBegin(digest: Digest): OperationRef;
   digestUpdate(operation: OperationRef, input: Uint8Array): void;
   digestFinal(operation: OperationRef, out: Uint8Array): number;
@@ -417,30 +525,83 @@ export interface Core {
   /** Releases a running operation of any sort. Unknown references are ignored. */
   operationCancel(operation: OperationRef): void;
 
+  /**
+   * One part of a GCM or CCM message that is longer than a request. `out` takes as many bytes as come out: of the last encrypted part
+   * the tag behind its data; the last part of the others ends with the tag, which is checked. `check` gives nothing out. Answers the sealed
+   * state for the next part, and nothing after the last one. Twice the same gives the same.
+   */
+  cipherPart(
+    key: KeyRef,
+    use: Direction | 'check',
+    parameters: CipherParameters,
+    part: MessagePart,
+    out: Uint8Array,
+  ): Buffer;
+  /** The same of a message that is authenticated. Answers the sealed state, and after the last part the MAC. */
+  macPart(key: KeyRef, parameters: MacParameters, part: MessagePart): Buffer;
+
   // --- digests, macs, signatures --------------------------------------------------------------------------------------
   digest(digest: Digest, input: Uint8Array, out: Uint8Array): number;
   mac(key: KeyRef, parameters: MacParameters, input: Uint8Array, out: Uint8Array): number;
   sign(key: KeyRef, parameters: SignatureParameters, input: Uint8Array): Buffer;
+  signLater(key: KeyRef, parameters: SignatureParameters, input: Uint8Array): Promise<Buffer>;
   /** False for a wrong signature; throws only for wrong arguments. */
   verify(key: KeyRef, parameters: SignatureParameters, input: Uint8Array, signature: Uint8Array): boolean;
   /** What a PKCS#1 v1.5 signature was made of; authentication-failed when it is none of this key's. */
   recover(key: KeyRef, signature: Uint8Array): Buffer;
-  oaepEncrypt(key: KeyRef, parameters: OaepParameters, input: Uint8Array): Buffer;
-  oaepDecrypt(key: KeyRef, parameters: OaepParameters, input: Uint8Array): Buffer;
+  rsaEncrypt(key: KeyRef, parameters: RsaEncryptionParameters, input: Uint8Array): Buffer;
+  rsaDecrypt(key: KeyRef, parameters: RsaEncryptionParameters, input: Uint8Array): Buffer;
+  rsaDecryptLater(key: KeyRef, parameters: RsaEncryptionParameters, input: Uint8Array): Promise<Buffer>;
   /**
-   * The ECDH shared secret (x coordinate) as a key: all of it as a generic key, or what `options` say. `peer` is an
-   * uncompressed point.
+   * The ECDH shared secret (x coordinate; RFC 7748 on X25519 and X448) as a key: all of it as a generic key, or what `options` say. `peer`
+   * is an uncompressed point, or the peer's public key of 32 or 56 bytes.
    */
   ecdh(key: KeyRef, peer: Uint8Array, options?: EcdhOptions): KeyRef;
 
   // --- key wrap: AES-KW (RFC 3394), AES-KWP (RFC 5649), AES modes and RSA-OAEP ------------------------------------------
-  // A private key travels as its PKCS#8. Whatever is wrong with a wrapped key is authentication-failed.
-  wrapKey(wrapping: KeyRef, key: KeyRef, padded: boolean): Buffer;
-  unwrapKey(wrapping: KeyRef, wrapped: Uint8Array, padded: boolean, kind: UnwrappedKind): KeyRef;
+  // A private key travels as its PKCS#8. Whatever is wrong with a wrapped key is authentication-failed. AES-KW and CBC wrap whole blocks
+  // only: a key of another length is padded with zeros, which are taken off where `bytes` tells the length of the key. `iv` is the
+  // initial value: 8 bytes for AES-KW, 4 for AES-KWP; absent: that of the RFC.
+  wrapKey(wrapping: KeyRef, key: KeyRef, padded: boolean, iv?: Uint8Array): Buffer;
+  unwrapKey(
+    wrapping: KeyRef,
+    wrapped: Uint8Array,
+    padded: boolean,
+    kind: UnwrappedKind,
+    bytes?: number,
+    iv?: Uint8Array,
+  ): KeyRef;
+  unwrapKeyLater(
+    wrapping: KeyRef,
+    wrapped: Uint8Array,
+    padded: boolean,
+    kind: UnwrappedKind,
+    bytes?: number,
+    iv?: Uint8Array,
+  ): Promise<KeyRef>;
   wrapKeyCipher(wrapping: KeyRef, parameters: CipherParameters, key: KeyRef): Buffer;
-  unwrapKeyCipher(wrapping: KeyRef, parameters: CipherParameters, wrapped: Uint8Array, kind: UnwrappedKind): KeyRef;
+  unwrapKeyCipher(
+    wrapping: KeyRef,
+    parameters: CipherParameters,
+    wrapped: Uint8Array,
+    kind: UnwrappedKind,
+    bytes?: number,
+  ): KeyRef;
+  unwrapKeyCipherLater(
+    wrapping: KeyRef,
+    parameters: CipherParameters,
+    wrapped: Uint8Array,
+    kind: UnwrappedKind,
+    bytes?: number,
+  ): Promise<KeyRef>;
   wrapKeyOaep(wrapping: KeyRef, parameters: OaepParameters, key: KeyRef): Buffer;
   unwrapKeyOaep(wrapping: KeyRef, parameters: OaepParameters, wrapped: Uint8Array, kind: UnwrappedKind): KeyRef;
+  unwrapKeyOaepLater(
+    wrapping: KeyRef,
+    parameters: OaepParameters,
+    wrapped: Uint8Array,
+    kind: UnwrappedKind,
+  ): Promise<KeyRef>;
   /** The same over caller's data (PKCS#11 C_Encrypt with CKM_AES_KEY_WRAP*). */
   wrapData(wrapping: KeyRef, data: Uint8Array, padded: boolean): Buffer;
   unwrapData(wrapping: KeyRef, wrapped: Uint8Array, padded: boolean): Buffer;
@@ -448,12 +609,21 @@ export interface Core {
   // --- keys on their way to another host: HPKE (RFC 9180), base mode, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM ---
   /** An ephemeral X25519 key pair: `release` ends it. */
   generateHpkeKey(): KeyRef;
+  /** The X25519 key pair that follows from a generic secret of at least 32 bytes (RFC 9180, 7.1.3): the same wherever that secret is. */
+  deriveHpkeKey(secret: KeyRef): KeyRef;
   /** Its public key: 32 bytes. */
   hpkePublicKey(key: KeyRef): Buffer;
   /** A secret key's value, or a private key's PKCS#8, sealed to `recipient` (32 bytes): encapsulated key (32 bytes), then the ciphertext. */
   hpkeSealKey(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, key: KeyRef): Buffer;
   /** Opens it. Throws authentication-failed whatever is wrong with it. */
   hpkeOpenKey(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array, kind: UnwrappedKind): KeyRef;
+  hpkeOpenKeyLater(
+    own: KeyRef,
+    info: Uint8Array,
+    aad: Uint8Array,
+    sealed: Uint8Array,
+    kind: UnwrappedKind,
+  ): Promise<KeyRef>;
   /** The same for a KEK, which nothing else lets out: a root key for another node. The caller answers for the recipient. */
   hpkeSealKek(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, kek: KeyRef): Buffer;
   hpkeOpenKek(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array): KeyRef;
@@ -469,6 +639,10 @@ export interface Core {
   sealRecord(kek: KeyRef, context: RecordContext, key: KeyRef): Buffer;
   /** Opens a record. Throws authentication-failed when any bound field differs, format when it is no record. */
   openRecord(kek: KeyRef, context: RecordContext, record: Uint8Array): KeyRef;
+  /**
+   * Opens a record and seals what it holds under another KEK or another context. The key is not imported. Throws as `openRecord`.
+   */
+  resealRecord(from: KeyRef, was: RecordContext, record: Uint8Array, to: KeyRef, becomes: RecordContext): Buffer;
   /** The epoch and version written in a record's header, without opening it. */
   peekRecord(record: Uint8Array): { readonly epoch: number; readonly version: number };
   /** Makes the root file (mode 0400, two preallocated slots, fsynced with its directory). Fails if the file exists. */

@@ -101,9 +101,10 @@ import { removeEndpointCredential } from './operations/remove-endpoint-credentia
 import { createRequestMinutes } from './operations/request-minutes.ts';
 import { rotateAccessGuid } from './operations/rotate-access-guid.ts';
 import { rotateKey } from './operations/rotate-key.ts';
-import { createErasureScheduler, type ErasureScheduler } from './operations/run-erasure-turn.ts';
+import { createErasureScheduler, type ErasureScheduler } from './operations/run-erasure.ts';
 import { type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
 import { createSearchOperation } from './operations/search.ts';
+import { setCompatibility } from './operations/set-compatibility.ts';
 import { setUp } from './operations/set-up.ts';
 import { setUpSteps } from './operations/set-up-steps.ts';
 import { simulateRules } from './operations/simulate-rules.ts';
@@ -121,12 +122,18 @@ import { createRootSpread, type RootSpread } from './operations/spread-root.ts';
 import { switchApplication } from './operations/switch-application.ts';
 import { switchKey } from './operations/switch-key.ts';
 import { authenticateApplication } from './operations/tde/authenticate-application.ts';
-import { createTokenObject, generateTokenKey, generateTokenKeyPair } from './operations/tde/create-token-object.ts';
+import {
+  createTokenObject,
+  generateTokenKey,
+  generateTokenKeyPair,
+  importTokenKey,
+} from './operations/tde/create-token-object.ts';
 import { destroyTokenObject } from './operations/tde/destroy-token-object.ts';
 import { deriveTokenKey, unwrapTokenKey } from './operations/tde/make-token-key.ts';
 import { readTokenObjects } from './operations/tde/read-token-object.ts';
 import { updateTokenObject } from './operations/tde/update-token-object.ts';
 import { tokenKeyUses } from './operations/tde/use-token-key.ts';
+import { withdrawRequest } from './operations/tde/withdraw-request.ts';
 import { wrapTokenKey } from './operations/tde/wrap-token-key.ts';
 import { createUnsealing } from './operations/unseal.ts';
 import { createUsageLog } from './operations/usage-log.ts';
@@ -254,6 +261,7 @@ export const createOperations = (
     register: registerApplication(ports),
     enable: switchApplication(ports, 'enabled'),
     disable: switchApplication(ports, 'disabled'),
+    setCompatibility: setCompatibility(ports),
     rotateAccessGuid: rotateAccessGuid(ports),
     removeAccessGuid: removeAccessGuid(ports),
   },
@@ -292,11 +300,13 @@ export const createOperations = (
     generateKey: generateTokenKey(ports),
     generateKeyPair: generateTokenKeyPair(ports),
     createObject: createTokenObject(ports),
+    importKey: importTokenKey(ports),
     wrap: wrapTokenKey(ports),
     unwrap: unwrapTokenKey(ports),
     derive: deriveTokenKey(ports),
     updateObject: updateTokenObject(ports),
     destroyObject: destroyTokenObject(ports),
+    withdraw: withdrawRequest(ports),
   },
   ...createPeople(ports, authenticateAdmin(ports)),
   authenticateAdmin: authenticateAdmin(ports),

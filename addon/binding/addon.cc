@@ -3,6 +3,9 @@
 #include "../core/operation.h"
 #include "../core/secure_buffer.h"
 #include "binding.h"
+#include "jobs.h"
+
+dke::Environment::Environment() : jobs(std::make_unique<Jobs>()) {}
 
 dke::Environment::~Environment() {
   DropOperationsOf(ThisThread());

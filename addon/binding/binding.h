@@ -6,18 +6,21 @@
 
 #include <napi.h>
 
+#include <memory>
 #include <string>
 
 namespace dke {
 
 // State of one Node environment (the main thread and each worker have their own). When it ends, everything that its thread
 // has made and not given back goes with it.
+class Jobs;
 struct Environment {
-  Environment() = default;
+  Environment();
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
   ~Environment();
   Napi::FunctionReference error_class;
+  std::unique_ptr<Jobs> jobs;
 };
 
 // Drops the parsed request bodies of this thread.

@@ -2,6 +2,7 @@
 #include "../core/block_cipher.h"
 #include "../core/digest.h"
 #include "../core/mac.h"
+#include "../core/message_part.h"
 #include "arguments.h"
 #include "parameters.h"
 
@@ -50,6 +51,20 @@ napi_value Length(const Arguments& arguments) {
 
 napi_value CipherBegin(const Arguments& arguments) {
   return Begin(arguments, CipherOperation::Begin(arguments.Key(0), arguments.ReadDirection(1), ReadCipher(arguments, 2)));
+}
+napi_value CipherBeginUnchecked(const Arguments& arguments) {
+  return Begin(arguments, CipherOperation::Begin(arguments.Key(0), arguments.ReadDirection(1), ReadCipher(arguments, 2),
+                                                 CipherOperation::Unchecked::kGivenOut));
+}
+napi_value CipherCheck(const Arguments& arguments) {
+  Status checked = Find<CipherOperation>(arguments, OperationType::kCipher).Check();
+  if (!checked.ok()) DropOperation(arguments.Running(0));
+  arguments.Unwrap(std::move(checked));
+  return nullptr;
+}
+napi_value CipherTake(const Arguments& arguments) {
+  const Bytes output = arguments.ReadBytes(1);
+  return Count(arguments, Find<CipherOperation>(arguments, OperationType::kCipher).Take(output.data, output.size));
 }
 napi_value CipherOneShot(const Arguments& arguments) {
   const Bytes input = arguments.ReadBytes(1);
@@ -109,6 +124,30 @@ napi_value MacWhole(const Arguments& arguments) {
   return Count(arguments, MacMessage(arguments.Key(0), ReadMac(arguments, 1), input.data, input.size, output.data, output.size));
 }
 
+MessagePart ReadPart(const Arguments& arguments, size_t index) {
+  napi_value object = arguments.at(index);
+  const Bytes context = arguments.BytesOf(arguments.Member(object, "context"));
+  const Bytes state = arguments.BytesOf(arguments.Member(object, "state"));
+  const Bytes input = arguments.BytesOf(arguments.Member(object, "input"));
+  return {context.data, context.size, state.data, state.size, arguments.BooleanOf(arguments.Member(object, "last")), input.data, input.size};
+}
+
+napi_value OnePartOfCipher(const Arguments& arguments) {
+  char name[8];
+  const std::string_view use(name, arguments.ShortText(arguments.at(1), name, sizeof name));
+  const bool known = use == "encrypt" || use == "decrypt" || use == "check";
+  if (!known) arguments.Refuse("a part is encrypted, decrypted or checked");
+  const PartUse part_use = use == "encrypt" ? PartUse::kEncrypt : use == "decrypt" ? PartUse::kDecrypt : PartUse::kCheck;
+  const CipherParameters parameters = ReadCipher(arguments, 2);
+  const MessagePart part = ReadPart(arguments, 3);
+  const Bytes output = arguments.ReadBytes(4);
+  return arguments.ReturnBuffer(arguments.Unwrap(CipherPart(arguments.Key(0), part_use, parameters, part, output.data, output.size)));
+}
+
+napi_value OnePartOfMac(const Arguments& arguments) {
+  return arguments.ReturnBuffer(arguments.Unwrap(MacPart(arguments.Key(0), ReadMac(arguments, 1), ReadPart(arguments, 2))));
+}
+
 napi_value Cancel(const Arguments& arguments) {
   DropOperation(arguments.Running(0));
   return nullptr;
@@ -120,6 +159,9 @@ void RegisterCiphers(Napi::Env env, Napi::Object exports) {
   Define<Cipher>(env, exports, "cipher");
   Define<Length>(env, exports, "cipherLength");
   Define<CipherBegin>(env, exports, "cipherBegin");
+  Define<CipherBeginUnchecked>(env, exports, "cipherBeginUnchecked");
+  Define<CipherCheck>(env, exports, "cipherCheck");
+  Define<CipherTake>(env, exports, "cipherTake");
   Define<CipherOneShot>(env, exports, "cipherOneShot");
   Define<CipherOneShotLength>(env, exports, "cipherOneShotLength");
   Define<CipherUpdateLength>(env, exports, "cipherUpdateLength");
@@ -134,6 +176,8 @@ void RegisterCiphers(Napi::Env env, Napi::Object exports) {
   Define<MacUpdate>(env, exports, "macUpdate");
   Define<MacFinal>(env, exports, "macFinal");
   Define<MacWhole>(env, exports, "mac");
+  Define<OnePartOfCipher>(env, exports, "cipherPart");
+  Define<OnePartOfMac>(env, exports, "macPart");
   Define<Cancel>(env, exports, "operationCancel");
 }
 

@@ -29,6 +29,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
                            InstanceMethod<&FrameServer::Suspend<true>>("suspend"),
                            InstanceMethod<&FrameServer::Suspend<false>>("resume"),
                            InstanceMethod<&FrameServer::Forget>("forget"),
+                           InstanceMethod<&FrameServer::Admit>("admit"),
                            InstanceMethod<&FrameServer::CloseConnection>("closeConnection"),
                            InstanceMethod<&FrameServer::Statistics>("statistics"),
                            InstanceMethod<&FrameServer::SetSpin>("setSpin"),
@@ -48,6 +49,8 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     connect_ = ReadHandler(handlers, "connect");
     frame_ = ReadHandler(handlers, "frame");
     close_ = ReadHandler(handlers, "close");
+    if (!handlers.Get("refuse").IsUndefined()) refuse_ = ReadHandler(handlers, "refuse");
+    if (!handlers.Get("tooMany").IsUndefined()) too_many_ = ReadHandler(handlers, "tooMany");
 
     FrameLoop::Fault fault;
     std::string message;
@@ -91,6 +94,10 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     read("maxConnections", UINT32_MAX, &options.max_connections);
     read("stallMilliseconds", UINT32_MAX, &options.stall_milliseconds);
     read("laneVersion", 255, &options.lane_version);
+    read("admissionMilliseconds", UINT32_MAX, &options.admission_milliseconds);
+    read("admissionFrame", UINT32_MAX, &options.admission_frame);
+    read("userConnections", UINT32_MAX, &options.user_connections);
+    read("userBytes", UINT32_MAX, &options.user_bytes);
     return options;
   }
 
@@ -133,7 +140,8 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     turn_close_ = close_.Value();
     turn_request_ = request_.Value();
     turn_reply_ = reply_.Value();
-    switch (loop_->Run(this)) {
+    const bool glance = info.Length() > 0 && info[0].IsBoolean() && info[0].As<Napi::Boolean>().Value();
+    switch (glance ? loop_->Glance(this) : loop_->Run(this)) {
       case FrameLoop::Turn::kWoken:
         return Napi::String::New(env, "woken");
       case FrameLoop::Turn::kPending:
@@ -146,16 +154,16 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     return Napi::Value();  // the handler's exception is pending
   }
 
-  void Send(const Napi::CallbackInfo& info) {
+  Napi::Value Send(const Napi::CallbackInfo& info) {
     const uint64_t connection = ReadConnection(info);
     if (!info[1].IsNumber() || !info[2].IsTypedArray() ||
         info[2].As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array) {
       Fail(info.Env(), "bad-argument", "send takes a connection, a call code and bytes");
     }
     const auto body = info[2].As<Napi::Uint8Array>();
-    if (!loop_->Send(connection, info[1].As<Napi::Number>().Uint32Value(), body.Data(), body.ByteLength())) {
-      Fail(info.Env(), "bad-argument", "the reply is longer than maxFrame");
-    }
+    const auto sent = loop_->Send(connection, info[1].As<Napi::Number>().Uint32Value(), body.Data(), body.ByteLength());
+    if (sent == FrameLoop::Sent::kTooLong) Fail(info.Env(), "bad-argument", "the reply is longer than maxFrame");
+    return Napi::Boolean::New(info.Env(), sent == FrameLoop::Sent::kYes);
   }
 
   static RoutinePlace ReadPlace(const Arguments& arguments, napi_value session, napi_value kind) {
@@ -234,6 +242,11 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
 
   void Forget(const Napi::CallbackInfo& info) { loop_->ForgetRoutines(ReadConnection(info)); }
 
+  void Admit(const Napi::CallbackInfo& info) {
+    if (!info[1].IsBoolean()) Fail(info.Env(), "bad-argument", "admit takes a connection and true or false");
+    loop_->Admit(ReadConnection(info), info[1].As<Napi::Boolean>().Value());
+  }
+
   void CloseConnection(const Napi::CallbackInfo& info) { loop_->CloseConnection(ReadConnection(info)); }
 
   Napi::Value Statistics(const Napi::CallbackInfo& info) {
@@ -244,6 +257,8 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     result.Set("routineFrames", static_cast<double>(statistics.routine_frames));
     result.Set("laneMessages", static_cast<double>(statistics.lane_messages));
     result.Set("rejected", static_cast<double>(statistics.rejected));
+    result.Set("refusedFrames", static_cast<double>(statistics.refused_frames));
+    result.Set("heldBytes", static_cast<double>(statistics.held_bytes));
     return result;
   }
 
@@ -291,13 +306,18 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     return kFrameFailed;
   }
 
-  int64_t Connect(uint64_t connection, const FramePeer& peer, uint8_t version) override {
-    const Scope scope(env_);
+  napi_value Who(const FramePeer& peer) const {
     napi_value who = nullptr;
     napi_create_object(env_, &who);
     napi_set_named_property(env_, who, "pid", Number(static_cast<uint64_t>(static_cast<int64_t>(peer.pid))));
     napi_set_named_property(env_, who, "uid", Number(peer.uid));
     napi_set_named_property(env_, who, "gid", Number(peer.gid));
+    return who;
+  }
+
+  int64_t Connect(uint64_t connection, const FramePeer& peer, uint8_t version) override {
+    const Scope scope(env_);
+    const napi_value who = Who(peer);
     const napi_value arguments[] = {Number(connection), who, Number(version)};
     napi_value result;
     if (!Call(turn_connect_, arguments, 3, &result)) return kFrameFailed;
@@ -310,6 +330,23 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     napi_value result;
     if (!Call(turn_frame_, arguments, 5, &result)) return kFrameFailed;
     return AsAnswer(result, max_frame_, "the frame handler must return a length up to maxFrame, 0 or -1");
+  }
+
+  int64_t Refuse(uint64_t connection, uint32_t length) override {
+    if (refuse_.IsEmpty()) return kClose;
+    const Scope scope(env_);
+    const napi_value arguments[] = {Number(connection), turn_request_, Number(length), turn_reply_};
+    napi_value result;
+    if (!Call(refuse_.Value(), arguments, 4, &result)) return kFrameFailed;
+    return AsAnswer(result, kSmall, "the refuse handler must return a length up to 4096, or -1");
+  }
+
+  int64_t TooMany(const FramePeer& peer) override {
+    if (too_many_.IsEmpty()) return 0;
+    const Scope scope(env_);
+    const napi_value arguments[] = {Who(peer)};
+    napi_value result;
+    return Call(too_many_.Value(), arguments, 1, &result) ? 0 : kFrameFailed;
   }
 
   int64_t Close(uint64_t connection) override {
@@ -325,6 +362,8 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
   Napi::FunctionReference connect_;
   Napi::FunctionReference frame_;
   Napi::FunctionReference close_;
+  Napi::FunctionReference refuse_;
+  Napi::FunctionReference too_many_;
   Napi::ObjectReference request_;
   Napi::ObjectReference reply_;
 

@@ -2,6 +2,7 @@
 #include "../core/hpke.h"
 
 #include "arguments.h"
+#include "jobs.h"
 #include "parameters.h"
 
 namespace dke {
@@ -17,6 +18,10 @@ napi_value Generate(const Arguments& arguments) {
   return arguments.ReturnNumber(static_cast<double>(arguments.Unwrap(GenerateHpkeKey())));
 }
 
+napi_value Derive(const Arguments& arguments) {
+  return arguments.ReturnNumber(static_cast<double>(arguments.Unwrap(DeriveHpkeKey(arguments.Key(0)))));
+}
+
 napi_value PublicKey(const Arguments& arguments) { return arguments.ReturnBuffer(arguments.Unwrap(HpkePublicKey(arguments.Key(0)))); }
 
 napi_value Seal(const Arguments& arguments) {
@@ -27,9 +32,21 @@ napi_value Seal(const Arguments& arguments) {
 
 napi_value Open(const Arguments& arguments) {
   const Bytes sealed = arguments.ReadBytes(3);
-  const KeyRef key = arguments.Unwrap(
+  LooseKey key = arguments.Unwrap(
       HpkeOpenKey(arguments.Key(0), ReadContext(arguments, 1), sealed.data, sealed.size, ReadUnwrapped(arguments, 4)));
-  return arguments.ReturnNumber(static_cast<double>(key));
+  return arguments.ReturnNumber(static_cast<double>(arguments.Unwrap(AddKey(std::move(key)))));
+}
+
+// Opened here; what it holds is checked by a job.
+napi_value OpenLater(const Arguments& arguments) {
+  const Bytes sealed = arguments.ReadBytes(3);
+  auto opened = arguments.Unwrap(HpkeOpen(arguments.Key(0), ReadContext(arguments, 1), sealed.data, sealed.size));
+  return RunLater<LooseKey>(
+      arguments,
+      [value = std::move(opened), kind = ReadUnwrapped(arguments, 4)](const std::atomic<bool>&) mutable {
+        return HpkeOpened(std::move(value), kind);
+      },
+      FinishKey);
 }
 
 napi_value SealKek(const Arguments& arguments) {
@@ -48,9 +65,11 @@ napi_value OpenKek(const Arguments& arguments) {
 
 void RegisterHpke(Napi::Env env, Napi::Object exports) {
   Define<Generate>(env, exports, "generateHpkeKey");
+  Define<Derive>(env, exports, "deriveHpkeKey");
   Define<PublicKey>(env, exports, "hpkePublicKey");
   Define<Seal>(env, exports, "hpkeSealKey");
   Define<Open>(env, exports, "hpkeOpenKey");
+  Define<OpenLater>(env, exports, "hpkeOpenKeyLater");
   Define<SealKek>(env, exports, "hpkeSealKek");
   Define<OpenKek>(env, exports, "hpkeOpenKek");
 }

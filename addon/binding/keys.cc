@@ -4,12 +4,15 @@
 #include "../core/agreement.h"
 #include "../core/block_cipher.h"
 #include "../core/kdf.h"
+#include "../core/key_check.h"
 #include "../core/key_wrap.h"
 #include "../core/random.h"
+#include "../core/rsa_numbers.h"
 #include "../core/secure_buffer.h"
 #include "../core/used_ivs.h"
 #include "../core/token_login.h"
 #include "arguments.h"
+#include "jobs.h"
 #include "parameters.h"
 
 namespace dke {
@@ -30,16 +33,21 @@ napi_value MemoryObject(const Arguments& arguments) {
 
 napi_value Initialize(const Arguments& arguments) {
   size_t bytes = kDefaultArena;
+  size_t least = 0;
   bool allow_unlocked = false;
   if (arguments.has(0)) {
-    if (napi_value size = arguments.Member(arguments.at(0), "arenaBytes")) {
+    const auto read = [&](const char* name, size_t* into) {
+      napi_value size = arguments.Member(arguments.at(0), name);
+      if (size == nullptr) return;
       const double number = arguments.NumberOf(size);
       if (!(number >= 0 && number <= 4294967296.0)) arguments.Refuse("the key arena must have 128 KiB to 4 GiB");
-      bytes = static_cast<size_t>(number);
-    }
+      *into = static_cast<size_t>(number);
+    };
+    read("arenaBytes", &bytes);
+    read("leastArenaBytes", &least);
     if (napi_value allow = arguments.Member(arguments.at(0), "allowUnlocked")) allow_unlocked = arguments.BooleanOf(allow);
   }
-  (void)arguments.Unwrap(InitializeMemory(bytes, allow_unlocked));
+  (void)arguments.Unwrap(InitializeMemory(bytes, least == 0 ? bytes : least, allow_unlocked));
   return MemoryObject(arguments);
 }
 
@@ -81,16 +89,19 @@ napi_value ReturnKey(const Arguments& arguments, Result<KeyRef> key) {
   return arguments.ReturnNumber(static_cast<double>(arguments.Unwrap(std::move(key))));
 }
 
+napi_value ReturnLoose(const Arguments& arguments, Result<LooseKey> key) {
+  return ReturnKey(arguments, AddKey(arguments.Unwrap(std::move(key))));
+}
+
 napi_value Aes(const Arguments& arguments) { return ReturnKey(arguments, GenerateAes(static_cast<int>(arguments.Integer(0, 0, 256)))); }
 napi_value Generic(const Arguments& arguments) {
   return ReturnKey(arguments, GenerateSecret(KeyKind::kGeneric, static_cast<size_t>(arguments.Integer(0, 0, 4096))));
 }
 napi_value Kek(const Arguments& arguments) { return ReturnKey(arguments, GenerateSecret(KeyKind::kKek, 32)); }
 napi_value Rsa(const Arguments& arguments) { return ReturnKey(arguments, GenerateRsa(static_cast<int>(arguments.Integer(0, 0, 1 << 16)))); }
-napi_value Ed25519(const Arguments& arguments) { return ReturnKey(arguments, GenerateEd25519()); }
 napi_value Ec(const Arguments& arguments) {
   const CurveRow* curve = FindCurve(arguments.Text(0));
-  if (curve == nullptr) arguments.Refuse("the curve is 'p256', 'p384' or 'p521'");
+  if (curve == nullptr) arguments.Refuse("no such curve");
   return ReturnKey(arguments, GenerateEc(curve->curve));
 }
 
@@ -183,7 +194,44 @@ napi_value Scrypt(const Arguments& arguments) {
   const Bytes passphrase = arguments.ReadBytes(0);
   const Bytes salt = arguments.ReadBytes(1);
   const auto number = [&](size_t index, double most) { return static_cast<uint32_t>(arguments.Integer(index, 1, most)); };
-  return ReturnKey(arguments, ScryptKey(passphrase.data, passphrase.size, salt.data, salt.size, number(2, 24), number(3, 64), number(4, 16)));
+  return ReturnLoose(arguments, ScryptKey(passphrase.data, passphrase.size, salt.data, salt.size, number(2, 24), number(3, 64), number(4, 16)));
+}
+
+napi_value ScryptLater(const Arguments& arguments) {
+  const Bytes passphrase = arguments.ReadBytes(0);
+  const Bytes salt = arguments.ReadBytes(1);
+  const auto number = [&](size_t index, double most) { return static_cast<uint32_t>(arguments.Integer(index, 1, most)); };
+  const uint32_t cost = number(2, 24), r = number(3, 64), p = number(4, 16);
+  auto secret = arguments.Unwrap(SecureBuffer::CopyOf(passphrase.data, passphrase.size));
+  return RunLater<LooseKey>(
+      arguments,
+      [secret = std::move(secret), salt = std::vector<uint8_t>(salt.data, salt.data + salt.size), cost, r, p](const std::atomic<bool>&) {
+        return ScryptKey(secret.data(), secret.size(), salt.data(), salt.size(), cost, r, p);
+      },
+      FinishKey);
+}
+
+napi_value BlockKey(const Arguments& arguments) {
+  napi_value object = arguments.at(2);
+  const auto place = [&](const char* name) -> std::optional<size_t> {
+    napi_value at = arguments.Member(object, name);
+    if (at == nullptr) return std::nullopt;
+    return static_cast<size_t>(arguments.IntegerOf(at, 0, int64_t{kMostSp800108}));
+  };
+  const Bytes data = arguments.BytesOf(arguments.Member(object, "data"));
+  const Bytes iv = arguments.BytesOf(arguments.Member(object, "iv"));
+  Sp800108 parameters;
+  parameters.data = data.data;
+  parameters.length = data.size;
+  parameters.iv = iv.data;
+  parameters.iv_length = iv.size;
+  parameters.counter_at = place("counterAt");
+  parameters.previous_at = place("previousAt");
+  parameters.counter_bytes = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "counterBytes"), 0, 4));
+  parameters.little_endian = arguments.BooleanOf(arguments.Member(object, "littleEndian"));
+  parameters.counter_first = arguments.BooleanOf(arguments.Member(object, "counterFirst"));
+  const size_t bytes = static_cast<size_t>(arguments.Integer(4, 0, 4096));
+  return ReturnKey(arguments, Sp800108Key(arguments.Key(0), MacOf(arguments, arguments.at(1)), parameters, arguments.ReadKeyKind(3), bytes));
 }
 
 napi_value EncryptedKey(const Arguments& arguments) {
@@ -211,71 +259,115 @@ napi_value Agree(const Arguments& arguments) {
   return ReturnKey(arguments, EcdhKey(arguments.Key(0), peer.data, peer.size, derivation));
 }
 
-// An RSA key takes from tenths of a second to seconds to find, so it is looked for on a thread of libuv's pool. The key
-// belongs to the thread that asked.
-class RsaSearch : public Napi::AsyncWorker {
- public:
-  RsaSearch(Napi::Env env, int bits) : Napi::AsyncWorker(env), deferred_(Napi::Promise::Deferred::New(env)), bits_(bits) {}
-  Napi::Promise promise() const { return deferred_.Promise(); }
-
-  void Execute() override { pkey_ = FindRsa(bits_); }
-  void OnOK() override {
-    Result<KeyRef> key = pkey_.ok() ? AddPkey(pkey_.Take(), true) : Result<KeyRef>(pkey_.status());
-    if (key.ok()) {
-      deferred_.Resolve(Napi::Number::New(Env(), static_cast<double>(key.value())));
-      return;
-    }
-    try {
-      Fail(Env(), key.status());
-    } catch (const Napi::Error& error) {
-      deferred_.Reject(error.Value());
-    }
-  }
-
- private:
-  Napi::Promise::Deferred deferred_;
-  const int bits_;
-  Result<EvpPkeyPtr> pkey_ = Result<EvpPkeyPtr>(Status(Code::kInternal, "not looked for"));
-};
-
 napi_value RsaLater(const Arguments& arguments) {
-  auto* search = new RsaSearch(arguments.env(), static_cast<int>(arguments.Integer(0, 0, 1 << 16)));
-  const Napi::Promise promise = search->promise();
-  search->Queue();
-  return promise;
+  const int bits = static_cast<int>(arguments.Integer(0, 0, 1 << 16));
+  return RunLater<LooseKey>(
+      arguments,
+      [bits](const std::atomic<bool>& ending) -> Result<LooseKey> {
+        Result<EvpPkeyPtr> pkey = FindRsa(bits, &ending);
+        if (!pkey.ok()) return pkey.status();
+        return LooseKey{KeyKind::kGeneric, {}, pkey.Take()};
+      },
+      FinishKey);
+}
+
+napi_value ImportPrivateLater(const Arguments& arguments) {
+  const Bytes der = arguments.ReadBytes(0);
+  if (der.size > kMostEncodedKey) arguments.Refuse("not a PKCS#8 private key");
+  auto copy = arguments.Unwrap(SecureBuffer::CopyOf(der.data, der.size));
+  return RunLater<LooseKey>(
+      arguments,
+      [value = std::move(copy)](const std::atomic<bool>&) -> Result<LooseKey> {
+        Result<EvpPkeyPtr> pkey = OpenPrivateKey(value.data(), value.size());
+        if (!pkey.ok()) return pkey.status();
+        return LooseKey{KeyKind::kGeneric, {}, pkey.Take()};
+      },
+      FinishKey);
+}
+
+// Modulus, public exponent, private exponent and the two primes; without bytes where one is not known.
+napi_value ImportRsaLater(const Arguments& arguments) {
+  constexpr size_t kMostNumber = 1024;
+  std::vector<SecureBuffer> numbers;
+  for (size_t i = 0; i < 5; ++i) {
+    const Bytes number = arguments.ReadBytes(i);
+    if (number.size > kMostNumber) arguments.Refuse("not a number of an RSA key");
+    numbers.push_back(arguments.Unwrap(SecureBuffer::CopyOf(number.data, number.size)));
+  }
+  return RunLater<LooseKey>(
+      arguments,
+      [numbers = std::move(numbers)](const std::atomic<bool>&) -> Result<LooseKey> {
+        const auto number = [&numbers](size_t i) { return RsaNumber{numbers[i].data(), numbers[i].size()}; };
+        Result<EvpPkeyPtr> pkey = CompleteRsaKey({number(0), number(1), number(2), number(3), number(4)});
+        if (!pkey.ok()) return pkey.status();
+        return LooseKey{KeyKind::kGeneric, {}, pkey.Take()};
+      },
+      FinishKey);
+}
+
+// The value is unwrapped here, where its wrapping key may be used; what it holds is checked by a job.
+napi_value OpenLater(const Arguments& arguments, Result<SecureBuffer> unwrapped, UnwrappedKind kind) {
+  return RunLater<LooseKey>(
+      arguments,
+      [value = arguments.Unwrap(std::move(unwrapped)), kind](const std::atomic<bool>&) mutable { return OpenUnwrapped(std::move(value), kind); },
+      FinishKey);
 }
 
 napi_value Wrap(const Arguments& arguments) {
-  return arguments.ReturnBuffer(arguments.Unwrap(WrapKey(arguments.Key(0), arguments.Key(1), arguments.Boolean(2))));
+  return arguments.ReturnBuffer(arguments.Unwrap(WrapKey(arguments.Key(0), arguments.Key(1), ReadKeyWrap(arguments, 2, 3))));
 }
 napi_value Unwrap(const Arguments& arguments) {
   const Bytes wrapped = arguments.ReadBytes(1);
-  return ReturnKey(arguments,
-                   UnwrapKey(arguments.Key(0), wrapped.data, wrapped.size, arguments.Boolean(2), ReadUnwrapped(arguments, 3)));
+  return ReturnLoose(arguments, UnwrapKey(arguments.Key(0), wrapped.data, wrapped.size, ReadKeyWrap(arguments, 2, 5),
+                                          ReadUnwrapped(arguments, 3), ReadUnwrappedLength(arguments, 4)));
+}
+napi_value UnwrapLater(const Arguments& arguments) {
+  const Bytes wrapped = arguments.ReadBytes(1);
+  const UnwrappedKind kind = ReadUnwrapped(arguments, 3);
+  return OpenLater(arguments,
+                   UnwrapValue(arguments.Key(0), wrapped.data, wrapped.size, ReadKeyWrap(arguments, 2, 5), kind, ReadUnwrappedLength(arguments, 4)),
+                   kind);
 }
 napi_value CipherWrap(const Arguments& arguments) {
   return arguments.ReturnBuffer(arguments.Unwrap(WrapKeyCipher(arguments.Key(0), ReadCipher(arguments, 1), arguments.Key(2))));
 }
 napi_value CipherUnwrap(const Arguments& arguments) {
   const Bytes wrapped = arguments.ReadBytes(2);
-  return ReturnKey(arguments, UnwrapKeyCipher(arguments.Key(0), ReadCipher(arguments, 1), wrapped.data, wrapped.size,
-                                              ReadUnwrapped(arguments, 3)));
+  return ReturnLoose(arguments, UnwrapKeyCipher(arguments.Key(0), ReadCipher(arguments, 1), wrapped.data, wrapped.size,
+                                                ReadUnwrapped(arguments, 3), ReadUnwrappedLength(arguments, 4)));
+}
+napi_value CipherUnwrapLater(const Arguments& arguments) {
+  const Bytes wrapped = arguments.ReadBytes(2);
+  const UnwrappedKind kind = ReadUnwrapped(arguments, 3);
+  return OpenLater(arguments,
+                   UnwrapCipherValue(arguments.Key(0), ReadCipher(arguments, 1), wrapped.data, wrapped.size, kind, ReadUnwrappedLength(arguments, 4)),
+                   kind);
 }
 napi_value OaepWrap(const Arguments& arguments) {
-  return arguments.ReturnBuffer(arguments.Unwrap(WrapKeyOaep(arguments.Key(0), ReadOaep(arguments, 1), arguments.Key(2))));
+  return arguments.ReturnBuffer(arguments.Unwrap(WrapKeyOaep(arguments.Key(0), ReadRsaEncryption(arguments, 1), arguments.Key(2))));
 }
 napi_value OaepUnwrap(const Arguments& arguments) {
   const Bytes wrapped = arguments.ReadBytes(2);
-  return ReturnKey(arguments, UnwrapKeyOaep(arguments.Key(0), ReadOaep(arguments, 1), wrapped.data, wrapped.size,
-                                            ReadUnwrapped(arguments, 3)));
+  return ReturnLoose(arguments, UnwrapKeyOaep(arguments.Key(0), ReadRsaEncryption(arguments, 1), wrapped.data, wrapped.size,
+                                              ReadUnwrapped(arguments, 3)));
+}
+napi_value OaepUnwrapLater(const Arguments& arguments) {
+  return RunLater<LooseKey>(
+      arguments,
+      [job = RsaDecryptionJob(arguments), kind = ReadUnwrapped(arguments, 3)](const std::atomic<bool>&) -> Result<LooseKey> {
+        Result<SecureBuffer> value = job.Decrypt();
+        if (!value.ok()) return value.status();
+        return OpenUnwrapped(value.Take(), kind);
+      },
+      FinishKey);
 }
 napi_value WrapBytes(const Arguments& arguments) {
   const Bytes data = arguments.ReadBytes(1);
-  return arguments.ReturnBuffer(arguments.Unwrap(WrapData(arguments.Key(0), data.data, data.size, arguments.Boolean(2))));
+  return arguments.ReturnBuffer(arguments.Unwrap(WrapData(arguments.Key(0), data.data, data.size, ReadKeyWrap(arguments, 2, 3))));
 }
 napi_value UnwrapBytes(const Arguments& arguments) {
   const Bytes wrapped = arguments.ReadBytes(1);
-  const SecureBuffer value = arguments.Unwrap(UnwrapData(arguments.Key(0), wrapped.data, wrapped.size, arguments.Boolean(2)));
+  const SecureBuffer value = arguments.Unwrap(UnwrapData(arguments.Key(0), wrapped.data, wrapped.size, ReadKeyWrap(arguments, 2, 3)));
   return arguments.ReturnBuffer(value.data(), value.size());
 }
 
@@ -296,9 +388,10 @@ void RegisterKeys(Napi::Env env, Napi::Object exports) {
   Define<Rsa>(env, exports, "generateRsa");
   Define<RsaLater>(env, exports, "generateRsaLater");
   Define<Ec>(env, exports, "generateEc");
-  Define<Ed25519>(env, exports, "generateEd25519");
   Define<Import>(env, exports, "importSecret");
   Define<ImportPrivate>(env, exports, "importPrivateKey");
+  Define<ImportPrivateLater>(env, exports, "importPrivateKeyLater");
+  Define<ImportRsaLater>(env, exports, "importRsaNumbersLater");
   Define<ImportPublic>(env, exports, "importPublicKey");
   Define<ExportSecret>(env, exports, "exportSecret");
   Define<ExportPrivate>(env, exports, "exportPrivateKey");
@@ -308,15 +401,20 @@ void RegisterKeys(Napi::Env env, Napi::Object exports) {
   Define<Release>(env, exports, "release");
   Define<Hkdf>(env, exports, "hkdf");
   Define<Scrypt>(env, exports, "scryptKek");
+  Define<ScryptLater>(env, exports, "scryptKekLater");
   Define<Login>(env, exports, "loginToken");
   Define<EncryptedKey>(env, exports, "deriveByEncryption");
+  Define<BlockKey>(env, exports, "sp800108");
   Define<Agree>(env, exports, "ecdh");
   Define<Wrap>(env, exports, "wrapKey");
   Define<Unwrap>(env, exports, "unwrapKey");
+  Define<UnwrapLater>(env, exports, "unwrapKeyLater");
   Define<CipherWrap>(env, exports, "wrapKeyCipher");
   Define<CipherUnwrap>(env, exports, "unwrapKeyCipher");
+  Define<CipherUnwrapLater>(env, exports, "unwrapKeyCipherLater");
   Define<OaepWrap>(env, exports, "wrapKeyOaep");
   Define<OaepUnwrap>(env, exports, "unwrapKeyOaep");
+  Define<OaepUnwrapLater>(env, exports, "unwrapKeyOaepLater");
   Define<WrapBytes>(env, exports, "wrapData");
   Define<UnwrapBytes>(env, exports, "unwrapData");
 }

@@ -36,10 +36,10 @@ CipherParameters CipherOf(const Arguments& arguments, napi_value object) {
     if (napi_value bits = arguments.Member(object, "counterBits")) parameters.counter_bits = static_cast<int>(arguments.IntegerOf(bits, 1, 128));
   }
   if (row->mode == CipherMode::kCcm) {
-    parameters.data_length = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "dataLength"), 0, int64_t{1} << 30));
+    parameters.data_length = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "dataLength"), 0, int64_t{1} << 31));
   }
   if (row->mode == CipherMode::kGcm || row->mode == CipherMode::kCcm) {
-    const int64_t shortest = row->mode == CipherMode::kGcm ? 12 : 8;
+    const int64_t shortest = row->mode == CipherMode::kGcm ? 12 : 4;
     parameters.tag_length = static_cast<size_t>(arguments.IntegerOf(arguments.Member(object, "tagLength"), shortest, 16));
     if (napi_value aad = arguments.Member(object, "aad")) {
       const Bytes bytes = arguments.BytesOf(aad);
@@ -50,9 +50,16 @@ CipherParameters CipherOf(const Arguments& arguments, napi_value object) {
   return parameters;
 }
 
-OaepParameters ReadOaep(const Arguments& arguments, size_t index) {
+RsaEncryptionParameters ReadRsaEncryption(const Arguments& arguments, size_t index) {
   napi_value object = arguments.at(index);
-  OaepParameters parameters;
+  RsaEncryptionParameters parameters;
+  char name[8];
+  const std::string_view padding(name, arguments.ShortText(arguments.Member(object, "padding"), name, sizeof name));
+  if (padding == "pkcs1") {
+    parameters.padding = RsaPadding::kPkcs1;
+    return parameters;
+  }
+  if (padding != "oaep") arguments.Refuse("no such RSA padding");
   parameters.digest = arguments.DigestOf(arguments.Member(object, "digest"));
   parameters.mgf_digest = arguments.DigestOf(arguments.Member(object, "mgfDigest"));
   if (napi_value label = arguments.Member(object, "label")) {
@@ -61,6 +68,34 @@ OaepParameters ReadOaep(const Arguments& arguments, size_t index) {
     parameters.label_length = bytes.size;
   }
   return parameters;
+}
+
+KeyWrapParameters ReadKeyWrap(const Arguments& arguments, size_t padded, size_t iv) {
+  KeyWrapParameters parameters;
+  parameters.padded = arguments.Boolean(padded);
+  if (!arguments.has(iv)) return parameters;
+  const Bytes bytes = arguments.ReadBytes(iv);
+  if (bytes.size != InitialValueLength(parameters.padded)) arguments.Refuse("the initial value of AES key wrap has the wrong length");
+  parameters.iv = bytes.data;
+  return parameters;
+}
+
+size_t ReadUnwrappedLength(const Arguments& arguments, size_t index) {
+  return arguments.has(index) ? static_cast<size_t>(arguments.Integer(index, 0, 4096)) : 0;
+}
+
+RsaDecryptionJob::RsaDecryptionJob(const Arguments& arguments) : key_(arguments.Unwrap(HoldPkey(arguments.Key(0)))), parameters_(ReadRsaEncryption(arguments, 1)) {
+  const Bytes encrypted = arguments.ReadBytes(2);
+  // No modulus is longer.
+  if (encrypted.size > 1024) Fail(arguments.env(), AuthenticationFailed());
+  encrypted_.assign(encrypted.data, encrypted.data + encrypted.size);
+  if (parameters_.label_length != 0) label_.assign(parameters_.label, parameters_.label + parameters_.label_length);
+}
+
+Result<SecureBuffer> RsaDecryptionJob::Decrypt() const {
+  RsaEncryptionParameters parameters = parameters_;
+  parameters.label = label_.data();
+  return RsaDecrypt(key_, parameters, encrypted_.data(), encrypted_.size());
 }
 
 UnwrappedKind ReadUnwrapped(const Arguments& arguments, size_t index) {

@@ -40,6 +40,12 @@ napi_value Open(const Arguments& arguments) {
       static_cast<double>(arguments.Unwrap(OpenRecord(arguments.Key(0), ReadContext(arguments, 1), record.data, record.size))));
 }
 
+napi_value Reseal(const Arguments& arguments) {
+  const Bytes record = arguments.ReadBytes(2);
+  return arguments.ReturnBuffer(arguments.Unwrap(
+      ResealRecord(arguments.Key(0), ReadContext(arguments, 1), record.data, record.size, arguments.Key(3), ReadContext(arguments, 4))));
+}
+
 napi_value Peek(const Arguments& arguments) {
   const Bytes record = arguments.ReadBytes(0);
   const RecordHead head = arguments.Unwrap(PeekRecord(record.data, record.size));
@@ -109,6 +115,7 @@ napi_value Certificate(const Arguments& arguments) {
 void RegisterRecords(Napi::Env env, Napi::Object exports) {
   Define<Seal>(env, exports, "sealRecord");
   Define<Open>(env, exports, "openRecord");
+  Define<Reseal>(env, exports, "resealRecord");
   Define<Peek>(env, exports, "peekRecord");
   Define<CreateRoot>(env, exports, "createRootFile");
   Define<OpenRoot>(env, exports, "openRootFile");

@@ -1,7 +1,9 @@
-// Signatures and OAEP (Core in core.ts: "digests, macs, signatures").
+// Signatures and RSA encryption (Core in core.ts: "digests, macs, signatures").
+#include "../core/rsa_encryption.h"
 #include "../core/signature.h"
 
 #include "arguments.h"
+#include "jobs.h"
 #include "parameters.h"
 
 namespace dke {
@@ -25,8 +27,8 @@ SignatureParameters ReadSignature(const Arguments& arguments, size_t index) {
     const std::string_view text(encoding, arguments.ShortText(arguments.Member(object, "encoding"), encoding, sizeof encoding));
     if (text != "p1363" && text != "der") arguments.Refuse("an ECDSA encoding is 'p1363' or 'der'");
     parameters.der = text == "der";
-  } else if (algorithm == "ed25519") {
-    parameters.algorithm = SignatureAlgorithm::kEd25519;
+  } else if (algorithm == "ed25519" || algorithm == "ed448") {
+    parameters.algorithm = algorithm == "ed25519" ? SignatureAlgorithm::kEd25519 : SignatureAlgorithm::kEd448;
     return parameters;
   } else {
     arguments.Refuse("no such signature algorithm");
@@ -38,6 +40,17 @@ SignatureParameters ReadSignature(const Arguments& arguments, size_t index) {
 napi_value SignMessage(const Arguments& arguments) {
   const Bytes input = arguments.ReadBytes(2);
   return arguments.ReturnBuffer(arguments.Unwrap(Sign(arguments.Key(0), ReadSignature(arguments, 1), input.data, input.size)));
+}
+
+napi_value SignLater(const Arguments& arguments) {
+  const Bytes input = arguments.ReadBytes(2);
+  return RunLater<std::vector<uint8_t>>(
+      arguments,
+      [key = arguments.Unwrap(HoldPkey(arguments.Key(0))), parameters = ReadSignature(arguments, 1),
+       message = std::vector<uint8_t>(input.data, input.data + input.size)](const std::atomic<bool>&) {
+        return Sign(key, parameters, message.data(), message.size());
+      },
+      FinishBytes);
 }
 
 napi_value VerifyMessage(const Arguments& arguments) {
@@ -52,25 +65,32 @@ napi_value RecoverMessage(const Arguments& arguments) {
   return arguments.ReturnBuffer(arguments.Unwrap(Recover(arguments.Key(0), signature.data, signature.size)));
 }
 
-napi_value EncryptOaep(const Arguments& arguments) {
+napi_value EncryptRsa(const Arguments& arguments) {
   const Bytes input = arguments.ReadBytes(2);
-  return arguments.ReturnBuffer(arguments.Unwrap(OaepEncrypt(arguments.Key(0), ReadOaep(arguments, 1), input.data, input.size)));
+  return arguments.ReturnBuffer(arguments.Unwrap(RsaEncrypt(arguments.Key(0), ReadRsaEncryption(arguments, 1), input.data, input.size)));
 }
 
-napi_value DecryptOaep(const Arguments& arguments) {
+napi_value DecryptRsa(const Arguments& arguments) {
   const Bytes input = arguments.ReadBytes(2);
-  const SecureBuffer plain = arguments.Unwrap(OaepDecrypt(arguments.Key(0), ReadOaep(arguments, 1), input.data, input.size));
+  const SecureBuffer plain = arguments.Unwrap(RsaDecrypt(arguments.Key(0), ReadRsaEncryption(arguments, 1), input.data, input.size));
   return arguments.ReturnBuffer(plain.data(), plain.size());
+}
+
+napi_value DecryptRsaLater(const Arguments& arguments) {
+  return RunLater<SecureBuffer>(
+      arguments, [job = RsaDecryptionJob(arguments)](const std::atomic<bool>&) { return job.Decrypt(); }, FinishSecret);
 }
 
 }  // namespace
 
 void RegisterSignatures(Napi::Env env, Napi::Object exports) {
   Define<SignMessage>(env, exports, "sign");
+  Define<SignLater>(env, exports, "signLater");
   Define<VerifyMessage>(env, exports, "verify");
   Define<RecoverMessage>(env, exports, "recover");
-  Define<EncryptOaep>(env, exports, "oaepEncrypt");
-  Define<DecryptOaep>(env, exports, "oaepDecrypt");
+  Define<EncryptRsa>(env, exports, "rsaEncrypt");
+  Define<DecryptRsa>(env, exports, "rsaDecrypt");
+  Define<DecryptRsaLater>(env, exports, "rsaDecryptLater");
 }
 
 }  // namespace dke

@@ -3,11 +3,20 @@
 #include <openssl/core_names.h>
 #include <openssl/kdf.h>
 
+#include "kdf.h"
+
 namespace dke {
 namespace {
 
+// It is hashed once for each block of the key: 1 MiB for a key of 4,096 bytes would take 0.1 s. HKDF's info has the same limit.
+constexpr size_t kMostSharedInfo = 32768;
+
 // The peer's point as a key on the same curve, or null.
 EvpPkeyPtr PeerKey(const CurveRow& curve, const uint8_t* point, size_t length) {
+  // RFC 7748: every row of bytes is a point. One whose agreement is all zeros is refused when it is derived.
+  if (curve.form == CurveForm::kMontgomery) {
+    return EvpPkeyPtr(EVP_PKEY_new_raw_public_key_ex(nullptr, curve.group, nullptr, point, length));
+  }
   OSSL_PARAM params[] = {
       OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, const_cast<char*>(curve.group), 0),
       OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, const_cast<uint8_t*>(point), length),
@@ -48,20 +57,26 @@ Status X963(const EcdhDerivation& derivation, const SecureBuffer& shared, Secure
 Result<SecureBuffer> SharedSecret(KeyRef ref, const uint8_t* peer, size_t peer_length) {
   KeyUse key(ref);
   if (!key) return BadKey();
-  if (key->description.kind != KeyKind::kEcPrivate) return WrongKeyType();
-  const CurveRow& curve = *key->description.curve;
-  if (peer_length != 1 + 2 * curve.field_bytes || peer[0] != 4) return BadArgument("the peer's point is not an uncompressed point of this curve");
+  const KeyDescription& description = key->description;
+  if (description.curve == nullptr || description.curve->form == CurveForm::kEdwards || !Row(description.kind).is_private) return WrongKeyType();
+  const CurveRow& curve = *description.curve;
+  const bool fits = curve.form == CurveForm::kMontgomery ? peer_length == curve.field_bytes : peer_length == 1 + 2 * curve.field_bytes && peer[0] == 4;
+  if (!fits) return BadArgument("the peer's point is not an uncompressed point of this curve");
   EvpPkeyPtr point = PeerKey(curve, peer, peer_length);
   EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(key->pkey.get(), nullptr));
   if (point == nullptr || context == nullptr || EVP_PKEY_derive_init(context.get()) != 1 ||
-      EVP_PKEY_derive_set_peer_ex(context.get(), point.get(), 1) != 1) {
+      EVP_PKEY_derive_set_peer_ex(context.get(), point.get(), curve.form == CurveForm::kMontgomery ? 0 : 1) != 1) {
     (void)CryptoFailure("");
     return BadArgument("the peer's point is not on the curve");
   }
   Result<SecureBuffer> shared = SecureBuffer::Make(curve.field_bytes);
   if (!shared.ok()) return shared.status();
   size_t length = curve.field_bytes;
-  if (EVP_PKEY_derive(context.get(), shared.value().data(), &length) != 1) return CryptoFailure("ECDH");
+  if (EVP_PKEY_derive(context.get(), shared.value().data(), &length) != 1) {
+    (void)CryptoFailure("");
+    // A point of small order makes it all zeros (RFC 7748, section 6): the peer's fault. On the other curves nothing is left to be wrong.
+    return curve.form == CurveForm::kMontgomery ? BadArgument("the peer's point is not one to agree with") : CryptoFailure("ECDH");
+  }
   shared.value().Truncate(length);
   return shared;
 }
@@ -71,6 +86,7 @@ Result<SecureBuffer> SharedSecret(KeyRef ref, const uint8_t* peer, size_t peer_l
 Result<KeyRef> Ecdh(KeyRef ref, const uint8_t* peer, size_t peer_length) { return EcdhKey(ref, peer, peer_length, {}); }
 
 Result<KeyRef> EcdhKey(KeyRef ref, const uint8_t* peer, size_t peer_length, const EcdhDerivation& derivation) {
+  if (derivation.shared_info_length > kMostSharedInfo) return BadArgument("the shared info has at most 32 KiB");
   Result<SecureBuffer> shared = SharedSecret(ref, peer, peer_length);
   if (!shared.ok()) return shared.status();
   const size_t all = shared.value().size();
@@ -81,6 +97,8 @@ Result<KeyRef> EcdhKey(KeyRef ref, const uint8_t* peer, size_t peer_length, cons
     if (!last.ok()) return last.status();
     return AddSecretKey(derivation.kind, last.Take());
   }
+  const size_t digests = (bytes + Row(*derivation.kdf).bytes - 1) / Row(*derivation.kdf).bytes;
+  if (digests * derivation.shared_info_length > kMostHashedInfo) return BadArgument("so long a key needs a shorter shared info");
   Result<SecureBuffer> derived = SecureBuffer::Make(bytes);
   if (!derived.ok()) return derived.status();
   DKE_RETURN_IF_ERROR(X963(derivation, shared.value(), derived.value()));

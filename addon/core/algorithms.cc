@@ -22,9 +22,18 @@ constexpr DigestRow kDigests[] = {
 static_assert(std::size(kDigests) == kDigestCount);
 
 constexpr CurveRow kCurves[] = {
-    {Curve::kP256, "p256", "prime256v1", 256, 32},
-    {Curve::kP384, "p384", "secp384r1", 384, 48},
-    {Curve::kP521, "p521", "secp521r1", 521, 66},
+    {Curve::kP224, CurveForm::kWeierstrass, "p224", "secp224r1", 224, 28},
+    {Curve::kP256, CurveForm::kWeierstrass, "p256", "prime256v1", 256, 32},
+    {Curve::kP384, CurveForm::kWeierstrass, "p384", "secp384r1", 384, 48},
+    {Curve::kP521, CurveForm::kWeierstrass, "p521", "secp521r1", 521, 66},
+    {Curve::kSecp256k1, CurveForm::kWeierstrass, "secp256k1", "secp256k1", 256, 32},
+    {Curve::kBrainpoolP256r1, CurveForm::kWeierstrass, "brainpool-p256r1", "brainpoolP256r1", 256, 32},
+    {Curve::kBrainpoolP384r1, CurveForm::kWeierstrass, "brainpool-p384r1", "brainpoolP384r1", 384, 48},
+    {Curve::kBrainpoolP512r1, CurveForm::kWeierstrass, "brainpool-p512r1", "brainpoolP512r1", 512, 64},
+    {Curve::kEd25519, CurveForm::kEdwards, "ed25519", "ED25519", 256, 32, KeyKind::kEd25519Private, KeyKind::kEd25519Public},
+    {Curve::kEd448, CurveForm::kEdwards, "ed448", "ED448", 448, 57, KeyKind::kEd448Private, KeyKind::kEd448Public},
+    {Curve::kX25519, CurveForm::kMontgomery, "x25519", "X25519", 256, 32, KeyKind::kX25519Private, KeyKind::kX25519Public},
+    {Curve::kX448, CurveForm::kMontgomery, "x448", "X448", 448, 56, KeyKind::kX448Private, KeyKind::kX448Public},
 };
 
 constexpr CipherRow kCiphers[] = {
@@ -50,6 +59,11 @@ constexpr KeyKindRow kKeyKinds[] = {
     {KeyKind::kEd25519Private, "ed25519-private", false, true},
     {KeyKind::kEd25519Public, "ed25519-public", false, false},
     {KeyKind::kX25519Private, "x25519-private", false, true},
+    {KeyKind::kX25519Public, "x25519-public", false, false},
+    {KeyKind::kEd448Private, "ed448-private", false, true},
+    {KeyKind::kEd448Public, "ed448-public", false, false},
+    {KeyKind::kX448Private, "x448-private", false, true},
+    {KeyKind::kX448Public, "x448-public", false, false},
 };
 
 template <typename T, size_t N>
@@ -75,9 +89,24 @@ const KeyKindRow* FindKeyKind(std::string_view name) { return ByName(kKeyKinds, 
 
 const CurveRow* FindCurveByGroup(std::string_view group) {
   for (const CurveRow& row : kCurves) {
-    if (group == row.group) return &row;
+    if (row.form == CurveForm::kWeierstrass && group == row.group) return &row;
   }
   return nullptr;
+}
+
+const CurveRow* FindCurveByType(int type) {
+  switch (type) {
+    case EVP_PKEY_ED25519:
+      return &Row(Curve::kEd25519);
+    case EVP_PKEY_ED448:
+      return &Row(Curve::kEd448);
+    case EVP_PKEY_X25519:
+      return &Row(Curve::kX25519);
+    case EVP_PKEY_X448:
+      return &Row(Curve::kX448);
+    default:
+      return nullptr;
+  }
 }
 
 const KeyKindRow* FindKeyKind(uint8_t value) {

@@ -23,7 +23,22 @@ enum class Digest : uint8_t {
   kSha3_512,
 };
 constexpr size_t kDigestCount = 11;
-enum class Curve : uint8_t { kP256, kP384, kP521 };
+enum class Curve : uint8_t {
+  kP224,
+  kP256,
+  kP384,
+  kP521,
+  kSecp256k1,
+  kBrainpoolP256r1,
+  kBrainpoolP384r1,
+  kBrainpoolP512r1,
+  kEd25519,
+  kEd448,
+  kX25519,
+  kX448,
+};
+// How a key on a curve is encoded and used: points of short Weierstrass form, or rows of bytes (RFC 8410) that sign or that agree.
+enum class CurveForm : uint8_t { kWeierstrass, kEdwards, kMontgomery };
 enum class CipherMode : uint8_t { kEcb, kCbc, kCbcPad, kCtr, kGcm, kCcm };
 constexpr size_t kCipherModeCount = 6;
 enum class Direction : uint8_t { kEncrypt, kDecrypt };
@@ -40,6 +55,11 @@ enum class KeyKind : uint8_t {
   kEd25519Private = 8,
   kEd25519Public = 9,
   kX25519Private = 10,
+  kX25519Public = 11,
+  kEd448Private = 12,
+  kEd448Public = 13,
+  kX448Private = 14,
+  kX448Public = 15,
 };
 
 struct DigestRow {
@@ -54,10 +74,14 @@ struct DigestRow {
 
 struct CurveRow {
   Curve curve;
+  CurveForm form;
   const char* name;
-  const char* group;
-  int bits;
-  size_t field_bytes;
+  const char* group;   // as libcrypto names the group, or the key type where it has no groups
+  int bits;            // of the field, in whole bytes where the curve is not one of Weierstrass form
+  size_t field_bytes;  // of a coordinate, or of a whole key
+  // Of keys that are on this curve alone; of all others the kinds are kEcPrivate and kEcPublic.
+  KeyKind private_kind = KeyKind::kEcPrivate;
+  KeyKind public_kind = KeyKind::kEcPublic;
 };
 
 struct CipherRow {
@@ -85,7 +109,10 @@ const KeyKindRow& Row(KeyKind kind);
 // Null when there is no such row.
 const DigestRow* FindDigest(std::string_view name);
 const CurveRow* FindCurve(std::string_view name);
+// Of Weierstrass form.
 const CurveRow* FindCurveByGroup(std::string_view group);
+// Of another form, by libcrypto's number of the key type (EVP_PKEY_ED25519).
+const CurveRow* FindCurveByType(int type);
 const CipherRow* FindCipher(std::string_view name);
 const KeyKindRow* FindKeyKind(std::string_view name);
 const KeyKindRow* FindKeyKind(uint8_t value);

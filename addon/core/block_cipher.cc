@@ -5,11 +5,18 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ccm.h"
+
 namespace dke {
 namespace {
 
 constexpr size_t kBlock = 16;
+// Of one call: libcrypto counts in int.
 constexpr size_t kMaxMessage = size_t{1} << 30;
+// Of a message in parts: a length that a signed 32-bit number just does not hold.
+constexpr size_t kMaxCcm = size_t{1} << 31;
+// SP 800-38D, 5.2.1.1: 2^39 - 256 bits.
+constexpr uint64_t kMaxGcm = (uint64_t{1} << 36) - 32;
 
 int Encrypting(Direction direction) { return direction == Direction::kEncrypt ? 1 : 0; }
 
@@ -44,7 +51,7 @@ bool Authenticates(CipherMode mode) { return mode == CipherMode::kGcm || mode ==
 // Bytes that a message of CCM may have: its length has 15 - n bytes beside a nonce of n (SP 800-38C, A.1).
 size_t LongestCcm(size_t nonce_length) {
   const size_t bytes = 15 - nonce_length;
-  return bytes >= 4 ? kMaxMessage : (size_t{1} << 8 * bytes) - 1;
+  return bytes >= 4 ? kMaxCcm : (size_t{1} << 8 * bytes) - 1;
 }
 
 // CCM wants everything before the first byte: the lengths of tag and nonce before the key (libcrypto works them into what it
@@ -95,21 +102,11 @@ bool FitsBlocks(Direction direction, const CipherRow& row, size_t length) {
 // The counter of SP 800-38A may be fewer than 128 bits wide (CK_AES_CTR_PARAMS): it must not run over.
 bool CounterRunsOver(const CipherParameters& parameters, size_t length) {
   if (parameters.counter_bits >= 128) return false;
-  uint64_t blocks = (length + kBlock - 1) / kBlock;
-  if (parameters.counter_bits >= 64) {
-    // Only the low 64 bits can overflow visibly within a message of at most 2^30 bytes when all upper ones are set.
-    uint64_t low = 0;
-    for (int i = 8; i < 16; i++) low = low << 8 | parameters.iv[i];
-    if (low + blocks >= low) return false;
-    for (int bit = 64; bit < parameters.counter_bits; bit++) {
-      if ((parameters.iv[15 - bit / 8] >> (bit % 8) & 1) == 0) return false;
-    }
-    return low + blocks != 0;
-  }
-  uint64_t counter = 0;
-  for (int i = 8; i < 16; i++) counter = counter << 8 | parameters.iv[i];
-  uint64_t limit = uint64_t{1} << parameters.counter_bits;
-  return (counter & (limit - 1)) + blocks > limit;
+  using Number = unsigned __int128;
+  Number counter = 0;
+  for (size_t i = 0; i < kBlock; i++) counter = counter << 8 | parameters.iv[i];
+  const Number limit = Number{1} << parameters.counter_bits;
+  return (counter & (limit - 1)) + (length + kBlock - 1) / kBlock > limit;
 }
 
 // Whole messages on a context that is already armed.
@@ -202,18 +199,35 @@ Result<size_t> MessageWith(Key& key, Direction direction, const CipherParameters
 
 }  // namespace
 
-Status HeldBytes::Append(const uint8_t* input, size_t length) {
-  if (size_ + length > capacity_) {
-    const size_t capacity = std::max({size_ + length, 2 * capacity_, size_t{1024}});
-    std::unique_ptr<uint8_t, CryptoFree> larger(static_cast<uint8_t*>(OPENSSL_malloc(capacity)));
-    if (larger == nullptr) return CryptoFailure("memory");
-    if (size_ != 0) memcpy(larger.get(), bytes_.get(), size_);
-    bytes_ = std::move(larger);
-    capacity_ = capacity;
+uint8_t* HeldBytes::Extend(size_t length) {
+  constexpr size_t kFirst = 1024;
+  constexpr size_t kLargest = size_t{256} << 10;
+  if (chunks_.empty() || chunks_.back().capacity - chunks_.back().to < length) {
+    const size_t wanted = chunks_.empty() ? kFirst : std::min(2 * chunks_.back().capacity, kLargest);
+    const size_t capacity = std::max(length, wanted);
+    std::unique_ptr<uint8_t, CryptoFree> bytes(static_cast<uint8_t*>(OPENSSL_malloc(capacity)));
+    if (bytes == nullptr) return nullptr;
+    chunks_.push_back({std::move(bytes), 0, 0, capacity});
   }
-  if (length != 0) memcpy(bytes_.get() + size_, input, length);
+  Chunk& chunk = chunks_.back();
+  uint8_t* const place = chunk.bytes.get() + chunk.to;
+  chunk.to += length;
   size_ += length;
-  return {};
+  return place;
+}
+
+size_t HeldBytes::Take(uint8_t* output, size_t length) {
+  size_t taken = 0;
+  while (taken < length && !chunks_.empty()) {
+    Chunk& chunk = chunks_.front();
+    const size_t part = std::min(length - taken, chunk.to - chunk.from);
+    if (part != 0) memcpy(output + taken, chunk.bytes.get() + chunk.from, part);
+    chunk.from += part;
+    taken += part;
+    if (chunk.from == chunk.to) chunks_.pop_front();
+  }
+  size_ -= taken;
+  return taken;
 }
 
 Status CheckCipherParameters(const CipherParameters& parameters) {
@@ -223,9 +237,9 @@ Status CheckCipherParameters(const CipherParameters& parameters) {
     return BadArgument("a GCM tag has 12 to 16 bytes");
   }
   if (parameters.mode == CipherMode::kCcm) {
-    // SP 800-38C allows 4 and 6 bytes too, where somebody has looked at how many forgeries can be tried (appendix B.2).
-    if (parameters.tag_length < 8 || parameters.tag_length > 16 || parameters.tag_length % 2 != 0) {
-      return BadArgument("a CCM tag has 8, 10, 12, 14 or 16 bytes");
+    // 4 and 6 bytes are for callers that limit how many forgeries can be tried (SP 800-38C, appendix B.2).
+    if (parameters.tag_length < 4 || parameters.tag_length > 16 || parameters.tag_length % 2 != 0) {
+      return BadArgument("a CCM tag has 4, 6, 8, 10, 12, 14 or 16 bytes");
     }
     if (parameters.data_length > LongestCcm(parameters.iv_length)) return BadArgument("the message is longer than CCM takes with this nonce");
   }
@@ -275,17 +289,18 @@ Result<KeyRef> DeriveByEncryption(KeyRef base, const CipherParameters& parameter
   return AddSecretKey(kind, made.Take());
 }
 
-CipherOperation::CipherOperation(KeyPtr key, Direction direction, const CipherParameters& parameters)
-    : Operation(OperationType::kCipher), key_(std::move(key)), direction_(direction), parameters_(parameters) {}
+CipherOperation::CipherOperation(KeyPtr key, Direction direction, const CipherParameters& parameters, Unchecked unchecked)
+    : Operation(OperationType::kCipher), key_(std::move(key)), direction_(direction), unchecked_(unchecked), parameters_(parameters) {}
 
 CipherOperation::~CipherOperation() = default;
 
-Result<std::unique_ptr<CipherOperation>> CipherOperation::Begin(KeyRef ref, Direction direction, const CipherParameters& parameters) {
+Result<std::unique_ptr<CipherOperation>> CipherOperation::Begin(KeyRef ref, Direction direction, const CipherParameters& parameters,
+                                                                Unchecked unchecked) {
   DKE_RETURN_IF_ERROR(CheckCipherParameters(parameters));
   KeyPtr key = FindKey(ref);
   if (key == nullptr) return BadKey();
   if (key->description.kind != KeyKind::kAes) return WrongKeyType();
-  std::unique_ptr<CipherOperation> operation(new CipherOperation(std::move(key), direction, parameters));
+  std::unique_ptr<CipherOperation> operation(new CipherOperation(std::move(key), direction, parameters, unchecked));
   if (parameters.aad_length != 0) {
     operation->aad_.assign(parameters.aad, parameters.aad + parameters.aad_length);
     operation->parameters_.aad = operation->aad_.data();
@@ -293,21 +308,27 @@ Result<std::unique_ptr<CipherOperation>> CipherOperation::Begin(KeyRef ref, Dire
   return operation;
 }
 
-bool CipherOperation::HoldsBack() const {
-  return parameters_.mode == CipherMode::kCcm || (parameters_.mode == CipherMode::kGcm && direction_ == Direction::kDecrypt);
+bool CipherOperation::OpensAuthenticated() const { return direction_ == Direction::kDecrypt && Authenticates(parameters_.mode); }
+
+bool CipherOperation::HoldsBack() const { return OpensAuthenticated() && unchecked_ == Unchecked::kHeldBack; }
+
+size_t CipherOperation::Released(size_t input_length) const {
+  const size_t all = tail_length_ + input_length;
+  return all > parameters_.tag_length ? all - parameters_.tag_length : 0;
 }
 
-// Of a mode that holds everything back nothing is begun before the end: only the start is noted.
 Status CipherOperation::Start() {
-  if (HoldsBack()) {
-    started_ = true;
-    return {};
-  }
   KeyUse key(key_);
   if (!key) return BadKey();
-  context_.reset(EVP_CIPHER_CTX_new());
-  if (context_ == nullptr) return CryptoFailure("cipher context");
-  DKE_RETURN_IF_ERROR(Arm(context_.get(), *key, direction_, parameters_, true));
+  if (parameters_.mode == CipherMode::kCcm) {
+    Result<std::unique_ptr<CcmStream>> stream = CcmStream::Begin(*key, direction_, parameters_);
+    if (!stream.ok()) return stream.status();
+    ccm_ = stream.Take();
+  } else {
+    context_.reset(EVP_CIPHER_CTX_new());
+    if (context_ == nullptr) return CryptoFailure("cipher context");
+    DKE_RETURN_IF_ERROR(Arm(context_.get(), *key, direction_, parameters_, true));
+  }
   started_ = true;
   return {};
 }
@@ -317,6 +338,7 @@ Status CipherOperation::CheckKey() {
   KeyUse key(key_);
   if (key) return {};
   context_.reset();
+  ccm_.reset();
   last_.reset();
   return BadKey();
 }
@@ -333,6 +355,7 @@ Result<size_t> CipherOperation::OneShot(const uint8_t* input, size_t input_lengt
 size_t CipherOperation::UpdateLength(size_t input_length) const {
   const CipherRow& row = Row(parameters_.mode);
   if (HoldsBack()) return 0;
+  if (OpensAuthenticated()) return Released(input_length);
   if (!row.whole_blocks) return input_length;
   const size_t pending = total_ % kBlock;
   size_t length = (pending + input_length) / kBlock * kBlock;
@@ -347,42 +370,74 @@ size_t CipherOperation::UpdateLength(size_t input_length) const {
 
 size_t CipherOperation::FinalLength() const {
   const CipherRow& row = Row(parameters_.mode);
-  if (HoldsBack()) return CipherLength(direction_, parameters_, held_.size());
-  if (parameters_.mode == CipherMode::kGcm) return parameters_.tag_length;
+  if (OpensAuthenticated()) return held_.size();
+  if (Authenticates(parameters_.mode)) return parameters_.tag_length;
   if (row.padded) return kBlock;
   return 0;
 }
 
+Status CipherOperation::Transform(const uint8_t* input, size_t length, uint8_t* output) {
+  int written = 0;
+  if (length == 0) return {};
+  if (ccm_ != nullptr) return ccm_->Update(input, length, output);
+  return EVP_CipherUpdate(context_.get(), output, &written, input, static_cast<int>(length)) == 1 ? Status() : CryptoFailure("cipher");
+}
+
+// All but the last bytes, which may be the tag, are decrypted as they come.
+Result<size_t> CipherOperation::Open(const uint8_t* input, size_t input_length, uint8_t* output) {
+  const size_t length = Released(input_length);
+  const size_t from_tail = std::min(length, tail_length_);
+  const size_t from_input = length - from_tail;
+  if (HoldsBack() && length != 0) {
+    if (held_.size() + length > HeldBytes::kMost) return DataLength("more plaintext than is held back until its tag is checked");
+    output = held_.Extend(length);
+    if (output == nullptr) return CryptoFailure("memory");
+  }
+  DKE_RETURN_IF_ERROR(Transform(tail_, from_tail, output));
+  DKE_RETURN_IF_ERROR(Transform(input, from_input, length == 0 ? nullptr : output + from_tail));
+  memmove(tail_, tail_ + from_tail, tail_length_ - from_tail);
+  tail_length_ -= from_tail;
+  if (input_length > from_input) memcpy(tail_ + tail_length_, input + from_input, input_length - from_input);
+  tail_length_ += input_length - from_input;
+  return HoldsBack() ? 0 : length;
+}
+
 Result<size_t> CipherOperation::Update(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length) {
-  if (last_ != nullptr) return BadArgument("the operation waits for its final call");
-  if (input_length > kMaxMessage || total_ + input_length > kMaxMessage) return DataLength("the input is longer than 2^30 bytes");
+  if (last_ != nullptr || checked_) return BadArgument("the operation waits for its final call");
+  if (input_length > kMaxMessage) return DataLength("the input is longer than 2^30 bytes");
   if (output_length < UpdateLength(input_length)) return BufferTooSmall();
   if (parameters_.mode == CipherMode::kCtr && CounterRunsOver(parameters_, total_ + input_length)) {
     return DataLength("the counter would run over");
   }
+  if (parameters_.mode == CipherMode::kGcm && total_ + input_length > kMaxGcm) return DataLength("the message is longer than GCM takes");
   if (parameters_.mode == CipherMode::kCcm &&
       total_ + input_length > parameters_.data_length + (direction_ == Direction::kDecrypt ? parameters_.tag_length : 0)) {
     return DataLength("the message is longer than it was said to be");
   }
   DKE_RETURN_IF_ERROR(CheckKey());
   if (!started()) DKE_RETURN_IF_ERROR(Start());
-  if (HoldsBack()) {
-    DKE_RETURN_IF_ERROR(held_.Append(input, input_length));
-    total_ += input_length;
-    return size_t{0};
+  total_ += input_length;
+  if (OpensAuthenticated()) return Open(input, input_length, output);
+  if (ccm_ != nullptr) {
+    DKE_RETURN_IF_ERROR(Transform(input, input_length, output));
+    return input_length;
   }
   int written = 0;
   if (input_length != 0 &&
       EVP_CipherUpdate(context_.get(), output, &written, input, static_cast<int>(input_length)) != 1) {
     return CryptoFailure("cipher");
   }
-  total_ += input_length;
   return static_cast<size_t>(written);
 }
 
 Result<size_t> CipherOperation::Final(uint8_t* output, size_t output_length) {
   const CipherRow& row = Row(parameters_.mode);
-  if (HoldsBack()) return FinalHeld(output, output_length);
+  if (OpensAuthenticated()) {
+    DKE_RETURN_IF_ERROR(CheckKey());
+    if (output_length < held_.size()) return BufferTooSmall();
+    if (!checked_) DKE_RETURN_IF_ERROR(Check());
+    return held_.Take(output, output_length);
+  }
   DKE_RETURN_IF_ERROR(CheckKey());
   if (!started()) DKE_RETURN_IF_ERROR(Start());
   if (row.whole_blocks && !(row.padded && direction_ == Direction::kEncrypt)) {
@@ -390,26 +445,62 @@ Result<size_t> CipherOperation::Final(uint8_t* output, size_t output_length) {
   }
   if (row.padded && direction_ == Direction::kDecrypt) return FinalPadded(output, output_length);
   if (output_length < FinalLength()) return BufferTooSmall();
+  if (Authenticates(parameters_.mode)) return FinalSealed(output);
   uint8_t last[kBlock];
   int written = 0;
   if (EVP_CipherFinal_ex(context_.get(), last, &written) != 1) return CryptoFailure("cipher");
   size_t length = static_cast<size_t>(written);
   if (length != 0) memcpy(output, last, length);
   Wipe(last, sizeof last);
-  if (parameters_.mode == CipherMode::kGcm) {
-    if (EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(parameters_.tag_length), output + length) != 1) {
-      return CryptoFailure("GCM tag");
-    }
-    length += parameters_.tag_length;
-  }
   return length;
 }
 
-// The collected message at once.
-Result<size_t> CipherOperation::FinalHeld(uint8_t* output, size_t output_length) {
-  KeyUse key(key_);
-  if (!key) return BadKey();
-  return MessageWith(*key, direction_, parameters_, held_.data(), held_.size(), output, output_length);
+Result<size_t> CipherOperation::FinalSealed(uint8_t* output) {
+  if (ccm_ != nullptr) {
+    if (total_ != parameters_.data_length) return DataLength("the message is shorter than it was said to be");
+    uint8_t tag[kBlock];
+    DKE_RETURN_IF_ERROR(ccm_->Tag(tag));
+    memcpy(output, tag, parameters_.tag_length);
+    return parameters_.tag_length;
+  }
+  uint8_t none[kBlock];
+  int written = 0;
+  if (EVP_CipherFinal_ex(context_.get(), none, &written) != 1) return CryptoFailure("cipher");
+  if (EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(parameters_.tag_length), output) != 1) {
+    return CryptoFailure("GCM tag");
+  }
+  return parameters_.tag_length;
+}
+
+Status CipherOperation::Check() {
+  if (!OpensAuthenticated() || checked_) return BadArgument("there is no tag to check");
+  DKE_RETURN_IF_ERROR(CheckKey());
+  if (!started()) DKE_RETURN_IF_ERROR(Start());
+  if (tail_length_ != parameters_.tag_length) return DataLength("the input is shorter than its tag");
+  if (ccm_ != nullptr) {
+    if (total_ != parameters_.data_length + parameters_.tag_length) return DataLength("the message is shorter than it was said to be");
+    uint8_t tag[kBlock];
+    DKE_RETURN_IF_ERROR(ccm_->Tag(tag));
+    if (CRYPTO_memcmp(tag, tail_, parameters_.tag_length) != 0) return AuthenticationFailed();
+  } else {
+    uint8_t none[kBlock];
+    int written = 0;
+    if (EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(parameters_.tag_length), tail_) != 1) {
+      return CryptoFailure("GCM tag");
+    }
+    if (EVP_CipherFinal_ex(context_.get(), none, &written) != 1) {
+      (void)CryptoFailure("");
+      return AuthenticationFailed();
+    }
+  }
+  checked_ = true;
+  return {};
+}
+
+Result<size_t> CipherOperation::Take(uint8_t* output, size_t output_length) {
+  if (!checked_) return BadArgument("the tag has not been checked");
+  DKE_RETURN_IF_ERROR(CheckKey());
+  return held_.Take(output, output_length);
 }
 
 // The length of a padded message's last piece is known only when the context has given it away: it is kept until the caller

@@ -1,10 +1,11 @@
 // AES in the modes of SP 800-38A (ECB, CBC, CTR), CBC with PKCS#7 padding, CCM of SP 800-38C and GCM of SP 800-38D: whole
-// messages and in pieces. Decryption in GCM holds everything back until the tag has been checked; CCM, which authenticates
-// before it encrypts, holds everything back both ways.
+// messages and in parts. In parts, decryption in GCM and CCM holds the plaintext back until the tag has been checked, unless the
+// caller takes that over.
 #pragma once
 
 #include <openssl/crypto.h>
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -18,17 +19,27 @@ struct CryptoFree {
   void operator()(uint8_t* memory) const { OPENSSL_free(memory); }
 };
 
-// A message that is collected, in memory of the crypto heap.
+// Plaintext that is held back, in memory of the crypto heap. It never moves, so no copy of it is left behind.
 class HeldBytes {
  public:
-  Status Append(const uint8_t* input, size_t length);
-  const uint8_t* data() const { return bytes_.get(); }
+  // Most bytes that one operation holds back.
+  static constexpr size_t kMost = size_t{64} << 20;
+
+  // Room for `length` more bytes in one piece, counted as held. Null when there is no memory.
+  uint8_t* Extend(size_t length);
   size_t size() const { return size_; }
+  // Moves up to `length` bytes from the front to `output`; the rest stays. Returns how many.
+  size_t Take(uint8_t* output, size_t length);
 
  private:
-  std::unique_ptr<uint8_t, CryptoFree> bytes_;
+  struct Chunk {
+    std::unique_ptr<uint8_t, CryptoFree> bytes;
+    size_t from;
+    size_t to;
+    size_t capacity;
+  };
+  std::deque<Chunk> chunks_;
   size_t size_ = 0;
-  size_t capacity_ = 0;
 };
 
 struct CipherParameters {
@@ -59,37 +70,58 @@ Result<size_t> CipherMessage(const KeyPtr& key, Direction direction, const Ciphe
 Result<KeyRef> DeriveByEncryption(KeyRef base, const CipherParameters& parameters, const uint8_t* data, size_t length, KeyKind kind,
                                   size_t bytes);
 
+class CcmStream;
+
 class CipherOperation : public Operation {
  public:
-  static Result<std::unique_ptr<CipherOperation>> Begin(KeyRef key, Direction direction, const CipherParameters& parameters);
+  // What decryption in GCM and CCM does with plaintext whose tag was not checked yet.
+  enum class Unchecked : uint8_t { kHeldBack, kGivenOut };
+
+  // With `kGivenOut` the caller answers for what is done with the plaintext before `Final` has checked the tag.
+  static Result<std::unique_ptr<CipherOperation>> Begin(KeyRef key, Direction direction, const CipherParameters& parameters,
+                                                        Unchecked unchecked = Unchecked::kHeldBack);
   ~CipherOperation() override;
 
   size_t UpdateLength(size_t input_length) const;
   size_t FinalLength() const;
   Result<size_t> Update(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length);
   Result<size_t> Final(uint8_t* output, size_t output_length);
+  // The end of a message whose plaintext is held back, apart from giving it out: checks the tag. Then `Take` gives the plaintext out in
+  // pieces, each at most `output_length` bytes long, and `Final` the rest.
+  Status Check();
+  Result<size_t> Take(uint8_t* output, size_t output_length);
   // The whole message at once, from the key's cached context. Only before the first Update.
   Result<size_t> OneShot(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length);
   size_t OneShotLength(size_t input_length) const;
   bool started() const { return started_; }
 
  private:
-  CipherOperation(KeyPtr key, Direction direction, const CipherParameters& parameters);
+  CipherOperation(KeyPtr key, Direction direction, const CipherParameters& parameters, Unchecked unchecked);
   Status Start();
   Status CheckKey();
   bool HoldsBack() const;
-  Result<size_t> FinalHeld(uint8_t* output, size_t output_length);
+  bool OpensAuthenticated() const;
+  // Bytes of an authenticated message that are known not to be its tag, once so many more have come.
+  size_t Released(size_t input_length) const;
+  Status Transform(const uint8_t* input, size_t length, uint8_t* output);
+  Result<size_t> Open(const uint8_t* input, size_t input_length, uint8_t* output);
+  Result<size_t> FinalSealed(uint8_t* output);
   Result<size_t> FinalPadded(uint8_t* output, size_t output_length);
 
   KeyPtr key_;
   const Direction direction_;
+  const Unchecked unchecked_;
   CipherParameters parameters_;
   std::vector<uint8_t> aad_;
   EvpCipherCtxPtr context_;
+  std::unique_ptr<CcmStream> ccm_;
   bool started_ = false;
+  bool checked_ = false;
   size_t total_ = 0;
-  // What is held back: the ciphertext of GCM decryption, the message of CCM.
   HeldBytes held_;
+  // The last bytes that have come, which may be the tag of a message that is being decrypted.
+  uint8_t tail_[16];
+  size_t tail_length_ = 0;
   // Padded decryption: the last piece, when the caller's buffer was too small for it.
   std::unique_ptr<uint8_t, CryptoFree> last_;
   size_t last_length_ = 0;

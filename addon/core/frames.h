@@ -23,6 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frame_users.h"
 #include "patience.h"
 #include "place.h"
 #include "routines.h"
@@ -50,6 +51,14 @@ struct FrameOptions {
   uint32_t max_connections = 1024;
   // A peer that does not send its version byte, or does not take a byte of what waits for it, for this long is dropped.
   uint32_t stall_milliseconds = 30000;
+  // A peer must be admitted (FrameLoop::Admit) within this time after it connects, or it is dropped; until then its frames have at most
+  // `admission_frame` bytes. 0 = every greeted peer is admitted.
+  uint32_t admission_milliseconds = 0;
+  uint32_t admission_frame = 1 << 20;
+  // Limits for all connections of one user (uid) together. 0 = none.
+  uint32_t user_connections = 0;
+  // Bytes that the loop holds: frames that are not complete, and answers that the peer has not read.
+  uint64_t user_bytes = 0;
   // A peer that is answered this version byte is offered a lane. 0 = nobody is.
   uint32_t lane_version = 0;
 };
@@ -60,6 +69,8 @@ struct FrameStatistics {
   uint64_t routine_frames = 0;  // of them, those that the handler has not seen
   uint64_t lane_messages = 0;  // requests that came through a lane
   uint64_t rejected = 0;     // connections refused or closed because of a limit or a broken frame
+  uint64_t refused_frames = 0;  // frames and answers that were not taken because their user holds too much
+  uint64_t held_bytes = 0;   // of all users
 };
 
 // What the owner of a loop does with its events. Every method runs inside FrameLoop::Run, on its thread.
@@ -69,6 +80,8 @@ class FrameHandler {
   static constexpr int64_t kFailed = -2;
   static constexpr int64_t kClose = -1;
   static constexpr int64_t kLater = 0;
+  // Frames and answers of this length are taken even from a user who holds too much, and so is what Refuse answers.
+  static constexpr size_t kSmall = 4096;
 
   virtual ~FrameHandler() = default;
   // The version byte to answer with (0 to 255), kClose to refuse, or kFailed.
@@ -76,6 +89,13 @@ class FrameHandler {
   // The frame's body is the first `length` bytes of FrameLoop::request(). Returns how many bytes of FrameLoop::reply() to
   // send (1 to max_frame), kLater when FrameLoop::Send will bring them, kClose or kFailed.
   virtual int64_t Frame(uint64_t connection, uint32_t call_code, uint32_t length) = 0;
+  // The user of this connection holds too much memory: a frame is thrown away, of whose body the first `length` bytes are in
+  // FrameLoop::request(); or the answer to a frame is, and then `length` is 0. Returns how many bytes of FrameLoop::reply() to answer instead,
+  // at most kSmall; kClose or kFailed.
+  virtual int64_t Refuse(uint64_t /*connection*/, uint32_t /*length*/) { return kClose; }
+  // A connection of this user was closed at once because the user has too many. Told once in ten seconds for each user. Returns kFailed or
+  // anything else.
+  virtual int64_t TooMany(const FramePeer& /*peer*/) { return 0; }
   // Once for each connection that Connect accepted, after it has gone. Returns kFailed or anything else.
   virtual int64_t Close(uint64_t connection) = 0;
 };
@@ -134,6 +154,9 @@ class FrameSignal {
   // The process-wide registry: every open loop has a number in it. Unknown numbers are ignored.
   static void WakeById(uint32_t id);
   static void StopById(uint32_t id);
+  // For the loop: its number in the registry.
+  static uint32_t Register(const std::shared_ptr<FrameSignal>& signal);
+  static void Unregister(uint32_t id);
 
  private:
   void Raise(uint32_t what);
@@ -162,6 +185,8 @@ class FrameLoop {
   // Serves until the loop is woken or stopped, or until the events at hand are done and a handler answered kLater. Not
   // re-entrant. After kFailed and every answer but kStopped it may be called again; kStopped is the answer for ever.
   Turn Run(FrameHandler* handler);
+  // Serves what is there now and does not sleep: for a host that has work of its own left. Then kWoken, or as above.
+  Turn Glance(FrameHandler* handler);
 
   // Changes how long the loop spins before it sleeps. From the loop's own thread, also from a handler.
   void SetSpin(uint32_t microseconds) { options_.spin_microseconds = microseconds; }
@@ -169,8 +194,13 @@ class FrameLoop {
   // Watches one more descriptor (the host's own event loop): Run returns kWoken rather than sleep while it is readable.
   bool Watch(int fd);
 
-  // Queues a reply. False when `length` is over max_frame; a connection that has gone is no error.
-  bool Send(uint64_t connection, uint32_t call_code, const uint8_t* body, size_t length);
+  // Whether the peer may stay: see FrameOptions::admission_milliseconds, which begins again with false. From the loop's own thread, also
+  // from a handler.
+  void Admit(uint64_t connection, bool admitted);
+  // Sends a reply to a frame that was answered kLater. kNoRoom when its user holds too much: then a reply of at most kSmall bytes is due
+  // instead. A connection that has gone is no error.
+  enum class Sent { kYes, kTooLong, kNoRoom };
+  Sent Send(uint64_t connection, uint32_t call_code, const uint8_t* body, size_t length);
   // What may be answered without the handler, for one connection: see Routines. From the loop's own thread, also from a handler.
   int64_t Learn(uint64_t connection, Routine routine);
   void SuspendRoutines(uint64_t connection, const RoutinePlace& place, bool suspended);
@@ -186,10 +216,13 @@ class FrameLoop {
   FrameLoop() = default;
   bool Listen(std::string* message);
   bool MakeSocket(std::string* message);
+  static void LimitToDescriptors(FrameOptions* options);
   bool AdoptSocket(std::string* message);
   bool Arm(int fd, uint32_t events, void* tag);
 
   static constexpr int kNothingCame = -2;
+  Turn Rounds(FrameHandler* handler, bool glance);
+  int Look(epoll_event* events, int capacity);
   int Wait(epoll_event* events, int capacity);
   void TakeCensus(int64_t now);
   void Count(Connection* connection);
@@ -198,9 +231,15 @@ class FrameLoop {
   int SleepTimeout() const;
   void ServeReady();
   void Accept();
+  bool MayConnect(const FramePeer& peer, FrameUser* user);
   void MuteListener();
   void Serve(Connection* connection, uint32_t events);
   bool Receive(Connection* connection);
+  bool Keep(Connection* connection, const uint8_t* rest, size_t length);
+  bool MakeRoom(Connection* connection);
+  bool RefuseFrame(Connection* connection, const uint8_t* begun, size_t length);
+  size_t Skip(Connection* connection, size_t length);
+  bool HasRoom(const Connection* connection, size_t more) const;
   bool ReceiveLone();
   bool ServeLane(Connection* connection);
   bool ServeLanes();
@@ -214,12 +253,14 @@ class FrameLoop {
   void Greet(Connection* connection, uint8_t version);
   void Reply(Connection* connection, uint32_t call_code, size_t length, bool more);
   void TransmitBatch(Connection* connection);
-  bool GreetBack(Connection* connection, uint8_t version);
+  void GreetBack(Connection* connection, uint8_t version);
   void Transmit(Connection* connection, const uint8_t* head, size_t head_length, const uint8_t* body, size_t body_length);
+  void Write(Connection* connection, const uint8_t* head, size_t head_length, const uint8_t* body, size_t body_length);
   void Flush(Connection* connection);
   void UpdateInterest(Connection* connection);
   void MarkReady(Connection* connection);
   void StartStallClock(Connection* connection);
+  void StartAdmissionClock(Connection* connection, uint32_t milliseconds);
   void DropStalled();
   void Drop(Connection* connection, bool rejected);
   bool ReportClosed();
@@ -227,7 +268,6 @@ class FrameLoop {
 
   FrameOptions options_;
   size_t high_water_ = 0;   // waiting output at which a connection's further frames wait, too
-  size_t output_cap_ = 0;   // waiting output at which a connection is closed
   uint32_t id_ = 0;
   std::shared_ptr<FrameSignal> signal_;
   std::shared_ptr<FrameBuffers> buffers_;
@@ -248,6 +288,7 @@ class FrameLoop {
   bool watch_fired_ = false;
 
   uint64_t next_connection_ = 1;
+  FrameUsers users_;
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Connection>> graveyard_;  // freed when no event of the current batch can name them
   std::deque<uint64_t> closed_;                         // to be reported to the handler
@@ -275,6 +316,7 @@ class FrameLoop {
   uint64_t lane_messages_ = 0;
   uint64_t frames_seen_ = 0;  // by Wait, to tell whether the round before it carried calls
   uint64_t rejected_ = 0;
+  uint64_t refused_frames_ = 0;
   int64_t last_busy_ = 0;     // monotonic nanoseconds
   int64_t next_deadline_ = INT64_MAX;
 };

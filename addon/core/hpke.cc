@@ -15,6 +15,7 @@ constexpr size_t kKek = 32;
 
 constexpr size_t kHash = 32;  // Nh of HKDF-SHA256, Nsecret of the KEM
 constexpr size_t kAesKey = 32;
+constexpr size_t kX25519Secret = 32;  // Nsk
 constexpr size_t kNonce = 12;
 constexpr size_t kTag = 16;
 // The info is hashed in the arena, whose blocks end at 128 KiB.
@@ -138,6 +139,23 @@ Result<KeyRef> GenerateHpkeKey() {
   return AddPkey(std::move(pair), true);
 }
 
+Result<KeyRef> DeriveHpkeKey(KeyRef ref) {
+  Result<SecureBuffer> bytes = Status(Code::kInternal, "not derived");
+  {
+    KeyUse secret(ref);
+    if (!secret) return BadKey();
+    if (!secret.is_data_key()) return WrongKeyType();
+    if (secret->secret.size() < kX25519Secret) return BadArgument("a key pair is derived from a secret of at least 32 bytes");
+    Result<SecureBuffer> extracted = LabeledExtract(kKemSuite, std::string_view(), "dkp_prk", secret->secret);
+    if (!extracted.ok()) return extracted.status();
+    bytes = LabeledExpand(kKemSuite, extracted.value(), "sk", std::string_view(), kX25519Secret);
+  }
+  if (!bytes.ok()) return bytes.status();
+  EvpPkeyPtr pair(EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, bytes.value().data(), bytes.value().size()));
+  if (pair == nullptr) return CryptoFailure("X25519 key derivation");
+  return AddPkey(std::move(pair), true);
+}
+
 Result<std::vector<uint8_t>> HpkePublicKey(KeyRef ref) {
   KeyUse own(ref);
   if (!own) return BadKey();
@@ -230,12 +248,16 @@ Result<SecureBuffer> HpkeOpen(KeyRef ref, const HpkeContext& context, const uint
   return plain;
 }
 
-Result<KeyRef> HpkeOpenKey(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length, UnwrappedKind kind) {
-  Result<SecureBuffer> value = HpkeOpen(own, context, sealed, length);
-  if (!value.ok()) return value.status();
-  Result<KeyRef> key = AddUnwrapped(value.Take(), kind);
+Result<LooseKey> HpkeOpened(SecureBuffer value, UnwrappedKind kind) {
+  Result<LooseKey> key = OpenUnwrapped(std::move(value), kind);
   if (!key.ok() && key.status().code() == Code::kUnsupported) return AuthenticationFailed();
   return key;
+}
+
+Result<LooseKey> HpkeOpenKey(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length, UnwrappedKind kind) {
+  Result<SecureBuffer> value = HpkeOpen(own, context, sealed, length);
+  if (!value.ok()) return value.status();
+  return HpkeOpened(value.Take(), kind);
 }
 
 Result<KeyRef> HpkeOpenKek(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length) {

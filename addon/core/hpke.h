@@ -22,11 +22,15 @@ struct HpkeContext {
 };
 
 Result<KeyRef> GenerateHpkeKey();
+// The key pair that follows from a secret key of at least 32 bytes (DeriveKeyPair, 7.1.3): the same on every host that has the secret.
+Result<KeyRef> DeriveHpkeKey(KeyRef secret);
 Result<std::vector<uint8_t>> HpkePublicKey(KeyRef own);
 // A secret key's value or a private key's PKCS#8, sealed to `recipient`: encapsulated key, ciphertext, tag (FORMAT.md, 4).
 Result<std::vector<uint8_t>> HpkeSealKey(const uint8_t* recipient, size_t recipient_length, const HpkeContext& context, KeyRef key);
 // kAuthenticationFailed whatever is wrong with `sealed`, and when it holds no key of the kind asked for.
-Result<KeyRef> HpkeOpenKey(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length, UnwrappedKind kind);
+Result<LooseKey> HpkeOpenKey(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length, UnwrappedKind kind);
+// Its second step: what was opened as a key.
+Result<LooseKey> HpkeOpened(SecureBuffer value, UnwrappedKind kind);
 
 // The same for a key encryption key, which nothing else lets out: a root key on its way to another node. The caller answers for the
 // recipient.

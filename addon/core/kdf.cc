@@ -4,6 +4,9 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace dke {
 namespace {
 
@@ -21,6 +24,10 @@ EVP_KDF* Hkdf() {
 Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, const uint8_t* salt, size_t salt_length,
                 const uint8_t* info, size_t info_length, uint8_t* output, size_t output_length, HkdfSteps steps) {
   if (output_length == 0 || output_length > 255 * Row(digest).bytes) return BadArgument("HKDF gives 1 to 255 digests of output");
+  // libcrypto's limit.
+  if (info_length > 32768) return BadArgument("the info of HKDF has at most 32 KiB");
+  const size_t blocks = (output_length + Row(digest).bytes - 1) / Row(digest).bytes;
+  if (blocks * info_length > kMostHashedInfo) return BadArgument("so long a key needs a shorter info");
   std::unique_ptr<EVP_KDF_CTX, KdfCtxDeleter> context(EVP_KDF_CTX_new(Hkdf()));
   if (steps == HkdfSteps::kExtract && output_length != Row(digest).bytes) return BadArgument("HKDF's extraction gives one digest of output");
   int mode = steps == HkdfSteps::kBoth      ? EVP_KDF_HKDF_MODE_EXTRACT_AND_EXPAND
@@ -53,6 +60,62 @@ Result<KeyRef> HkdfKey(KeyRef ref, Digest digest, const uint8_t* salt, size_t sa
   return AddSecretKey(kind, derived.Take());
 }
 
+Result<KeyRef> Sp800108Key(KeyRef ref, const MacParameters& prf, const Sp800108& parameters, KeyKind kind, size_t bytes) {
+  const size_t block = MacLength(prf);
+  if (bytes == 0 || bytes > 4096) return BadArgument("a secret key has 1 to 4096 bytes");
+  if (parameters.length > kMostSp800108 || parameters.iv_length > kMostSp800108) return BadArgument("SP 800-108 takes 4096 bytes of data here");
+  const bool counts = parameters.counter_at.has_value();
+  const bool feeds = parameters.previous_at.has_value();
+  if (!counts && !feeds) return BadArgument("SP 800-108 needs a counter or the block before");
+  if (counts && (*parameters.counter_at > parameters.length || parameters.counter_bytes < 1 || parameters.counter_bytes > 4)) {
+    return BadArgument("a counter of SP 800-108 has 1 to 4 bytes");
+  }
+  if (feeds && *parameters.previous_at > parameters.length) return BadArgument("SP 800-108's parts do not fit");
+  const uint64_t blocks = (bytes + block - 1) / block;
+  if (counts && blocks >= uint64_t{1} << (8 * parameters.counter_bytes)) return BadArgument("the counter is too short for so long a key");
+
+  const size_t most_previous = feeds ? std::max(block, parameters.iv_length) : 0;
+  Result<SecureBuffer> derived = SecureBuffer::Make(blocks * block);
+  Result<SecureBuffer> message = SecureBuffer::Make(parameters.length + parameters.counter_bytes + most_previous + 1);
+  if (!derived.ok()) return derived.status();
+  if (!message.ok()) return message.status();
+  for (uint64_t i = 1; i <= blocks; i++) {
+    uint8_t* const to = message.value().data();
+    size_t length = 0;
+    size_t taken = 0;
+    const auto take_until = [&](size_t at) {
+      if (at > taken) memcpy(to + length, parameters.data + taken, at - taken);
+      length += at - taken;
+      taken = at;
+    };
+    const auto put_counter = [&] {
+      take_until(*parameters.counter_at);
+      for (size_t byte = 0; byte < parameters.counter_bytes; byte++) {
+        const size_t shift = parameters.little_endian ? byte : parameters.counter_bytes - 1 - byte;
+        to[length++] = static_cast<uint8_t>(i >> (8 * shift));
+      }
+    };
+    const auto put_previous = [&] {
+      take_until(*parameters.previous_at);
+      const uint8_t* previous = i == 1 ? parameters.iv : derived.value().data() + (i - 2) * block;
+      const size_t size = i == 1 ? parameters.iv_length : block;
+      if (size != 0) memcpy(to + length, previous, size);
+      length += size;
+    };
+    const bool counter_first =
+        counts && (!feeds || *parameters.counter_at < *parameters.previous_at ||
+                   (*parameters.counter_at == *parameters.previous_at && parameters.counter_first));
+    if (counter_first) put_counter();
+    if (feeds) put_previous();
+    if (counts && !counter_first) put_counter();
+    take_until(parameters.length);
+    Result<size_t> written = MacMessage(ref, prf, to, length, derived.value().data() + (i - 1) * block, block);
+    if (!written.ok()) return written.status();
+  }
+  derived.value().Truncate(bytes);
+  return AddSecretKey(kind, derived.Take());
+}
+
 Status ScryptInto(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost, uint32_t r,
                   uint32_t p, uint8_t* output, size_t output_length) {
   // libcrypto's own limit is 32 MiB, below what a passphrase needs today; and what a file asks for must not take the machine down.
@@ -67,13 +130,13 @@ Status ScryptInto(const uint8_t* passphrase, size_t passphrase_length, const uin
   return {};
 }
 
-Result<KeyRef> ScryptKey(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost,
-                         uint32_t r, uint32_t p) {
+Result<LooseKey> ScryptKey(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost,
+                           uint32_t r, uint32_t p) {
   Result<SecureBuffer> derived = SecureBuffer::Make(32);
   if (!derived.ok()) return derived.status();
   DKE_RETURN_IF_ERROR(
       ScryptInto(passphrase, passphrase_length, salt, salt_length, cost, r, p, derived.value().data(), derived.value().size()));
-  return AddSecretKey(KeyKind::kKek, derived.Take());
+  return LooseKey{KeyKind::kKek, derived.Take(), nullptr};
 }
 
 }  // namespace dke

@@ -68,24 +68,13 @@ Status CheckContext(const RecordContext& context) {
   return {};
 }
 
-}  // namespace
-
-Result<std::vector<uint8_t>> SealRecordWithSalt(KeyRef kek, const RecordContext& context, KeyRef ref, const uint8_t (&salt)[kRecordSalt]) {
+// Seals `kind || value`.
+Result<std::vector<uint8_t>> SealPlain(KeyRef kek, const RecordContext& context, const SecureBuffer& plain, const uint8_t* salt) {
   DKE_RETURN_IF_ERROR(CheckContext(context));
-  KeyPtr key = FindKey(ref);
-  if (key == nullptr) return BadKey();
-  Result<SecureBuffer> value = ExportKey(key);
-  if (!value.ok()) return value.status();
   Result<SecureBuffer> derived = Derive(kek, salt);
   if (!derived.ok()) return derived.status();
 
-  const size_t plain_size = 1 + value.value().size();
-  Result<SecureBuffer> plain = SecureBuffer::Make(plain_size);
-  if (!plain.ok()) return plain.status();
-  plain.value().data()[0] = static_cast<uint8_t>(key->description.kind);
-  memcpy(plain.value().data() + 1, value.value().data(), value.value().size());
-
-  std::vector<uint8_t> record(kHead + plain_size + kTag);
+  std::vector<uint8_t> record(kHead + plain.size() + kTag);
   memcpy(record.data(), kMagic, sizeof kMagic);
   record[kAtSuite] = kSuite;
   record[kAtFlags] = kFlags;
@@ -103,31 +92,16 @@ Result<std::vector<uint8_t>> SealRecordWithSalt(KeyRef kek, const RecordContext&
   if (cipher == nullptr ||
       EVP_EncryptInit_ex(cipher.get(), AesCipher(Row(CipherMode::kGcm), 32), nullptr, derived.value().data(), &record[kAtNonce]) != 1 ||
       EVP_EncryptUpdate(cipher.get(), nullptr, &written, aad.data(), static_cast<int>(aad.size())) != 1 ||
-      EVP_EncryptUpdate(cipher.get(), &record[kHead], &written, plain.value().data(), static_cast<int>(plain_size)) != 1 ||
+      EVP_EncryptUpdate(cipher.get(), &record[kHead], &written, plain.data(), static_cast<int>(plain.size())) != 1 ||
       EVP_EncryptFinal_ex(cipher.get(), &record[kHead] + written, &last) != 1 ||
-      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, kTag, &record[kHead + plain_size]) != 1) {
+      EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, kTag, &record[kHead + plain.size()]) != 1) {
     return CryptoFailure("key record");
   }
   return record;
 }
 
-Result<std::vector<uint8_t>> SealRecord(KeyRef kek, const RecordContext& context, KeyRef key) {
-  uint8_t salt[kRecordSalt];
-  DKE_RETURN_IF_ERROR(RandomPublic(salt, sizeof salt));
-  return SealRecordWithSalt(kek, context, key, salt);
-}
-
-Result<RecordHead> PeekRecord(const uint8_t* record, size_t size) {
-  if (size < sizeof kMagic || memcmp(record, kMagic, sizeof kMagic - 1) != 0) return Status(Code::kFormat, "this is no key record");
-  if (record[3] != kMagic[3]) return Status(Code::kFormat, "the key record is of a format that this version does not know: use the version that wrote it");
-  if (size < kHead + 2 + kTag) return Status(Code::kFormat, "the key record is cut short");
-  if (record[kAtSuite] != kSuite || record[kAtFlags] != kFlags) {
-    return Status(Code::kFormat, "the key record is of a suite that this version does not know: use the version that wrote it");
-  }
-  return RecordHead{GetU32(record + kAtEpoch), GetU32(record + kAtVersion)};
-}
-
-Result<KeyRef> OpenRecord(KeyRef kek, const RecordContext& context, const uint8_t* record, size_t size) {
+// Gives `kind || value` of a record that authenticates and holds a kind that can be kept.
+Result<SecureBuffer> OpenPlain(KeyRef kek, const RecordContext& context, const uint8_t* record, size_t size) {
   DKE_RETURN_IF_ERROR(CheckContext(context));
   Result<RecordHead> head = PeekRecord(record, size);
   if (!head.ok()) return head.status();
@@ -161,8 +135,55 @@ Result<KeyRef> OpenRecord(KeyRef kek, const RecordContext& context, const uint8_
   }
   const KeyKindRow* kind = FindKeyKind(plain.value().data()[0]);
   if (kind == nullptr || (!kind->secret && !kind->is_private)) return Status(Code::kFormat, "the key record holds an unknown kind of key");
+  return plain;
+}
+
+}  // namespace
+
+Result<std::vector<uint8_t>> SealRecordWithSalt(KeyRef kek, const RecordContext& context, KeyRef ref, const uint8_t (&salt)[kRecordSalt]) {
+  KeyPtr key = FindKey(ref);
+  if (key == nullptr) return BadKey();
+  Result<SecureBuffer> value = ExportKey(key);
+  if (!value.ok()) return value.status();
+  Result<SecureBuffer> plain = SecureBuffer::Make(1 + value.value().size());
+  if (!plain.ok()) return plain.status();
+  plain.value().data()[0] = static_cast<uint8_t>(key->description.kind);
+  memcpy(plain.value().data() + 1, value.value().data(), value.value().size());
+  return SealPlain(kek, context, plain.value(), salt);
+}
+
+Result<std::vector<uint8_t>> SealRecord(KeyRef kek, const RecordContext& context, KeyRef key) {
+  uint8_t salt[kRecordSalt];
+  DKE_RETURN_IF_ERROR(RandomPublic(salt, sizeof salt));
+  return SealRecordWithSalt(kek, context, key, salt);
+}
+
+Result<RecordHead> PeekRecord(const uint8_t* record, size_t size) {
+  if (size < sizeof kMagic || memcmp(record, kMagic, sizeof kMagic - 1) != 0) return Status(Code::kFormat, "this is no key record");
+  if (record[3] != kMagic[3]) return Status(Code::kFormat, "the key record is of a format that this version does not know: use the version that wrote it");
+  if (size < kHead + 2 + kTag) return Status(Code::kFormat, "the key record is cut short");
+  if (record[kAtSuite] != kSuite || record[kAtFlags] != kFlags) {
+    return Status(Code::kFormat, "the key record is of a suite that this version does not know: use the version that wrote it");
+  }
+  return RecordHead{GetU32(record + kAtEpoch), GetU32(record + kAtVersion)};
+}
+
+Result<KeyRef> OpenRecord(KeyRef kek, const RecordContext& context, const uint8_t* record, size_t size) {
+  Result<SecureBuffer> plain = OpenPlain(kek, context, record, size);
+  if (!plain.ok()) return plain.status();
+  const KeyKindRow* kind = FindKeyKind(plain.value().data()[0]);
   const uint8_t* value = plain.value().data() + 1;
-  return kind->secret ? ImportSecret(kind->kind, value, plain_size - 1) : ImportPrivateKey(value, plain_size - 1);
+  const size_t value_size = plain.value().size() - 1;
+  return kind->secret ? ImportSecret(kind->kind, value, value_size) : RestorePrivateKey(value, value_size);
+}
+
+Result<std::vector<uint8_t>> ResealRecord(KeyRef from, const RecordContext& was, const uint8_t* record, size_t size, KeyRef to,
+                                          const RecordContext& becomes) {
+  Result<SecureBuffer> plain = OpenPlain(from, was, record, size);
+  if (!plain.ok()) return plain.status();
+  uint8_t salt[kRecordSalt];
+  DKE_RETURN_IF_ERROR(RandomPublic(salt, sizeof salt));
+  return SealPlain(to, becomes, plain.value(), salt);
 }
 
 }  // namespace dke

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "key_check.h"
 #include "random.h"
 
 namespace dke {
@@ -37,7 +38,7 @@ Result<KeyDescription> DescribePkey(EVP_PKEY* pkey, bool is_private) {
   switch (EVP_PKEY_get_base_id(pkey)) {
     case EVP_PKEY_RSA: {
       int bits = EVP_PKEY_get_bits(pkey);
-      if (bits < 2048 || bits > 4096) return Unsupported("an RSA modulus has 2048 to 4096 bits");
+      if (bits < kLeastRsaBits || bits > kMostRsaBits) return Unsupported("an RSA modulus has 1024 to 4096 bits");
       return KeyDescription{is_private ? KeyKind::kRsaPrivate : KeyKind::kRsaPublic, bits, nullptr};
     }
     case EVP_PKEY_EC: {
@@ -45,16 +46,14 @@ Result<KeyDescription> DescribePkey(EVP_PKEY* pkey, bool is_private) {
       size_t length = 0;
       if (EVP_PKEY_get_group_name(pkey, group, sizeof group, &length) != 1) return Unsupported("an EC key needs a named curve");
       const CurveRow* curve = FindCurveByGroup({group, length});
-      if (curve == nullptr) return Unsupported("the curve is not P-256, P-384 or P-521");
+      if (curve == nullptr) return Unsupported("the curve is not one of this core's");
       return KeyDescription{is_private ? KeyKind::kEcPrivate : KeyKind::kEcPublic, curve->bits, curve};
     }
-    case EVP_PKEY_ED25519:
-      return KeyDescription{is_private ? KeyKind::kEd25519Private : KeyKind::kEd25519Public, 256, nullptr};
-    case EVP_PKEY_X25519:
-      if (is_private) return KeyDescription{KeyKind::kX25519Private, 256, nullptr};
-      return Unsupported("X25519 public keys are not held");
-    default:
-      return Unsupported("the key is not RSA, EC or Ed25519");
+    default: {
+      const CurveRow* curve = FindCurveByType(EVP_PKEY_get_base_id(pkey));
+      if (curve == nullptr) return Unsupported("the key is not RSA, and on no curve of this core's");
+      return KeyDescription{is_private ? curve->private_kind : curve->public_kind, curve->bits, curve};
+    }
   }
 }
 
@@ -65,10 +64,14 @@ Result<KeyRef> Generated(EVP_PKEY* pkey, const char* what) {
 
 }  // namespace
 
+Status CheckSecretSize(KeyKind kind, size_t bytes) {
+  if (kind != KeyKind::kGeneric && !IsAesSize(bytes)) return BadArgument("an AES key has 16, 24 or 32 bytes");
+  if (kind == KeyKind::kKek && bytes != 32) return BadArgument("a key encryption key has 32 bytes");
+  return bytes == 0 ? BadArgument("a key cannot be empty") : Status();
+}
+
 Result<KeyRef> AddSecretKey(KeyKind kind, SecureBuffer value) {
-  if (kind != KeyKind::kGeneric && !IsAesSize(value.size())) return BadArgument("an AES key has 16, 24 or 32 bytes");
-  if (kind == KeyKind::kKek && value.size() != 32) return BadArgument("a key encryption key has 32 bytes");
-  if (value.empty()) return BadArgument("a key cannot be empty");
+  DKE_RETURN_IF_ERROR(CheckSecretSize(kind, value.size()));
   auto key = std::make_shared<Key>();
   key->description = {kind, static_cast<int>(value.size() * 8), nullptr};
   key->secret = std::move(value);
@@ -84,11 +87,23 @@ Result<KeyRef> AddPkey(EvpPkeyPtr pkey, bool is_private) {
   return Add(std::move(key));
 }
 
+Result<KeyRef> AddKey(LooseKey key) {
+  return key.pkey != nullptr ? AddPkey(std::move(key.pkey), true) : AddSecretKey(key.kind, std::move(key.secret));
+}
+
 KeyPtr FindKey(KeyRef ref) {
   Table& table = KeyTable();
   std::shared_lock<std::shared_mutex> lock(table.mutex);
   auto found = table.keys.find(ref);
   return found == table.keys.end() ? nullptr : found->second;
+}
+
+Result<HeldPkey> HoldPkey(KeyRef ref) {
+  KeyUse key(ref);
+  if (!key) return BadKey();
+  if (key->pkey == nullptr) return WrongKeyType();
+  EVP_PKEY_up_ref(key->pkey.get());
+  return HeldPkey{key->description, EvpPkeyPtr(key->pkey.get())};
 }
 
 namespace {
@@ -155,11 +170,29 @@ Result<KeyRef> GenerateAes(int bits) {
   return GenerateSecret(KeyKind::kAes, static_cast<size_t>(bits) / 8);
 }
 
-Result<EvpPkeyPtr> FindRsa(int bits) {
-  if (bits < 2048 || bits > 4096) return BadArgument("an RSA modulus has 2048 to 4096 bits");
-  EvpPkeyPtr pkey(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", static_cast<size_t>(bits)));
-  if (pkey == nullptr) return CryptoFailure("RSA key generation");
-  return pkey;
+namespace {
+
+// libcrypto asks after each candidate for a prime.
+int GoesOn(EVP_PKEY_CTX* context) {
+  const auto* ending = static_cast<const std::atomic<bool>*>(EVP_PKEY_CTX_get_app_data(context));
+  return ending->load(std::memory_order_relaxed) ? 0 : 1;
+}
+
+}  // namespace
+
+Result<EvpPkeyPtr> FindRsa(int bits, const std::atomic<bool>* ending) {
+  if (bits < kLeastGeneratedRsaBits || bits > kMostRsaBits) return BadArgument("a new RSA modulus has 2048 to 4096 bits");
+  const EvpPkeyCtxPtr context(EVP_PKEY_CTX_new_from_name(nullptr, "RSA", nullptr));
+  if (context == nullptr || EVP_PKEY_keygen_init(context.get()) != 1 || EVP_PKEY_CTX_set_rsa_keygen_bits(context.get(), bits) != 1) {
+    return CryptoFailure("RSA key generation");
+  }
+  if (ending != nullptr) {
+    EVP_PKEY_CTX_set_app_data(context.get(), const_cast<std::atomic<bool>*>(ending));
+    EVP_PKEY_CTX_set_cb(context.get(), GoesOn);
+  }
+  EVP_PKEY* pkey = nullptr;
+  if (EVP_PKEY_generate(context.get(), &pkey) != 1) return CryptoFailure("RSA key generation");
+  return EvpPkeyPtr(pkey);
 }
 
 Result<KeyRef> GenerateRsa(int bits) {
@@ -169,11 +202,10 @@ Result<KeyRef> GenerateRsa(int bits) {
 }
 
 Result<KeyRef> GenerateEc(Curve curve) {
-  return Generated(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", Row(curve).group), "EC key generation");
-}
-
-Result<KeyRef> GenerateEd25519() {
-  return Generated(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"), "Ed25519 key generation");
+  const CurveRow& row = Row(curve);
+  EVP_PKEY* pkey = row.form == CurveForm::kWeierstrass ? EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", row.group)
+                                                       : EVP_PKEY_Q_keygen(nullptr, nullptr, row.group);
+  return Generated(pkey, "key generation on a curve");
 }
 
 Result<KeyRef> ImportSecret(KeyKind kind, const uint8_t* data, size_t size) {
@@ -183,8 +215,11 @@ Result<KeyRef> ImportSecret(KeyKind kind, const uint8_t* data, size_t size) {
   return AddSecretKey(kind, value.Take());
 }
 
-Result<KeyRef> ImportPrivateKey(const uint8_t* pkcs8, size_t size) {
-  if (size == 0 || size > 16384) return BadArgument("not a PKCS#8 private key");
+namespace {
+
+// A key whose form this core carries. Its numbers are not checked.
+Result<EvpPkeyPtr> ParsePrivateKey(const uint8_t* pkcs8, size_t size) {
+  DKE_RETURN_IF_ERROR(CheckPrivateForm(pkcs8, size));
   const uint8_t* cursor = pkcs8;
   PKCS8_PRIV_KEY_INFO* info = d2i_PKCS8_PRIV_KEY_INFO(nullptr, &cursor, static_cast<long>(size));
   if (info == nullptr || cursor != pkcs8 + size) {
@@ -198,28 +233,44 @@ Result<KeyRef> ImportPrivateKey(const uint8_t* pkcs8, size_t size) {
     (void)CryptoFailure("");
     return BadArgument("not a PKCS#8 private key");
   }
-  // A key that does not hold together would sign or decrypt into nonsense, or leak by its faults.
-  EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(pkey.get(), nullptr));
-  if (context == nullptr || EVP_PKEY_pairwise_check(context.get()) != 1) {
-    (void)CryptoFailure("");
-    return BadArgument("the private key is not consistent");
-  }
-  return AddPkey(std::move(pkey), true);
+  const Result<KeyDescription> description = DescribePkey(pkey.get(), true);
+  if (!description.ok()) return description.status();
+  return pkey;
+}
+
+}  // namespace
+
+Result<EvpPkeyPtr> OpenPrivateKey(const uint8_t* pkcs8, size_t size) {
+  Result<EvpPkeyPtr> pkey = ParsePrivateKey(pkcs8, size);
+  if (!pkey.ok()) return pkey;
+  // A key whose parts do not fit together would sign or decrypt wrongly, or leak through its faults.
+  DKE_RETURN_IF_ERROR(CheckPrivateKey(pkey.value().get()));
+  return pkey;
+}
+
+Result<KeyRef> ImportPrivateKey(const uint8_t* pkcs8, size_t size) {
+  Result<EvpPkeyPtr> pkey = OpenPrivateKey(pkcs8, size);
+  if (!pkey.ok()) return pkey.status();
+  return AddPkey(pkey.Take(), true);
+}
+
+Result<KeyRef> RestorePrivateKey(const uint8_t* pkcs8, size_t size) {
+  Result<EvpPkeyPtr> pkey = ParsePrivateKey(pkcs8, size);
+  if (!pkey.ok()) return pkey.status();
+  return AddPkey(pkey.Take(), true);
 }
 
 Result<KeyRef> ImportPublicKey(const uint8_t* spki, size_t size) {
-  if (size == 0 || size > 16384) return BadArgument("not a SubjectPublicKeyInfo");
+  DKE_RETURN_IF_ERROR(CheckPublicForm(spki, size));
   const uint8_t* cursor = spki;
   EvpPkeyPtr pkey(d2i_PUBKEY(nullptr, &cursor, static_cast<long>(size)));
   if (pkey == nullptr || cursor != spki + size) {
     (void)CryptoFailure("");
     return BadArgument("not a SubjectPublicKeyInfo");
   }
-  EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(pkey.get(), nullptr));
-  if (context == nullptr || EVP_PKEY_public_check(context.get()) != 1) {
-    (void)CryptoFailure("");
-    return BadArgument("the public key is not valid");
-  }
+  const Result<KeyDescription> description = DescribePkey(pkey.get(), false);
+  if (!description.ok()) return description.status();
+  DKE_RETURN_IF_ERROR(CheckPublicKey(pkey.get()));
   return AddPkey(std::move(pkey), false);
 }
 

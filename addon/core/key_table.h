@@ -68,8 +68,26 @@ struct Key {
 };
 using KeyPtr = std::shared_ptr<Key>;
 
+// Whether a secret key of this kind may have so many bytes.
+Status CheckSecretSize(KeyKind kind, size_t bytes);
 Result<KeyRef> AddSecretKey(KeyKind kind, SecureBuffer value);
 Result<KeyRef> AddPkey(EvpPkeyPtr pkey, bool is_private);
+
+// A secret or private key that is not in the table: what a job (binding/jobs.h) hands to the thread that will own it.
+struct LooseKey {
+  KeyKind kind = KeyKind::kGeneric;  // of a secret
+  SecureBuffer secret;
+  EvpPkeyPtr pkey;  // of a private key
+};
+Result<KeyRef> AddKey(LooseKey key);
+
+// A key of a pair for work that takes long. The work does not hold the key's mutex, so releasing the key never waits for it: from then on
+// the number is unknown, and libcrypto's numbers are wiped when the last holder is done. One EVP_PKEY may be used from several threads.
+struct HeldPkey {
+  KeyDescription description;
+  EvpPkeyPtr pkey;
+};
+Result<HeldPkey> HoldPkey(KeyRef ref);
 // Null when the reference is unknown or released.
 KeyPtr FindKey(KeyRef ref);
 void ReleaseKey(KeyRef ref);
@@ -79,12 +97,17 @@ size_t KeyCount();
 Result<KeyRef> GenerateAes(int bits);
 Result<KeyRef> GenerateSecret(KeyKind kind, size_t bytes);
 Result<KeyRef> GenerateRsa(int bits);
-// The same without a place in the table: for a thread that is not the key's owner.
-Result<EvpPkeyPtr> FindRsa(int bits);
+// The same without a place in the table: for a thread that is not the key's owner. Ends soon after `ending` has become true.
+Result<EvpPkeyPtr> FindRsa(int bits, const std::atomic<bool>* ending = nullptr);
+// On a curve of any form.
 Result<KeyRef> GenerateEc(Curve curve);
-Result<KeyRef> GenerateEd25519();
 Result<KeyRef> ImportSecret(KeyKind kind, const uint8_t* data, size_t size);
+// Checks first the form of the key and then its numbers: key_check.h.
 Result<KeyRef> ImportPrivateKey(const uint8_t* pkcs8, size_t size);
+// The same without a place in the table: for a thread that is not the key's owner.
+Result<EvpPkeyPtr> OpenPrivateKey(const uint8_t* pkcs8, size_t size);
+// For a key from a record that has authenticated: it was checked when it was imported or generated, so its numbers are taken as they are.
+Result<KeyRef> RestorePrivateKey(const uint8_t* pkcs8, size_t size);
 Result<KeyRef> ImportPublicKey(const uint8_t* spki, size_t size);
 Result<KeyDescription> DescribeKey(KeyRef ref);
 Result<std::vector<uint8_t>> ExportPublicKey(KeyRef ref);

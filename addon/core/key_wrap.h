@@ -1,5 +1,8 @@
 // AES key wrap, RFC 3394 (KW), and with padding, RFC 5649 (KWP): over keys, and over a caller's data. Keys also under the AES
 // modes and RSA-OAEP, as PKCS#11 wraps them. A private key travels as its PKCS#8. What a key is never leaves this library.
+//
+// KW and CBC take whole blocks only. PKCS#11 has a key of another length padded with zeros (3.1, sections 6.16 and 6.11.5), and
+// cut to CKA_VALUE_LEN when it is unwrapped.
 #pragma once
 
 #include <optional>
@@ -7,25 +10,41 @@
 
 #include "block_cipher.h"
 #include "key_table.h"
-#include "signature.h"
+#include "rsa_encryption.h"
 
 namespace dke {
 
-Result<std::vector<uint8_t>> WrapKey(KeyRef wrapping, KeyRef key, bool padded);
+// The initial value of KW has 8 bytes, that of KWP 4; null stands for the one that the RFC fixes.
+struct KeyWrapParameters {
+  bool padded = false;
+  const uint8_t* iv = nullptr;
+};
+size_t InitialValueLength(bool padded);
+
+Result<std::vector<uint8_t>> WrapKey(KeyRef wrapping, KeyRef key, const KeyWrapParameters& parameters);
 // What an unwrapped key is to become: a secret key of a kind, or, absent, the private key that its PKCS#8 says.
 using UnwrappedKind = std::optional<KeyKind>;
-Result<KeyRef> UnwrapKey(KeyRef wrapping, const uint8_t* wrapped, size_t length, bool padded, UnwrappedKind kind);
+// `bytes` is the length of the secret key where that is known, and 0 otherwise: where it differs from what was wrapped by no more than
+// the padding, the padding is taken off.
+Result<LooseKey> UnwrapKey(KeyRef wrapping, const uint8_t* wrapped, size_t length, const KeyWrapParameters& parameters, UnwrappedKind kind,
+                           size_t bytes);
 Result<std::vector<uint8_t>> WrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, KeyRef key);
-Result<KeyRef> UnwrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, const uint8_t* wrapped, size_t length,
+Result<LooseKey> UnwrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, const uint8_t* wrapped, size_t length,
+                                 UnwrappedKind kind, size_t bytes);
+Result<std::vector<uint8_t>> WrapKeyOaep(KeyRef wrapping, const RsaEncryptionParameters& parameters, KeyRef key);
+Result<LooseKey> UnwrapKeyOaep(KeyRef wrapping, const RsaEncryptionParameters& parameters, const uint8_t* wrapped, size_t length,
                                UnwrappedKind kind);
-Result<std::vector<uint8_t>> WrapKeyOaep(KeyRef wrapping, const OaepParameters& parameters, KeyRef key);
-Result<KeyRef> UnwrapKeyOaep(KeyRef wrapping, const OaepParameters& parameters, const uint8_t* wrapped, size_t length,
-                             UnwrappedKind kind);
 // The two ends of every wrapping: the bytes that travel (never a KEK's), and the key they become. Bytes that are no such key are
 // told apart from a wrong wrapping by nobody: both are kAuthenticationFailed.
 Result<SecureBuffer> ValueToWrap(KeyRef key);
-Result<KeyRef> AddUnwrapped(SecureBuffer value, UnwrappedKind kind);
-Result<std::vector<uint8_t>> WrapData(KeyRef wrapping, const uint8_t* data, size_t length, bool padded);
-Result<SecureBuffer> UnwrapData(KeyRef wrapping, const uint8_t* wrapped, size_t length, bool padded);
+// The value of a wrapped key, before OpenUnwrapped makes a key of it. RsaDecrypt gives that of the third way.
+Result<SecureBuffer> UnwrapValue(KeyRef wrapping, const uint8_t* wrapped, size_t length, const KeyWrapParameters& parameters,
+                                 UnwrappedKind kind, size_t bytes);
+Result<SecureBuffer> UnwrapCipherValue(KeyRef wrapping, const CipherParameters& parameters, const uint8_t* wrapped, size_t length,
+                                       UnwrappedKind kind, size_t bytes);
+// Checks the numbers of a private key, which takes up to 8 ms (key_check.h).
+Result<LooseKey> OpenUnwrapped(SecureBuffer value, UnwrappedKind kind);
+Result<std::vector<uint8_t>> WrapData(KeyRef wrapping, const uint8_t* data, size_t length, const KeyWrapParameters& parameters);
+Result<SecureBuffer> UnwrapData(KeyRef wrapping, const uint8_t* wrapped, size_t length, const KeyWrapParameters& parameters);
 
 }  // namespace dke

@@ -57,6 +57,9 @@ void* MapSecret(size_t size, size_t alignment, bool empty_in_child) {
   return start + before;
 }
 
+// Each page is locked when it is first used, so that a large arena takes memory only as it fills; the process's limit counts all of it.
+bool LockSecret(void* memory, size_t size) { return mlock2(memory, size, MLOCK_ONFAULT) == 0 || mlock(memory, size) == 0; }
+
 class Heap {
  public:
   // A heap that grows by chunks when `growth` is not 0.
@@ -67,7 +70,7 @@ class Heap {
     Divide(memory, size);
   }
 
-  // From here on chunks are locked, as far as the process's limit allows; those that are there are locked now.
+  // From here on chunks, and mappings of their own, are locked, as far as the process's limit allows; those that are there are locked now.
   void LockChunks() {
     std::lock_guard<std::mutex> lock(mutex_);
     lock_chunks_ = true;
@@ -198,6 +201,7 @@ class Heap {
   void* AllocateOwnMapping(size_t total) {
     void* memory = MapSecret(total, 4096, false);
     if (memory == nullptr) return nullptr;
+    if (lock_chunks_) (void)mlock(memory, total);
     Header header{total, kOwnMapping, kGuard};
     memcpy(memory, &header, sizeof header);
     return static_cast<uint8_t*>(memory) + kHeader;
@@ -210,7 +214,7 @@ class Heap {
   size_t used_ = 0;
   const size_t growth_;
   // Off until the key arena has been locked, so that libcrypto's own memory never takes the arena's share of the limit.
-  bool lock_chunks_ = false;
+  std::atomic<bool> lock_chunks_{false};
 };
 
 // Never destroyed: libcrypto and late destructors may still free into them at exit.
@@ -249,16 +253,22 @@ bool AdoptCryptoAllocations() {
   return CRYPTO_set_mem_functions(CryptoAllocate, CryptoReallocate, CryptoFree) == 1;
 }
 
-Result<MemoryStatus> InitializeMemory(size_t arena_bytes, bool allow_unlocked) {
+Result<MemoryStatus> InitializeMemory(size_t arena_bytes, size_t least_bytes, bool allow_unlocked) {
   std::lock_guard<std::mutex> lock(initialize_mutex);
   if (initialized) return KeyArenaStatus();
-  if (arena_bytes < (size_t{1} << 17) || arena_bytes > (size_t{1} << 32)) {
+  if (least_bytes < (size_t{1} << 17) || arena_bytes < least_bytes || arena_bytes > (size_t{1} << 32)) {
     return BadArgument("the key arena must have 128 KiB to 4 GiB");
   }
-  arena_bytes -= arena_bytes % kLargest;
-  void* memory = MapSecret(arena_bytes, kLargest, true);
-  if (memory == nullptr) return Status(Code::kInternal, "no memory for the key arena");
-  arena_locked = mlock(memory, arena_bytes) == 0;
+  void* memory = nullptr;
+  for (;;) {
+    arena_bytes -= arena_bytes % kLargest;
+    memory = MapSecret(arena_bytes, kLargest, true);
+    if (memory == nullptr) return Status(Code::kInternal, "no memory for the key arena");
+    arena_locked = LockSecret(memory, arena_bytes);
+    if (arena_locked || arena_bytes / 2 < least_bytes) break;
+    munmap(memory, arena_bytes);
+    arena_bytes /= 2;
+  }
   if (!arena_locked && !allow_unlocked) {
     munmap(memory, arena_bytes);
     rlimit limit{};
@@ -281,10 +291,11 @@ void Wipe(void* data, size_t size) {
 
 Result<SecureBuffer> SecureBuffer::Make(size_t size) {
   if (size == 0) return SecureBuffer();
+  if (size > kLargest) return Status(Code::kInternal, "more than a block of the key arena holds");
   void* memory = KeyArena().Allocate(size);
   if (memory == nullptr) {
     if (KeyArena().capacity() == 0) return Status(Code::kMemoryLock, "the key arena is not initialised");
-    return Status(Code::kInternal, "the key arena is full: fewer keys at once, or a larger arena");
+    return Status(Code::kMemoryLock, "the key arena is full: fewer keys at once, or a larger arena");
   }
   return SecureBuffer(static_cast<uint8_t*>(memory), size);
 }

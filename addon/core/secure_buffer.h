@@ -19,8 +19,12 @@ struct MemoryStatus {
   bool locked = false;
 };
 
-// Reserves the key arena (whole steps of 128 KiB), once per process; later calls answer the status. Must run before any key is made.
-Result<MemoryStatus> InitializeMemory(size_t arena_bytes, bool allow_unlocked);
+// Reserves the key arena (whole steps of 128 KiB), once per process; later calls answer the status. Must run before any key is made. When
+// `arena_bytes` cannot be locked, half of it is tried, and so on, down to `least_bytes`.
+Result<MemoryStatus> InitializeMemory(size_t arena_bytes, size_t least_bytes, bool allow_unlocked);
+inline Result<MemoryStatus> InitializeMemory(size_t arena_bytes, bool allow_unlocked) {
+  return InitializeMemory(arena_bytes, arena_bytes, allow_unlocked);
+}
 MemoryStatus KeyArenaStatus();
 
 // Points libcrypto's allocator at the crypto heap. Must run before libcrypto allocates for the first time.
@@ -35,7 +39,7 @@ class SecureBuffer {
   SecureBuffer() = default;
   // The longest one that the arena can hold.
   static constexpr size_t kLargest = (size_t{1} << 17) - 16;
-  // kMemoryLock when the arena is not there, kInternal when it is full or `size` is more than kLargest.
+  // kMemoryLock when the arena is not there or full, kInternal when `size` is more than kLargest.
   static Result<SecureBuffer> Make(size_t size);
   static Result<SecureBuffer> CopyOf(const void* data, size_t size);
 

@@ -25,15 +25,16 @@ Family FamilyOf(SignatureAlgorithm algorithm) {
     case SignatureAlgorithm::kEcdsa:
       return {KeyKind::kEcPrivate, KeyKind::kEcPublic};
     case SignatureAlgorithm::kEd25519:
+      return {KeyKind::kEd25519Private, KeyKind::kEd25519Public};
+    case SignatureAlgorithm::kEd448:
       break;
   }
-  return {KeyKind::kEd25519Private, KeyKind::kEd25519Public};
+  return {KeyKind::kEd448Private, KeyKind::kEd448Public};
 }
 
-Status CheckKey(const KeyUse& key, SignatureAlgorithm algorithm, bool needs_private) {
-  if (!key) return BadKey();
+Status CheckKey(const KeyDescription& key, SignatureAlgorithm algorithm, bool needs_private) {
   const Family family = FamilyOf(algorithm);
-  const KeyKind kind = key->description.kind;
+  const KeyKind kind = key.kind;
   if (kind == family.private_kind || (!needs_private && kind == family.public_kind)) return {};
   return WrongKeyType();
 }
@@ -83,13 +84,17 @@ Result<std::vector<uint8_t>> ToP1363(const CurveRow& curve, const std::vector<ui
   return out;
 }
 
+bool IsEdwards(const SignatureParameters& parameters) {
+  return parameters.algorithm == SignatureAlgorithm::kEd25519 || parameters.algorithm == SignatureAlgorithm::kEd448;
+}
+
 // Whether libcrypto hashes the message (EVP_DigestSign) or takes the input as it is (EVP_PKEY_sign).
 bool HashesInside(const SignatureParameters& parameters) {
-  return parameters.algorithm == SignatureAlgorithm::kEd25519 || (parameters.digest.has_value() && !parameters.prehashed);
+  return IsEdwards(parameters) || (parameters.digest.has_value() && !parameters.prehashed);
 }
 
 const EVP_MD* InnerDigest(const SignatureParameters& parameters) {
-  return parameters.algorithm == SignatureAlgorithm::kEd25519 ? nullptr : Row(*parameters.digest).md();
+  return IsEdwards(parameters) ? nullptr : Row(*parameters.digest).md();
 }
 
 Status CheckParameters(const SignatureParameters& parameters, size_t input_length) {
@@ -101,7 +106,7 @@ Status CheckParameters(const SignatureParameters& parameters, size_t input_lengt
 }
 
 // A bare ECDSA digest longer than the order is cut by libcrypto; an empty one means nothing.
-Result<EvpPkeyCtxPtr> BareContext(const Key& key, const SignatureParameters& parameters, bool signing) {
+Result<EvpPkeyCtxPtr> BareContext(const HeldPkey& key, const SignatureParameters& parameters, bool signing) {
   EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(key.pkey.get(), nullptr));
   if (context == nullptr || (signing ? EVP_PKEY_sign_init(context.get()) : EVP_PKEY_verify_init(context.get())) != 1) {
     return CryptoFailure("signature set-up");
@@ -115,17 +120,15 @@ Result<EvpPkeyCtxPtr> BareContext(const Key& key, const SignatureParameters& par
 
 }  // namespace
 
-Result<std::vector<uint8_t>> Sign(KeyRef ref, const SignatureParameters& parameters, const uint8_t* input, size_t input_length) {
-  KeyUse key(ref);
-  DKE_RETURN_IF_ERROR(CheckKey(key, parameters.algorithm, true));
+Result<std::vector<uint8_t>> Sign(const HeldPkey& key, const SignatureParameters& parameters, const uint8_t* input, size_t input_length) {
+  DKE_RETURN_IF_ERROR(CheckKey(key.description, parameters.algorithm, true));
   DKE_RETURN_IF_ERROR(CheckParameters(parameters, input_length));
-  if (parameters.digest == Digest::kSha1) return Unsupported("SHA-1 signatures are verified, not made");
-  std::vector<uint8_t> signature(static_cast<size_t>(EVP_PKEY_get_size(key->pkey.get())));
+  std::vector<uint8_t> signature(static_cast<size_t>(EVP_PKEY_get_size(key.pkey.get())));
   size_t length = signature.size();
   if (HashesInside(parameters)) {
     EvpMdCtxPtr context(EVP_MD_CTX_new());
     EVP_PKEY_CTX* inner = nullptr;
-    if (context == nullptr || EVP_DigestSignInit(context.get(), &inner, InnerDigest(parameters), nullptr, key->pkey.get()) != 1) {
+    if (context == nullptr || EVP_DigestSignInit(context.get(), &inner, InnerDigest(parameters), nullptr, key.pkey.get()) != 1) {
       return CryptoFailure("signature set-up");
     }
     DKE_RETURN_IF_ERROR(SetPadding(inner, parameters));
@@ -135,7 +138,7 @@ Result<std::vector<uint8_t>> Sign(KeyRef ref, const SignatureParameters& paramet
     }
   } else {
     if (input_length == 0) return DataLength("there is nothing to sign");
-    Result<EvpPkeyCtxPtr> context = BareContext(*key, parameters, true);
+    Result<EvpPkeyCtxPtr> context = BareContext(key, parameters, true);
     if (!context.ok()) return context.status();
     if (EVP_PKEY_sign(context.value().get(), signature.data(), &length, input, input_length) != 1) {
       (void)CryptoFailure("");
@@ -143,36 +146,43 @@ Result<std::vector<uint8_t>> Sign(KeyRef ref, const SignatureParameters& paramet
     }
   }
   signature.resize(length);
-  if (parameters.algorithm == SignatureAlgorithm::kEcdsa && !parameters.der) return ToP1363(*key->description.curve, signature);
+  if (parameters.algorithm == SignatureAlgorithm::kEcdsa && !parameters.der) return ToP1363(*key.description.curve, signature);
   return signature;
+}
+
+Result<std::vector<uint8_t>> Sign(KeyRef ref, const SignatureParameters& parameters, const uint8_t* input, size_t input_length) {
+  const Result<HeldPkey> held = HoldPkey(ref);
+  return held.ok() ? Sign(held.value(), parameters, input, input_length) : held.status();
 }
 
 Result<bool> Verify(KeyRef ref, const SignatureParameters& parameters, const uint8_t* input, size_t input_length,
                     const uint8_t* signature, size_t signature_length) {
-  KeyUse key(ref);
-  DKE_RETURN_IF_ERROR(CheckKey(key, parameters.algorithm, false));
+  const Result<HeldPkey> held = HoldPkey(ref);
+  if (!held.ok()) return held.status();
+  const HeldPkey& key = held.value();
+  DKE_RETURN_IF_ERROR(CheckKey(key.description, parameters.algorithm, false));
   DKE_RETURN_IF_ERROR(CheckParameters(parameters, input_length));
   std::vector<uint8_t> der;
   if (parameters.algorithm == SignatureAlgorithm::kEcdsa && !parameters.der) {
-    der = ToDer(*key->description.curve, signature, signature_length);
+    der = ToDer(*key.description.curve, signature, signature_length);
     if (der.empty()) return false;
     signature = der.data();
     signature_length = der.size();
   }
   // RFC 8017, 8.1.2 step 1. libcrypto takes a PSS signature that has lost its leading zero.
   const bool rsa = parameters.algorithm == SignatureAlgorithm::kRsaPss || parameters.algorithm == SignatureAlgorithm::kRsaPkcs1;
-  if (rsa && signature_length != static_cast<size_t>(EVP_PKEY_get_size(key->pkey.get()))) return false;
+  if (rsa && signature_length != static_cast<size_t>(EVP_PKEY_get_size(key.pkey.get()))) return false;
   int verified;
   if (HashesInside(parameters)) {
     EvpMdCtxPtr context(EVP_MD_CTX_new());
     EVP_PKEY_CTX* inner = nullptr;
-    if (context == nullptr || EVP_DigestVerifyInit(context.get(), &inner, InnerDigest(parameters), nullptr, key->pkey.get()) != 1) {
+    if (context == nullptr || EVP_DigestVerifyInit(context.get(), &inner, InnerDigest(parameters), nullptr, key.pkey.get()) != 1) {
       return CryptoFailure("signature set-up");
     }
     DKE_RETURN_IF_ERROR(SetPadding(inner, parameters));
     verified = EVP_DigestVerify(context.get(), signature, signature_length, input, input_length);
   } else {
-    Result<EvpPkeyCtxPtr> context = BareContext(*key, parameters, false);
+    Result<EvpPkeyCtxPtr> context = BareContext(key, parameters, false);
     if (!context.ok()) return context.status();
     verified = EVP_PKEY_verify(context.value().get(), signature, signature_length, input, input_length);
   }
@@ -181,11 +191,13 @@ Result<bool> Verify(KeyRef ref, const SignatureParameters& parameters, const uin
 }
 
 Result<std::vector<uint8_t>> Recover(KeyRef ref, const uint8_t* signature, size_t signature_length) {
-  KeyUse key(ref);
-  DKE_RETURN_IF_ERROR(CheckKey(key, SignatureAlgorithm::kRsaPkcs1, false));
-  std::vector<uint8_t> out(static_cast<size_t>(EVP_PKEY_get_size(key->pkey.get())));
+  const Result<HeldPkey> held = HoldPkey(ref);
+  if (!held.ok()) return held.status();
+  const HeldPkey& key = held.value();
+  DKE_RETURN_IF_ERROR(CheckKey(key.description, SignatureAlgorithm::kRsaPkcs1, false));
+  std::vector<uint8_t> out(static_cast<size_t>(EVP_PKEY_get_size(key.pkey.get())));
   if (signature_length != out.size()) return DataLength("the signature is not as long as the key");
-  EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(key->pkey.get(), nullptr));
+  EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(key.pkey.get(), nullptr));
   if (context == nullptr || EVP_PKEY_verify_recover_init(context.get()) != 1 ||
       EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) != 1) {
     return CryptoFailure("signature set-up");
@@ -196,62 +208,6 @@ Result<std::vector<uint8_t>> Recover(KeyRef ref, const uint8_t* signature, size_
     return AuthenticationFailed();
   }
   out.resize(length);
-  return out;
-}
-
-namespace {
-
-Result<EvpPkeyCtxPtr> OaepContext(const Key& key, const OaepParameters& parameters, bool encrypting) {
-  EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(key.pkey.get(), nullptr));
-  if (context == nullptr || (encrypting ? EVP_PKEY_encrypt_init(context.get()) : EVP_PKEY_decrypt_init(context.get())) != 1 ||
-      EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_OAEP_PADDING) != 1 ||
-      EVP_PKEY_CTX_set_rsa_oaep_md(context.get(), Row(parameters.digest).md()) != 1 ||
-      EVP_PKEY_CTX_set_rsa_mgf1_md(context.get(), Row(parameters.mgf_digest).md()) != 1) {
-    return CryptoFailure("OAEP set-up");
-  }
-  if (parameters.label_length != 0) {
-    // The context takes the copy over.
-    void* label = OPENSSL_memdup(parameters.label, parameters.label_length);
-    if (label == nullptr || EVP_PKEY_CTX_set0_rsa_oaep_label(context.get(), label, static_cast<int>(parameters.label_length)) != 1) {
-      OPENSSL_free(label);
-      return CryptoFailure("OAEP label");
-    }
-  }
-  return context;
-}
-
-}  // namespace
-
-Result<std::vector<uint8_t>> OaepEncrypt(KeyRef ref, const OaepParameters& parameters, const uint8_t* input, size_t input_length) {
-  KeyUse key(ref);
-  DKE_RETURN_IF_ERROR(CheckKey(key, SignatureAlgorithm::kRsaPss, false));
-  Result<EvpPkeyCtxPtr> context = OaepContext(*key, parameters, true);
-  if (!context.ok()) return context.status();
-  std::vector<uint8_t> out(static_cast<size_t>(EVP_PKEY_get_size(key->pkey.get())));
-  size_t length = out.size();
-  if (EVP_PKEY_encrypt(context.value().get(), out.data(), &length, input, input_length) != 1) {
-    (void)CryptoFailure("");
-    return DataLength("the input is too long for the key");
-  }
-  out.resize(length);
-  return out;
-}
-
-Result<SecureBuffer> OaepDecrypt(KeyRef ref, const OaepParameters& parameters, const uint8_t* input, size_t input_length) {
-  KeyUse key(ref);
-  DKE_RETURN_IF_ERROR(CheckKey(key, SignatureAlgorithm::kRsaPss, true));
-  Result<EvpPkeyCtxPtr> context = OaepContext(*key, parameters, false);
-  if (!context.ok()) return context.status();
-  const size_t size = static_cast<size_t>(EVP_PKEY_get_size(key->pkey.get()));
-  if (input_length != size) return AuthenticationFailed();
-  Result<SecureBuffer> out = SecureBuffer::Make(size);
-  if (!out.ok()) return out.status();
-  size_t length = size;
-  if (EVP_PKEY_decrypt(context.value().get(), out.value().data(), &length, input, input_length) != 1) {
-    (void)CryptoFailure("");
-    return AuthenticationFailed();
-  }
-  out.value().Truncate(length);
   return out;
 }
 

@@ -2,19 +2,28 @@
 // session objects, and its way to the service. Everything it holds is released when it ends.
 import { randomUUID } from 'node:crypto';
 import { core, type KeyRef } from '../../addon/core.ts';
+import type { CompatibilitySwitch } from '../../server/base/compatibility.ts';
+import { ServiceError } from '../../server/base/errors.ts';
 import {
+  boundTo,
+  headBytes,
   type InstanceHeader,
   instanceText,
+  keyForServiceInfo,
+  onceRoutes,
+  packSealed,
+  recipientChanged,
   type ServiceInfo,
   type TokenObject,
 } from '../../server/fronts/contract/tde.ts';
 import { CKA } from '../schema/attributes.ts';
-import { CKR } from '../schema/return-values.ts';
 import { type Attribute, CryptokiError } from '../schema/types.ts';
+import { type Account, ownAccount, valueBytes } from './account.ts';
 import type { AttributeMap, ReadonlyAttributes } from './attribute-blob.ts';
-import type { Told } from './causes.ts';
+import { type Told, ToldError, tell } from './causes.ts';
 import type { LogLevel } from './config.ts';
 import {
+  isGone,
   keyInvalid,
   notLoggedIn,
   objectInvalid,
@@ -30,13 +39,18 @@ import type { LogFields } from './log.ts';
 import { ObjectIndex } from './object-index.ts';
 import { isTrue, type ObjectView, type SessionObject, type SharedKey, type TokenView, viewOf } from './object-view.ts';
 import type { Head, RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
-import { Session } from './session.ts';
+import { andThen, type Later, Session } from './session.ts';
+import { inSlices, untilDone } from './slices.ts';
 import { UsedIvs } from './used-ivs.ts';
 
 /** Token objects whose fixed properties (class, type, size, private) are remembered, so that an Init asks one question. */
 const maxRemembered = 4096;
-/** Sessions of one application; more is a leak in it. */
-export const maxSessions = 65_536;
+/** Most objects have less than 1 KiB of attributes. */
+const maxRememberedBytes = 4 << 20;
+
+/** Recipients in a row that are no more when the key arrives: so many at once are no honest service. */
+const mostRecipients = 3;
+const keyInfo = Buffer.from(keyForServiceInfo);
 
 export type ApplicationLog = (level: LogLevel, fields: LogFields, message: string) => void;
 
@@ -55,27 +69,72 @@ const invalid = {
   key: keyInvalid,
   wrapping: wrappingKeyInvalid,
   unwrapping: unwrappingKeyInvalid,
-} as const satisfies Record<Named, () => Error>;
+} as const satisfies Record<Named, () => CryptokiError>;
+
+/** What a session object takes of its user's limits, in bytes. */
+interface Cost {
+  readonly memory: number;
+  readonly keys: number;
+}
+/** About what the agent needs for an object, beside the bytes of its attributes. */
+const objectBytes = 512;
+/** A block of the key arena is a power of two, with a head of 16 bytes. */
+const arenaBlock = (bytes: number): number => 2 ** Math.ceil(Math.log2(Math.max(bytes + 16, 32)));
+
+const attributesBytes = (attributes: ReadonlyAttributes): number => {
+  let bytes = objectBytes;
+  for (const value of attributes.values()) bytes += valueBytes(value);
+  return bytes;
+};
+
+const costOf = (attributes: ReadonlyAttributes, key: SharedKey | null): Cost => {
+  const memory = attributesBytes(attributes);
+  if (key === null) return { memory, keys: 0 };
+  const { kind, bits } = core.describe(key.ref);
+  // Secret keys are in the arena; the numbers of the others, with what libcrypto computes in advance, are outside.
+  const isSecret = kind === 'aes' || kind === 'generic';
+  return { memory: memory + (isSecret ? 0 : bits), keys: isSecret ? arenaBlock(bits / 8) : 0 };
+};
 
 export class Application {
   loggedIn = false;
+  /** After `end`. */
+  ended = false;
   readonly sessions = new HandleMap<Session>(1);
-  readonly roles = new KeyRoles();
+  readonly roles: KeyRoles;
   readonly usedIvs = new UsedIvs();
+  /** Whether the process is a Java program, and so calls through SunPKCS11. Its own word: nothing secret may depend on it. */
+  readonly isJava: boolean;
+  /** What all processes of its user have in this agent. */
+  readonly account: Account;
   readonly #door: ServiceDoor;
   readonly #instance: string;
   readonly #log: ApplicationLog;
   readonly #objects: HandleMap<SessionObject>;
   readonly #index = new ObjectIndex();
-  readonly #tokens = new Map<number, TokenView>();
+  readonly #tokens = new Map<number, { readonly view: TokenView; readonly bytes: number }>();
+  #tokenBytes = 0;
   #info: ServiceInfo | null = null;
   #recipient: KeyRef | null = null;
+  readonly #usedSwitches = new Set<string>();
+
+  #logouts = 0;
+  readonly #costs = new Map<SessionObject, Cost>();
 
   /** `connection`: the number of the process' connection, as its library counts them. */
-  constructor(door: ServiceDoor, instance: InstanceHeader, log: ApplicationLog, connection = 0) {
+  constructor(
+    door: ServiceDoor,
+    instance: InstanceHeader,
+    log: ApplicationLog,
+    connection = 0,
+    account: Account = ownAccount(),
+  ) {
+    this.account = account;
+    this.roles = new KeyRoles(account);
     this.#objects = new HandleMap(firstOfConnection(connection));
     this.#door = door;
     this.#instance = instanceText(instance);
+    this.isJava = instance.process === 'java';
     this.#log = log;
   }
 
@@ -97,10 +156,66 @@ export class Application {
     return this.#door.call({ route, handle, head, raw }, { requestId, instance: this.#instance });
   }
 
-  /** What the service calls this application; asked once. */
+  /**
+   * Asks the service with a key, which stays the caller's: its value is sealed in the addon, for this one request only (`boundTo`). The
+   * recipient is asked for once, and again when the service has another one.
+   */
+  async askWithKey<R extends 'createObject' | 'wrap'>(
+    route: R,
+    handle: number | null,
+    head: Head<R>,
+    key: KeyRef,
+  ): Promise<ServiceAnswer<R>> {
+    const requestId = randomUUID();
+    const json = headBytes(head);
+    for (let attempt = 1; ; attempt++) {
+      const { applicationId, recipient } = await this.info();
+      const bound = boundTo(applicationId, route, handle ?? 0, onceRoutes.has(route) ? requestId : '', json);
+      const publicKey = Buffer.from(recipient.publicKey, 'base64');
+      const raw = packSealed({ ...recipient, publicKey }, core.hpkeSealKey(publicKey, keyInfo, bound, key));
+      try {
+        return await this.ask(route, handle, head, raw, requestId);
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.reason !== recipientChanged || attempt === mostRecipients)
+          throw error;
+        this.#info = null;
+      }
+    }
+  }
+
+  /** What the service says of this application and of itself; asked once. */
   async info(): Promise<ServiceInfo> {
     this.#info ??= (await this.ask('info', null, {})).answer;
     return this.#info;
+  }
+
+  /** The compatibility switches that are on, as far as this application has asked. Empty while the service cannot be asked. */
+  async knownSwitches(): Promise<readonly string[]> {
+    try {
+      return (await this.info()).compatibility ?? [];
+    } catch (error) {
+      if (error instanceof ServiceError) return [];
+      throw error;
+    }
+  }
+
+  /**
+   * Throws with the return value of `refusal` unless one of the switches is on. The service is asked each time, because a switch may have been changed. The first use of each
+   * one is a line in the log.
+   */
+  async permit(switches: readonly CompatibilitySwitch[], refusal: () => CryptokiError): Promise<void> {
+    this.#info = null;
+    const { compatibility = [], applicationName: application } = await this.info();
+    const used = switches.find((name) => compatibility.includes(name));
+    const [name = ''] = used === undefined ? switches : [used];
+    if (used === undefined) throw new ToldError(tell('switch-off', { name, application }), refusal().rv);
+    if (!this.#usedSwitches.has(name)) this.tell('warn', {}, tell('switch-used', { name, application }));
+    this.#usedSwitches.add(name);
+  }
+
+  /** Whether `permit` has found this switch on. */
+  hasUsed(name: CompatibilitySwitch): boolean {
+    return this.#usedSwitches.has(name);
   }
 
   /** The key pair that keys from the service are sealed to: made when it is first needed, gone with the application. */
@@ -112,11 +227,12 @@ export class Application {
   // --- sessions and login ---------------------------------------------------------------------------------------------
 
   openSession(readWrite: boolean): Session {
-    if (this.sessions.size >= maxSessions) throw new CryptokiError(CKR.SESSION_COUNT, 'too many sessions');
+    this.account.take('sessions');
     return this.sessions.add((handle) => new Session(handle, this, readWrite));
   }
 
   resumeSession({ handle }: ResumedSession, readWrite: boolean): void {
+    this.account.take('sessions');
     this.sessions.restore(handle, new Session(handle, this, readWrite));
   }
 
@@ -127,15 +243,26 @@ export class Application {
   }
 
   /** Its session objects go with it; with the last session the user is logged out. */
-  closeSession(session: Session): void {
-    session.close();
-    this.sessions.delete(session.handle);
-    for (const object of [...session.objects]) this.removeObject(object);
-    if (this.sessions.size === 0) this.loggedIn = false;
+  closeSession(session: Session): Later<void> {
+    return this.#closeSessions([session]);
   }
 
-  closeAllSessions(): void {
-    for (const session of [...this.sessions.values()]) this.closeSession(session);
+  closeAllSessions(): Later<void> {
+    return this.#closeSessions([...this.sessions.values()]);
+  }
+
+  /** Nobody finds the sessions and their objects from now on. What they hold is given back in slices. */
+  #closeSessions(sessions: readonly Session[]): Later<void> {
+    for (const session of sessions) {
+      session.closed = true;
+      this.sessions.delete(session.handle);
+    }
+    if (this.sessions.size === 0) this.loggedIn = false;
+    const closed = inSlices(this.account.uid, sessions, (session) => {
+      session.close();
+      this.account.give('sessions');
+    });
+    return andThen(closed, () => this.#removeAll(sessions.flatMap((session) => [...session.objects])));
   }
 
   login(): void {
@@ -143,10 +270,20 @@ export class Application {
   }
 
   /** Private session objects are destroyed, and what runs on private objects ends. Handles of token objects never change. */
-  logout(): void {
+  logout(): Later<void> {
     this.loggedIn = false;
-    for (const session of this.sessions.values()) session.cancelAll((operation) => operation.private);
-    this.#releaseObjects((object) => isTrue(object, CKA.PRIVATE));
+    this.#logouts++;
+    const running = [...this.sessions.values()].flatMap((session) =>
+      session.running((operation) => operation.private).map((each) => ({ session, ...each })),
+    );
+    // Another thread of the process may have begun something else since: that stays.
+    const cancelled = inSlices(this.account.uid, running, ({ session, kind, operation }) => {
+      if (session.operationOf(kind) === operation) session.cancel(kind);
+    });
+    const removeGone = (object: SessionObject): void => {
+      if (!this.#isThere(object)) this.removeObject(object);
+    };
+    return andThen(cancelled, () => inSlices(this.account.uid, [...this.#objects.values()], removeGone));
   }
 
   // --- objects --------------------------------------------------------------------------------------------------------
@@ -155,17 +292,28 @@ export class Application {
   sessionObject(handle: number, named: Named): SessionObject | undefined {
     if (handle < firstSessionObject) return undefined;
     const object = this.#objects.get(handle);
-    if (object === undefined || !this.sees(object)) throw invalid[named]();
+    if (object === undefined || !this.shows(object)) throw invalid[named]();
     return object;
   }
 
   /** The token object of this handle; `fresh` asks the service even if its fixed properties are known. */
   async tokenObject(handle: number, named: Named, fresh: boolean): Promise<TokenView> {
     if (handle <= 0 || !Number.isInteger(handle)) throw invalid[named]();
-    const known = fresh ? undefined : this.#tokens.get(handle);
-    const view = known ?? this.remember((await this.ask('getObject', handle, {})).answer);
+    const known = fresh ? undefined : this.#tokens.get(handle)?.view;
+    const view = known ?? (await this.#fetch(handle, named));
     if (!this.sees(view)) throw invalid[named]();
     return view;
+  }
+
+  async #fetch(handle: number, named: Named): Promise<TokenView> {
+    try {
+      return this.remember((await this.ask('getObject', handle, {})).answer);
+    } catch (error) {
+      if (!(error instanceof ServiceError && isGone(error.code))) throw error;
+      // The call may name two objects: the code is that of this one.
+      const { rv, message } = invalid[named]();
+      throw new CryptokiError(rv, message, { cause: error });
+    }
   }
 
   async object(handle: number, named: Named, fresh: boolean): Promise<ObjectView> {
@@ -174,51 +322,80 @@ export class Application {
 
   remember(object: TokenObject): TokenView {
     const view = viewOf(object);
-    this.#tokens.delete(view.handle);
-    this.#tokens.set(view.handle, view);
-    if (this.#tokens.size > maxRemembered) {
-      const [oldest] = this.#tokens.keys();
-      if (oldest !== undefined) this.#tokens.delete(oldest);
-    }
+    if (this.ended) return view;
+    this.forget(view.handle);
+    const bytes = attributesBytes(view.attributes);
+    this.#tokens.set(view.handle, { view, bytes });
+    this.#tokenBytes += bytes;
+    this.account.note('memory', bytes);
+    this.#forgetTokens(maxRemembered);
     return view;
+  }
+
+  /** Those that were asked for longest ago, until there are few enough and they are small enough. */
+  #forgetTokens(most: number): void {
+    for (const handle of this.#tokens.keys()) {
+      const isMuch = this.#tokenBytes > maxRememberedBytes || this.account.isFull('memory');
+      if (this.#tokens.size <= most && !isMuch) return;
+      this.forget(handle);
+    }
   }
 
   /** The label of a token object, for the log, where it is known and can be read. */
   labelOf(handle: number | null): string | undefined {
-    const label = handle === null ? undefined : this.#tokens.get(handle)?.attributes.get(CKA.LABEL);
+    const label = handle === null ? undefined : this.#tokens.get(handle)?.view.attributes.get(CKA.LABEL);
     return label instanceof Uint8Array ? printableLabel(label) : undefined;
   }
 
   forget(handle: number): void {
+    const known = this.#tokens.get(handle);
+    if (known === undefined) return;
     this.#tokens.delete(handle);
+    this.#tokenBytes -= known.bytes;
+    this.account.give('memory', known.bytes);
   }
 
   sees(view: ObjectView): boolean {
     return this.loggedIn || !isTrue(view, CKA.PRIVATE);
   }
 
-  /** The session objects that the user may see, among them all that match the template. */
-  *sessionObjects(template: readonly Attribute[]): Generator<SessionObject> {
-    const candidates = this.#index.candidates(template) ?? this.#objects.values();
-    for (const object of candidates) if (this.sees(object)) yield object;
+  /** Session objects among which all are that match the template and that the user may see. */
+  candidates(template: readonly Attribute[]): Later<readonly SessionObject[]> {
+    const entered = untilDone(this.account.uid, (most) => this.#index.enterSome(most));
+    return andThen(entered, () => [...(this.#index.candidates(template) ?? this.#objects.values())]);
+  }
+
+  /** Whether a session object is still there, and the user may see it. */
+  shows(object: SessionObject): boolean {
+    return this.#objects.get(object.handle) === object && this.#isThere(object) && this.sees(object);
+  }
+
+  /** False from the moment on when its session is closed, or the user of a private object logs out; what it holds is given back later. */
+  #isThere(object: SessionObject): boolean {
+    return !object.session.closed && (object.logouts === this.#logouts || !isTrue(object, CKA.PRIVATE));
   }
 
   /** The attributes of every session object, seen or not. */
   *allAttributes(): Generator<ReadonlyAttributes> {
-    for (const { attributes } of this.#objects.values()) yield attributes;
+    for (const object of this.#objects.values()) if (this.#isThere(object)) yield object.attributes;
   }
 
-  /** The session keys that are decrypting at this moment. */
-  *decrypting(): Generator<KeyRef> {
+  /** The attributes of the session keys that are decrypting at this moment, as they were when that began. */
+  *decrypting(): Generator<ReadonlyAttributes> {
     for (const { decrypt, messageDecrypt } of this.sessions.values()) {
-      if (decrypt?.key !== undefined) yield decrypt.key;
-      if (messageDecrypt?.key !== undefined) yield messageDecrypt.key;
+      if (decrypt?.keyAttributes !== undefined) yield decrypt.keyAttributes;
+      if (messageDecrypt?.keyAttributes !== undefined) yield messageDecrypt.keyAttributes;
     }
   }
 
-  /** Keeps a new session object. The key is the object's from here on. */
+  /** Keeps a new session object. The key is the object's from here on, unless this throws. */
   addObject(session: Session, attributes: AttributeMap, key: SharedKey | null): SessionObject {
-    const object = this.#objects.add((handle) => ({ where: 'session', handle, attributes, key, session }) as const);
+    const cost = costOf(attributes, key);
+    this.#take(cost);
+    const logouts = this.#logouts;
+    const make = (handle: number) => ({ where: 'session', handle, attributes, key, session, logouts }) as const;
+    const object = this.#objects.add(make);
+    this.#costs.set(object, cost);
     this.#index.add(object);
     session.objects.add(object);
     return object;
@@ -226,6 +403,10 @@ export class Application {
 
   /** Changes attributes of a session object. */
   changeObject(object: SessionObject, changed: ReadonlyAttributes): void {
+    const before = this.#costs.get(object) as Cost;
+    const memory = costOf(new Map([...object.attributes, ...changed]), null).memory;
+    this.account.take('memory', memory - before.memory);
+    this.#costs.set(object, { ...before, memory });
     this.#index.delete(object);
     for (const [type, value] of changed) object.attributes.set(type, value);
     this.#index.add(object);
@@ -236,6 +417,28 @@ export class Application {
     this.#index.delete(object);
     object.session.objects.delete(object);
     object.key?.release();
+    const { memory, keys } = this.#costs.get(object) as Cost;
+    this.#costs.delete(object);
+    this.account.give('objects');
+    this.account.give('memory', memory);
+    this.account.give('keys', keys);
+  }
+
+  #removeAll(objects: readonly SessionObject[]): Later<void> {
+    return inSlices(this.account.uid, objects, (object) => this.removeObject(object));
+  }
+
+  /** Takes what a new object needs, or throws and takes nothing. */
+  #take({ memory, keys }: Cost): void {
+    this.account.check('objects');
+    this.account.take('memory', memory);
+    try {
+      this.account.take('keys', keys);
+    } catch (error) {
+      this.account.give('memory', memory);
+      throw error;
+    }
+    this.account.take('objects');
   }
 
   /** Whether this session may make, change or destroy an object that is on the token, or private. */
@@ -244,16 +447,14 @@ export class Application {
     if (isPrivate && !this.loggedIn) throw notLoggedIn();
   }
 
-  #releaseObjects(which: (object: SessionObject) => boolean): void {
-    for (const object of [...this.#objects.values()]) if (which(object)) this.removeObject(object);
-  }
-
   /** Ends everything. The application is not to be used after it. */
-  end(): void {
-    this.closeAllSessions();
-    this.#releaseObjects(() => true);
-    this.#tokens.clear();
+  end(): Later<void> {
+    this.ended = true;
+    this.roles.end();
+    this.#forgetTokens(0);
     if (this.#recipient !== null) core.release(this.#recipient);
     this.#recipient = null;
+    // Every object belongs to a session.
+    return this.closeAllSessions();
   }
 }

@@ -32,6 +32,7 @@ export type Question =
 export type Notice =
   | { readonly kind: 'listening'; readonly server: number }
   | { readonly kind: 'connections'; readonly count: number }
+  | { readonly kind: 'withdraw'; readonly context: number; readonly caller: Caller }
   | { readonly kind: 'release'; readonly context: number }
   | {
       readonly kind: 'log';
@@ -66,6 +67,8 @@ export type Reply =
       readonly message: string;
       readonly requestId: string;
       readonly told: CauseName | null;
+      /** The service's, which tells what to do about the code. */
+      readonly reason: string | null;
     };
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
@@ -125,12 +128,14 @@ export class HostPort {
             lastWords.failed();
             throw new ServiceCallError(reply.code, reply.message, reply.requestId, {
               told: reply.told,
+              reason: reply.reason,
               handle: request.handle,
             });
           default:
             throw new CryptokiError(CKR.GENERAL_ERROR, 'the main thread has answered another question');
         }
       },
+      withdraw: (caller) => this.tell({ kind: 'withdraw', context, caller }),
       close: async () => undefined,
     };
   }

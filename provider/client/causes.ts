@@ -86,7 +86,7 @@ export const tellRefused = ({ origin, code, reason, message, handle }: Refused):
     case 'key-tampered':
       return tell('key-tampered', key);
     case 'label-exists':
-      return tell('label-taken', {});
+      return tell('label-taken', { error });
     case 'dependency-timeout':
     case 'unavailable':
     case 'rate-limited':
@@ -102,12 +102,12 @@ export const tellRefused = ({ origin, code, reason, message, handle }: Refused):
   }
 };
 
-/** A cause that the agent itself finds, as a return value. */
+/** A cause that the agent itself finds, as a return value: `rvFor`, or the only one that the cause has. */
 export class ToldError extends CryptokiError {
   readonly told: CauseName;
-  constructor({ cause, line }: Told) {
+  constructor({ cause, line }: Told, rvFor?: number) {
     const { rv } = causes[cause] as { readonly rv: ReturnValueName | readonly ReturnValueName[] | null };
-    super(CKR[typeof rv === 'string' ? rv : 'GENERAL_ERROR'], line);
+    super(rvFor ?? CKR[typeof rv === 'string' ? rv : 'GENERAL_ERROR'], line);
     this.told = cause;
   }
 }

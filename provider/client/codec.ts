@@ -45,6 +45,11 @@ export const handshake = Buffer.from('PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1'
 
 /** Templates nest at most this deep, as in p11-kit. */
 const maxDepth = 8;
+/**
+ * Rows of one message: of its templates, of those within them, and of lists of mechanisms. Objects have some dozens of attributes. Far more
+ * rows fit into a message, and to work through them would take so long that others had to wait.
+ */
+const maxRows = 4096;
 /** The forms of parameters in our own dialect, by number on the wire. */
 const parameterForms = [
   'none',
@@ -60,6 +65,7 @@ const parameterForms = [
   'eddsa',
   'data',
   'ivdata',
+  'sp800',
 ] as const;
 const noBytes = Buffer.alloc(0);
 const twoTo32 = 0x1_0000_0000;
@@ -76,12 +82,23 @@ class Reader {
   at = 0;
   end = 0;
   dialect: Dialect = 'own';
+  #rows = 0;
 
   open(bytes: Buffer, length: number, dialect: Dialect): void {
+    this.#rows = 0;
     this.bytes = bytes;
     this.at = 0;
     this.end = length;
     this.dialect = dialect;
+  }
+
+  /** The number of rows that follow, each of at least `least` bytes. Refused before anything is allocated for them. */
+  rows(least: number, what: string): number {
+    const count = this.u32();
+    if (count * least > this.end - this.at) throw malformed(what);
+    this.#rows += count;
+    if (this.#rows > maxRows) throw new CryptokiError(CKR.ARGUMENTS_BAD, `a call has at most ${maxRows} attributes`);
+    return count;
   }
 
   /** The offset of the next `count` bytes, which it steps over. */
@@ -203,9 +220,9 @@ const readValue = (reader: Reader, type: number, length: number, depth: number):
       return readTemplate(reader, depth + 1);
     }
     case 'mechanisms': {
-      const count = reader.u32();
+      const count = reader.rows(8, 'mechanism list');
       // p11-kit writes the count of a list whose pointer is null, and then no list.
-      if (count * 8 > reader.end - reader.at || length === 0) throw malformed('mechanism list');
+      if (count * 8 !== length) throw malformed('mechanism list');
       const types: number[] = [];
       for (let i = 0; i < count; i++) types.push(reader.ulong());
       return types;
@@ -217,17 +234,14 @@ const readValue = (reader: Reader, type: number, length: number, depth: number):
 };
 
 const readTemplate = (reader: Reader, depth: number): readonly Attribute[] => {
-  const count = reader.u32();
-  // The shortest attribute is five bytes: a count that cannot fit is refused before anything is allocated for it.
-  if (count * 5 > reader.end - reader.at) throw malformed('attribute count');
+  const count = reader.rows(5, 'attribute count');
   const attributes: Attribute[] = [];
   for (let i = 0; i < count; i++) attributes.push(readAttribute(reader, depth));
   return attributes;
 };
 
 const readQueries = (reader: Reader, depth: number): readonly AttributeQuery[] => {
-  const count = reader.u32();
-  if (count * 8 > reader.end - reader.at) throw malformed('attribute count');
+  const count = reader.rows(8, 'attribute count');
   const queries: AttributeQuery[] = [];
   for (let i = 0; i < count; i++) {
     const type = reader.u32();
@@ -274,6 +288,20 @@ const readParameter = (reader: Reader, kind: MechanismParameterKind | 'none'): M
       return { kind, data: reader.copy() };
     case 'ivdata':
       return { kind, iv: reader.copy(), data: reader.copy() };
+    case 'sp800': {
+      const prf = reader.ulong();
+      const additionalKeys = reader.ulong();
+      const iv = reader.copy();
+      const count = reader.rows(29, 'data parameters');
+      const data = Array.from({ length: count }, () => ({
+        type: reader.ulong(),
+        littleEndian: reader.u8() !== 0,
+        bits: reader.ulong(),
+        method: reader.ulong(),
+        bytes: reader.copy(),
+      }));
+      return { kind, prf, additionalKeys, iv, data };
+    }
     case 'eddsa':
       return { kind, prehash: reader.u8() !== 0, context: reader.copy() };
     case 'ccm':
@@ -306,10 +334,12 @@ const readMechanism = (reader: Reader): Mechanism | null => {
 };
 
 /** The forms of message parameters, by number on the wire. */
-const gcmMessage = 1;
+const [noMessage, gcmMessage] = [0, 1];
 
-const readMessageParameter = (reader: Reader): MessageParameter => {
-  if (reader.u8() !== gcmMessage) throw malformed('message parameter');
+const readMessageParameter = (reader: Reader): MessageParameter | null => {
+  const form = reader.u8();
+  if (form === noMessage) return null;
+  if (form !== gcmMessage) throw malformed('message parameter');
   return {
     kind: 'gcm',
     iv: reader.copy(),
@@ -502,6 +532,7 @@ const requestLetters: Readonly<Partial<Record<Arg['kind'], string>>> = {
   ulong: 'u',
   flag: 'y',
   bytes: 'ay',
+  data: 'ay',
   label: 'z',
   template: 'aA',
   mechanism: 'M',
@@ -608,13 +639,18 @@ const readInput = <C>(reader: Reader, plan: Plan<C>, reply: Buffer): Record<stri
       case 'flag':
         input[name] = reader.u8() !== 0;
         break;
-      case 'bytes': {
+      case 'bytes':
+      case 'data': {
         const present = reader.u8() !== 0;
-        const length = present ? reader.span() : 0;
+        const length = present ? reader.span() : reader.u32();
         if (!present) {
-          // A length without bytes: only an empty array may come so.
-          if (reader.u32() !== 0) throw malformed('bytes without bytes');
           reader.from = reader.at;
+          if (length !== 0) {
+            // A length without bytes: they follow in parts.
+            if (kind === 'bytes' || reader.dialect !== 'own') throw malformed('bytes without bytes');
+            input[name] = new LengthOnly(length);
+            break;
+          }
         }
         input[name] = slot.view.of(reader.bytes, reader.from, length);
         break;
@@ -718,6 +754,9 @@ const writeError = (writer: Writer, reply: Buffer, rv: number): number => {
   return writer.at;
 };
 
+/** A reply of a return value alone, by who does not dispatch. The reply's length: less than 64 bytes. */
+export const writeRefusal = (reply: Buffer, rv: number): number => writeError(new Writer(), reply, rv);
+
 /** Largest reply that is written late, into memory of its own. */
 const maxLateReply = 1 << 20;
 /** A late reply starts out this small and grows to what it needs. */
@@ -798,6 +837,8 @@ export const createDispatcher = <C>(
           writeOutput(late, plan, value, asked, false);
           break;
         } catch (error) {
+          // What it holds of the answer may be secret.
+          late.bytes.fill(0);
           if (size >= maxLateReply || returnValueOf(error) !== CKR.DEVICE_MEMORY) throw error;
         }
       }

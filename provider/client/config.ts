@@ -1,11 +1,12 @@
 // pkcs11.toml: where the service is and with which credential a database may call it. Reads one file, checks that nobody
 // but its owner can read or replace it, and parses it strictly. Errors name the path and what is wanted, never a value.
 import { timingSafeEqual } from 'node:crypto';
-import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
+import { type BigIntStats, constants, lstatSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import type { CauseName } from '../schema/causes.ts';
 import { type Told, tell } from './causes.ts';
+import { readSmallFile, UnsuitableFile } from './small-file.ts';
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -118,25 +119,14 @@ const checkFile = (
 
 const readGuarded = (path: string, uid: number): string => {
   checkLink(path, uid);
-  let file: number;
   try {
-    // Not blocking: a FIFO put there must not stop the agent.
-    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-  try {
-    checkFile(path, uid, fstatSync(file));
-    const bytes = Buffer.alloc(maxBytes + 1);
-    let length = 0;
-    for (let read = -1; read !== 0 && length <= maxBytes; length += read) {
-      read = readSync(file, bytes, length, bytes.length - length, null);
-    }
-    const text = bytes.toString('utf8', 0, length);
+    const bytes = readSmallFile(path, maxBytes, (stats) => checkFile(path, uid, stats));
+    const text = bytes.toString('utf8');
     bytes.fill(0);
     return text;
-  } finally {
-    closeSync(file);
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    throw unreadable(path, error instanceof UnsuitableFile ? error.message : error);
   }
 };
 

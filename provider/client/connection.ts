@@ -2,7 +2,8 @@
 // has open here ends with the connection.
 import { hostname } from 'node:os';
 import type { Peer } from '../../addon/core.ts';
-import type { InstanceHeader } from '../../server/fronts/contract/tde.ts';
+import { type InstanceHeader, onceRoutes } from '../../server/fronts/contract/tde.ts';
+import { type Account, ownAccount } from './account.ts';
 import { Application } from './application.ts';
 import type { Dialect } from './codec.ts';
 import type { LogLevel } from './config.ts';
@@ -10,6 +11,7 @@ import type { Hello } from './hello.ts';
 import type { LogFields } from './log.ts';
 import { type Repeater, Routines } from './routines.ts';
 import type { ServiceDoor } from './service.ts';
+import type { Later } from './session.ts';
 
 /** What a configuration gives: the way to the service, under an id that names it in the log. */
 export interface Context {
@@ -27,6 +29,8 @@ export interface Surroundings {
   log(context: Context | null, level: LogLevel, fields: LogFields, message: string): void;
   /** The name of a local user, or the number when there is none. */
   userName(uid: number): string;
+  /** Says whether a connection has called C_Initialize: only then may it stay. */
+  admit?(connection: number, admitted: boolean): void;
   /** Who repeats messages by itself; absent when nobody does. */
   readonly repeater?: Repeater;
 }
@@ -41,12 +45,17 @@ export class Connection {
   initializing = false;
   readonly routines: Routines;
   readonly #surroundings: Surroundings;
+  /** What the processes of the peer's user have in this agent. */
+  readonly account: Account;
   #context: Context | null = null;
   #process = '';
   #closed = false;
+  /** Whether the account counts this connection. */
+  #counted = false;
 
-  constructor(id: number, peer: Peer, dialect: Dialect, surroundings: Surroundings) {
+  constructor(id: number, peer: Peer, dialect: Dialect, surroundings: Surroundings, account: Account = ownAccount()) {
     this.id = id;
+    this.account = account;
     this.peer = peer;
     this.dialect = dialect;
     this.#surroundings = surroundings;
@@ -56,6 +65,8 @@ export class Connection {
 
   /** C_Initialize. `hello` is what our library says of itself; null for other peers. */
   async initialize(hello: Hello | null): Promise<Application> {
+    this.account.take('connections');
+    this.#counted = true;
     this.initializing = true;
     try {
       const context = await this.#surroundings.open(hello?.config ?? null, this.peer);
@@ -63,17 +74,34 @@ export class Connection {
       if (this.#closed) this.#surroundings.release(context);
       else this.#context = context;
       this.#process = hello?.process ?? '';
-      this.application = new Application(
-        context.door,
+      const application = new Application(
+        this.#watched(context.door),
         this.#instance(hello),
         (level, fields, message) => this.log(level, fields, message),
         hello?.connection,
+        this.account,
       );
+      this.application = application;
+      if (this.#closed) void this.finalize();
+      else this.#surroundings.admit?.(this.id, true);
       this.log('info', { library: hello?.library ?? 'unknown', resumed: hello?.sessions.length ?? 0 }, 'initialized');
-      return this.application;
+      return application;
     } finally {
       this.initializing = false;
+      if (this.application === null) this.#uncount();
     }
+  }
+
+  /** An answer to a process that is gone reaches nobody: what the call has created is undone. */
+  #watched(door: ServiceDoor): ServiceDoor {
+    return {
+      ...door,
+      call: async (request, caller) => {
+        const answer = await door.call(request, caller);
+        if (this.#closed && onceRoutes.has(request.route)) door.withdraw(caller);
+        return answer;
+      },
+    };
   }
 
   #instance(hello: Hello | null): InstanceHeader {
@@ -89,16 +117,25 @@ export class Connection {
   }
 
   /** C_Finalize. */
-  finalize(): void {
-    this.application?.end();
+  finalize(): Later<void> {
+    const ended = this.application?.end();
     this.application = null;
+    this.#uncount();
     if (this.#context !== null) this.#surroundings.release(this.#context);
     this.#context = null;
+    return ended;
+  }
+
+  #uncount(): void {
+    if (!this.#counted) return;
+    this.#counted = false;
+    this.account.give('connections');
+    if (!this.#closed) this.#surroundings.admit?.(this.id, false);
   }
 
   close(): void {
     this.#closed = true;
-    this.finalize();
+    void this.finalize();
   }
 
   log(level: LogLevel, fields: LogFields, message: string): void {

@@ -1,11 +1,11 @@
 // From a frame to its handler and back: the chapters put together, each function behind its guard, and the one place where
 // whatever a handler throws becomes a return value and a line in the log.
 import { randomUUID } from 'node:crypto';
-import type { CallName, Handlers } from '../schema/calls.ts';
+import { type CallName, calls, type Handlers } from '../schema/calls.ts';
 import { CKR, returnValueName } from '../schema/return-values.ts';
-import { CryptokiError } from '../schema/types.ts';
+import { type Call, CryptokiError } from '../schema/types.ts';
 import { ToldError } from './causes.ts';
-import { createDispatcher, type DispatchFrame, type Fail } from './codec.ts';
+import { createDispatcher, type DispatchFrame, type Fail, writeRefusal } from './codec.ts';
 import type { LogLevel } from './config.ts';
 import type { Connection } from './connection.ts';
 import { notInitialized, returnValueFor } from './errors.ts';
@@ -80,6 +80,8 @@ const everyday: ReadonlySet<number> = new Set([
 
 const levelOf = (rv: number): LogLevel => (everyday.has(rv) ? 'debug' : rv === CKR.GENERAL_ERROR ? 'error' : 'warn');
 
+const atLeastWarn = (level: LogLevel): LogLevel => (level === 'debug' ? 'warn' : level);
+
 /** Errors of ours have messages without data; of anything else only the kind is told. */
 const describe = (error: unknown): string => {
   if (error instanceof CryptokiError || error instanceof ServiceCallError) return error.message;
@@ -88,8 +90,10 @@ const describe = (error: unknown): string => {
   return typeof code === 'string' ? `${error.name} ${code}` : error.name;
 };
 
-const fail: Fail<Connection> = (error, call, connection) => {
-  const rv = returnValueFor(error, call);
+const fail: Fail<Connection> = (thrown, call, connection) => {
+  const rv = returnValueFor(thrown, call);
+  // What the service said is told, also where the agent has named it otherwise.
+  const error = thrown instanceof CryptokiError && thrown.cause instanceof ServiceCallError ? thrown.cause : thrown;
   const id = error instanceof ServiceCallError ? error.requestId : randomUUID();
   const told = error instanceof ServiceCallError || error instanceof ToldError ? error.told : null;
   const label = error instanceof ServiceCallError ? connection.application?.labelOf(error.handle) : undefined;
@@ -100,8 +104,26 @@ const fail: Fail<Connection> = (error, call, connection) => {
     ...(told === null ? {} : { cause: told }),
     ...(label === undefined ? {} : { label }),
   };
-  connection.log(levelOf(rv), fields, describe(error));
+  // A cause is always worth a line.
+  connection.log(told === null ? levelOf(rv) : atLeastWarn(levelOf(rv)), fields, describe(error));
   return rv;
+};
+
+const callsByCode = new Map((Object.entries(calls) as [CallName, Call][]).map(([name, { code }]) => [code, name]));
+
+/**
+ * Answers a frame that is not carried out because the user of its connection holds too much memory: CKR_DEVICE_MEMORY, which ends the
+ * operation that the call would have continued. `request[0..length)` is the beginning of the frame's body. The answer's length.
+ */
+export const refuseFrame = (connection: Connection, request: Buffer, length: number, reply: Buffer): number => {
+  const name = length < 8 ? undefined : callsByCode.get(request.readUInt32BE(0));
+  const at = length < 8 ? 0 : 8 + request.readUInt32BE(4);
+  if (name !== undefined && guards[name] === 'session' && length >= at + 8) {
+    const session = connection.application?.sessions.get(Number(request.readBigUInt64BE(at)));
+    const { ends, continues = [] }: Call = calls[name];
+    for (const kind of ends === undefined ? continues : [ends]) session?.cancel(kind);
+  }
+  return writeRefusal(reply, fail(connection.account.exceeded('memory'), name ?? null, connection));
 };
 
 /** The dispatcher of the agent: one for all connections of a thread. */

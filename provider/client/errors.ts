@@ -106,7 +106,8 @@ const serviceRows = {
   'key-destroyed': gone,
   'key-usage': CKR.KEY_FUNCTION_NOT_PERMITTED,
   'key-tampered': CKR.DEVICE_ERROR,
-  conflict: CKR.ACTION_PROHIBITED,
+  // Of an encryption: the IV was used with this key before.
+  conflict: { encrypt: CKR.MECHANISM_PARAM_INVALID, otherwise: CKR.ACTION_PROHIBITED },
   // Section 4.1.1: a template that violates a requirement of the token is inconsistent. Ours: a label names one key.
   'label-exists': CKR.TEMPLATE_INCONSISTENT,
   'precondition-failed': CKR.ACTION_PROHIBITED,
@@ -140,6 +141,9 @@ const choose = (row: Row, call: CallName | null): number => {
   if (typeof row === 'number') return row;
   return row[(call !== null && purposes[call]) || 'object'] ?? row.otherwise;
 };
+
+/** Whether the service says by this code that there is no such object. */
+export const isGone = (code: ServiceErrorCode): boolean => serviceRows[code] === gone;
 
 /** The return value for whatever a handler of `call` threw. Anything unforeseen is CKR_GENERAL_ERROR. */
 export const returnValueFor = (error: unknown, call: CallName | null): number => {
@@ -179,6 +183,7 @@ export const keyTypeInconsistent = situation(
   'the key is of another type than the mechanism',
 );
 export const keyNotPermitted = situation(CKR.KEY_FUNCTION_NOT_PERMITTED, 'the key does not allow this function');
+export const keyTooShort = situation(CKR.KEY_SIZE_RANGE, 'the RSA key has fewer than 2048 bits');
 export const argumentsBad = situation(CKR.ARGUMENTS_BAD, 'an argument is not as it must be');
 export const ivRepeated = situation(
   CKR.MECHANISM_PARAM_INVALID,

@@ -26,6 +26,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #reject: (reason: Error) => void = () => undefined;
   #controller: Dispatcher.DispatchController | null = null;
   #cancelled: Error | null = null;
+  #isBegun = false;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #parts: Buffer[] = [];
@@ -38,6 +39,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     pool.dispatch(request, this);
   }
 
+  /** Whether the request may have reached the service. */
+  get isBegun(): boolean {
+    return this.#isBegun;
+  }
+
   /** Ends it at once, also while it waits for a connection. Nothing happens when the answer is there. */
   cancel(reason: Error): void {
     this.#cancelled = reason;
@@ -47,6 +53,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    this.#isBegun = true;
     if (this.#cancelled !== null) controller.abort(this.#cancelled);
   }
 

@@ -4,8 +4,9 @@ import { realpathSync } from 'node:fs';
 import type { MessagePort } from 'node:worker_threads';
 import { core, type Peer } from '../../addon/core.ts';
 import { Repeats } from '../../server/base/repeats.ts';
+import type { WithdrawalOutcome } from '../../server/fronts/contract/tde.ts';
 import type { Notice, Question, Reply, ToHost } from './bridge.ts';
-import { ConfigError, checkConfig, loadConfig, type ProviderConfig } from './config.ts';
+import { ConfigError, checkConfig, type LogLevel, loadConfig, type ProviderConfig } from './config.ts';
 import type { Log, Logs } from './log.ts';
 import { ServiceCallError, type ServiceDoor } from './service.ts';
 import { openHttpService } from './service-http.ts';
@@ -38,6 +39,13 @@ export interface HostOptions {
 export interface Host {
   close(): Promise<void>;
 }
+
+/** After a call that failed because its answer did not come in time. */
+const afterWithdrawal = {
+  'not-carried-out': ['info', 'the service has not carried out the failed call, and will not'],
+  undone: ['info', 'the service has destroyed what the failed call had created'],
+  kept: ['warn', 'the failed call was carried out: it changed an object, or what it created is in use already'],
+} as const satisfies Record<WithdrawalOutcome, readonly [LogLevel, string]>;
 
 export const startHost = (options: HostOptions): Host => {
   const { port, logs, log } = options;
@@ -87,13 +95,17 @@ export const startHost = (options: HostOptions): Host => {
     const known = unchanged(key);
     if (known !== undefined) return known;
     const config = loadConfig(path, uid);
+    const contextLog = logs.of(config.logDir, config.logLevel);
     const context: OpenContext = {
       id: nextContext++,
       key,
       config,
       fingerprint,
-      door: openHttpService(config),
-      log: logs.of(config.logDir, config.logLevel),
+      door: openHttpService(config, (requestId, outcome) => {
+        const [level, message] = afterWithdrawal[outcome];
+        contextLog.write(level, { id: requestId }, message);
+      }),
+      log: contextLog,
       users: 0,
     };
     byId.set(context.id, context);
@@ -153,6 +165,7 @@ export const startHost = (options: HostOptions): Host => {
         message: 'the configuration is closed',
         requestId,
         told: null,
+        reason: null,
       });
     }
     const { route, handle } = request;
@@ -164,16 +177,19 @@ export const startHost = (options: HostOptions): Host => {
       context.log.write('debug', { id: requestId, route, handle }, 'asked the service');
       reply({ id, kind: 'answered', answer, raw: own, epoch }, [own.buffer]);
     } catch (error) {
-      const { code, message, told } =
+      const { code, message, told, reason } =
         error instanceof ServiceCallError
           ? error
-          : { code: 'internal' as const, message: 'the call failed', told: null };
-      reply({ id, kind: 'failed', code, message, requestId, told });
+          : { code: 'internal' as const, message: 'the call failed', told: null, reason: null };
+      reply({ id, kind: 'failed', code, message, requestId, told, reason: reason ?? null });
     }
   };
 
   const notice = (message: Notice): void => {
     switch (message.kind) {
+      case 'withdraw':
+        byId.get(message.context)?.door.withdraw(message.caller);
+        break;
       case 'listening':
         server = message.server;
         options.listening(server);

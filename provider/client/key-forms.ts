@@ -1,5 +1,5 @@
-// The two forms of a key of a pair: Cryptoki's attributes (PKCS#11 mechanisms 2.40, sections 2.1 and 2.3; for Edwards curves
-// 3.0, section 2.3), and the DER that the core takes and gives (SubjectPublicKeyInfo, RFC 5280 and 8410; PKCS#8, RFC 5208
+// The two forms of a key of a pair: Cryptoki's attributes (PKCS#11 mechanisms 2.40, sections 2.1 and 2.3; for Edwards and Montgomery
+// curves 3.0, section 2.3), and the DER that the core takes and gives (SubjectPublicKeyInfo, RFC 5280 and 8410; PKCS#8, RFC 5208
 // and 5958).
 import { type Curve, core } from '../../addon/core.ts';
 import { CKA } from '../schema/attributes.ts';
@@ -12,19 +12,53 @@ import { bitString, DerReader, der, encodeDer, sequence, tags, unsigned, without
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 const rsaEncryption = hex('2a864886f70d010101');
 const ecPublicKey = hex('2a8648ce3d0201');
-const ed25519 = hex('2b6570');
 
-/** Curves by the content of their object identifier. */
-const curves: readonly (readonly [Curve, Buffer])[] = [
-  ['p256', hex('2a8648ce3d030107')],
-  ['p384', hex('2b81040022')],
-  ['p521', hex('2b81040023')],
+interface CurveRow {
+  readonly curve: Curve;
+  readonly keyType: number;
+  /** The content of its object identifier: of the curve, or of a key whose value is a row of bytes (RFC 8410). */
+  readonly oid: Buffer;
+  /** What CKA_EC_PARAMS may be: the object identifier, and for some curves a name (3.0, section 2.3). */
+  readonly names: readonly Buffer[];
+  /** As the core counts them. */
+  readonly bits: number;
+  /** Bytes of a bare point: uncompressed, or a row of bytes. */
+  readonly pointLength: number;
+}
+
+const curveRow = (
+  curve: Curve,
+  keyType: number,
+  oidHex: string,
+  bits: number,
+  length: number,
+  name?: string,
+): CurveRow => {
+  const oid = hex(oidHex);
+  const names = [encodeDer(der(tags.oid, oid))];
+  if (name !== undefined) names.push(encodeDer(der(tags.printableString, Buffer.from(name))));
+  return { curve, keyType, oid, names, bits, pointLength: length };
+};
+const weierstrass = (curve: Curve, oidHex: string, bits: number): CurveRow =>
+  curveRow(curve, CKK.EC, oidHex, bits, 1 + 2 * Math.ceil(bits / 8));
+
+const curveRows: readonly CurveRow[] = [
+  weierstrass('p224', '2b81040021', 224),
+  weierstrass('p256', '2a8648ce3d030107', 256),
+  weierstrass('p384', '2b81040022', 384),
+  weierstrass('p521', '2b81040023', 521),
+  weierstrass('secp256k1', '2b8104000a', 256),
+  weierstrass('brainpool-p256r1', '2b2403030208010107', 256),
+  weierstrass('brainpool-p384r1', '2b240303020801010b', 384),
+  weierstrass('brainpool-p512r1', '2b240303020801010d', 512),
+  curveRow('ed25519', CKK.EC_EDWARDS, '2b6570', 256, 32, 'edwards25519'),
+  curveRow('ed448', CKK.EC_EDWARDS, '2b6571', 448, 57, 'edwards448'),
+  curveRow('x25519', CKK.EC_MONTGOMERY, '2b656e', 256, 32, 'curve25519'),
+  curveRow('x448', CKK.EC_MONTGOMERY, '2b656f', 448, 56, 'curve448'),
 ];
-/** The two names that 3.0 has for the curve of Ed25519 in CKA_EC_PARAMS. */
-const edwardsNames = [
-  encodeDer(der(tags.oid, ed25519)),
-  encodeDer(der(tags.printableString, Buffer.from('edwards25519'))),
-];
+/** Those whose keys are a row of bytes, by the key's object identifier. */
+const rawCurve = (oid: Uint8Array): CurveRow | undefined =>
+  curveRows.find((row) => row.keyType !== CKK.EC && same(row.oid, oid));
 
 const curveRefused = (): CryptokiError =>
   new CryptokiError(CKR.CURVE_NOT_SUPPORTED, 'CKA_EC_PARAMS names none of the curves that this token has');
@@ -36,21 +70,27 @@ const bytesOf = (attributes: ReadonlyMap<number, AttributeValue>, type: number):
 const same = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
 /** The curve that CKA_EC_PARAMS names. Throws CKR_CURVE_NOT_SUPPORTED. */
-export const curveOf = (keyType: number, attributes: ReadonlyAttributes): Curve | 'ed25519' => {
+const rowOf = (keyType: number, attributes: ReadonlyAttributes): CurveRow => {
   const given = bytesOf(attributes, CKA.EC_PARAMS);
-  if (keyType === CKK.EC_EDWARDS) {
-    if (edwardsNames.some((name) => same(name, given))) return 'ed25519';
-    throw curveRefused();
-  }
-  const found = curves.find(([, oid]) => same(encodeDer(der(tags.oid, oid)), given));
+  const found = curveRows.find((row) => row.keyType === keyType && row.names.some((name) => same(name, given)));
   if (found === undefined) throw curveRefused();
-  return found[0];
+  return found;
 };
 
-const curveOid = (name: Curve): Buffer => curves.find(([each]) => each === name)?.[1] ?? Buffer.alloc(0);
+/** The same, by the core's name and with its size. */
+export const curveOf = (keyType: number, attributes: ReadonlyAttributes): Pick<CurveRow, 'curve' | 'bits'> =>
+  rowOf(keyType, attributes);
 
-/** The point itself, whether given as the standard says, in an OCTET STRING, or bare. */
-export const pointOf = (given: Uint8Array): Uint8Array => {
+/** Bytes of a bare point on a curve: uncompressed, or a row of bytes. 0 for keys that are on none. */
+export const pointLength = (curve: Curve | undefined): number =>
+  curveRows.find((row) => row.curve === curve)?.pointLength ?? 0;
+
+/**
+ * The point itself, whether given as the standard says, in an OCTET STRING, or bare. `length`: of a bare point on its curve. It decides, and not
+ * how the bytes begin: one bare point in 256 on P-256 begins like an OCTET STRING of the rest.
+ */
+export const pointOf = (given: Uint8Array, length: number): Uint8Array => {
+  if (given.length === length) return given;
   try {
     const reader = new DerReader(given);
     const point = reader.take(tags.octetString);
@@ -63,9 +103,9 @@ export const pointOf = (given: Uint8Array): Uint8Array => {
 
 const algorithmOf = (keyType: number, attributes: ReadonlyAttributes) => {
   if (keyType === CKK.RSA) return sequence(der(tags.oid, rsaEncryption), der(tags.null, []));
-  const curve = curveOf(keyType, attributes);
-  if (curve === 'ed25519') return sequence(der(tags.oid, ed25519));
-  return sequence(der(tags.oid, ecPublicKey), der(tags.oid, curveOid(curve)));
+  const { oid } = rowOf(keyType, attributes);
+  if (keyType !== CKK.EC) return sequence(der(tags.oid, oid));
+  return sequence(der(tags.oid, ecPublicKey), der(tags.oid, oid));
 };
 
 /** SubjectPublicKeyInfo from a public key's attributes. */
@@ -73,7 +113,7 @@ export const encodePublicKey = (keyType: number, attributes: ReadonlyAttributes)
   const key =
     keyType === CKK.RSA
       ? [sequence(unsigned(bytesOf(attributes, CKA.MODULUS)), unsigned(bytesOf(attributes, CKA.PUBLIC_EXPONENT)))]
-      : pointOf(bytesOf(attributes, CKA.EC_POINT));
+      : pointOf(bytesOf(attributes, CKA.EC_POINT), rowOf(keyType, attributes).pointLength);
   return encodeDer(sequence(algorithmOf(keyType, attributes), bitString(key)));
 };
 
@@ -87,6 +127,20 @@ const privateIntegers = [
 ] as const;
 const number = (value: number) => unsigned(Buffer.of(value));
 
+/** Whether all numbers that PKCS#8 has of an RSA private key are given. */
+export const isWholeRsaKey = (attributes: ReadonlyAttributes, material: ReadonlyMap<number, Uint8Array>): boolean =>
+  attributes.has(CKA.PUBLIC_EXPONENT) && privateIntegers.every((type) => material.has(type));
+
+/** Modulus, public exponent, private exponent and both primes; empty where one is not given. */
+export const rsaNumbers = (
+  attributes: ReadonlyAttributes,
+  material: ReadonlyMap<number, Uint8Array>,
+): readonly Uint8Array[] => [
+  bytesOf(attributes, CKA.MODULUS),
+  bytesOf(attributes, CKA.PUBLIC_EXPONENT),
+  ...[CKA.PRIVATE_EXPONENT, CKA.PRIME_1, CKA.PRIME_2].map((type) => bytesOf(material, type)),
+];
+
 /** PKCS#8 from a private key's attributes and material. The caller wipes it. */
 export const encodePrivateKey = (
   keyType: number,
@@ -99,8 +153,7 @@ export const encodePrivateKey = (
       const open = [CKA.MODULUS, CKA.PUBLIC_EXPONENT].map((type) => unsigned(bytesOf(attributes, type)));
       return sequence(number(0), ...open, ...privateIntegers.map((type) => unsigned(bytesOf(material, type))));
     }
-    const curve = curveOf(keyType, attributes);
-    if (curve === 'ed25519') return der(tags.octetString, value);
+    if (keyType !== CKK.EC) return der(tags.octetString, value);
     return sequence(number(1), der(tags.octetString, value));
   };
   return encodeDer(sequence(number(0), algorithmOf(keyType, attributes), der(tags.octetString, [key()])));
@@ -123,10 +176,16 @@ export const publicAttributes = (spki: Buffer, which: 'public' | 'private'): Att
     if (which === 'public') made.set(CKA.MODULUS_BITS, bitsOf(modulus));
     return made;
   }
-  const curve = same(oid, ed25519) ? ed25519 : algorithm.take(tags.oid);
+  const curve = rawCurve(oid)?.oid ?? algorithm.take(tags.oid);
   made.set(CKA.EC_PARAMS, encodeDer(der(tags.oid, curve)));
   if (which === 'public') made.set(CKA.EC_POINT, encodeDer(der(tags.octetString, key)));
   return made;
+};
+
+/** Bits of a number in big-endian bytes. */
+export const numberBits = (number: Uint8Array): number => {
+  const bytes = withoutLeadingZeros(number);
+  return bytes.length === 0 ? 0 : bytes.length * 8 - Math.clz32(bytes[0] ?? 0) + 24;
 };
 
 /** Whether a number that was given is the one that a key has. */
@@ -142,7 +201,7 @@ export const privateMaterial = (pkcs8: Buffer): ReadonlyMap<number, Buffer> => {
   info.unsigned();
   const oid = info.into(tags.sequence).take(tags.oid);
   const key = info.into(tags.octetString);
-  if (same(oid, ed25519)) return new Map([[CKA.VALUE, key.take(tags.octetString)]]);
+  if (rawCurve(oid) !== undefined) return new Map([[CKA.VALUE, key.take(tags.octetString)]]);
   const numbers = key.into(tags.sequence);
   numbers.unsigned();
   if (!same(oid, rsaEncryption)) return new Map([[CKA.VALUE, numbers.take(tags.octetString)]]);
@@ -155,17 +214,9 @@ export const privateMaterial = (pkcs8: Buffer): ReadonlyMap<number, Buffer> => {
 export const isMaterial = (keyType: unknown, type: number): boolean =>
   keyType === CKK.RSA ? (privateIntegers as readonly number[]).includes(type) : type === CKA.VALUE;
 
-const keyTypes = {
-  'rsa-private': CKK.RSA,
-  'rsa-public': CKK.RSA,
-  'ec-private': CKK.EC,
-  'ec-public': CKK.EC,
-  'ed25519-private': CKK.EC_EDWARDS,
-  'ed25519-public': CKK.EC_EDWARDS,
-} as const;
-
 /** The type of a key of a pair that is in the core; undefined for other keys. */
 export const keyTypeOf = (key: Parameters<typeof core.describe>[0]): number | undefined => {
-  const { kind } = core.describe(key);
-  return kind in keyTypes ? keyTypes[kind as keyof typeof keyTypes] : undefined;
+  const { kind, curve } = core.describe(key);
+  if (kind === 'rsa-private' || kind === 'rsa-public') return CKK.RSA;
+  return curveRows.find((row) => row.curve === curve)?.keyType;
 };

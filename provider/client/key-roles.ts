@@ -5,8 +5,8 @@
 // is remembered as long as the application lives.
 //
 // Two different keys that look alike by three bytes of check value cost one refusal in sixteen million.
-import { core, type KeyRef } from '../../addon/core.ts';
 import { CKA } from '../schema/attributes.ts';
+import type { Account } from './account.ts';
 import type { ReadonlyAttributes } from './attribute-blob.ts';
 
 /** A key by what it is, not by its object. Null for what never encrypts. */
@@ -18,16 +18,45 @@ const identityOf = (attributes: ReadonlyAttributes): string | null => {
   return `${attributes.get(CKA.VALUE_LEN)} ${Buffer.from(check).toString('hex')}`;
 };
 
-/** The same for a key that is running in an operation, whose object may have changed or gone. */
-const isSame = (running: KeyRef, identity: string, modulus: unknown): boolean => {
-  const { kind, bits } = core.describe(running);
-  if (kind === 'aes') return `${bits / 8} ${core.checkValue(running).toString('hex')}` === identity;
-  return modulus instanceof Uint8Array && core.exportPublicKey(running).includes(Buffer.from(modulus));
-};
+/** About what an entry takes in memory beside its characters. */
+const entryBytes = 64;
+
+const sameBytes = (a: unknown, b: unknown): boolean =>
+  a instanceof Uint8Array && b instanceof Uint8Array && Buffer.compare(a, b) === 0;
+
+/** Whether two keys have one identity. Quick, because it is asked of every object of an application at once. */
+const isSame = (a: ReadonlyAttributes, b: ReadonlyAttributes): boolean =>
+  a.has(CKA.MODULUS) || b.has(CKA.MODULUS)
+    ? sameBytes(a.get(CKA.MODULUS), b.get(CKA.MODULUS))
+    : a.get(CKA.VALUE_LEN) === b.get(CKA.VALUE_LEN) && sameBytes(a.get(CKA.CHECK_VALUE), b.get(CKA.CHECK_VALUE));
 
 export class KeyRoles {
   readonly #wrappers = new Set<string>();
   readonly #abroad = new Set<string>();
+  readonly #account: Pick<Account, 'take' | 'give'>;
+  #bytes = 0;
+
+  /** `account`: pays for what is remembered. */
+  constructor(account: Pick<Account, 'take' | 'give'>) {
+    this.#account = account;
+  }
+
+  /** Throws CKR_DEVICE_MEMORY when the user may not have more. */
+  #remember(where: Set<string>, identity: string): void {
+    if (where.has(identity)) return;
+    const bytes = entryBytes + identity.length;
+    this.#account.take('memory', bytes);
+    this.#bytes += bytes;
+    where.add(identity);
+  }
+
+  /** Nothing is asked of it any more. */
+  end(): void {
+    this.#wrappers.clear();
+    this.#abroad.clear();
+    this.#account.give('memory', this.#bytes);
+    this.#bytes = 0;
+  }
 
   /**
    * Remembers that the service has this key too, or can come to have it: there it may decrypt. False, and nothing remembered,
@@ -37,7 +66,7 @@ export class KeyRoles {
     const identity = identityOf(attributes);
     if (identity === null) return true;
     if (this.#wrappers.has(identity)) return false;
-    this.#abroad.add(identity);
+    this.#remember(this.#abroad, identity);
     return true;
   }
 
@@ -52,15 +81,19 @@ export class KeyRoles {
    * Remembers that a key wraps what is sensitive. False, and nothing remembered, when it may not: the service has the same key,
    * one of `objects`, all that there are, holds it and may decrypt, or one of the `decrypting` keys is the same.
    */
-  mayWrap(wrapping: ReadonlyAttributes, objects: Iterable<ReadonlyAttributes>, decrypting: Iterable<KeyRef>): boolean {
+  mayWrap(
+    wrapping: ReadonlyAttributes,
+    objects: Iterable<ReadonlyAttributes>,
+    decrypting: Iterable<ReadonlyAttributes>,
+  ): boolean {
     const identity = identityOf(wrapping);
     if (identity === null || this.#abroad.has(identity)) return false;
     if (this.#wrappers.has(identity)) return true;
     for (const object of objects) {
-      if (object.get(CKA.DECRYPT) === true && identityOf(object) === identity) return false;
+      if (object.get(CKA.DECRYPT) === true && isSame(object, wrapping)) return false;
     }
-    for (const running of decrypting) if (isSame(running, identity, wrapping.get(CKA.MODULUS))) return false;
-    this.#wrappers.add(identity);
+    for (const running of decrypting) if (isSame(running, wrapping)) return false;
+    this.#remember(this.#wrappers, identity);
     return true;
   }
 

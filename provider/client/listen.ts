@@ -3,18 +3,28 @@
 import { readFileSync } from 'node:fs';
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { core, type FrameServerOptions, type Peer } from '../../addon/core.ts';
+import { Accounts, type UserLimits } from './account.ts';
 import { HostPort, type Reply } from './bridge.ts';
 import { tell } from './causes.ts';
 import { negotiate } from './codec.ts';
 import { Connection, type Surroundings } from './connection.ts';
-import { createAgentDispatcher } from './dispatch.ts';
+import { createAgentDispatcher, refuseFrame } from './dispatch.ts';
+import { sliceWaits } from './slices.ts';
 
 export interface ListenOptions {
   readonly port: MessagePort;
   readonly server: FrameServerOptions;
   /** The user who may connect, beside root; null when everybody may: the configuration file then says who may do what. */
   readonly onlyUser: number | null;
+  readonly limits: UserLimits;
 }
+
+/** Key arena, in bytes: what is wanted, and what there must be. It is locked, and takes memory only as it fills. */
+const arena = { arenaBytes: 32 << 20, leastArenaBytes: 4 << 20 } as const;
+/** How many users together may fill the arena. */
+const arenaShares = 4;
+/** Frames of this length are carried out even for a user who holds too much memory. */
+const smallFrame = 4096;
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -38,8 +48,9 @@ const userNames = (): ((uid: number) => string) => {
   };
 };
 
-const listen = async ({ port, server: options, onlyUser }: ListenOptions): Promise<void> => {
-  core.initialize();
+const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions): Promise<void> => {
+  const { capacity } = core.initialize(arena);
+  const accounts = new Accounts(limits, Math.floor(capacity / arenaShares));
   const host = new HostPort(port, (microseconds) => server.setSpin(microseconds));
   const connections = new Map<number, Connection>();
   const dispatch = createAgentDispatcher();
@@ -49,6 +60,7 @@ const listen = async ({ port, server: options, onlyUser }: ListenOptions): Promi
     log: (context, level, fields, message) =>
       host.tell({ kind: 'log', context: context?.id ?? null, level, fields, message }),
     userName: userNames(),
+    admit: (connection, admitted) => server.admit(connection, admitted),
     repeater: {
       learn: (connection, routine) => server.learn(connection, routine),
       suspend: (connection, session, kind) => server.suspend(connection, session, kind),
@@ -67,20 +79,35 @@ const listen = async ({ port, server: options, onlyUser }: ListenOptions): Promi
         return -1;
       }
       const { answer, dialect } = negotiate(version);
-      connections.set(id, new Connection(id, peer, dialect, surroundings));
+      connections.set(id, new Connection(id, peer, dialect, surroundings, accounts.of(peer.uid)));
       counted();
       return answer;
     },
     frame(id, callCode, request, length, reply) {
       const connection = connections.get(id);
       if (connection === undefined) return -1;
+      const { account } = connection;
+      if (length > smallFrame && account.isFull('memory')) return refuseFrame(connection, request, length, reply);
       const result = dispatch(connection, connection.dialect, request, length, reply);
       if (typeof result === 'number') return result;
+      account.note('memory', length);
       void result.then((late) => {
-        server.send(id, callCode, late);
+        account.give('memory', length);
+        if (!server.send(id, callCode, late)) {
+          const refusal = Buffer.alloc(64);
+          server.send(id, callCode, refusal.subarray(0, refuseFrame(connection, refusal, 0, refusal)));
+        }
         core.wipe(late);
       });
       return 0;
+    },
+    refuse(id, request, length, reply) {
+      const connection = connections.get(id);
+      return connection === undefined ? -1 : refuseFrame(connection, request, length, reply);
+    },
+    tooMany({ pid, uid }) {
+      const { message, told } = accounts.of(uid).exceeded('connections');
+      surroundings.log(null, 'warn', { peer: pid, uid, cause: told }, message);
     },
     close(id) {
       const connection = connections.get(id);
@@ -93,7 +120,8 @@ const listen = async ({ port, server: options, onlyUser }: ListenOptions): Promi
   host.tell({ kind: 'listening', server: server.id });
 
   for (;;) {
-    if (server.turn() === 'stopped') break;
+    // A slice that waits goes on in the next turn of the event loop, after what has come in meanwhile.
+    if (server.turn(sliceWaits()) === 'stopped') break;
     for (let message = receiveMessageOnPort(port); message !== undefined; message = receiveMessageOnPort(port)) {
       host.deliver(message.message as Reply);
     }

@@ -2,6 +2,8 @@
 // SIGINT, when the socket thread fails, or after a while without connections when it was not started by systemd.
 //
 //   --socket <path>         where to listen; DKE_PKCS11_SOCKET otherwise. A socket from systemd (LISTEN_FDS) goes first.
+//   --user-limits <list>    what the processes of one user may have together; DKE_AGENT_USER_LIMITS otherwise. Default
+//                           connections=4096,sessions=16384,objects=65536,memory=128 (MiB).
 //   --idle-seconds <n>      stop after so long without a connection; 0 = never. Default 600, with systemd 0.
 //
 // Who may connect: on a socket below /run or /var/run, and on systemd's, everybody (mode 0666; each configuration file is
@@ -13,6 +15,7 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { core, type FrameServerOptions } from '../../addon/core.ts';
+import { parseLimits, type UserLimits } from './account.ts';
 import { ownVersion } from './codec.ts';
 import { startHost } from './host.ts';
 import type { ListenOptions } from './listen.ts';
@@ -22,12 +25,20 @@ interface AgentOptions {
   /** Null: systemd's. */
   readonly socket: string | null;
   readonly idleSeconds: number;
+  readonly limits: UserLimits;
 }
 
 const defaultConfig = '/etc/dke/pkcs11.toml';
 const firstListenFd = 3;
 const maxFrame = 1 << 20;
-const maxConnections = 4096;
+/** As far as there are descriptors. */
+const maxConnections = 16_384;
+/** A peer that has not called C_Initialize within this time, in milliseconds, is disconnected. */
+const admissionMilliseconds = 10_000;
+/** Largest frame before that: the hello of a process with as many sessions as one user may have. */
+const admissionFrame = 256 * 1024;
+/** Connections that one user may have beside those that have called C_Initialize: these are told why there may be no more. */
+const uninitialized = 64;
 /**
  * How much the heap may grow between two collections of old objects. What a client leaves behind when it goes (ten thousand keys,
  * say) is garbage at once, and by default it would stay until the heap has doubled: 100 MiB more after load, and not faster.
@@ -44,6 +55,7 @@ const parseOptions = (argv: readonly string[], environment: NodeJS.ProcessEnv): 
     options: {
       socket: { type: 'string' },
       'idle-seconds': { type: 'string' },
+      'user-limits': { type: 'string' },
     },
   });
   const inherited = environment.LISTEN_PID === String(process.pid) && Number(environment.LISTEN_FDS) > 0;
@@ -53,22 +65,27 @@ const parseOptions = (argv: readonly string[], environment: NodeJS.ProcessEnv): 
   }
   const idleSeconds = Number(values['idle-seconds'] ?? (inherited ? 0 : 600));
   if (!Number.isInteger(idleSeconds) || idleSeconds < 0) throw new UsageError('--idle-seconds must be 0 or more');
-  return { socket, idleSeconds };
+  const limits = parseLimits(values['user-limits'] ?? environment.DKE_AGENT_USER_LIMITS ?? '');
+  return { socket, idleSeconds, limits };
 };
 
 const isSystemSocket = (socket: string | null): boolean =>
   socket === null || /^\/(?:var\/)?run\/dke-pkcs11\//.test(socket);
 
-const serverOptions = (socket: string | null): FrameServerOptions => ({
+const serverOptions = (socket: string | null, limits: UserLimits): FrameServerOptions => ({
   ...(socket === null ? { fd: firstListenFd } : { path: socket, mode: isSystemSocket(socket) ? 0o666 : 0o600 }),
   spinMicroseconds: defaultSpin,
   laneVersion: ownVersion,
   maxFrame,
   maxConnections,
+  admissionMilliseconds,
+  admissionFrame,
+  userConnections: limits.connections + uninitialized,
+  userBytes: limits.memory,
 });
 
 /** Runs until it is told to stop. The exit code: 0 stopped as asked, 1 failed. */
-const run = async ({ socket, idleSeconds }: AgentOptions, environment: NodeJS.ProcessEnv): Promise<number> => {
+const run = async ({ socket, idleSeconds, limits }: AgentOptions, environment: NodeJS.ProcessEnv): Promise<number> => {
   process.umask(0o077);
   setFlagsFromString(heapGrowth);
   const logs = openLogs(environment);
@@ -78,7 +95,8 @@ const run = async ({ socket, idleSeconds }: AgentOptions, environment: NodeJS.Pr
   const { port1, port2 } = new MessageChannel();
   const workerData: ListenOptions = {
     port: port2,
-    server: serverOptions(socket),
+    server: serverOptions(socket, limits),
+    limits,
     onlyUser: isSystemSocket(socket) ? null : (process.geteuid?.() ?? null),
   };
   const file = import.meta.url.endsWith('.ts') ? './listen.ts' : './listen.js';

@@ -48,10 +48,19 @@ export class ObjectIndex {
     }
   }
 
-  /** Objects among which all are that match the template; null when it names no indexed attribute. */
+  /** Enters up to `most` objects that no search has met. Answers whether none is left. */
+  enterSome(most: number): boolean {
+    let entered = 0;
+    for (const object of this.#fresh) {
+      if (entered++ === most) return false;
+      this.#fresh.delete(object);
+      this.#enter(object);
+    }
+    return true;
+  }
+
+  /** Objects among which all are that match the template; null when it names no indexed attribute. All objects must be entered. */
   candidates(template: readonly Attribute[]): Iterable<SessionObject> | null {
-    for (const object of this.#fresh) this.#enter(object);
-    this.#fresh.clear();
     let fewest: Set<SessionObject> | null = null;
     for (const { type, value } of template) {
       const key = keyOf(value);

@@ -1,6 +1,6 @@
 // One object as Cryptoki sees it, wherever it lives: a session object, whose key is in the addon, or a token object, whose key
 // is with the service. Also the way between Cryptoki's attributes and the fields of the TDE API's contract.
-import { core, type KeyRef } from '../../addon/core.ts';
+import { type Curve, core, type KeyRef } from '../../addon/core.ts';
 import type {
   CreateObject,
   KeyAlgorithm,
@@ -13,7 +13,7 @@ import { CKK, CKO } from '../schema/constants.ts';
 import { CKM } from '../schema/mechanisms.ts';
 import { type AttributeValue, unavailableInformation } from '../schema/types.ts';
 import { type AttributeMap, decodeAttributes, encodeAttributes, type ReadonlyAttributes } from './attribute-blob.ts';
-import { isMaterial, publicAttributes } from './key-forms.ts';
+import { curveOf, isMaterial, publicAttributes } from './key-forms.ts';
 import { kindOf, type ObjectKind, ruleFor } from './rules.ts';
 import type { Session } from './session.ts';
 import type { KeyIdentity } from './used-ivs.ts';
@@ -45,6 +45,8 @@ export interface SessionObject {
   readonly key: SharedKey | null;
   /** The session that made it, with which it goes. */
   readonly session: Session;
+  /** How often the user had logged out when it was made: a private object goes with the next time. */
+  readonly logouts: number;
 }
 
 export interface TokenView {
@@ -123,8 +125,12 @@ const fields: ReadonlySet<number> = new Set([
 ]);
 
 /** The attributes that the service keeps without looking into them. */
-export const blobOf = (attributes: ReadonlyAttributes): string =>
-  encodeAttributes(new Map([...attributes].filter(([type]) => !fields.has(type)))).toString('base64');
+export const blobOf = (attributes: ReadonlyAttributes): string => {
+  // The service computes check values of keys only.
+  const isCertificate = attributes.get(CKA.CLASS) === CKO.CERTIFICATE;
+  const isKept = (type: number): boolean => !fields.has(type) || (isCertificate && type === CKA.CHECK_VALUE);
+  return encodeAttributes(new Map([...attributes].filter(([type]) => isKept(type)))).toString('base64');
+};
 
 const labelOf = (attributes: ReadonlyAttributes): string => {
   const label = attributes.get(CKA.LABEL);
@@ -154,19 +160,43 @@ export const describeNew = (attributes: ReadonlyAttributes, bits: number | null)
 const algorithms: ReadonlyMap<unknown, KeyAlgorithm> = new Map([
   [CKK.AES, 'aes'],
   [CKK.RSA, 'rsa'],
+  // Of a key that is still wrapped the curve is not known: any algorithm of its family stands for all.
   [CKK.EC, 'ec'],
   [CKK.EC_EDWARDS, 'ed25519'],
+  [CKK.EC_MONTGOMERY, 'x25519'],
 ]);
+const curveAlgorithms = {
+  p224: 'ec',
+  p256: 'ec',
+  p384: 'ec',
+  p521: 'ec',
+  secp256k1: 'secp256k1',
+  'brainpool-p256r1': 'brainpool',
+  'brainpool-p384r1': 'brainpool',
+  'brainpool-p512r1': 'brainpool',
+  ed25519: 'ed25519',
+  ed448: 'ed448',
+  x25519: 'x25519',
+  x448: 'x448',
+} as const satisfies Record<Curve, KeyAlgorithm>;
 /** What the service calls a key of this type. */
-export const algorithmOf = (attributes: ReadonlyAttributes): KeyAlgorithm =>
-  algorithms.get(attributes.get(CKA.KEY_TYPE)) ?? 'generic';
+export const algorithmOf = (attributes: ReadonlyAttributes): KeyAlgorithm => {
+  const keyType = Number(attributes.get(CKA.KEY_TYPE));
+  if (attributes.has(CKA.EC_PARAMS)) return curveAlgorithms[curveOf(keyType, attributes).curve];
+  return algorithms.get(keyType) ?? 'generic';
+};
 
 const keyTypes = {
   aes: CKK.AES,
   generic: CKK.GENERIC_SECRET,
   rsa: CKK.RSA,
   ec: CKK.EC,
+  secp256k1: CKK.EC,
+  brainpool: CKK.EC,
   ed25519: CKK.EC_EDWARDS,
+  ed448: CKK.EC_EDWARDS,
+  x25519: CKK.EC_MONTGOMERY,
+  x448: CKK.EC_MONTGOMERY,
 } as const satisfies Record<KeyAlgorithm, number>;
 const keyTypeOf = (algorithm: KeyAlgorithm | null): number =>
   algorithm === null ? CKK.VENDOR_DEFINED : keyTypes[algorithm];

@@ -3,14 +3,23 @@
 // table 10 are the columns here). `template.ts` reads the rows; nothing here looks at a template.
 import { type AttributeName, attributes, CKA } from '../schema/attributes.ts';
 import { CKK, CKO } from '../schema/constants.ts';
-import { type AttributeValue, unavailableInformation } from '../schema/types.ts';
+import { type Attribute, type AttributeValue, unavailableInformation } from '../schema/types.ts';
 import type { ReadonlyAttributes } from './attribute-blob.ts';
 
 /** How an object comes to be. */
 export type Origin =
   | { readonly how: 'create' }
-  /** `keyType` and `objectClass` are what the mechanism makes: a secret key, or one half of a pair. */
-  | { readonly how: 'generate'; readonly mechanism: number; readonly keyType: number; readonly objectClass: number }
+  /**
+   * `keyType` and `objectClass` are what the mechanism makes: a secret key, or one half of a pair. `otherHalf` is the template of the
+   * pair's other half.
+   */
+  | {
+      readonly how: 'generate';
+      readonly mechanism: number;
+      readonly keyType: number;
+      readonly objectClass: number;
+      readonly otherHalf?: readonly Attribute[];
+    }
   | { readonly how: 'unwrap' }
   /** `base` are the attributes of the key that it is derived from. */
   | { readonly how: 'derive'; readonly base: ReadonlyAttributes };
@@ -22,6 +31,8 @@ export interface Circumstances {
   readonly loggedIn: boolean;
   /** What was given so far, CLASS, KEY_TYPE and TOKEN included. */
   readonly given: ReadonlyAttributes;
+  /** Whether the template, or that of the pair's other half, sets one of these attributes to true. */
+  readonly asksFor: (...types: readonly number[]) => boolean;
 }
 
 /** raise: from false to true only; lower: from true to false only. */
@@ -56,7 +67,7 @@ const secrets: readonly ObjectKind[] = ['private', 'secret'];
 
 const noBytes = new Uint8Array(0);
 const rsa = [CKK.RSA];
-const curves = [CKK.EC, CKK.EC_EDWARDS];
+const curves = [CKK.EC, CKK.EC_EDWARDS, CKK.EC_MONTGOMERY];
 
 type Otherwise = Rule['otherwise'];
 const make = (create: Given, generate: Given, set: Change, copy: Change, otherwise: Otherwise): Rule => ({
@@ -81,6 +92,15 @@ const ofType =
   ({ given }) =>
     types.includes(Number(given.get(CKA.KEY_TYPE)));
 
+/**
+ * A key that decrypts wraps no sensitive key (key-roles.ts). Where a template asks for wrapping or unwrapping, the key does not decrypt
+ * unless the template asks for that too.
+ */
+const decryptsUnlessItWraps =
+  (type: number): ((circumstances: Circumstances) => boolean) =>
+  ({ given, asksFor }) =>
+    given.get(CKA.KEY_TYPE) === type && !asksFor(CKA.WRAP, CKA.UNWRAP);
+
 const row = (name: AttributeName, of: readonly ObjectKind[], rule: Rule): Row => ({ name, of, rule });
 
 const rows: readonly Row[] = [
@@ -104,7 +124,7 @@ const rows: readonly Row[] = [
   // 4.5: data objects
   row('APPLICATION', ['data'], free(noBytes)),
   row('OBJECT_ID', ['data'], free(noBytes)),
-  row('VALUE', ['data'], make('may', 'never', 'free', 'never', null)),
+  row('VALUE', ['data'], make('may', 'never', 'free', 'free', null)),
 
   // 4.6: certificates
   row('CERTIFICATE_TYPE', ['certificate'], make('needed', 'never', 'never', 'never', null)),
@@ -132,7 +152,7 @@ const rows: readonly Row[] = [
   row('START_DATE', ['certificate', ...keys], free(noBytes)),
   row('END_DATE', ['certificate', ...keys], free(noBytes)),
   row('DERIVE', ['public', 'secret'], free(false)),
-  row('DERIVE', ['private'], free(ofType(CKK.EC))),
+  row('DERIVE', ['private'], free(ofType(CKK.EC, CKK.EC_MONTGOMERY))),
   row(
     'LOCAL',
     keys,
@@ -148,15 +168,20 @@ const rows: readonly Row[] = [
   // 4.8: public keys
   row('SUBJECT', ['public', 'private'], free(noBytes)),
   row('ENCRYPT', ['public'], free(ofType(CKK.RSA))),
-  row('VERIFY', ['public'], free(true)),
-  row('VERIFY_RECOVER', ['public'], free(false)),
+  row('VERIFY', ['public'], free(ofType(CKK.RSA, CKK.EC, CKK.EC_EDWARDS))),
+  // NSS verifies by C_VerifyRecover where the token offers it, with public keys that it imports with CKA_VERIFY alone.
+  row(
+    'VERIFY_RECOVER',
+    ['public'],
+    free(({ given }) => given.get(CKA.KEY_TYPE) === CKK.RSA && given.get(CKA.VERIFY) === true),
+  ),
   row('WRAP', ['public'], free(ofType(CKK.RSA))),
   row('WRAP_TEMPLATE', ['public', 'secret'], fixed('never', [])),
   row('PUBLIC_KEY_INFO', ['public', 'private'], make('may', 'never', 'never', 'never', null)),
 
   // 4.9: private keys
-  row('DECRYPT', ['private'], free(ofType(CKK.RSA))),
-  row('SIGN', ['private'], free(true)),
+  row('DECRYPT', ['private'], free(decryptsUnlessItWraps(CKK.RSA))),
+  row('SIGN', ['private'], free(ofType(CKK.RSA, CKK.EC, CKK.EC_EDWARDS))),
   row('SIGN_RECOVER', ['private'], free(false)),
   row('UNWRAP', ['private'], free(ofType(CKK.RSA))),
   row('ALWAYS_AUTHENTICATE', ['private'], fixed('never', false)),
@@ -194,7 +219,7 @@ const rows: readonly Row[] = [
 
   // 4.10: secret keys
   row('ENCRYPT', ['secret'], free(ofType(CKK.AES))),
-  row('DECRYPT', ['secret'], free(ofType(CKK.AES))),
+  row('DECRYPT', ['secret'], free(decryptsUnlessItWraps(CKK.AES))),
   row('SIGN', ['secret'], free(true)),
   row('VERIFY', ['secret'], free(true)),
   row('WRAP', ['secret'], free(ofType(CKK.AES))),
@@ -207,14 +232,14 @@ const rows: readonly Row[] = [
   row('MODULUS', ['public', 'private'], material('needed', rsa)),
   row('MODULUS_BITS', ['public'], { ...make('read-only', 'needed', 'never', 'never', null), keyTypes: rsa }),
   row('PUBLIC_EXPONENT', ['public'], { ...make('needed', 'may', 'never', 'never', null), keyTypes: rsa }),
-  row('PUBLIC_EXPONENT', ['private'], material('needed', rsa)),
+  row('PUBLIC_EXPONENT', ['private'], material('may', rsa)),
   row('PRIVATE_EXPONENT', ['private'], material('needed', rsa)),
-  // The standard lets a token insist on these; without them the key could not be checked.
-  row('PRIME_1', ['private'], material('needed', rsa)),
-  row('PRIME_2', ['private'], material('needed', rsa)),
-  row('EXPONENT_1', ['private'], material('needed', rsa)),
-  row('EXPONENT_2', ['private'], material('needed', rsa)),
-  row('COEFFICIENT', ['private'], material('needed', rsa)),
+  // Computed where they are not given.
+  row('PRIME_1', ['private'], material('may', rsa)),
+  row('PRIME_2', ['private'], material('may', rsa)),
+  row('EXPONENT_1', ['private'], material('may', rsa)),
+  row('EXPONENT_2', ['private'], material('may', rsa)),
+  row('COEFFICIENT', ['private'], material('may', rsa)),
 
   // Mechanisms 2.3: keys on elliptic curves
   row('EC_PARAMS', ['public'], { ...make('needed', 'needed', 'never', 'never', null), keyTypes: curves }),
@@ -274,7 +299,7 @@ const secretTypes: ReadonlyMap<number, (bytes: number) => boolean> = new Map([
     CKK.SHA3_512_HMAC,
   ].map((type) => [type, (bytes: number) => bytes >= 1 && bytes <= maxGenericBytes] as const),
 ]);
-const pairTypes: ReadonlySet<number> = new Set([CKK.RSA, CKK.EC, CKK.EC_EDWARDS]);
+const pairTypes: ReadonlySet<number> = new Set([CKK.RSA, CKK.EC, CKK.EC_EDWARDS, CKK.EC_MONTGOMERY]);
 
 export const isKeyType = (kind: ObjectKind, keyType: number): boolean =>
   kind === 'secret' ? secretTypes.has(keyType) : pairTypes.has(keyType);

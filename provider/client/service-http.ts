@@ -1,7 +1,8 @@
 // The service over HTTPS: one keep-alive pool per configuration, one deadline per call. A call whose connection ended before its
-// answer is sent again, perhaps to another node of the service: doing it twice is the same as doing it once, because calls that make
-// or change something bear a key under which they are carried out once (contract/tde.ts).
-import { readFileSync } from 'node:fs';
+// answer is sent again, perhaps to another node of the service: doing it twice is the same as doing it once, because calls that create
+// or change something bear a key under which they are carried out once (contract/tde.ts). Where the outcome of such a call is unknown at its
+// deadline, the call fails and its request is withdrawn (withdrawals.ts).
+import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
@@ -14,6 +15,7 @@ import {
   packEnvelope,
   tdeRoutes,
   unpackEnvelope,
+  type WithdrawalOutcome,
 } from '../../server/fronts/contract/tde.ts';
 import { type Told, tell, tellNoAnswer, tellRefused } from './causes.ts';
 import { ConfigError, type ProviderConfig } from './config.ts';
@@ -27,6 +29,8 @@ import {
   type ServiceDoor,
   type ServiceRequest,
 } from './service.ts';
+import { readSmallFile, UnsuitableFile } from './small-file.ts';
+import { createWithdrawals } from './withdrawals.ts';
 
 /**
  * How long to wait before a call is sent again whose connection ended before the answer: the kept connections to a node that is gone
@@ -36,12 +40,21 @@ const pausesMs = [0, 50, 250, 500];
 /** Looks for prime numbers, which takes as long as it takes. */
 const slow: ReadonlySet<RouteName> = new Set(['generateKeyPair']);
 const timesSlow = 10;
+/**
+ * The library has the same deadline, and its clock started earlier. The agent answers before it: a late answer would not be read, and what
+ * the call has created would be nobody's.
+ */
+const aheadOfLibrary = { share: 0.1, mostMs: 250 } as const;
 /** Connections to one service. A database has many processes, but each call is short. */
 const maxConnections = 32;
 /** Scripts and short programs of one host come again within so long. */
 const keptMs = 30_000;
 
-export const openHttpService = (config: ProviderConfig): ServiceDoor => {
+/** `withdrawn` hears of each request that was withdrawn. */
+export const openHttpService = (
+  config: ProviderConfig,
+  withdrawn: (requestId: string, outcome: WithdrawalOutcome) => void = () => undefined,
+): ServiceDoor => {
   const pool = new Pool(config.origin, {
     connections: maxConnections,
     pipelining: 1,
@@ -88,9 +101,29 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
     }
   };
 
+  const withdrawals = createWithdrawals(async (caller) => {
+    let expire = (): void => undefined;
+    const timer = globalThis.setTimeout(() => expire(), config.callTimeoutMs);
+    try {
+      // Under an id of its own: the service logs two requests.
+      const asked = { ...caller, requestId: randomUUID() };
+      const request = { route: 'withdraw', handle: null, head: { key: caller.requestId }, raw: null } as const;
+      const { answer } = await send(request, asked, (exchange) => {
+        expire = () => exchange.cancel(new Error('the deadline has passed'));
+      });
+      return answer.outcome;
+    } finally {
+      clearTimeout(timer);
+    }
+  }, withdrawn);
+
   return {
     async call(request, caller) {
-      const timeout = config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
+      const full = config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
+      const timeout = full - Math.min(full * aheadOfLibrary.share, aheadOfLibrary.mostMs);
+      const once = onceRoutes.has(request.route);
+      const until = performance.now() + full;
+      let begun = false;
       let expired = false;
       let expire = (): void => undefined;
       // Cleared at the end: each call would wake the agent once more, seconds later.
@@ -99,13 +132,24 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
         expire();
       }, timeout);
       try {
+        if (once && !withdrawals.isSettled) {
+          const waiting = new AbortController();
+          expire = () => waiting.abort(new Error('the deadline has passed'));
+          await withdrawals.settled(waiting.signal);
+        }
         for (let attempt = 0; ; attempt += 1) {
+          let exchange: Exchange | undefined;
           try {
-            return await send(request, caller, (exchange) => {
-              expire = () => exchange.cancel(new Error('the deadline has passed'));
+            const answered = await send(request, caller, (started) => {
+              exchange = started;
+              expire = () => started.cancel(new Error('the deadline has passed'));
               if (expired) expire();
             });
+            // This process was stopped or starved meanwhile, and the library has given up.
+            if (once && performance.now() > until) throw new Error('the answer came after the deadline');
+            return answered;
           } catch (error) {
+            begun ||= exchange?.isBegun === true;
             if (attempt > 0 && isDestroyed(request.route, error))
               return { answer: {} as Answer<typeof request.route>, raw: new Uint8Array(0), epoch: 0 };
             const pause = pausesMs[attempt];
@@ -118,6 +162,7 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
           }
         }
       } catch (error) {
+        if (once && begun && isOutcomeUnknown(error)) withdrawals.add(caller);
         throw error instanceof ServiceCallError
           ? error
           : unreachable(error, expired, config.origin, caller.requestId, request.handle);
@@ -126,19 +171,26 @@ export const openHttpService = (config: ProviderConfig): ServiceDoor => {
         request.raw?.fill(0);
       }
     },
-    close: () => pool.destroy(),
+    withdraw: (caller) => withdrawals.add(caller),
+    close: async () => {
+      await withdrawals.close();
+      await pool.destroy();
+    },
   };
 };
+
+/** More than all authorities of a system. */
+const mostAuthorityBytes = 4 << 20;
 
 /** The authorities to trust; undefined for the system's. Throws ConfigError. */
 export const readAuthorities = (file: string | null): string | undefined => {
   if (file === null) return undefined;
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readSmallFile(file, mostAuthorityBytes).toString('utf8');
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw new ConfigError(tell('ca-file', { file, error: code }));
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    throw new ConfigError(tell('ca-file', { file, error: error instanceof UnsuitableFile ? error.message : code }));
   }
   if (!text.includes('-----BEGIN ')) throw new ConfigError(tell('ca-file', { file, error: 'no PEM' }));
   return text;
@@ -150,8 +202,13 @@ const failure = (
   otherwise: string,
   requestId: string,
   handle: number | null,
+  reason: string | null = null,
 ): ServiceCallError =>
-  new ServiceCallError(code, told?.line ?? otherwise, requestId, { told: told?.cause ?? null, handle });
+  new ServiceCallError(code, told?.line ?? otherwise, requestId, { told: told?.cause ?? null, handle, reason });
+
+/** Anything but a refusal by the service itself: what fails within it, or on the way, may have been carried out. */
+const isOutcomeUnknown = (error: unknown): boolean =>
+  !(error instanceof ServiceCallError) || ['internal', 'unavailable', 'dependency-timeout'].includes(error.code);
 
 const wasClosedUnderUs = (error: unknown): boolean =>
   ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes((error as { code?: string }).code ?? '');
@@ -214,7 +271,7 @@ const problem = (
   const texts = [document?.title, document?.detail].filter((text) => typeof text === 'string');
   const message = texts.join('; ').slice(0, 300) || `status ${status}`;
   const reason = typeof document?.reason === 'string' ? document.reason : null;
-  return failure(own, tellRefused({ origin, code: own, reason, message, handle }), message, requestId, handle);
+  return failure(own, tellRefused({ origin, code: own, reason, message, handle }), message, requestId, handle, reason);
 };
 
 const parseJson = (body: Buffer): Record<string, unknown> | null => {

@@ -16,7 +16,7 @@ export interface ServiceRequest<R extends RouteName = RouteName> {
   /** The object, for routes that name one. */
   readonly handle: number | null;
   readonly head: Head<R>;
-  /** Data or key bytes. The door owns them from here on and wipes them once they were sent. */
+  /** Data, or a sealed key. The door owns the bytes from here on and wipes them once they were sent. */
   readonly raw: Uint8Array<ArrayBuffer> | null;
 }
 
@@ -37,6 +37,8 @@ export interface Caller {
 
 export interface ServiceDoor {
   call<R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>>;
+  /** The caller of this request no longer waits for its answer: whatever it has created is to be undone. */
+  withdraw(caller: Caller): void;
   close(): Promise<void>;
 }
 
@@ -51,9 +53,17 @@ export class ServiceCallError extends ServiceError {
     code: ServiceErrorCode,
     message: string,
     requestId: string,
-    options: { readonly cause?: unknown; readonly told?: CauseName | null; readonly handle?: number | null } = {},
+    options: {
+      readonly cause?: unknown;
+      readonly told?: CauseName | null;
+      readonly handle?: number | null;
+      readonly reason?: string | null;
+    } = {},
   ) {
-    super(code, message, { cause: options.cause });
+    super(code, message, {
+      cause: options.cause,
+      ...(typeof options.reason === 'string' ? { reason: options.reason } : {}),
+    });
     this.requestId = requestId;
     this.told = options.told ?? null;
     this.handle = options.handle ?? null;

@@ -4,6 +4,7 @@ import type { CipherParameters, Direction, IvUser, KeyRef, MacParameters } from 
 import { CKF, CKS } from '../schema/constants.ts';
 import type { BytesOutput, MessageParameter, MessageResult, OutBuffer } from '../schema/types.ts';
 import type { Application } from './application.ts';
+import type { ReadonlyAttributes } from './attribute-blob.ts';
 import type { SessionObject } from './object-view.ts';
 import type { FindOperation } from './operations/find.ts';
 
@@ -12,9 +13,14 @@ export interface Operation {
   cancel(): void;
   /** Whether it uses a private object, and so ends with C_Logout. */
   readonly private: boolean;
+  /** Bytes that it holds until its end; absent where that is never more than a block. */
+  readonly held?: number;
 }
 
 export type Later<T> = T | Promise<T>;
+/** Goes on with a value, at once where it is there already. */
+export const andThen = <T, R>(later: Later<T>, next: (value: T) => Later<R>): Later<R> =>
+  later instanceof Promise ? later.then(next) : next(later);
 
 /** What the addon needs to do the same again: see routines.ts. */
 export type Repeatable = { readonly key: KeyRef; readonly unit: number } & (
@@ -24,14 +30,22 @@ export type Repeatable = { readonly key: KeyRef; readonly unit: number } & (
 
 /** A running encryption or decryption. Each step answers `LengthOnly` when it did nothing because the room is too small. */
 export interface CipherOperation extends Operation {
-  /** The session key that it works with; undefined when the service does the work. */
-  readonly key?: KeyRef;
+  /** Attributes of the session key that it works with; undefined when the service does the work. */
+  readonly keyAttributes?: ReadonlyAttributes;
   /** Null when its whole messages have more to them than a cipher, a key and an IV that nobody looks at. */
   readonly repeatable?: Repeatable | null;
   /** Whether a part was taken: then a whole message is refused. */
   readonly started: boolean;
   whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
+  /**
+   * A whole message of so many bytes, which follow in parts: 0 when it is as long as it may be and its result fits. The parts come with
+   * `update`, and `final` ends them; what `final` answers with `LengthOnly` although it fits is to be sent once more from its
+   * beginning, and comes back then. A message may be announced again, and begins anew.
+   */
+  announce(length: number, out: OutBuffer): BytesOutput;
   update(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
+  /** A part of so many bytes, which follow in smaller ones: 0 when its result fits. */
+  announcePart(length: number, out: OutBuffer): BytesOutput;
   final(out: OutBuffer): Later<BytesOutput>;
 }
 
@@ -40,7 +54,10 @@ export interface SummaryOperation extends Operation {
   readonly repeatable?: Repeatable | null;
   readonly started: boolean;
   whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
-  update(input: Uint8Array): void;
+  /** As with ciphers. */
+  announce(length: number, out: OutBuffer): BytesOutput;
+  /** The input is read before this returns. */
+  update(input: Uint8Array): Later<void>;
   final(out: OutBuffer): Later<BytesOutput>;
 }
 
@@ -53,7 +70,9 @@ export interface RecoverOperation extends Operation {
 export interface VerifyOperation extends Operation {
   readonly started: boolean;
   whole(input: Uint8Array, signature: Uint8Array): Later<void>;
-  update(input: Uint8Array): void;
+  /** A message of so many bytes, which follow in parts. Throws what can be said before. */
+  announce(length: number, signature: Uint8Array): void;
+  update(input: Uint8Array): Later<void>;
   final(signature: Uint8Array): Later<void>;
 }
 
@@ -63,15 +82,21 @@ export interface MessageStep {
   readonly result: MessageResult;
 }
 
-/** Message after message with one key (3.0, sections 5.9 and 5.11). An error ends the message, and not the operation. */
+/**
+ * Message after message with one key (3.0, sections 5.9 and 5.11). An error ends the message, and not the operation. Without a parameter
+ * every step throws CKR_MECHANISM_PARAM_INVALID.
+ */
 export interface MessageOperation extends Operation {
-  /** The session key that it decrypts with. */
-  readonly key?: KeyRef | undefined;
+  /** Attributes of the session key that it decrypts with. */
+  readonly keyAttributes?: ReadonlyAttributes | undefined;
   /** Whether a message was begun and has not come to its end. */
   readonly inMessage: boolean;
-  whole(parameter: MessageParameter, aad: Uint8Array, input: Uint8Array, out: OutBuffer): Later<MessageStep>;
-  begin(parameter: MessageParameter, aad: Uint8Array): MessageResult;
-  next(parameter: MessageParameter, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep>;
+  whole(parameter: MessageParameter | null, aad: Uint8Array, input: Uint8Array, out: OutBuffer): Later<MessageStep>;
+  /** A whole message of so many bytes, as with ciphers: its parts come with `begin` and `next`. */
+  announce(parameter: MessageParameter | null, length: number, out: OutBuffer): BytesOutput;
+  begin(parameter: MessageParameter | null, aad: Uint8Array): MessageResult;
+  announcePart(length: number, out: OutBuffer, last: boolean): BytesOutput;
+  next(parameter: MessageParameter | null, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep>;
 }
 
 export interface Operations {
@@ -108,6 +133,8 @@ export class Session implements Operations {
   readonly objects = new Set<SessionObject>();
   closed = false;
   readonly #turns = new Map<OperationKind, number>();
+  /** Bytes that running operations hold, as the account counts them. */
+  readonly #held = new Map<OperationKind, number>();
   find: FindOperation | null = null;
   encrypt: CipherOperation | null = null;
   decrypt: CipherOperation | null = null;
@@ -151,6 +178,14 @@ export class Session implements Operations {
     return !this.closed;
   }
 
+  /** Tells the account how many bytes the operation of a kind holds now. */
+  settle(kind: OperationKind, held: number): void {
+    if (held === 0 && this.#held.size === 0) return;
+    this.application.account.note('memory', held - (this.#held.get(kind) ?? 0));
+    if (held === 0) this.#held.delete(kind);
+    else this.#held.set(kind, held);
+  }
+
   /** Counts Inits and cancellations of a kind. */
   turn(kind: OperationKind): number {
     return this.#turns.get(kind) ?? 0;
@@ -169,17 +204,25 @@ export class Session implements Operations {
     this[kind] = null;
     this.#away.delete(kind);
     operation?.cancel();
+    this.settle(kind, 0);
   }
 
-  cancelAll(which: (operation: Operation) => boolean = () => true): void {
-    for (const kind of kinds) {
-      const operation = this[kind] ?? this.#away.get(kind);
-      if (operation !== undefined && which(operation)) this.cancel(kind);
-    }
+  /** The operation of a kind, also while the service is asked for it. */
+  operationOf(kind: OperationKind): Operation | undefined {
+    return this[kind] ?? this.#away.get(kind);
+  }
+
+  running(
+    which: (operation: Operation) => boolean,
+  ): readonly { readonly kind: OperationKind; readonly operation: Operation }[] {
+    return kinds.flatMap((kind) => {
+      const operation = this.operationOf(kind);
+      return operation !== undefined && which(operation) ? [{ kind, operation }] : [];
+    });
   }
 
   close(): void {
     this.closed = true;
-    this.cancelAll();
+    for (const { kind } of this.running(() => true)) this.cancel(kind);
   }
 }

@@ -24,7 +24,7 @@ export const equalValues = (a: AttributeValue, b: AttributeValue): boolean => {
     })
   );
 };
-const sameOrNull = (a: AttributeValue | null, b: AttributeValue | null): boolean =>
+export const sameOrNull = (a: AttributeValue | null, b: AttributeValue | null): boolean =>
   a === null || b === null ? a === b : equalValues(a, b);
 
 /** A value of the right kind and length, or CKR_ATTRIBUTE_VALUE_INVALID. */
@@ -112,7 +112,13 @@ export const newObject = (template: readonly Attribute[], origin: Origin, logged
   const taken = take(given);
   const length = kind === 'secret' && keyType !== null ? keyLength(keyType, taken, origin) : null;
 
-  const circumstances = { origin, loggedIn, given };
+  // Before the defaults, which nobody has asked for.
+  const wanted = new Set([...given].flatMap(([type, value]) => (value === true ? [type] : [])));
+  for (const { type, value } of origin.how === 'generate' ? (origin.otherHalf ?? []) : []) {
+    if (value === true) wanted.add(type);
+  }
+  const asksFor = (...types: readonly number[]) => types.some((type) => wanted.has(type));
+  const circumstances = { origin, loggedIn, given, asksFor };
   for (const [type, { otherwise }] of rules[kind]) {
     if (given.has(type) || otherwise === null) continue;
     given.set(type, typeof otherwise === 'function' ? otherwise(circumstances) : otherwise);
@@ -264,7 +270,7 @@ export const changes = (
       throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'is not an attribute of this class of object');
     }
     const before = current.get(type);
-    if (before !== undefined && equalValues(before, value)) {
+    if (before !== undefined && equalValues(before, value) && (by === 'copy' || rule.set !== 'never')) {
       given.delete(type);
       continue;
     }

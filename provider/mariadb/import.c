@@ -41,7 +41,7 @@ static int import_line(const char *at, const char *end, unsigned char *key, stru
   }
   at = skip_blanks(at, end);
   if ((at < end && *at != '#') || digits % 2 != 0) return -1;
-  return keyring_add(ring, (uint32_t)id, 1, (int64_t)time(NULL), key, digits / 2);
+  return keyring_add(ring, &(struct data_key){.id = (uint32_t)id, .version = 1, .length = (uint32_t)(digits / 2), .created = (int64_t)time(NULL)}, key);
 }
 
 static int import_text(const char *text, size_t length, unsigned char *key, struct keyring *ring, struct failure *failure) {

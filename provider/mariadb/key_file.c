@@ -11,10 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "dke-mariadb-keys 1\n";
+static const char magic[] = "dke-mariadb-keys 2\n";
+static const char first_magic[] = "dke-mariadb-keys 1\n"; /* as long */
 
-/* CRC-32 as in zlib and PNG. It tells damage; that nobody has changed the keys is for the master key to say. */
-static uint32_t crc32_of(const char *text, size_t length) {
+/* It shows damage. That the keys are unchanged is for the master key to say. */
+uint32_t key_file_checksum(const char *text, size_t length) {
   uint32_t crc = UINT32_MAX;
 
   for (size_t i = 0; i < length; i++) {
@@ -52,7 +53,7 @@ static int take_hex(const char *text, size_t digits, unsigned char *to) {
 }
 
 char *key_file_head(const struct keyring *ring, size_t *length) {
-  enum { LINE = 80 };
+  enum { LINE = 96 };
   size_t room = sizeof magic + 3 * LINE + KEYRING_LABEL_MAX + ring->count * LINE;
   char *text = malloc(room);
   size_t at;
@@ -61,8 +62,8 @@ char *key_file_head(const struct keyring *ring, size_t *length) {
   at = (size_t)snprintf(text, room, "%sfile %s\nsequence %" PRIu64 "\nmaster %s\n", magic, ring->file_id, ring->sequence, ring->master);
   for (size_t i = 0; i < ring->count; i++) {
     const struct data_key *key = &ring->keys[i];
-    at += (size_t)snprintf(text + at, room - at, "key %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRId64 "\n", key->id, key->version,
-                           key->length * 8, key->created);
+    at += (size_t)snprintf(text + at, room - at, "%s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRId64 " %s\n",
+                           key->retired ? "old" : "key", key->id, key->version, key->length * 8, key->created, key->mark);
   }
   *length = at;
   return text;
@@ -83,7 +84,7 @@ char *key_file_text(const char *head, const unsigned char iv[KEY_FILE_IV], const
   text[at++] = ' ';
   at += put_hex(text + at, wrapped, wrapped_length);
   text[at++] = '\n';
-  *length = at + (size_t)snprintf(text + at, room - at, "crc32 %08" PRIx32 "\n", crc32_of(text, at));
+  *length = at + (size_t)snprintf(text + at, room - at, "crc32 %08" PRIx32 "\n", key_file_checksum(text, at));
   return text;
 }
 
@@ -126,23 +127,43 @@ static int take_number(const char **text, const char *end, char after, uint64_t 
 /* Ten digits: enough until the year 2286. */
 #define LAST_SECOND UINT64_C(9999999999)
 
-static int parse_keys(struct reader *reader, struct keyring *ring) {
-  size_t length;
-  const char *line;
+static int parse_key(const char *line, const char *end, int format, bool retired, struct keyring *ring) {
+  struct data_key key = {.retired = retired};
+  uint64_t id;
+  uint64_t version;
+  uint64_t bits;
+  uint64_t created;
 
-  while ((line = take_line(reader, "key ", &length)) != NULL) {
-    const char *end = line + length + 1;
-    uint64_t id;
-    uint64_t version;
-    uint64_t bits;
-    uint64_t created;
-    if (take_number(&line, end, ' ', UINT32_MAX, &id) != 0 || take_number(&line, end, ' ', UINT32_MAX - 1, &version) != 0 ||
-        take_number(&line, end, ' ', 256, &bits) != 0 || take_number(&line, end, '\n', LAST_SECOND, &created) != 0 || line != end ||
-        version == 0 || bits % 64 != 0)
-      return -1;
-    if (keyring_add(ring, (uint32_t)id, (uint32_t)version, (int64_t)created, NULL, bits / 8) != 0) return -1;
+  if (take_number(&line, end, ' ', UINT32_MAX, &id) != 0 || take_number(&line, end, ' ', UINT32_MAX - 1, &version) != 0 ||
+      take_number(&line, end, ' ', 256, &bits) != 0 || take_number(&line, end, format == 1 ? '\n' : ' ', LAST_SECOND, &created) != 0 ||
+      version == 0 || bits % 64 != 0)
+    return -1;
+  if (format > 1) {
+    unsigned char bytes[KEYRING_MARK_LENGTH / 2];
+    if (end - line != KEYRING_MARK_LENGTH + 1 || take_hex(line, KEYRING_MARK_LENGTH, bytes) != 0) return -1;
+    memcpy(key.mark, line, KEYRING_MARK_LENGTH);
+  } else if (line != end) {
+    return -1;
   }
-  return ring->count == 0 ? -1 : 0;
+  key.id = (uint32_t)id;
+  key.version = (uint32_t)version;
+  key.length = (uint32_t)(bits / 8);
+  key.created = (int64_t)created;
+  return keyring_add(ring, &key, NULL);
+}
+
+static int parse_keys(struct reader *reader, int format, struct keyring *ring) {
+  for (;;) {
+    size_t length;
+    bool retired = false;
+    const char *line = take_line(reader, "key ", &length);
+    if (line == NULL && format > 1) {
+      line = take_line(reader, "old ", &length);
+      retired = true;
+    }
+    if (line == NULL) return ring->count == 0 ? -1 : 0;
+    if (parse_key(line, line + length + 1, format, retired, ring) != 0) return -1;
+  }
 }
 
 static int parse_lines(struct key_file *file) {
@@ -160,7 +181,7 @@ static int parse_lines(struct key_file *file) {
   if (take_number(&line, end, '\n', UINT64_MAX / 2, &ring->sequence) != 0 || line != end) return -1;
   if ((line = take_line(&reader, "master ", &length)) == NULL || length == 0 || length > KEYRING_LABEL_MAX) return -1;
   memcpy(ring->master, line, length);
-  if (parse_keys(&reader, ring) != 0) return -1;
+  if (parse_keys(&reader, file->format, ring) != 0) return -1;
   file->head_length = (size_t)(reader.at - file->text);
   if ((line = take_line(&reader, "wrapped ", &length)) == NULL) return -1;
   if (length != 2 * (KEY_FILE_IV + ring->size + KEY_FILE_TAG) + 1 || line[2 * KEY_FILE_IV] != ' ') return -1;
@@ -178,12 +199,16 @@ int key_file_parse(const char *text, size_t length, struct key_file *file, struc
 
   memset(file, 0, sizeof *file);
   if (length < strlen(magic) + CHECKSUM) return failure_set(failure, "it is cut off, or empty");
-  if (memcmp(text, magic, strlen(magic)) != 0) {
+  if (memcmp(text, magic, strlen(magic)) == 0) {
+    file->format = 2;
+  } else if (memcmp(text, first_magic, strlen(first_magic)) == 0) {
+    file->format = 1;
+  } else {
     if (memcmp(text, magic, strlen(magic) - 2) == 0)
       return failure_set(failure, "it has a format that this plugin does not know: a newer plugin wrote it");
     return failure_set(failure, "it is no key file");
   }
-  snprintf(checksum, sizeof checksum, "crc32 %08" PRIx32 "\n", crc32_of(text, length - CHECKSUM));
+  snprintf(checksum, sizeof checksum, "crc32 %08" PRIx32 "\n", key_file_checksum(text, length - CHECKSUM));
   if (memcmp(text + length - CHECKSUM, checksum, CHECKSUM) != 0)
     return failure_set(failure, "its checksum is wrong: it is damaged or cut off");
   file->ring = keyring_new();
@@ -227,7 +252,7 @@ static enum key_file_found read_one(const char *path, struct key_file *file, str
     return KEY_FILE_UNUSABLE;
   }
   result = fstat(fd, &status);
-  if (result != 0) failure_set(failure, "it cannot be looked at: %s", strerror(errno));
+  if (result != 0) failure_set(failure, "its status cannot be read: %s", strerror(errno));
   else if (!S_ISREG(status.st_mode)) result = failure_set(failure, "it is no regular file");
   else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) result = failure_set(failure, "others may write to it: chmod 600");
   else if (status.st_uid != geteuid() && status.st_uid != 0 && geteuid() != 0)
@@ -327,7 +352,7 @@ static int sync_folder(const char *path) {
   return result;
 }
 
-static int store_one(const char *path, const char *text, size_t length, struct failure *failure) {
+int key_file_replace(const char *path, const char *text, size_t length, struct failure *failure) {
   char fresh[PATH_MAX];
   int fd;
   int result;
@@ -346,8 +371,8 @@ int key_file_store(const char *path, const char *text, size_t length, struct fai
   char copy_path[PATH_MAX];
 
   if (with_suffix(copy_path, path, ".copy", failure) != 0) return -1;
-  if (store_one(copy_path, text, length, failure) != 0) return -1;
-  return store_one(path, text, length, failure);
+  if (key_file_replace(copy_path, text, length, failure) != 0) return -1;
+  return key_file_replace(path, text, length, failure);
 }
 
 int key_file_lock(const char *path, struct failure *failure) {

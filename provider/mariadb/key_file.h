@@ -26,6 +26,7 @@ struct key_file {
   char *text;         /* the whole text */
   size_t length;      /* of the text */
   size_t head_length; /* the text up to the wrapped keys: authenticated with them */
+  int format;         /* 1 or 2; what is written has format 2 */
   unsigned char iv[KEY_FILE_IV];
   unsigned char *wrapped; /* ciphertext and tag */
   size_t wrapped_length;
@@ -48,6 +49,11 @@ enum key_file_found { KEY_FILE_FOUND, KEY_FILE_ABSENT, KEY_FILE_UNUSABLE };
 enum key_file_found key_file_load(const char *path, struct key_file *file, struct failure *remark, struct failure *failure);
 /** Writes the copy, then the file; each is complete on the disk, under another name, before it takes its place. */
 int key_file_store(const char *path, const char *text, size_t length, struct failure *failure);
+
+/** Replaces one file, complete and on the disk. */
+int key_file_replace(const char *path, const char *text, size_t length, struct failure *failure);
+/** CRC-32 as in zlib and PNG. */
+uint32_t key_file_checksum(const char *text, size_t length);
 
 /** Takes the file for this process alone, until the descriptor is closed; -1 when another process has it. */
 int key_file_lock(const char *path, struct failure *failure);

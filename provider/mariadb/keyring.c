@@ -54,15 +54,17 @@ static size_t place_of(const struct keyring *ring, uint32_t id, uint32_t version
   return low;
 }
 
-int keyring_add(struct keyring *ring, uint32_t id, uint32_t version, int64_t created, const unsigned char *bytes, size_t length) {
-  size_t at = place_of(ring, id, version);
+int keyring_add(struct keyring *ring, const struct data_key *key, const unsigned char *bytes) {
+  size_t length = key->length;
+  size_t at = place_of(ring, key->id, key->version);
   size_t offset = at < ring->count ? ring->keys[at].offset : ring->size;
 
   if (ring->count == KEYRING_MAX_KEYS || (length != 16 && length != 24 && length != 32)) return -1;
-  if (at < ring->count && ring->keys[at].id == id && ring->keys[at].version == version) return -1;
+  if (at < ring->count && ring->keys[at].id == key->id && ring->keys[at].version == key->version) return -1;
   memmove(ring->bytes + offset + length, ring->bytes + offset, ring->size - offset);
   memmove(&ring->keys[at + 1], &ring->keys[at], (ring->count - at) * sizeof *ring->keys);
-  ring->keys[at] = (struct data_key){id, version, (uint32_t)length, (uint32_t)offset, created};
+  ring->keys[at] = *key;
+  ring->keys[at].offset = (uint32_t)offset;
   ring->count++;
   ring->size += length;
   for (size_t i = at + 1; i < ring->count; i++) ring->keys[i].offset += (uint32_t)length;
@@ -79,9 +81,21 @@ const struct data_key *keyring_find(const struct keyring *ring, uint32_t id, uin
 
 const struct data_key *keyring_latest(const struct keyring *ring, uint32_t id) {
   /* No key has the highest version: MariaDB means by it that there is none. */
-  size_t after = place_of(ring, id, UINT32_MAX);
+  for (size_t at = place_of(ring, id, UINT32_MAX); at > 0 && ring->keys[at - 1].id == id; at--)
+    if (!ring->keys[at - 1].retired) return &ring->keys[at - 1];
+  return NULL;
+}
 
-  return after == 0 || ring->keys[after - 1].id != id ? NULL : &ring->keys[after - 1];
+const struct data_key *keyring_highest(const struct keyring *ring, uint32_t id) {
+  size_t at = place_of(ring, id, UINT32_MAX);
+
+  return at > 0 && ring->keys[at - 1].id == id ? &ring->keys[at - 1] : NULL;
+}
+
+void keyring_retire(struct keyring *ring, uint32_t id, uint32_t version) {
+  size_t at = place_of(ring, id, version);
+
+  if (at < ring->count && ring->keys[at].id == id && ring->keys[at].version == version) ring->keys[at].retired = true;
 }
 
 size_t keyring_ids(const struct keyring *ring) {

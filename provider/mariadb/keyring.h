@@ -16,6 +16,7 @@ enum {
   KEYRING_MAX_KEY_BYTES = 32,
   KEYRING_LABEL_MAX = 128,
   KEYRING_FILE_ID_LENGTH = 32,
+  KEYRING_MARK_LENGTH = 6, /* short: see KEYRING_MAX_KEYS */
 };
 
 struct data_key {
@@ -24,6 +25,8 @@ struct data_key {
   uint32_t length; /* bytes: 16, 24 or 32 */
   uint32_t offset; /* in the keyring's bytes */
   int64_t created; /* seconds since 1970 */
+  bool retired;    /* decrypts what it has encrypted, and is never the latest of its id */
+  char mark[KEYRING_MARK_LENGTH + 1]; /* random text that tells this key from any other of the same id and version; public; empty: none yet */
 };
 
 struct keyring {
@@ -44,15 +47,19 @@ void keyring_free(struct keyring *ring);
 struct keyring *keyring_copy(const struct keyring *from);
 
 /**
- * Adds a key; null bytes reserve the room, to be filled in through `bytes`. -1 when there are too many keys, the key is there
- * already or the length is none of AES.
+ * Adds a copy of `key`, whose offset does not matter. Null bytes reserve room, to be filled through `bytes`. Returns -1 when there are too
+ * many keys, the version exists, or the length is not a length of AES keys.
  */
-int keyring_add(struct keyring *ring, uint32_t id, uint32_t version, int64_t created, const unsigned char *bytes, size_t length);
+int keyring_add(struct keyring *ring, const struct data_key *key, const unsigned char *bytes);
 
 /** Null when it is not there. */
 const struct data_key *keyring_find(const struct keyring *ring, uint32_t id, uint32_t version);
-/** The highest version of an id; null when there is no such id. */
+/** The highest version of an id that is not retired; null when there is none. */
 const struct data_key *keyring_latest(const struct keyring *ring, uint32_t id);
+/** The highest version of an id; null when there is none. */
+const struct data_key *keyring_highest(const struct keyring *ring, uint32_t id);
+/** From now on this key only decrypts. */
+void keyring_retire(struct keyring *ring, uint32_t id, uint32_t version);
 /** How many different ids there are. */
 size_t keyring_ids(const struct keyring *ring);
 

@@ -52,14 +52,16 @@ static const char *text_or_empty(const char *text) { return text == NULL ? "" : 
 /* A backup program loads the plugins of the server it copies, with their settings. It must change nothing. */
 static bool is_backup_program(void) { return strstr(program_invocation_short_name, "backup") != NULL; }
 
-static void say(unsigned long kind, const char *format, const char *text) {
-  my_printf_error(OWN_MESSAGE, format, ME_ERROR_LOG_ONLY | kind, text);
+/* A backup program has no error log, and drops what is meant for one: its user reads standard error. */
+static void say(unsigned long kind, const char *text) {
+  if (is_backup_program()) fprintf(stderr, "dke_key_management: %s\n", text);
+  else my_printf_error(OWN_MESSAGE, "dke_key_management: %s", ME_ERROR_LOG_ONLY | kind, text);
 }
-static void note(const char *text) { say(ME_NOTE, "dke_key_management: %s", text); }
-static void warn(const char *text) { say(ME_WARNING, "dke_key_management: %s", text); }
+static void note(const char *text) { say(ME_NOTE, text); }
+static void warn(const char *text) { say(ME_WARNING, text); }
 static void fail(const char *text) {
   atomic_fetch_add(&failures, 1);
-  say(0, "dke_key_management: %s", text);
+  say(0, text);
 }
 
 /* ---- Handing out keys ------------------------------------------------------------------------------------------------------ */

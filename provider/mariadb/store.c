@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "binding.h"
 #include "import.h"
 #include "key_file.h"
 #include "secret.h"
@@ -34,28 +35,42 @@ static int new_master(struct store *store, struct keyring *ring, struct failure 
   return token_generate(&store->token, ring->master, failure);
 }
 
-/* A fresh data key. The version of an id's first own key is random, so that two key files do not have one name for two keys:
- * with the wrong file MariaDB is told that a version is missing, and never decrypts with another key. */
-static int new_version(struct keyring *ring, uint32_t id, struct failure *failure) {
-  const struct data_key *latest = keyring_latest(ring, id);
+/* Versions are 1, 3, 5, … Small, because InnoDB's threads look for old versions without a pause once a version is above
+ * innodb_encryption_rotate_key_age. Two apart, because InnoDB re-encrypts pages whose version is *more* than that setting behind the latest, and
+ * it re-encrypts nothing while the setting is 0. */
+enum { FIRST_VERSION = 1, VERSION_STEP = 2 };
+
+/* Gives each new key the mark that tells it from any other key of the same id and version. */
+static int mark_keys(struct keyring *ring, struct failure *failure) {
+  for (size_t i = 0; i < ring->count; i++)
+    if (ring->keys[i].mark[0] == 0 && random_hex(ring->keys[i].mark, KEYRING_MARK_LENGTH) != 0)
+      return failure_set(failure, "the system gives no random numbers");
+  return 0;
+}
+
+static int add_key(struct keyring *ring, uint32_t id, uint64_t version, struct failure *failure) {
   unsigned char *bytes = secret_new(KEYRING_MAX_KEY_BYTES);
-  uint32_t start;
   int result;
 
   if (bytes == NULL) return failure_set(failure, "no memory is left");
-  result = secret_random(bytes, KEYRING_MAX_KEY_BYTES);
-  if (result == 0) result = secret_random(&start, sizeof start);
-  if (result != 0) failure_set(failure, "the system gives no random numbers");
-  else if (latest != NULL && latest->version >= UINT32_MAX - 3) result = failure_set(failure, "key %" PRIu32 " has no versions left", id);
-  else {
-    /* 1 is what file_key_management calls each of its keys. Two are counted on, because InnoDB re-encrypts what is *more* than
-     * innodb_encryption_rotate_key_age versions old, which is at least 1. */
-    uint32_t version = latest == NULL || latest->version == 1 ? 3 + start % 9999997 : latest->version + 2;
-    result = keyring_add(ring, id, version, (int64_t)time(NULL), bytes, KEYRING_MAX_KEY_BYTES);
-    if (result != 0) failure_set(failure, "the key file has room for %d versions of keys, and they are there", KEYRING_MAX_KEYS);
+  if (version >= UINT32_MAX) {
+    result = failure_set(failure, "key %" PRIu32 " has no versions left", id);
+  } else if ((result = secret_random(bytes, KEYRING_MAX_KEY_BYTES)) != 0) {
+    failure_set(failure, "the system gives no random numbers");
+  } else {
+    const struct data_key key = {.id = id, .version = (uint32_t)version, .length = KEYRING_MAX_KEY_BYTES, .created = (int64_t)time(NULL)};
+    result = keyring_add(ring, &key, bytes);
+    if (result != 0) failure_set(failure, "the key file has room for %d versions of keys, and all of it is used", KEYRING_MAX_KEYS);
   }
   secret_free(bytes, KEYRING_MAX_KEY_BYTES);
   return result;
+}
+
+/* Above every other version of the id, also those that no longer encrypt: InnoDB re-encrypts only what has a lower version than the latest. */
+static int new_version(struct keyring *ring, uint32_t id, struct failure *failure) {
+  const struct data_key *highest = keyring_highest(ring, id);
+
+  return add_key(ring, id, highest == NULL ? FIRST_VERSION : (uint64_t)highest->version + VERSION_STEP, failure);
 }
 
 /* Wraps the keyring, proves that it can be unwrapped, writes it. */
@@ -63,6 +78,7 @@ static int write_down(struct store *store, struct keyring *ring, struct failure 
   unsigned char iv[KEY_FILE_IV];
   unsigned char *wrapped = malloc(ring->size + KEY_FILE_TAG);
   unsigned char *proof = secret_new(ring->size);
+  const bool marked = mark_keys(ring, failure) == 0;
   char *head;
   char *text = NULL;
   size_t head_length;
@@ -70,8 +86,9 @@ static int write_down(struct store *store, struct keyring *ring, struct failure 
   int result = -1;
 
   ring->sequence = ++store->sequence;
-  head = key_file_head(ring, &head_length);
-  if (wrapped == NULL || proof == NULL || head == NULL) failure_set(failure, "no memory is left");
+  head = marked ? key_file_head(ring, &head_length) : NULL;
+  if (!marked) result = -1;
+  else if (wrapped == NULL || proof == NULL || head == NULL) failure_set(failure, "no memory is left");
   else if (secret_random(iv, sizeof iv) != 0) failure_set(failure, "the system gives no random numbers");
   else if (token_wrap(&store->token, ring->master, iv, head, head_length, ring->bytes, ring->size, wrapped, failure) == 0 &&
            token_unwrap(&store->token, ring->master, iv, head, head_length, wrapped, proof, ring->size, failure) == 0) {
@@ -79,6 +96,8 @@ static int write_down(struct store *store, struct keyring *ring, struct failure 
     else if ((text = key_file_text(head, iv, wrapped, ring->size + KEY_FILE_TAG, &length)) == NULL) failure_set(failure, "no memory is left");
     else result = key_file_store(store->path, text, length, failure);
   }
+  /* Behind the key file: what the data directory names is always in it. */
+  if (result == 0) result = binding_write(BINDING_PATH, ring, failure);
   secret_free(proof, ring->size);
   free(wrapped);
   free(head);
@@ -163,14 +182,65 @@ static struct keyring *initial(struct store *store, const char *import, struct f
   return written(store, ring, result, failure);
 }
 
+/*
+ * Versions of a key file of format 1 began with a random number, and with 1 where the key was imported from file_key_management. What began at
+ * random goes on decrypting, and the id gets a small version for what is new. An imported key that was rotated had its copy in a file: it does
+ * not encrypt again, so the small version is not 1 but 3.
+ */
+static struct keyring *with_small_versions(struct store *store, struct failure *failure) {
+  struct keyring *ring = keyring_copy(store->ring);
+  int result = 0;
+
+  if (ring == NULL) return no_memory(failure);
+  for (size_t i = 0; i < store->ring->count && result == 0; i++) {
+    const struct data_key *key = &store->ring->keys[i];
+    uint32_t small = FIRST_VERSION;
+    const bool last = i + 1 == store->ring->count || store->ring->keys[i + 1].id != key->id;
+    if (key->version == FIRST_VERSION) continue;
+    keyring_retire(ring, key->id, key->version);
+    if (!last) continue;
+    while (keyring_find(ring, key->id, small) != NULL) small += VERSION_STEP;
+    result = add_key(ring, key->id, small, failure);
+  }
+  return written(store, ring, result, failure);
+}
+
+/* What cannot be rewritten now can still be used, and is rewritten at the next start. */
+static void migrate(struct store *store, struct failure *remark) {
+  struct failure why;
+  struct keyring *ring = with_small_versions(store, &why);
+
+  if (ring == NULL) {
+    failure_set(remark, "the key file has the old format and could not be rewritten, which the next start tries again: %.300s", why.text);
+    return;
+  }
+  keyring_free(store->ring);
+  store->ring = ring;
+  failure_set(remark, "the key file was rewritten in the current format, with small version numbers for new data: back it up");
+}
+
+/* The server may have changed its keys after this program had read the key file and before it read which keys the data directory uses. */
+static enum binding_found check_again(struct store *store, struct failure *failure) {
+  struct failure why;
+  struct keyring *ring = store_reread(store, &why);
+
+  if (ring == NULL) return BINDING_REFUSED;
+  keyring_free(store->ring);
+  store->ring = ring;
+  return binding_check(BINDING_PATH, store->path, ring, failure);
+}
+
 static int load(struct store *store, const struct store_settings *settings, struct failure *remark, struct failure *failure) {
   struct key_file file;
+  enum binding_found found;
+  bool old_format;
 
   switch (key_file_load(store->path, &file, remark, failure)) {
     case KEY_FILE_UNUSABLE:
       return -1;
     case KEY_FILE_ABSENT:
       if (settings->initialize && !store->reads_only) {
+        if (binding_check(BINDING_PATH, store->path, NULL, failure) == BINDING_REFUSED) return -1;
         store->ring = initial(store, settings->import, failure);
         return store->ring == NULL ? -1 : 0;
       }
@@ -186,8 +256,16 @@ static int load(struct store *store, const struct store_settings *settings, stru
     key_file_free(&file);
     return -1;
   }
+  old_format = file.format == 1;
   store->ring = unwrapped(store, &file, failure);
-  return store->ring == NULL ? -1 : 0;
+  if (store->ring == NULL) return -1;
+  /* A backup program is in the data directory, too: that of the server, or of the backup that it prepares. */
+  found = binding_check(BINDING_PATH, store->path, store->ring, failure);
+  if (found == BINDING_REFUSED && store->reads_only) found = check_again(store, failure);
+  if (found == BINDING_REFUSED) return -1;
+  if (store->reads_only) return 0;
+  if (old_format) migrate(store, remark);
+  return found == BINDING_FITS ? 0 : binding_write(BINDING_PATH, store->ring, failure);
 }
 
 int store_open(struct store *store, const struct store_settings *settings, struct failure *remark, struct failure *failure) {

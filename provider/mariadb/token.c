@@ -131,7 +131,7 @@ int token_generate(const struct token *token, const char *label, struct failure 
       {CKA_ENCRYPT, &yes, sizeof yes},      {CKA_DECRYPT, &yes, sizeof yes},
       {CKA_WRAP, &no, sizeof no},           {CKA_UNWRAP, &no, sizeof no},
       {CKA_SIGN, &no, sizeof no},           {CKA_VERIFY, &no, sizeof no},
-      {CKA_DERIVE, &no, sizeof no},
+      {CKA_DERIVE, &no, sizeof no},         {CKA_MODIFIABLE, &no, sizeof no},
   };
   CK_SESSION_HANDLE session;
   CK_OBJECT_HANDLE key;

@@ -10,6 +10,8 @@ enum {
   LIST_MAX = 1 << 16       /* handles, slots or mechanisms in one answer: half a frame */
 };
 
+enum { CKM_FEEDBACK_KDF = 0x3ad /* CKM_SP800_108_FEEDBACK_KDF, 3.0 */ };
+
 static const CK_ULONG unavailable = CK_UNAVAILABLE_INFORMATION;
 
 CK_ULONG codec_load(const void *from) {
@@ -151,6 +153,46 @@ struct cbc_data {
   CK_ULONG length;
 };
 
+/** CK_SP800_108_FEEDBACK_KDF_PARAMS, 3.0. */
+struct feedback_kdf_params {
+  CK_MECHANISM_TYPE prfType;
+  CK_ULONG ulNumberOfDataParams;
+  CK_VOID_PTR pDataParams;
+  CK_ULONG ulIVLen;
+  CK_BYTE_PTR pIV;
+  CK_ULONG ulAdditionalDerivedKeys;
+  CK_VOID_PTR pAdditionalDerivedKeys;
+};
+
+/** CK_SP800_108_KDF_PARAMS, for the counter and the double pipeline mode. */
+struct kdf_params {
+  CK_MECHANISM_TYPE prfType;
+  CK_ULONG ulNumberOfDataParams;
+  CK_VOID_PTR pDataParams;
+  CK_ULONG ulAdditionalDerivedKeys;
+  CK_VOID_PTR pAdditionalDerivedKeys;
+};
+
+/** CK_PRF_DATA_PARAM. */
+struct prf_data {
+  CK_ULONG type;
+  CK_VOID_PTR pValue;
+  CK_ULONG ulValueLen;
+};
+
+/** CK_SP800_108_COUNTER_FORMAT. */
+struct counter_format {
+  CK_BBOOL bLittleEndian;
+  CK_ULONG ulWidthInBits;
+};
+
+/** CK_SP800_108_DKM_LENGTH_FORMAT. */
+struct dkm_length_format {
+  CK_ULONG dkmLengthMethod;
+  CK_BBOOL bLittleEndian;
+  CK_ULONG ulWidthInBits;
+};
+
 static CK_RV put_inner(struct buffer *buffer, const void *bytes, CK_ULONG length) {
   if ((bytes == NULL && length != 0) || length > BUFFER_MAX) return CKR_MECHANISM_PARAM_INVALID;
   buffer_put_array(buffer, bytes, length);
@@ -165,6 +207,48 @@ static CK_RV put_gcm(struct buffer *buffer, const CK_GCM_PARAMS *gcm) {
   rv = put_inner(buffer, gcm->pAAD, gcm->ulAADLen);
   buffer_put_u64(buffer, gcm->ulTagBits);
   return rv;
+}
+
+static CK_RV put_prf_data(struct buffer *buffer, const struct prf_data *data) {
+  enum { ITERATION_VARIABLE = 1, COUNTER = 2, DKM_LENGTH = 3, BYTE_ARRAY = 4 };
+  struct dkm_length_format format = {0, CK_FALSE, 0};
+  struct counter_format counter;
+  const bool bytes = data->type == BYTE_ARRAY;
+
+  if (data->pValue == NULL && data->ulValueLen != 0) return CKR_MECHANISM_PARAM_INVALID;
+  if (data->type == DKM_LENGTH && data->ulValueLen == sizeof format) {
+    memcpy(&format, data->pValue, sizeof format);
+  } else if ((data->type == ITERATION_VARIABLE || data->type == COUNTER) && data->ulValueLen == sizeof counter) {
+    memcpy(&counter, data->pValue, sizeof counter);
+    format = (struct dkm_length_format){0, counter.bLittleEndian, counter.ulWidthInBits};
+  } else if (!bytes && data->ulValueLen != 0) {
+    return CKR_MECHANISM_PARAM_INVALID;
+  }
+  buffer_put_u64(buffer, data->type);
+  buffer_put_u8(buffer, format.bLittleEndian != CK_FALSE);
+  buffer_put_u64(buffer, format.ulWidthInBits);
+  buffer_put_u64(buffer, format.dkmLengthMethod);
+  return bytes ? put_inner(buffer, data->pValue, data->ulValueLen) : put_inner(buffer, NULL, 0);
+}
+
+static CK_RV put_kdf(struct buffer *buffer, const struct feedback_kdf_params *kdf) {
+  enum { DATA_MAX = 64 };
+  const unsigned char *rows = kdf->pDataParams;
+  struct prf_data data;
+  CK_RV rv;
+
+  if (kdf->ulNumberOfDataParams > DATA_MAX || (rows == NULL && kdf->ulNumberOfDataParams != 0)) return CKR_MECHANISM_PARAM_INVALID;
+  buffer_put_u64(buffer, kdf->prfType);
+  buffer_put_u64(buffer, kdf->ulAdditionalDerivedKeys);
+  rv = put_inner(buffer, kdf->pIV, kdf->ulIVLen);
+  if (rv != CKR_OK) return rv;
+  buffer_put_u32(buffer, (uint32_t)kdf->ulNumberOfDataParams);
+  for (CK_ULONG i = 0; i < kdf->ulNumberOfDataParams; i++) {
+    memcpy(&data, rows + i * sizeof data, sizeof data);
+    rv = put_prf_data(buffer, &data);
+    if (rv != CKR_OK) return rv;
+  }
+  return CKR_OK;
 }
 
 /** The form in which this parameter travels: the mechanism's own if its length fits, else flat bytes for the agent to refuse. */
@@ -188,6 +272,9 @@ static enum parameter_form form_of(const CK_MECHANISM *mechanism) {
     case FORM_EDDSA: fits = length == sizeof(struct eddsa_params); break;
     case FORM_DATA: fits = length == sizeof(struct string_data); break;
     case FORM_IVDATA: fits = length == sizeof(struct cbc_data); break;
+    case FORM_SP800:
+      fits = length == (mechanism->mechanism == CKM_FEEDBACK_KDF ? sizeof(struct feedback_kdf_params) : sizeof(struct kdf_params));
+      break;
   }
   return fits ? form : FORM_BYTES;
 }
@@ -285,6 +372,18 @@ static CK_RV put_parameter(struct buffer *buffer, const CK_MECHANISM *mechanism,
       buffer_put_array(buffer, cbc.iv, sizeof cbc.iv);
       return put_inner(buffer, cbc.pData, cbc.length);
     }
+    case FORM_SP800: {
+      struct feedback_kdf_params kdf;
+      if (mechanism->mechanism == CKM_FEEDBACK_KDF) {
+        memcpy(&kdf, parameter, sizeof kdf);
+      } else {
+        struct kdf_params plain;
+        memcpy(&plain, parameter, sizeof plain);
+        kdf = (struct feedback_kdf_params){plain.prfType, plain.ulNumberOfDataParams, plain.pDataParams, 0, NULL,
+                                           plain.ulAdditionalDerivedKeys, NULL};
+      }
+      return put_kdf(buffer, &kdf);
+    }
   }
   return CKR_MECHANISM_PARAM_INVALID;
 }
@@ -353,14 +452,18 @@ CK_RV codec_put_message_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given)
 
 CK_RV codec_put_message(struct buffer *buffer, const void *parameter, CK_ULONG length, enum tag_use tag,
                         struct message_place *place) {
-  enum { GCM_MESSAGE = 1, TAG_BITS_MAX = 128 };
+  enum { NO_MESSAGE = 0, GCM_MESSAGE = 1, TAG_BITS_MAX = 128 };
   CK_GCM_MESSAGE_PARAMS gcm;
   CK_RV rv;
 
-  if (parameter == NULL || length != sizeof gcm) return CKR_MECHANISM_PARAM_INVALID;
-  memcpy(&gcm, parameter, sizeof gcm);
-  if (gcm.ulTagBits > TAG_BITS_MAX) return CKR_MECHANISM_PARAM_INVALID;
-  if (tag != TAG_UNUSED && gcm.pTag == NULL) return CKR_MECHANISM_PARAM_INVALID;
+  *place = (struct message_place){0};
+  if (parameter != NULL && length == sizeof gcm) memcpy(&gcm, parameter, sizeof gcm);
+  else gcm = (CK_GCM_MESSAGE_PARAMS){.ulTagBits = CK_UNAVAILABLE_INFORMATION};
+  /* The agent refuses it, but only after it has checked the session and its operation. */
+  if (gcm.ulTagBits > TAG_BITS_MAX || (tag != TAG_UNUSED && gcm.pTag == NULL) || (gcm.pIv == NULL && gcm.ulIvLen != 0)) {
+    buffer_put_u8(buffer, NO_MESSAGE);
+    return CKR_OK;
+  }
   *place = (struct message_place){gcm.pIv, gcm.ulIvLen, tag == TAG_WRITTEN ? gcm.pTag : NULL, (gcm.ulTagBits + 7) / 8};
   buffer_put_u8(buffer, GCM_MESSAGE);
   rv = put_inner(buffer, gcm.pIv, gcm.ulIvLen);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@
 enum {
   OWN_VERSION = 0xd1, /* PROTOCOL.md, "Version byte" */
   /* Microseconds for an agent to start: it takes 0.2 s, and 5 s on a host with twenty times too much to do. */
-  START_TIMEOUT = 15000000
+  START_TIMEOUT = 15000000,
+  START_PAUSE = 10000000 /* microseconds after an agent that did not come up: until then calls only look for one */
 };
 
 static const char system_folder[] = "/run/dke-pkcs11";
@@ -36,6 +38,11 @@ enum dialect connect_dialect(void) { return dialect; }
 /** The descriptor of the lane that the present peer has offered, -1 for none. Under the lock of connecting. */
 static int offered_lane = -1;
 
+void connect_forget(void) {
+  offered_lane = -1;
+  dialect = DIALECT_OWN;
+}
+
 /* --- which socket ------------------------------------------------------------------------------------------------------ */
 
 static bool is_system_folder_usable(char *path, size_t size) {
@@ -45,8 +52,8 @@ static bool is_system_folder_usable(char *path, size_t size) {
   if (process_stat(system_folder, &status, false) != 0 || !S_ISDIR(status.st_mode)) return false;
   if ((status.st_mode & S_IWOTH) != 0) return false;
   snprintf(path, size, "%s/agent.sock", system_folder);
-  if (process_stat(path, &socket_status, false) == 0) return S_ISSOCK(socket_status.st_mode) && access(path, W_OK) == 0;
-  return access(system_folder, W_OK | X_OK) == 0;
+  if (process_stat(path, &socket_status, false) == 0) return S_ISSOCK(socket_status.st_mode) && eaccess(path, W_OK) == 0;
+  return eaccess(system_folder, W_OK | X_OK) == 0;
 }
 
 /** Ours alone, or made so now. A folder that somebody else prepared is refused: its owner could put his own agent there. */
@@ -134,35 +141,43 @@ static int connect_once(const char *path, int64_t deadline) {
     return -1;
   }
   memcpy(address.sun_path, path, strlen(path) + 1);
-  fd = process_raise_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  process_bar_forks();
+  fd = process_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  process_allow_forks();
   if (fd < 0) return -1;
   while (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
     /* EAGAIN: the listener's queue is full. There is nothing to poll for, so ask again. */
     if ((errno == EAGAIN || errno == EINTR) && process_until(deadline) > 0) {
       process_sleep(2000);
     } else {
-      int saved = errno == EAGAIN ? ETIMEDOUT : errno;
-      close(fd);
-      errno = saved;
+      if (errno == EAGAIN) errno = ETIMEDOUT;
+      process_close(fd);
       return -1;
     }
   }
   if (is_trusted(fd, path)) return fd;
-  close(fd);
+  process_close(fd);
   errno = EPERM;
   return -1;
 }
 
-/** The descriptor that came with a message, or -1. */
+/** The only descriptor that came with a message, or -1. More than one is against the protocol: then none is kept. */
 static int take_descriptor(struct msghdr *message) {
-  struct cmsghdr *control = CMSG_FIRSTHDR(message);
-  int fd;
+  int first = -1;
+  unsigned count = 0;
 
-  if (control == NULL || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
-      control->cmsg_len != CMSG_LEN(sizeof fd))
-    return -1;
-  memcpy(&fd, CMSG_DATA(control), sizeof fd);
-  return process_raise_fd(fd);
+  for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control != NULL; control = CMSG_NXTHDR(message, control)) {
+    if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t at = 0; CMSG_LEN(at + sizeof first) <= control->cmsg_len; at += sizeof first, count++) {
+      int fd;
+      memcpy(&fd, CMSG_DATA(control) + at, sizeof fd);
+      if (count == 0) first = fd;
+      else close(fd);
+    }
+  }
+  if (count < 2) return process_keep(first);
+  close(first);
+  return -1;
 }
 
 /** Offers a version byte and reads the answer; -1 and errno when the peer hangs up or keeps silent. `*lane`: a descriptor, or -1. */
@@ -181,11 +196,11 @@ static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
     struct iovec part = {&byte, 1};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    process_bar_forks();
     got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got == 1) {
-      *lane = take_descriptor(&message);
-      return byte;
-    }
+    if (got == 1) *lane = take_descriptor(&message);
+    process_allow_forks();
+    if (got == 1) return byte;
     if (got == 0) errno = ECONNRESET;
     if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return -1;
     if (process_until(deadline) == 0) {
@@ -195,6 +210,12 @@ static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
     poll(&poller, 1, process_until(deadline));
   }
 }
+
+/** When the last start ended without an agent, 0 for never. Under the lock of connecting. */
+static int64_t start_failed_at;
+
+/** Each call would wait as long for the agent as the last one did. So for a while calls only look whether there is one. */
+static bool is_start_paused(void) { return start_failed_at != 0 && process_now() - start_failed_at < START_PAUSE; }
 
 /** Whether the process that listens is the host's first: systemd, which may have to start the agent, and has nobody else to wait. */
 static bool is_activated(int fd) {
@@ -207,24 +228,24 @@ static bool is_activated(int fd) {
 /** Connects and agrees on a version. Our own first; a peer that refuses it is asked again for p11-kit's. */
 static int connect_and_agree(const char *path, int64_t deadline) {
   static const unsigned offers[] = {OWN_VERSION, 0};
+  bool starts = false;
 
   for (size_t i = 0; i < sizeof offers / sizeof *offers; i++) {
     int fd = connect_once(path, deadline);
     int answer;
-    int saved;
 
     if (fd < 0) return -1;
-    if (i == 0 && is_activated(fd) && deadline < process_now() + START_TIMEOUT) deadline = process_now() + START_TIMEOUT;
+    starts = starts || (is_activated(fd) && !is_start_paused());
+    if (i == 0 && starts && deadline < process_now() + START_TIMEOUT) deadline = process_now() + START_TIMEOUT;
     answer = offer(fd, offers[i], &offered_lane, deadline);
     if (answer >= 0) {
       dialect = answer == OWN_VERSION ? DIALECT_OWN : answer >= 2 ? DIALECT_P11KIT_26 : DIALECT_P11KIT_24;
       return fd;
     }
-    saved = errno;
-    close(fd);
-    errno = saved;
+    process_close(fd);
     if (process_until(deadline) == 0) break;
   }
+  if (starts && process_until(deadline) == 0) start_failed_at = process_now();
   /* Hung up on, twice: it knows us and wants us not. */
   if (errno != ECONNRESET && errno != EPIPE) errno = ETIMEDOUT;
   return -1;
@@ -232,15 +253,35 @@ static int connect_and_agree(const char *path, int64_t deadline) {
 
 /* --- starting ---------------------------------------------------------------------------------------------------------- */
 
-/** Waits for an agent that is starting, ours or another process's. */
-static int await_agent(const char *path, int64_t deadline) {
+static bool does_nobody_listen(void) { return errno == ENOENT || errno == ECONNREFUSED; }
+
+/** Waits for an agent that is starting, until it has ended. `agent` is its process, 0 when that is not known. */
+static int await_agent(const char *path, pid_t agent, int64_t deadline) {
   int64_t pause = 2000;
 
   for (;;) {
-    int fd = connect_and_agree(path, deadline);
-    if (fd >= 0 || (errno != ENOENT && errno != ECONNREFUSED) || process_until(deadline) == 0) return fd;
+    const bool has_ended = agent > 0 && kill(agent, 0) != 0 && errno == ESRCH;
+    const int fd = connect_and_agree(path, deadline);
+    if (fd >= 0 || !does_nobody_listen() || has_ended || process_until(deadline) == 0) return fd;
     process_sleep(pause);
     if (pause < 20000) pause *= 2;
+  }
+}
+
+/** An agent that ends before it listens is started again, a few times. */
+static CK_RV start_and_await(const char *path, int64_t deadline, int *fd) {
+  enum { MOST_STARTS = 3 };
+
+  for (int starts = 1;; starts++) {
+    pid_t agent = 0;
+    const CK_RV rv = launch_agent(path, &agent);
+    if (rv != CKR_OK) return rv;
+    *fd = await_agent(path, agent, deadline);
+    if (*fd >= 0 || !does_nobody_listen()) return CKR_OK;
+    if (process_until(deadline) > 0 && starts < MOST_STARTS) continue;
+    start_failed_at = process_now();
+    return log_cause(CAUSE_AGENT_START, "dke-agent",
+                     process_until(deadline) == 0 ? "it does not listen within 15 s" : "it ends before it listens", path);
   }
 }
 
@@ -266,31 +307,27 @@ static CK_RV start_agent(const char *path, int *fd) {
   CK_RV rv = CKR_OK;
   int lock;
 
+  if (is_start_paused()) return tell_unreachable(path);
   snprintf(lock_path, sizeof lock_path, "%s.lock", path);
-  lock = process_raise_fd(open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  lock = process_open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (lock < 0) return tell_unreachable(lock_path);
   for (;;) {
     if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
       /* Perhaps the last holder has just succeeded. */
       *fd = connect_and_agree(path, process_now() + 200000);
-      if (*fd < 0 && (errno == ENOENT || errno == ECONNREFUSED)) {
-        rv = launch_agent(path);
-        if (rv == CKR_OK) {
-          *fd = await_agent(path, deadline);
-          if (*fd < 0 && (errno == ENOENT || errno == ECONNREFUSED))
-            rv = log_cause(CAUSE_AGENT_START, "dke-agent", "it does not listen within 15 s", path);
-        }
-      }
+      if (*fd < 0 && does_nobody_listen()) rv = start_and_await(path, deadline, fd);
       break;
     }
     *fd = connect_and_agree(path, deadline);
-    if (*fd >= 0 || (errno != ENOENT && errno != ECONNREFUSED) || process_until(deadline) == 0) break;
+    if (*fd >= 0 || !does_nobody_listen() || process_until(deadline) == 0) break;
     process_sleep(10000);
   }
   if (*fd < 0 && rv == CKR_OK) rv = tell_unreachable(path);
-  /* Not by closing alone: a child that the host has forked meanwhile has the descriptor, too, and would keep the lock. */
+  /* Not by closing alone: a child that was made past the C library has the descriptor, too, and would keep the lock. */
   flock(lock, LOCK_UN);
-  close(lock);
+  process_close(lock);
+  if (*fd >= 0) start_failed_at = 0;
+  else if (process_until(deadline) == 0) start_failed_at = process_now();
   return rv;
 }
 
@@ -394,17 +431,24 @@ CK_RV connect_agent(const struct settings *settings) {
   set_log_folder(path);
   fd = connect_and_agree(path, process_now() + settings->connect_timeout_ms * 1000LL);
   if (fd < 0) {
-    rv = errno == ENOENT || errno == ECONNREFUSED ? start_agent(path, &fd) : tell_unreachable(path);
+    rv = does_nobody_listen() ? start_agent(path, &fd) : tell_unreachable(path);
     if (rv != CKR_OK) return rv;
   }
   rv = greet(fd, path, settings);
   if (rv == CKR_OK) {
     /* Who does not spin never looks at a lane. */
-    if (settings->spin_us == 0 && offered_lane >= 0) close(offered_lane);
-    transport_adopt(fd, settings->spin_us > 0 ? lane_join(offered_lane) : NULL, settings->spin_us);
-    return CKR_OK;
+    const int offered = offered_lane;
+    struct lane *lane = NULL;
+
+    offered_lane = -1;
+    if (settings->spin_us > 0) lane = lane_join(offered);
+    else process_close(offered);
+    if (transport_adopt(fd, lane, settings->spin_us)) return CKR_OK;
+    lane_leave(lane);
+    rv = CKR_FUNCTION_FAILED;
   }
-  if (offered_lane >= 0) close(offered_lane);
-  close(fd);
+  process_close(offered_lane);
+  offered_lane = -1;
+  process_close(fd);
   return rv;
 }

@@ -14,6 +14,8 @@
  * the call timeout.
  */
 CK_RV connect_agent(const struct settings *settings);
+/** In a forked child: closes what a thread of the parent was connecting. */
+void connect_forget(void);
 /** How the peer of the last connection speaks. */
 enum dialect connect_dialect(void);
 

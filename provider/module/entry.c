@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "gen/numbers.h"
+#include "library.h"
 #include "sessions.h"
 
 #define TEXT_OF(x) #x
@@ -28,25 +29,30 @@ static CK_RV check_arguments(const void *given) {
   memcpy(&args, given, sizeof args);
   if (args.pReserved != NULL) return CKR_ARGUMENTS_BAD;
   functions = (args.CreateMutex != NULL) + (args.DestroyMutex != NULL) + (args.LockMutex != NULL) + (args.UnlockMutex != NULL);
-  if (functions != 0 && functions != 4) return CKR_ARGUMENTS_BAD;
-  /* The caller's mutexes alone, the system's forbidden: ours are the system's. */
-  if (functions == 4 && (args.flags & CKF_OS_LOCKING_OK) == 0) return CKR_CANT_LOCK;
-  return CKR_OK;
+  /* The caller's mutexes are not needed, with or without CKF_OS_LOCKING_OK: the library starts no thread, and the system's locks, which it
+   * uses, work in every thread that can call it. */
+  return functions == 0 || functions == 4 ? CKR_OK : CKR_ARGUMENTS_BAD;
 }
 
 CK_RV C_Initialize(CK_VOID_PTR arguments) {
   const CK_RV rv = check_arguments(arguments);
-  return rv == CKR_OK ? call_initialize() : rv;
+  return rv == CKR_OK ? library_initialize() : rv;
 }
 
 CK_RV C_Finalize(CK_VOID_PTR reserved) {
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
+  struct call call;
+
   if (rv != CKR_OK) return rv;
-  return reserved == NULL ? call_finalize() : CKR_ARGUMENTS_BAD;
+  if (reserved != NULL) return CKR_ARGUMENTS_BAD;
+  /* The agent lets go of the connection's sessions either way; its answer changes nothing. */
+  if (call_begin(&call, &call_rows[ROW_C_Finalize])) call_run(&call);
+  call_end(&call);
+  return library_finalize();
 }
 
 static CK_RV get_info(CK_INFO_PTR to, CK_VERSION version) {
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   CK_INFO info;
 
   if (rv != CKR_OK) return rv;
@@ -65,6 +71,7 @@ static CK_RV get_info(CK_INFO_PTR to, CK_VERSION version) {
  * C_GetInfo of its own. */
 CK_RV C_GetInfo(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){2, 40}); }
 static CK_RV get_info_3_0(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){3, 0}); }
+static CK_RV get_info_3_1(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){3, 1}); }
 static CK_RV get_info_3_2(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){3, 2}); }
 
 /* --- function lists and interfaces -------------------------------------------------------------------------------------- */
@@ -86,6 +93,13 @@ static const CK_FUNCTION_LIST_3_0 functions_3_0 = {
     DKE_FUNCTIONS_3_0(FUNCTION)
     .C_GetInfo = get_info_3_0,
 };
+/* 3.1 added no functions. */
+static const CK_FUNCTION_LIST_3_0 functions_3_1 = {
+    .version = {3, 1},
+#include <pkcs11f.h>
+    DKE_FUNCTIONS_3_0(FUNCTION)
+    .C_GetInfo = get_info_3_1,
+};
 static const CK_FUNCTION_LIST_3_2 functions_3_2 = {
     .version = {3, 2},
 #include <pkcs11f.h>
@@ -99,9 +113,10 @@ static const CK_FUNCTION_LIST_3_2 functions_3_2 = {
 /* The first one is the default, for a caller that names no version: 3.0, which every caller of C_GetInterface knows. What 3.2
  * adds answers CKR_FUNCTION_NOT_SUPPORTED, so that a caller who does not ask for it misses nothing. CKF_INTERFACE_FORK_SAFE is not
  * claimed: a child has to initialise itself. The standard's types have no const, and callers go by that: OpenSC's pkcs11-spy puts its
- * own list into the structure that C_GetInterface answers. So these three may be written; the lists are not. */
+ * own list into the structure that C_GetInterface answers. So these may be written; the lists are not. */
 static CK_INTERFACE interfaces[] = {
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_0, 0},
+    {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_1, 0},
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_2, 0},
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_2_40, 0},
 };
@@ -146,7 +161,7 @@ CK_RV C_GetInterface(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, CK_INTERFACE_
 /* --- answered here ------------------------------------------------------------------------------------------------------ */
 
 CK_RV C_GetFunctionStatus(CK_SESSION_HANDLE session) {
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   (void)session;
   return rv == CKR_OK ? CKR_FUNCTION_NOT_PARALLEL : rv;
 }
@@ -155,7 +170,7 @@ CK_RV C_CancelFunction(CK_SESSION_HANDLE session) { return C_GetFunctionStatus(s
 
 /* Slots never come or go. Waiting for ever for what cannot happen would hang a thread of the host, so that is refused. */
 CK_RV C_WaitForSlotEvent(CK_FLAGS flags, CK_SLOT_ID_PTR slot, CK_VOID_PTR reserved) {
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   if (rv != CKR_OK) return rv;
   if (slot == NULL || reserved != NULL) return CKR_ARGUMENTS_BAD;
   return (flags & CKF_DONT_BLOCK) != 0 ? CKR_NO_EVENT : CKR_FUNCTION_NOT_SUPPORTED;

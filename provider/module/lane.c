@@ -56,6 +56,20 @@ struct lane {
   unsigned char answer[LANE_LARGEST_ANSWER];
 };
 
+/** Memory that no forked child has: it has nothing to do there. */
+static void *map(int fd) {
+  void *memory;
+
+  process_bar_forks();
+  memory = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory != MAP_FAILED && madvise(memory, sizeof(struct shared), MADV_DONTFORK) != 0) {
+    munmap(memory, sizeof(struct shared));
+    memory = MAP_FAILED;
+  }
+  process_allow_forks();
+  return memory;
+}
+
 struct lane *lane_join(int fd) {
   struct lane *lane = NULL;
   struct stat status;
@@ -67,16 +81,15 @@ struct lane *lane_join(int fd) {
   /* Without the seal the memory could vanish under our hands, and with it the host. */
   if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && process_fstat(fd, &status) == 0 &&
       status.st_size == (off_t)sizeof(struct shared))
-    memory = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  close(fd);
+    memory = map(fd);
+  process_close(fd);
   if (memory == MAP_FAILED) return NULL;
   lane = calloc(1, sizeof *lane);
-  /* A forked child has nothing to do here; and messages do not belong in a core dump. */
-  if (lane == NULL || madvise(memory, sizeof(struct shared), MADV_DONTFORK) != 0) {
+  if (lane == NULL) {
     munmap(memory, sizeof(struct shared));
-    free(lane);
     return NULL;
   }
+  /* Messages do not belong in a core dump. */
   madvise(memory, sizeof(struct shared), MADV_DONTDUMP);
   lane->shared = memory;
   atomic_store(&lane->shared->own.spinning, 1);

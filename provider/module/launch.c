@@ -1,28 +1,35 @@
-/* posix_spawn of the agent; see launch.h. */
+/* The agent as a process of its own; see launch.h. */
 #include "launch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
-#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "process.h"
 
-#ifndef POSIX_SPAWN_SETSID
-#define POSIX_SPAWN_SETSID 0x80 /* glibc 2.26; an older one refuses the flag and the agent stays in the host's session */
+/* Of Linux 5.9: newer than the headers that we promise to build with. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
 #endif
 
-enum { DETACH_TIMEOUT = 3000000 };
+enum {
+  DETACH_TIMEOUT = 3000000,
+  SIGNAL_SET = 8,          /* bytes of the kernel's set of signals */
+  MOST_DESCRIPTORS = 1 << 20 /* to close one by one */
+};
 
 extern char **environ;
+
+/* --- the environment ---------------------------------------------------------------------------------------------------- */
 
 /** Names that the agent needs; the host's others (ORACLE_HOME, LD_PRELOAD, secrets) are none of its business. */
 static bool is_passed(const char *variable) {
@@ -34,17 +41,19 @@ static bool is_passed(const char *variable) {
   return false;
 }
 
+/** A program that runs with more rights than its caller has (AT_SECURE) passes nothing of what the caller has set. */
 static char **make_environment(char *socket_variable) {
   static char default_path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+  char **const given = getauxval(AT_SECURE) != 0 ? NULL : environ;
   size_t count = 0;
   char **passed;
   bool path = false;
 
-  while (environ != NULL && environ[count] != NULL) count++;
+  while (given != NULL && given[count] != NULL) count++;
   passed = calloc(count + 3, sizeof *passed);
   if (passed == NULL) return NULL;
   count = 0;
-  for (char **each = environ; each != NULL && *each != NULL; each++) {
+  for (char **each = given; each != NULL && *each != NULL; each++) {
     if (!is_passed(*each)) continue;
     path = path || strncmp(*each, "PATH=", 5) == 0;
     passed[count++] = *each;
@@ -54,17 +63,84 @@ static char **make_environment(char *socket_variable) {
   return passed;
 }
 
-/** Closes in the child what the host has open and not marked close-on-exec. One that vanishes meanwhile does no harm. */
-static void close_inherited(posix_spawn_file_actions_t *actions) {
-  DIR *folder = opendir("/proc/self/fd");
-  struct dirent *entry;
+/* --- the new process ---------------------------------------------------------------------------------------------------- */
 
-  if (folder == NULL) return;
-  while ((entry = readdir(folder)) != NULL) {
-    const int fd = atoi(entry->d_name);
-    if (fd > 2 && fd != dirfd(folder)) posix_spawn_file_actions_addclose(actions, fd);
+struct start {
+  char *program;
+  char **arguments;
+  char **environment;
+  /* The effective user and group, when they are not the real ones: without them the agent would run as the caller of the host. */
+  bool changes_user;
+  uid_t user;
+  gid_t group;
+  int output; /* what the program prints goes here; -1: nowhere */
+  int error; /* of what failed before the program ran; 0 when it runs */
+};
+
+/** The kernel's own names: the C library's would change the user of every thread of the host, whose memory this process shares. */
+static bool become_effective_user(const struct start *start) {
+  /* The groups of the host's caller are not the agent's. Only root may drop them. */
+  syscall(SYS_setgroups, 1, &start->group);
+  return syscall(SYS_setresgid, start->group, start->group, start->group) == 0 &&
+         syscall(SYS_setresuid, start->user, start->user, start->user) == 0 && syscall(SYS_chdir, "/") == 0 &&
+         syscall(SYS_umask, 022) >= 0;
+}
+
+static bool set_standard_files(const struct start *start) {
+  const long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
+
+  for (long fd = 0; null >= 0 && fd <= 2; fd++)
+    if (fd != null && syscall(SYS_dup3, null, fd, 0) < 0) return false;
+  /* May fail: under the thread sanitizer vfork is a fork, and the library's fork handler has closed the pipe in the child. The output then
+     goes to /dev/null, and the library waits for the agent without knowing its process. */
+  if (start->output >= 0) syscall(SYS_dup3, start->output, 1, 0);
+  return null >= 0;
+}
+
+/** What the host has open and not marked close-on-exec. */
+static void close_inherited(void) {
+  struct rlimit limit = {.rlim_cur = MOST_DESCRIPTORS};
+
+  if (syscall(SYS_close_range, 3, ~0u, 0) == 0) return;
+  syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+  for (rlim_t fd = 3; fd < limit.rlim_cur && fd < MOST_DESCRIPTORS; fd++) syscall(SYS_close, (int)fd);
+}
+
+/**
+ * Runs in the new process, which shares the host's memory until it executes the program, while the thread that started it waits: nothing
+ * but system calls.
+ */
+__attribute__((noinline, noreturn)) static void become_agent(struct start *start) {
+  static const unsigned char by_default[32]; /* the kernel's struct sigaction */
+  static const uint64_t none;
+
+  /* What the host ignores would stay ignored. */
+  for (int signal = 1; signal <= 64; signal++) syscall(SYS_rt_sigaction, signal, by_default, NULL, SIGNAL_SET);
+  syscall(SYS_setsid);
+  if ((!start->changes_user || become_effective_user(start)) && set_standard_files(start)) {
+    close_inherited();
+    syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &none, NULL, SIGNAL_SET);
+    syscall(SYS_execve, start->program, start->arguments, start->environment);
   }
-  closedir(folder);
+  start->error = errno;
+  for (;;) syscall(SYS_exit_group, 127);
+}
+
+/**
+ * Not posix_spawn, which can neither become the effective user nor close all descriptors; and not fork, which would copy the tables of a
+ * large host. The child's number, or -1 and errno.
+ */
+static pid_t run(struct start *start) {
+  static const uint64_t all = UINT64_MAX;
+  uint64_t before;
+  pid_t child;
+
+  /* A handler of the host's must not run in a process that shares its memory. */
+  syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, SIGNAL_SET);
+  child = vfork();
+  if (child == 0) become_agent(start);
+  syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, NULL, SIGNAL_SET);
+  return child;
 }
 
 /** The program detaches at once, so this is a short wait; the host may reap the child before we do. 0, or its status. */
@@ -81,50 +157,78 @@ static int await_exit(pid_t child) {
   }
 }
 
-CK_RV launch_agent(const char *socket_path) {
-  char program[PATH_MAX];
-  char folder[PATH_MAX - 16];
+/** A pipe of the library's; {-1, -1} when there is none to be had. */
+static void open_pipe(int ends[2]) {
+  process_bar_forks();
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+    ends[0] = process_keep(ends[0]);
+    ends[1] = process_keep(ends[1]);
+  } else {
+    ends[0] = ends[1] = -1;
+  }
+  process_allow_forks();
+}
+
+/** The number of a process that was printed into a pipe, 0 when none was. */
+static pid_t read_process(int fd) {
+  char text[16];
+  const ssize_t length = read(fd, text, sizeof text - 1);
+
+  if (length <= 0) return 0;
+  text[length] = 0;
+  return (pid_t)strtol(text, NULL, 10);
+}
+
+static CK_RV launch(char *program, const char *socket_path, pid_t *agent) {
   char socket_variable[160];
   char socket_argument[128];
   char *arguments[] = {program, (char[]){"--detach"}, (char[]){"--socket"}, socket_argument, NULL};
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  char **environment;
-  sigset_t signals;
+  struct start start = {
+      .program = program,
+      .arguments = arguments,
+      .changes_user = getuid() != geteuid() || getgid() != getegid(),
+      .user = geteuid(),
+      .group = getegid(),
+      .output = -1,
+  };
+  int printed[2];
   char reason[48];
   pid_t child;
   int status;
-  int error;
 
-  if (!process_library_folder(folder, sizeof folder))
-    return log_cause(CAUSE_AGENT_MISSING, socket_path, "dke-agent", "the loader does not say where the library lies");
-  snprintf(program, sizeof program, "%s/dke-agent", folder);
-  if (access(program, X_OK) != 0) return log_cause(CAUSE_AGENT_MISSING, socket_path, program, strerror(errno));
+  if (eaccess(program, X_OK) != 0) return log_cause(CAUSE_AGENT_MISSING, socket_path, program, strerror(errno));
   snprintf(socket_argument, sizeof socket_argument, "%s", socket_path);
   snprintf(socket_variable, sizeof socket_variable, "DKE_PKCS11_SOCKET=%s", socket_path);
-  environment = make_environment(socket_variable);
-  if (environment == NULL) return CKR_HOST_MEMORY;
-
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  close_inherited(&actions);
-  posix_spawnattr_init(&attributes);
-  sigemptyset(&signals);
-  posix_spawnattr_setsigmask(&attributes, &signals);
-  sigfillset(&signals);
-  posix_spawnattr_setsigdefault(&attributes, &signals);
-  if (posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) != 0)
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  error = posix_spawn(&child, program, &actions, &attributes, arguments, environment);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  free(environment);
-  if (error != 0) return log_cause(CAUSE_AGENT_START, program, strerror(error), socket_path);
-  status = await_exit(child);
+  start.environment = make_environment(socket_variable);
+  if (start.environment == NULL) return CKR_HOST_MEMORY;
+  open_pipe(printed);
+  start.output = printed[1];
+  child = run(&start);
+  if (child < 0) start.error = errno;
+  free(start.environment);
+  status = child < 0 ? 0 : await_exit(child);
+  *agent = read_process(printed[0]);
+  process_close(printed[0]);
+  process_close(printed[1]);
+  if (start.error != 0) return log_cause(CAUSE_AGENT_START, program, strerror(start.error), socket_path);
   if (status == 0) return CKR_OK;
   if (WIFEXITED(status)) snprintf(reason, sizeof reason, "exit code %d", WEXITSTATUS(status));
   else snprintf(reason, sizeof reason, "signal %d", WTERMSIG(status));
   return log_cause(CAUSE_AGENT_START, program, reason, socket_path);
+}
+
+CK_RV launch_agent(const char *socket_path, pid_t *agent) {
+  enum { NAME = sizeof "/dke-agent" };
+  const char *const folder = process_library_folder();
+  char *program;
+  CK_RV rv;
+
+  if (folder == NULL)
+    return log_cause(CAUSE_AGENT_MISSING, socket_path, "dke-agent", "the loader does not say where the library lies");
+  program = malloc(strlen(folder) + NAME);
+  if (program == NULL) return CKR_HOST_MEMORY;
+  snprintf(program, strlen(folder) + NAME, "%s/dke-agent", folder);
+  rv = launch(program, socket_path, agent);
+  free(program);
+  return rv;
 }

@@ -2,13 +2,18 @@
 #ifndef DKE_LAUNCH_H
 #define DKE_LAUNCH_H
 
+#include <sys/types.h>
+
 #include "cryptoki.h"
 
 /**
- * Runs `dke-agent --detach --socket <path>` from the library's own folder and waits until that has handed over to the
- * agent proper, which is then nobody's child. When there is no such program, or it failed at once, that is told in the log.
- * The agent gets its own session, /dev/null as standard files, no other descriptor, and an environment of few names.
+ * Runs `dke-agent --detach --socket <path>` from the folder in which the library really lies, and waits until that has handed over to the
+ * agent proper, which is then nobody's child. `*agent` is the agent's process, which the program prints, or 0 when it prints none. When there is
+ * no such program, or it failed at once, that is told in the log.
+ *
+ * The agent gets its own session, no descriptor but /dev/null as standard files, and an environment of few names. It runs as the
+ * effective user of the host, and where the host has more rights than its caller (setuid), with nothing of the caller's environment.
  */
-CK_RV launch_agent(const char *socket_path);
+CK_RV launch_agent(const char *socket_path, pid_t *agent);
 
 #endif

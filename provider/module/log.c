@@ -23,23 +23,25 @@ static char fallback[PATH_MAX];
 void log_set_wanted(const char *folder) { snprintf(wanted, sizeof wanted, "%s", folder); }
 void log_set_folder(const char *folder) { snprintf(fallback, sizeof fallback, "%s", folder); }
 
+/** Without paths on the stack: a thread of the host may have little. */
 static int open_in(const char *folder) {
-  char path[PATH_MAX + 32];
-  char old[PATH_MAX + 32];
+  static const char name[] = "library.log";
   struct stat status;
-  int fd;
+  int directory;
+  int fd = -1;
 
   if (*folder == 0) return -1;
-  snprintf(path, sizeof path, "%s/library.log", folder);
-  if (process_stat(path, &status, false) == 0) {
-    if (!S_ISREG(status.st_mode)) return -1;
-    if (status.st_size > FILE_MAX_LENGTH) {
-      snprintf(old, sizeof old, "%s/library.log.1", folder);
-      if (rename(path, old) != 0) return -1;
-    }
+  directory = process_open(folder, O_PATH | O_DIRECTORY, 0);
+  if (directory < 0) return -1;
+  if (process_stat_in(directory, name, &status) != 0 ||
+      (S_ISREG(status.st_mode) &&
+       (status.st_size <= FILE_MAX_LENGTH || renameat(directory, name, directory, "library.log.1") == 0))) {
+    process_bar_forks();
+    fd = process_keep(openat(directory, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
+    process_allow_forks();
   }
-  fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
-  return process_raise_fd(fd);
+  process_close(directory);
+  return fd;
 }
 
 static void write_line(const char *text) {
@@ -64,7 +66,7 @@ static void write_line(const char *text) {
   if (fd < 0) fd = open_in(fallback);
   if (fd >= 0) {
     if (write(fd, line, length) < 0) length = 0;
-    close(fd);
+    process_close(fd);
   }
   errno = saved;
 }

@@ -12,8 +12,9 @@
 #include <sys/types.h>
 
 /**
- * The number of this process, without a system call where the kernel tells forks apart for us (Linux 4.14): every call of the library
- * asks. A child made by fork or clone gets its own; one made by vfork may call nothing anyway.
+ * A positive number that a child made by fork or clone does not share with its parent, without a system call where the kernel tells forks
+ * apart for us (Linux 4.14): every call of the library asks. It is not the pid, which the first process of a new PID namespace shares with
+ * a parent that is the first of another one. A child made by vfork may call nothing anyway.
  */
 pid_t process_id(void);
 /** Microseconds on a clock that no administrator sets. */
@@ -23,15 +24,46 @@ int process_until(int64_t deadline);
 void process_sleep(int64_t microseconds);
 /** argv[0] without its directories, which is where a database writes a process's role; else the kernel's name for it. */
 void process_name(char *name, size_t size);
-/** Moves a descriptor above the standard ones, close-on-exec. Closes `fd` and returns -1 when it cannot. */
-int process_raise_fd(int fd);
 /** stat(2) or lstat(2): 0, or -1 and errno. glibc's own wrappers changed their symbol in 2.33. */
 int process_stat(const char *path, struct stat *status, bool follow);
 int process_fstat(int fd, struct stat *status);
+/** lstat(2) of a name in an open directory. */
+int process_stat_in(int directory, const char *name, struct stat *status);
+/**
+ * The library's own descriptors. A forked child closes those of its parent, so each is on a list from the moment at which it exists:
+ *
+ *   process_bar_forks();
+ *   fd = process_keep(socket(...));
+ *   process_allow_forks();
+ *
+ * Between the two, other threads that fork wait, and so do others that come here. They wait 100 ms and 10 ms at most, because a lock of the host
+ * may be in between. So nothing here may take long. All of these keep errno.
+ */
+void process_bar_forks(void);
+void process_allow_forks(void);
+/** Puts a new descriptor on the list and answers its number, which is above the standard ones; -1 for -1, and when there is no such number. */
+int process_keep(int fd);
+/** open(2), close-on-exec, and on that list. */
+int process_open(const char *path, int flags, mode_t mode);
+/** Closes a descriptor, but not what the host has opened under its number meanwhile. -1 does nothing. */
+void process_close(int fd);
+/** Before a fork; process_allow_forks is called after it. */
+void process_before_fork(void);
+/** In a forked child: closes what it has inherited. */
+void process_close_inherited(void);
+/** In a forked child, where the host's fork tells us: the same, and it is another process from here on. */
+void process_forked(void);
 /** Waits while `*word` is `value`, until woken or `deadline`. May return early. */
 void process_wait(_Atomic uint32_t *word, uint32_t value, int64_t deadline);
 void process_wake(_Atomic uint32_t *word);
-/** The folder of the file that this code was loaded from. False when the loader does not say. */
-bool process_library_folder(char *folder, size_t size);
+/**
+ * A lock with a deadline on a clock that no administrator sets, which pthread_mutex_timedlock does not have. `*word`: 0 at first. False
+ * when another thread still has the lock at the deadline; with 0 it does not wait.
+ */
+bool process_lock_until(_Atomic uint32_t *word, int64_t deadline);
+void process_lock(_Atomic uint32_t *word);
+void process_unlock(_Atomic uint32_t *word);
+/** The folder of the file that this code was loaded from, without symbolic links. NULL when the loader does not say. */
+const char *process_library_folder(void);
 
 #endif

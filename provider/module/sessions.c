@@ -2,11 +2,12 @@
  * bytes, never across a system call. */
 #include "sessions.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "process.h"
 
 enum { BUCKETS = 1024, MESSAGE_MAX = 4096, FINAL_MAX = 32 };
 
@@ -37,7 +38,7 @@ struct session {
 };
 
 static struct {
-  pthread_mutex_t lock;
+  _Atomic uint32_t lock; /* of process_lock */
   struct session *buckets[BUCKETS];
   size_t count;
   bool logged_in;
@@ -46,7 +47,7 @@ static struct {
   atomic_uint held; /* sessions that hold something back */
   atomic_uint age;
   unsigned changing; /* calls under way that may change something */
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} table;
 
 /** Changes what a session holds back. */
 static void set_held(struct session *session, unsigned held, unsigned finals) {
@@ -86,7 +87,7 @@ void sessions_add(CK_SESSION_HANDLE handle, CK_SLOT_ID slot, CK_FLAGS flags) {
   struct session *session;
   struct session **at;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   at = find(handle);
   if (*at != NULL) release(at);
   session = calloc(1, sizeof *session);
@@ -99,16 +100,16 @@ void sessions_add(CK_SESSION_HANDLE handle, CK_SLOT_ID slot, CK_FLAGS flags) {
     table.buckets[handle % BUCKETS] = session;
     table.count++;
   }
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 void sessions_remove(CK_SESSION_HANDLE handle) {
   struct session **at;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   at = find(handle);
   if (*at != NULL) release(at);
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 static void remove_where(bool any, CK_SLOT_ID slot) {
@@ -122,20 +123,26 @@ static void remove_where(bool any, CK_SLOT_ID slot) {
 }
 
 void sessions_remove_all(CK_SLOT_ID slot) {
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   remove_where(false, slot);
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 void sessions_clear(void) {
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   remove_where(true, 0);
   table.logged_in = false;
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
+}
+
+void sessions_leave(void) {
+  if (!process_lock_until(&table.lock, 0)) return;
+  remove_where(true, 0);
+  process_unlock(&table.lock);
 }
 
 void sessions_forget(void) {
-  pthread_mutex_init(&table.lock, NULL);
+  table.lock = 0;
   memset(table.buckets, 0, sizeof table.buckets);
   table.count = 0;
   table.logged_in = false;
@@ -145,16 +152,16 @@ void sessions_forget(void) {
 }
 
 void sessions_login(CK_USER_TYPE user) {
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   table.logged_in = true;
   table.user = user;
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 void sessions_logout(void) {
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   table.logged_in = false;
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 uint32_t sessions_age(void) { return atomic_load_explicit(&table.age, memory_order_acquire); }
@@ -178,7 +185,7 @@ static void forget_message(struct session *session, int operation) {
 void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *bytes, size_t length, uint32_t age, bool plain) {
   struct session *session;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
   if (session != NULL) {
     struct message *message = &session->messages[operation];
@@ -200,23 +207,23 @@ void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char 
     }
     message->plain = message->whole = plain && message->accepted == length;
   }
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations) {
   struct session *session;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
   for (int i = 0; session != NULL && i < OPERATIONS_MAX; i++)
     if ((operations & 1u << i) != 0) forget_message(session, i);
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 void sessions_continue(CK_SESSION_HANDLE handle, unsigned operations, bool whole) {
   struct session *session;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
   for (int i = 0; session != NULL && i < OPERATIONS_MAX; i++) {
     const bool still = whole && session->messages[i].whole;
@@ -224,42 +231,39 @@ void sessions_continue(CK_SESSION_HANDLE handle, unsigned operations, bool whole
     forget_message(session, i);
     session->messages[i].whole = session->messages[i].begun = still;
   }
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 void sessions_doubt(CK_SESSION_HANDLE handle, unsigned operations) {
   struct session *session;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
   if (session != NULL) session->doubtful |= operations;
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
-bool sessions_take_doubt(CK_SESSION_HANDLE handle, int operation) {
+bool sessions_doubted(CK_SESSION_HANDLE handle, int operation) {
   struct session *session;
-  bool doubtful = false;
+  bool doubtful;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
-  if (session != NULL) {
-    doubtful = (session->doubtful & 1u << operation) != 0;
-    session->doubtful &= ~(1u << operation);
-  }
-  pthread_mutex_unlock(&table.lock);
+  doubtful = session != NULL && (session->doubtful & 1u << operation) != 0;
+  process_unlock(&table.lock);
   return doubtful;
 }
 
 void sessions_finish(CK_SESSION_HANDLE handle, int operation) {
   struct session *session;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
   if (session != NULL) {
     forget_message(session, operation);
     session->messages[operation].idle = true;
   }
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 /* --- holding back ----------------------------------------------------------------------------------------------------- */
@@ -269,7 +273,7 @@ bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char 
   struct session *session;
   bool held = false;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
   if (session != NULL && table.changing == 0) {
     struct message *message = &session->messages[operation];
@@ -283,7 +287,7 @@ bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char 
       set_held(session, session->held | 1u << operation, session->finals);
     }
   }
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
   return held;
 }
 
@@ -291,7 +295,7 @@ bool sessions_hold_final(CK_SESSION_HANDLE handle, int operation, const unsigned
   struct session *session;
   bool held = false;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
   if (session != NULL && table.changing == 0) {
     struct message *message = &session->messages[operation];
@@ -306,80 +310,96 @@ bool sessions_hold_final(CK_SESSION_HANDLE handle, int operation, const unsigned
       set_held(session, session->held, session->finals | 1u << operation);
     }
   }
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
   return held;
 }
 
 void sessions_hold_again(CK_SESSION_HANDLE handle, int operation, bool final) {
   struct session *session;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
   if (session != NULL && final) set_held(session, session->held, session->finals | 1u << operation);
   else if (session != NULL && session->messages[operation].length > 0)
     set_held(session, session->held | 1u << operation, session->finals);
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
-/** All of a message or nothing: without memory it stays held, and the frames are marked as failed. */
-static bool put_frame(struct buffer *frames, const unsigned char *bytes, size_t length) {
+enum put { PUT, FULL, FAILED };
+
+/** Adds a message as a frame. FULL: it does not fit behind the others. FAILED: without memory, and the frames are marked so. Then it stays
+ * held. */
+static enum put put_frame(struct buffer *frames, const unsigned char *bytes, size_t length, size_t limit) {
+  enum { HEADER = 12 };
+
+  if (frames->length > 0 && frames->length + HEADER + length > limit) return FULL;
   buffer_put_u32(frames, 0);
   buffer_put_u32(frames, 0);
   buffer_put_array(frames, bytes, length);
-  return !frames->failed;
+  return frames->failed ? FAILED : PUT;
 }
 
-static void take_held(struct session *session, struct buffer *frames) {
+/** FULL when something had to stay behind. */
+static enum put take_held(struct session *session, struct buffer *frames, size_t limit) {
   for (int i = 0; (session->held | session->finals) != 0 && i < OPERATIONS_MAX; i++) {
     const struct message *message = &session->messages[i];
     const unsigned bit = 1u << i;
     if ((session->finals & bit) != 0) {
-      if (!put_frame(frames, message->final, message->final_length)) return;
+      const enum put put = put_frame(frames, message->final, message->final_length, limit);
+      if (put != PUT) return put;
       set_held(session, session->held, session->finals & ~bit);
     }
     if ((session->held & bit) != 0) {
-      if (!put_frame(frames, message->bytes, message->length)) return;
+      const enum put put = put_frame(frames, message->bytes, message->length, limit);
+      if (put != PUT) return put;
       set_held(session, session->held & ~bit, session->finals);
     }
   }
+  return PUT;
 }
 
-void sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames) {
+bool sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames, size_t limit) {
   struct session *session;
+  enum put put = PUT;
 
-  if (atomic_load_explicit(&table.held, memory_order_acquire) == 0) return;
-  pthread_mutex_lock(&table.lock);
+  if (atomic_load_explicit(&table.held, memory_order_acquire) == 0) return false;
+  process_lock(&table.lock);
   session = *find(handle);
-  if (session != NULL) take_held(session, frames);
-  pthread_mutex_unlock(&table.lock);
+  if (session != NULL) put = take_held(session, frames, limit);
+  process_unlock(&table.lock);
+  return put == FULL;
+}
+
+bool sessions_take_all_held(struct buffer *frames, size_t limit) {
+  enum put put = PUT;
+
+  if (atomic_load_explicit(&table.held, memory_order_acquire) == 0) return false;
+  process_lock(&table.lock);
+  for (size_t i = 0; put == PUT && table.held != 0 && i < BUCKETS; i++)
+    for (struct session *session = table.buckets[i]; put == PUT && session != NULL; session = session->next)
+      put = take_held(session, frames, limit);
+  process_unlock(&table.lock);
+  return put == FULL;
 }
 
 void sessions_begin_change(void) {
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   table.changing++;
-  pthread_mutex_unlock(&table.lock);
-}
-
-void sessions_take_all_held(struct buffer *frames) {
-  if (atomic_load_explicit(&table.held, memory_order_acquire) == 0) return;
-  pthread_mutex_lock(&table.lock);
-  for (size_t i = 0; table.held != 0 && i < BUCKETS; i++)
-    for (struct session *session = table.buckets[i]; session != NULL; session = session->next) take_held(session, frames);
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 void sessions_end_change(void) {
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   table.changing--;
   table.age++;
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 void sessions_put_hello(struct buffer *buffer) {
   char text[128];
   const char *comma = "";
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   if (table.logged_in) snprintf(text, sizeof text, "\"login\":%lu,\"sessions\":[", table.user);
   else snprintf(text, sizeof text, "\"login\":null,\"sessions\":[");
   buffer_put_text(buffer, text);
@@ -391,13 +411,13 @@ void sessions_put_hello(struct buffer *buffer) {
     }
   }
   buffer_put_text(buffer, "]");
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 void sessions_all_due(void) {
   unsigned due = 0;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   for (size_t i = 0; i < BUCKETS; i++) {
     for (struct session *session = table.buckets[i]; session != NULL; session = session->next) {
       session->due = 0;
@@ -414,7 +434,7 @@ void sessions_all_due(void) {
   table.due = due;
   table.held = 0;
   table.age++;
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
 }
 
 bool sessions_any_due(void) { return atomic_load_explicit(&table.due, memory_order_acquire) != 0; }
@@ -423,7 +443,7 @@ bool sessions_take_due(CK_SESSION_HANDLE handle, struct buffer *message) {
   struct session *session;
   bool taken = false;
 
-  pthread_mutex_lock(&table.lock);
+  process_lock(&table.lock);
   session = *find(handle);
   for (int i = 0; session != NULL && !taken && i < OPERATIONS_MAX; i++) {
     if ((session->due & 1u << i) == 0) continue;
@@ -432,6 +452,6 @@ bool sessions_take_due(CK_SESSION_HANDLE handle, struct buffer *message) {
     if (session->due == 0) atomic_fetch_sub(&table.due, 1);
     taken = true;
   }
-  pthread_mutex_unlock(&table.lock);
+  process_unlock(&table.lock);
   return taken;
 }

@@ -21,6 +21,8 @@ void sessions_remove(CK_SESSION_HANDLE handle);
 void sessions_remove_all(CK_SLOT_ID slot);
 /** Forgets everything: C_Finalize. */
 void sessions_clear(void);
+/** The same at the end of the library, unless a thread is at it: waits for no lock. */
+void sessions_leave(void);
 /** In a forked child: the same, trusting neither lock nor list. */
 void sessions_forget(void);
 
@@ -50,18 +52,21 @@ bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char 
 bool sessions_hold_final(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length);
 /** What was taken could not be sent: it is held as before. */
 void sessions_hold_again(CK_SESSION_HANDLE handle, int operation, bool final);
-/** Takes what a session holds back, as frames without a call code, after what is in `frames`. */
-void sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames);
+/**
+ * Takes what a session holds back, as frames without a call code, after what is in `frames`, up to `limit` bytes in all. True when there
+ * is more. Without memory the frames are marked as failed, and what is not among them is still held.
+ */
+bool sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames, size_t limit);
 /** The same for all sessions. */
-void sessions_take_all_held(struct buffer *frames);
+bool sessions_take_all_held(struct buffer *frames, size_t limit);
 /** Around a call that may change keys, sessions or the login, and takes what all hold back: nothing is held back meanwhile. */
 void sessions_begin_change(void);
 void sessions_end_change(void);
 
 /** A call of these operations, a bit set, got no answer: they may run in the agent, although they do not for the caller. */
 void sessions_doubt(CK_SESSION_HANDLE handle, unsigned operations);
-/** Whether there was such a call and no Init has succeeded since; there is none afterwards. */
-bool sessions_take_doubt(CK_SESSION_HANDLE handle, int operation);
+/** Whether there was such a call and no Init has succeeded since. */
+bool sessions_doubted(CK_SESSION_HANDLE handle, int operation);
 
 /** The members "login" and "sessions" of the hello. */
 void sessions_put_hello(struct buffer *buffer);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process.h"
+
 enum { FILE_MAX = 64 * 1024 };
 
 static const struct {
@@ -83,7 +85,7 @@ void settings_scan(struct settings *settings, const char *text) {
 
 static void scan_file(struct settings *settings) {
   /* Not blocking: the path could be a pipe. */
-  int fd = open(settings->config, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = process_open(settings->config, O_RDONLY | O_NONBLOCK, 0);
   char *text;
   ssize_t got;
 
@@ -98,7 +100,7 @@ static void scan_file(struct settings *settings) {
     __asm__ volatile("" : : "r"(text) : "memory");
     free(text);
   }
-  close(fd);
+  process_close(fd);
 }
 
 void settings_read(struct settings *settings) {

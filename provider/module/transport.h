@@ -1,14 +1,8 @@
 /*
- * One socket, many threads. Every call gets a fresh code; replies come in any order and find their caller by that code.
+ * One socket, many threads. Every call gets a fresh code; replies come in any order and find their caller by that code. One of the threads
+ * that wait, the leader, reads for all; so the library needs no thread of its own, and a lone caller reads its own reply without a switch.
  *
- * Leader and followers: of the threads that wait, one reads the socket and hands each reply to its owner; when its own has
- * come it passes the office on. So no thread of ours is needed, and a lone caller reads its own reply without a switch.
- *
- * While calls flow, a lone call goes through the lane (lane.h) instead of the socket. What goes through one could overtake what is in
- * the other, so a call takes the lane only when nothing else is under way that the agent may not have seen.
- *
- * Locks: `write_lock` around sending, `lock` around the list of waiting calls; both only ever held for bounded time, taken
- * in this order. The descriptor is closed under both, so that no thread can send into a number that the host has reused.
+ * Who may write, read and close, and what is counted: provider/PROTOCOL.md, "Rules of the connection: the library's side".
  */
 #ifndef DKE_TRANSPORT_H
 #define DKE_TRANSPORT_H
@@ -30,22 +24,24 @@ enum outcome {
 };
 
 /**
- * Puts a fresh, negotiated connection to use. `lane`: what the agent has offered beside it, or NULL; it is the transport's from here
- * on. `spin_us`: how long to yield for a reply before sleeping.
+ * Puts a fresh, negotiated connection to use. `lane`: what the agent has offered beside it, or NULL; both are the transport's from here
+ * on. `spin_us`: how long to yield for a reply before sleeping. False when a thread is still reading the connection before: then both stay
+ * the caller's.
  */
-void transport_adopt(int fd, struct lane *lane, int spin_us);
+bool transport_adopt(int fd, struct lane *lane, int spin_us);
 /** Counts connections: differs from what it was as soon as there is another one. 0 when there never was one. */
 uint32_t transport_epoch(void);
 bool transport_is_open(void);
 /**
- * What leaves in one piece with a request, before it: whole frames but for their call codes, to whose replies nobody listens.
- * `take` adds them to `frames` when the request's turn has come: until that is sent no other thread sends anything, so none can
- * overtake what was taken.
+ * What leaves right before a request: whole frames but for their call codes, to whose replies nobody listens. `take` adds as much of
+ * it as fits in TRANSPORT_AHEAD to the empty `frames` and tells whether there is more. It is called when the request's turn has come: until
+ * that is sent no other thread sends anything, so none can overtake what was taken.
  */
+enum { TRANSPORT_AHEAD = 64 * 1024 };
 struct transport_ahead {
-  void (*take)(void *context, struct buffer *frames);
+  bool (*take)(void *context, struct buffer *frames);
   void *context;
-  struct buffer frames;
+  struct buffer frames; /* those that were taken last */
 };
 /**
  * Sends a request, whose first TRANSPORT_HEADER bytes are filled in here, and waits for the reply's body. `ahead`: NULL for
@@ -58,11 +54,11 @@ enum outcome transport_exchange(struct buffer *request, struct transport_ahead *
 bool transport_take_late(struct buffer *reply, uint32_t epoch);
 /** The same on a connection that nobody else uses yet. */
 enum outcome transport_exchange_alone(int fd, struct buffer *request, struct buffer *reply, int64_t deadline);
-/** Ends the connection and lets every waiting call return. */
+/** Ends the connection and lets every waiting call return. One that gets no CPU for a second closes it when it does. */
 void transport_close(void);
-/** Hangs up, for a process that ends or drops the library: takes no lock and frees nothing, as a thread may be in a call. */
+/** Hangs up, for a process that ends or drops the library. Waits for no lock; gives back what no thread uses. */
 void transport_drop(void);
-/** In a forked child: forgets everything of the parent's, closing the inherited descriptor but never writing to it. */
+/** In a forked child: forgets everything of the parent's. Its descriptor is closed already (process.h), and never written to. */
 void transport_forget(void);
 
 #endif

@@ -7,6 +7,7 @@ import {
   type Call,
   type CallOutput,
   call,
+  data,
   fill,
   flag,
   handle,
@@ -77,39 +78,95 @@ export const calls = {
   C_FindObjectsFinal: call(28, [session], { hot: true, ends: 'find' }),
   // --- encryption, 5.8 ---
   C_EncryptInit: call(29, [session, mechanism, handle('key')], { hot: true, starts: 'encrypt' }),
-  C_Encrypt: call(30, [session, bytes('data'), out('encryptedData')], { hot: true, ends: 'encrypt' }),
-  C_EncryptUpdate: call(31, [session, bytes('part'), out('encryptedPart')], { hot: true, continues: ['encrypt'] }),
+  C_Encrypt: call(30, [session, data('data'), out('encryptedData')], {
+    hot: true,
+    ends: 'encrypt',
+    parts: { part: 'C_EncryptUpdate', last: 'C_EncryptFinal' },
+  }),
+  C_EncryptUpdate: call(31, [session, data('part'), out('encryptedPart')], {
+    hot: true,
+    continues: ['encrypt'],
+    parts: { part: 'C_EncryptUpdate' },
+  }),
   C_EncryptFinal: call(32, [session, out('lastEncryptedPart')], { hot: true, ends: 'encrypt' }),
   // --- decryption, 5.9 ---
   C_DecryptInit: call(33, [session, mechanism, handle('key')], { hot: true, starts: 'decrypt' }),
-  C_Decrypt: call(34, [session, bytes('encryptedData'), out('data')], { hot: true, ends: 'decrypt' }),
-  C_DecryptUpdate: call(35, [session, bytes('encryptedPart'), out('part')], { hot: true, continues: ['decrypt'] }),
-  C_DecryptFinal: call(36, [session, out('lastPart')], { hot: true, ends: 'decrypt' }),
+  C_Decrypt: call(34, [session, data('encryptedData'), out('data')], {
+    hot: true,
+    ends: 'decrypt',
+    parts: { part: 'C_DecryptUpdate', last: 'C_DecryptFinal' },
+  }),
+  C_DecryptUpdate: call(35, [session, data('encryptedPart'), out('part')], {
+    hot: true,
+    continues: ['decrypt'],
+    parts: { part: 'C_DecryptUpdate' },
+  }),
+  C_DecryptFinal: call(36, [session, out('lastPart')], {
+    hot: true,
+    ends: 'decrypt',
+    parts: { part: 'C_DecryptUpdate' },
+  }),
   // --- digests, 5.10 ---
   C_DigestInit: call(37, [session, mechanism], { hot: true, starts: 'digest' }),
-  C_Digest: call(38, [session, bytes('data'), out('digest')], { hot: true, ends: 'digest' }),
-  C_DigestUpdate: call(39, [session, bytes('part')], { hot: true, continues: ['digest'] }),
+  C_Digest: call(38, [session, data('data'), out('digest')], {
+    hot: true,
+    ends: 'digest',
+    parts: { part: 'C_DigestUpdate', last: 'C_DigestFinal' },
+  }),
+  C_DigestUpdate: call(39, [session, bytes('part')], {
+    hot: true,
+    continues: ['digest'],
+    parts: { part: 'C_DigestUpdate' },
+  }),
   C_DigestKey: call(40, [session, handle('key')], { continues: ['digest'] }),
   C_DigestFinal: call(41, [session, out('digest')], { hot: true, ends: 'digest' }),
   // --- signatures and MACs, 5.11 ---
   C_SignInit: call(42, [session, mechanism, handle('key')], { hot: true, starts: 'sign' }),
-  C_Sign: call(43, [session, bytes('data'), out('signature')], { hot: true, ends: 'sign' }),
-  C_SignUpdate: call(44, [session, bytes('part')], { hot: true, continues: ['sign'] }),
+  C_Sign: call(43, [session, data('data'), out('signature')], {
+    hot: true,
+    ends: 'sign',
+    parts: { part: 'C_SignUpdate', last: 'C_SignFinal' },
+  }),
+  C_SignUpdate: call(44, [session, bytes('part')], {
+    hot: true,
+    continues: ['sign'],
+    parts: { part: 'C_SignUpdate' },
+  }),
   C_SignFinal: call(45, [session, out('signature')], { hot: true, ends: 'sign' }),
   C_SignRecoverInit: call(46, [session, mechanism, handle('key')], { starts: 'signRecover' }),
   C_SignRecover: call(47, [session, bytes('data'), out('signature')], { ends: 'signRecover' }),
   // --- verification, 5.12 ---
   C_VerifyInit: call(48, [session, mechanism, handle('key')], { hot: true, starts: 'verify' }),
-  C_Verify: call(49, [session, bytes('data'), bytes('signature')], { hot: true, ends: 'verify' }),
-  C_VerifyUpdate: call(50, [session, bytes('part')], { hot: true, continues: ['verify'] }),
+  C_Verify: call(49, [session, data('data'), bytes('signature')], {
+    hot: true,
+    ends: 'verify',
+    parts: { part: 'C_VerifyUpdate', last: 'C_VerifyFinal' },
+  }),
+  C_VerifyUpdate: call(50, [session, bytes('part')], {
+    hot: true,
+    continues: ['verify'],
+    parts: { part: 'C_VerifyUpdate' },
+  }),
   C_VerifyFinal: call(51, [session, bytes('signature')], { hot: true, ends: 'verify' }),
   C_VerifyRecoverInit: call(52, [session, mechanism, handle('key')], { starts: 'verifyRecover' }),
   C_VerifyRecover: call(53, [session, bytes('signature'), out('data')], { ends: 'verifyRecover' }),
   // --- dual functions, 5.13 ---
-  C_DigestEncryptUpdate: call(54, [session, bytes('part'), out('encryptedPart')], { continues: ['digest', 'encrypt'] }),
-  C_DecryptDigestUpdate: call(55, [session, bytes('encryptedPart'), out('part')], { continues: ['decrypt', 'digest'] }),
-  C_SignEncryptUpdate: call(56, [session, bytes('part'), out('encryptedPart')], { continues: ['sign', 'encrypt'] }),
-  C_DecryptVerifyUpdate: call(57, [session, bytes('encryptedPart'), out('part')], { continues: ['decrypt', 'verify'] }),
+  C_DigestEncryptUpdate: call(54, [session, data('part'), out('encryptedPart')], {
+    continues: ['digest', 'encrypt'],
+    parts: { part: 'C_DigestEncryptUpdate' },
+  }),
+  C_DecryptDigestUpdate: call(55, [session, data('encryptedPart'), out('part')], {
+    continues: ['decrypt', 'digest'],
+    parts: { part: 'C_DecryptDigestUpdate' },
+  }),
+  C_SignEncryptUpdate: call(56, [session, data('part'), out('encryptedPart')], {
+    continues: ['sign', 'encrypt'],
+    parts: { part: 'C_SignEncryptUpdate' },
+  }),
+  C_DecryptVerifyUpdate: call(57, [session, data('encryptedPart'), out('part')], {
+    continues: ['decrypt', 'verify'],
+    parts: { part: 'C_DecryptVerifyUpdate' },
+  }),
   // --- keys, 5.14 ---
   C_GenerateKey: call(58, [session, mechanism, template('template'), result('key', 'CK_OBJECT_HANDLE')], {
     once: true,
@@ -145,8 +202,12 @@ export const calls = {
     { once: true },
   ),
   // --- random numbers, 5.15 ---
-  C_SeedRandom: call(63, [session, bytes('seed')]),
-  C_GenerateRandom: call(64, [session, fill('random')], { hot: true, quiet: true }),
+  C_SeedRandom: call(63, [session, bytes('seed')], { parts: { part: 'C_SeedRandom' } }),
+  C_GenerateRandom: call(64, [session, fill('random')], {
+    hot: true,
+    quiet: true,
+    parts: { part: 'C_GenerateRandom' },
+  }),
   // --- parallel functions, 5.16: legacy ---
   C_GetFunctionStatus: call(0, [session], { byHand: true, local: true }),
   C_CancelFunction: call(0, [session], { byHand: true, local: true }),
@@ -183,32 +244,34 @@ export const calls = {
     since: '3.0',
     starts: 'messageEncrypt',
   }),
-  C_EncryptMessage: call(129, [session, seal('now'), bytes('associatedData'), bytes('plaintext'), out('ciphertext')], {
+  C_EncryptMessage: call(129, [session, seal('now'), bytes('associatedData'), data('plaintext'), out('ciphertext')], {
     since: '3.0',
     hot: true,
     quiet: true,
+    parts: { begin: 'C_EncryptMessageBegin', part: 'C_EncryptMessageNext' },
   }),
   C_EncryptMessageBegin: call(130, [session, seal('never'), bytes('associatedData')], { since: '3.0', quiet: true }),
   C_EncryptMessageNext: call(
     131,
-    [session, seal('at-end'), bytes('plaintextPart'), out('ciphertextPart'), ulong('flags', 'CK_FLAGS')],
-    { since: '3.0', hot: true, quiet: true },
+    [session, seal('at-end'), data('plaintextPart'), out('ciphertextPart'), ulong('flags', 'CK_FLAGS')],
+    { since: '3.0', hot: true, quiet: true, parts: { part: 'C_EncryptMessageNext' } },
   ),
   C_MessageEncryptFinal: call(132, [session], { since: '3.0', ends: 'messageEncrypt' }),
   C_MessageDecryptInit: call(133, [session, messageMechanism, handle('key')], {
     since: '3.0',
     starts: 'messageDecrypt',
   }),
-  C_DecryptMessage: call(134, [session, open('now'), bytes('associatedData'), bytes('ciphertext'), out('plaintext')], {
+  C_DecryptMessage: call(134, [session, open('now'), bytes('associatedData'), data('ciphertext'), out('plaintext')], {
     since: '3.0',
     hot: true,
     quiet: true,
+    parts: { begin: 'C_DecryptMessageBegin', part: 'C_DecryptMessageNext' },
   }),
   C_DecryptMessageBegin: call(135, [session, open('never'), bytes('associatedData')], { since: '3.0', quiet: true }),
   C_DecryptMessageNext: call(
     136,
-    [session, open('at-end'), bytes('ciphertextPart'), out('plaintextPart'), ulong('flags', 'CK_FLAGS')],
-    { since: '3.0', hot: true, quiet: true },
+    [session, open('at-end'), data('ciphertextPart'), out('plaintextPart'), ulong('flags', 'CK_FLAGS')],
+    { since: '3.0', hot: true, quiet: true, parts: { part: 'C_DecryptMessageNext' } },
   ),
   C_MessageDecryptFinal: call(137, [session], { since: '3.0', ends: 'messageDecrypt' }),
 } as const satisfies Record<`C_${string}`, Call>;

@@ -77,6 +77,12 @@ export const causes = {
     todo: 'let that user have an agent of its own, or run one for all below /run/dke-pkcs11',
     rv: 'DEVICE_REMOVED',
   },
+  'user-limit': {
+    told: 'agent',
+    what: 'the processes of uid {uid} have reached the limit of {limit} {unit} in this agent',
+    todo: 'end processes or close what they do not need, or raise the limit in DKE_AGENT_USER_LIMITS',
+    rv: 'DEVICE_MEMORY',
+  },
   'version-mismatch': {
     told: 'agent',
     what: 'the library of this process is version {library}, the agent is {agent}: they do not work together',
@@ -209,6 +215,24 @@ export const causes = {
     todo: 'a key of another application of the group may be used, not changed or destroyed; see the rights of the object',
     rv: ['ACTION_PROHIBITED', 'KEY_NOT_WRAPPABLE'],
   },
+  'switch-off': {
+    told: 'agent',
+    what: 'the call needs the compatibility switch {name}, which is off for application {application}',
+    todo: 'change the program to stronger cryptography; or read docs/compatibility.md, then run: dke tde app compatibility {application} --permit {name}',
+    rv: [
+      'MECHANISM_INVALID',
+      'MECHANISM_PARAM_INVALID',
+      'ATTRIBUTE_VALUE_INVALID',
+      'WRAPPED_KEY_INVALID',
+      'KEY_SIZE_RANGE',
+    ],
+  },
+  'switch-used': {
+    told: 'agent',
+    what: 'the process uses weaker cryptography: the compatibility switch {name} is on for application {application}',
+    todo: 'change the program to stronger cryptography, then run: dke tde app compatibility {application} --withdraw {name}',
+    rv: null,
+  },
   'label-missing': {
     told: 'agent',
     what: 'no object has the label {label}',
@@ -217,8 +241,8 @@ export const causes = {
   },
   'label-taken': {
     told: 'agent',
-    what: 'a key of the group has this label',
-    todo: 'take another label: a second key under one label would be found instead of the first',
+    what: 'the key cannot have this label: {error}',
+    todo: 'take another label: a database finds its master key by the label, so a master key shares it with no other key of the group',
     rv: 'TEMPLATE_INCONSISTENT',
   },
   'key-disabled': {

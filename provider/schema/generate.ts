@@ -54,6 +54,7 @@ const parameters = ({ kind, name, c }: Arg): readonly (readonly [string, string]
     case 'struct':
       return [[`${c}_PTR`, id]];
     case 'bytes':
+    case 'data':
     case 'fill':
     case 'seal':
     case 'open':
@@ -119,6 +120,8 @@ const putting = (arg: Arg, index: number): string | null => {
     case 'batch':
     case 'query':
       return `call_put_${arg.kind}(&call, ${ids.join(', ')});`;
+    case 'data':
+      return `call_put_bytes(&call, ${ids.join(', ')});`;
     case 'messageMechanism':
       return `call_put_message_mechanism(&call, ${ids.join(', ')});`;
     case 'seal':
@@ -152,7 +155,51 @@ const getting = (arg: Arg): string | null => {
   }
 };
 
+/** What takes a call over whose data one message does not carry (large.h), by the arguments after the session. */
+const largeFunctions: Readonly<Record<string, string>> = {
+  'data out last': 'large_whole',
+  'data bytes last': 'large_verify',
+  'data out': 'large_update',
+  bytes: 'large_feed',
+  fill: 'large_fill',
+  out: 'large_final',
+  'seal bytes data out': 'large_message',
+  'open bytes data out': 'large_message',
+  'seal data out ulong': 'large_message_part',
+  'open data out ulong': 'large_message_part',
+};
+
+const largeCondition = (args: readonly Arg[]): string | null => {
+  const lengths = args
+    .filter(({ kind, name }) => ['bytes', 'data', 'fill'].includes(kind) && name !== 'signature')
+    .map((arg) => parameters(arg)[1]?.[1] ?? '');
+  if (lengths.length === 0) return null;
+  // What was held of a message until its tag was checked comes out with its last part.
+  const end = args.find(({ kind, name }) => kind === 'ulong' && name === 'flags');
+  if (args.some(({ kind }) => kind === 'open') && end !== undefined) {
+    const place = args
+      .filter(({ kind }) => kind === 'out')
+      .flatMap(parameters)
+      .map(([, id]) => id);
+    return `large_is(${lengths[0]}) || large_is_end(flags, ${place.join(', ')})`;
+  }
+  return `${lengths.length === 2 ? 'large_is_message' : 'large_is'}(${lengths.join(', ')})`;
+};
+
+const largeCall = (name: string, { args, parts }: Call): readonly string[] => {
+  if (parts === undefined) return [];
+  const kinds = args.slice(1).map(({ kind }) => kind);
+  const taker = largeFunctions[[...kinds, ...(parts.last === undefined ? [] : ['last'])].join(' ')];
+  if (taker === undefined) throw new Error(`${name} has no way to go in parts`);
+  const ids = args.flatMap(parameters).map(([, id]) => id);
+  const call = `return ${taker}(ROW_${name}, ${ids.join(', ')});`;
+  const condition = largeCondition(args);
+  return condition === null ? [`  ${call}`] : [`  if (${condition})`, `    ${call}`];
+};
+
 const entry = ([name, row]: readonly [string, Call]): string => {
+  const large = largeCall(name, row);
+  if (large.length === 1) return [`${declare(name, row)} {`, ...large, '}', ''].join('\n');
   const puts = row.args.map(putting).filter((line) => line !== null);
   const gets = replyOrder(row.args)
     .map(getting)
@@ -165,6 +212,7 @@ const entry = ([name, row]: readonly [string, Call]): string => {
     `${declare(name, row)} {`,
     '  struct call call;',
     '',
+    ...large,
     `  if (call_begin(&call, &call_rows[ROW_${name}])) {`,
     ...puts.map((line) => `    ${line}`),
     ...run,
@@ -199,6 +247,8 @@ const entries = (): string => {
     opening('One entry point a row.'),
     '#include <string.h>\n',
     '#include "../call.h"',
+    '#include "../large.h"',
+    '#include "../library.h"',
     '#include "numbers.h"\n',
     ...Object.entries(structs)
       .filter(([name]) => (used as ReadonlySet<string>).has(name))
@@ -210,7 +260,7 @@ const entries = (): string => {
       return [
         `${declaration(name, pairs)} {`,
         ...pairs.map(([, id]) => `  (void)${id};`),
-        '  const CK_RV rv = call_ready();',
+        '  const CK_RV rv = library_ready();',
         '  return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;',
         '}',
         '',
@@ -238,6 +288,8 @@ const numbers = (): string =>
 const isQuiet = ({ starts, ends, continues, quiet }: Call): boolean =>
   quiet === true || starts !== undefined || ends !== undefined || continues !== undefined;
 
+const rowNumber = (name: string | undefined): string => (name === undefined ? '-1' : `ROW_${name}`);
+
 const callRow = ([name, row]: readonly [string, Call]): string => {
   const { request, reply } = signatures(row);
   const fields = [
@@ -252,6 +304,9 @@ const callRow = ([name, row]: readonly [string, Call]): string => {
     operationSet(row.continues),
     isQuiet(row),
     row.slow === true,
+    rowNumber(row.parts?.begin),
+    rowNumber(row.parts?.part),
+    rowNumber(row.parts?.last),
   ];
   return `    [ROW_${name}] = {${fields.join(', ')}},`;
 };
@@ -284,7 +339,7 @@ const tables = (): string =>
     opening('Calls, attributes and mechanisms as data.'),
     '#include "../call.h"',
     '#include "numbers.h"\n',
-    '/* request, reply, code, in_session, once, foreign, starts, ends, continues, quiet, slow */',
+    '/* request, reply, code, in_session, once, foreign, starts, ends, continues, quiet, slow, begin, part, last */',
     'const struct call_row call_rows[ROWS] = {',
     ...wired.map(callRow),
     '};\n',

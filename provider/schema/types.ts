@@ -86,6 +86,17 @@ export type MechanismParameter =
   | { readonly kind: 'data'; readonly data: Uint8Array }
   /** CK_AES_CBC_ENCRYPT_DATA_PARAMS. */
   | { readonly kind: 'ivdata'; readonly iv: Uint8Array; readonly data: Uint8Array }
+  /**
+   * CK_SP800_108_KDF_PARAMS, and with `iv` CK_SP800_108_FEEDBACK_KDF_PARAMS: `prf` a CKM_; `additionalKeys` counts the keys that are asked for
+   * beside the one that C_DeriveKey returns.
+   */
+  | {
+      readonly kind: 'sp800';
+      readonly prf: number;
+      readonly additionalKeys: number;
+      readonly iv: Uint8Array;
+      readonly data: readonly PrfData[];
+    }
   /** CK_HKDF_PARAMS: `hash` a CKM_, `saltType` a CKF_HKDF_SALT_. */
   | {
       readonly kind: 'hkdf';
@@ -97,6 +108,15 @@ export type MechanismParameter =
       readonly saltKey: number;
       readonly info: Uint8Array;
     };
+
+/** CK_PRF_DATA_PARAM: `type` a CK_SP800_108_ number. The next three are of a counter or a length, and 0 for others; `method` of a length. */
+export interface PrfData {
+  readonly type: number;
+  readonly littleEndian: boolean;
+  readonly bits: number;
+  readonly method: number;
+  readonly bytes: Uint8Array;
+}
 
 export type MechanismParameterKind = MechanismParameter['kind'];
 
@@ -132,7 +152,10 @@ export interface OutBuffer {
   readonly space: Buffer;
 }
 
-/** The length of an output that is not sent: for a size query, and when the buffer is too small. */
+/**
+ * The length of bytes that are not sent. Of an output: for a size query, and when the buffer is too small. Of an input: `data` that
+ * follows in parts because a message does not carry it (PROTOCOL.md, "Large data").
+ */
 export class LengthOnly {
   readonly length: number;
   constructor(length: number) {
@@ -159,6 +182,7 @@ interface KindInputs {
   ulong: number;
   flag: boolean;
   bytes: Uint8Array;
+  data: Uint8Array | LengthOnly;
   label: Uint8Array;
   template: readonly Attribute[];
   mechanism: Mechanism | null;
@@ -170,8 +194,9 @@ interface KindInputs {
   /** The most the caller takes in this call. */
   batch: number;
   query: readonly AttributeQuery[];
-  seal: MessageParameter;
-  open: MessageParameter;
+  /** Null: the caller gave none, or none that a message can have. */
+  seal: MessageParameter | null;
+  open: MessageParameter | null;
 }
 interface KindOutputs {
   out: BytesOutput;
@@ -218,6 +243,8 @@ export const handle = <N extends string>(name: N) => ulong(name, 'CK_OBJECT_HAND
 export const flag = <N extends string>(name: N) => arg('flag', name, 'CK_BBOOL');
 /** Pointer and length. A null pointer with length 0 arrives as no bytes. Wire: ay. */
 export const bytes = <N extends string>(name: N) => arg('bytes', name, 'CK_BYTE');
+/** The same for data of any length: more than a message carries arrives as its length alone, and then in parts. Wire: ay. */
+export const data = <N extends string>(name: N) => arg('data', name, 'CK_BYTE');
 /** A blank-padded label of 32 bytes. Wire: z. */
 export const label = <N extends string>(name: N) => arg('label', name, 'CK_UTF8CHAR');
 /** Attributes with values. Wire: aA. */
@@ -267,6 +294,13 @@ export type OperationKind =
   | 'messageEncrypt'
   | 'messageDecrypt';
 
+/** `C_Encrypt` goes in `C_EncryptUpdate`s and a `C_EncryptFinal`; of messages there is a call that begins one, too. */
+export interface CallParts {
+  readonly begin?: string;
+  readonly part: string;
+  readonly last?: string;
+}
+
 export interface CallOptions {
   /** The first version of the standard that has it; 2.40 when absent. */
   readonly since?: '3.0';
@@ -284,6 +318,8 @@ export interface CallOptions {
   readonly ends?: OperationKind;
   /** Leaves keys, sessions and the login as they are, though it does none of these three. */
   readonly quiet?: true;
+  /** What carries its data in parts when one message does not: the calls for a part and, where it is not the same, for the end. */
+  readonly parts?: CallParts;
   /** Looks for prime numbers, which takes as long as it takes: it is waited for ten times as long as other calls. */
   readonly slow?: true;
 }

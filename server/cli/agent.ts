@@ -3,6 +3,12 @@
 import type { Command } from 'commander';
 import { loadProvider } from './load-provider.ts';
 
+interface AgentFlags {
+  readonly socket?: string;
+  readonly idleSeconds?: string;
+  readonly userLimits?: string;
+}
+
 export const addAgent = (program: Command): void => {
   program
     .command('agent')
@@ -12,11 +18,17 @@ export const addAgent = (program: Command): void => {
     )
     .option('--socket <path>', 'where to listen; DKE_PKCS11_SOCKET otherwise, a socket from systemd goes first')
     .option('--idle-seconds <n>', 'stop after so long without a connection; 0 = never')
-    .action(async (options: { readonly socket?: string; readonly idleSeconds?: string }) => {
+    .option(
+      '--user-limits <list>',
+      'what the processes of one user may have together, for example connections=4096,sessions=16384,objects=65536,memory=128 (MiB); ' +
+        'DKE_AGENT_USER_LIMITS otherwise',
+    )
+    .action(async (options: AgentFlags) => {
       const agent = await loadProvider<{ readonly main: (argv: readonly string[]) => Promise<number> }>('client/main');
       process.exitCode = await agent.main([
         ...(options.socket === undefined ? [] : ['--socket', options.socket]),
         ...(options.idleSeconds === undefined ? [] : ['--idle-seconds', options.idleSeconds]),
+        ...(options.userLimits === undefined ? [] : ['--user-limits', options.userLimits]),
       ]);
     });
 };

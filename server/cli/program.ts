@@ -1,4 +1,5 @@
-// The `dke` command, put together: options that hold everywhere, one noun a file. Nothing is done here.
+// The `dke` command: the global options, and one file per noun. An action imports the service's own code (main.ts, offline.ts) when it runs:
+// loading it takes most of a second, and most commands only call the API.
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addAgent } from './agent.ts';

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
-import { changeProvider, type ProviderChange } from '../offline.ts';
+import type { ProviderChange } from '../offline.ts';
 import { action, type Caller, type GlobalOptions, openCaller } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
@@ -112,6 +112,7 @@ export const addRoot = (program: Command): void => {
       .option('--new-passphrase-file <file>', 'with the passphrase that is to open it (mode 600)')
       .action(async (name: string, options: OfflineOptions, command: Command) => {
         const ask = askFor(options.passphraseFile, options.newPassphraseFile);
+        const { changeProvider } = await import('../offline.ts');
         const { providers } = await changeProvider(loadConfig(options.config, process.cwd()), change, name, ask);
         openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
           process.stdout.write(text);

@@ -1,7 +1,6 @@
 // `dke server`: runs the service in this process.
 
 import type { Command } from 'commander';
-import { runServer } from '../main.ts';
 import { askSecret } from './terminal.ts';
 
 interface ServerOptions {
@@ -25,6 +24,7 @@ export const addServer = (program: Command): void => {
     )
     .option('--token-out <file>', 'write the first administrator token there (new, mode 600) instead of showing it')
     .action(async ({ config, acceptDatabase, tokenOut }: ServerOptions) => {
+      const { runServer } = await import('../main.ts');
       process.exitCode = await runServer({
         configPath: config,
         acceptDatabase,

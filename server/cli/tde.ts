@@ -1,12 +1,15 @@
 // `dke tde`: groups, applications and master keys of databases.
 
 import type { Command } from 'commander';
+import { compatibilitySwitches } from '../base/compatibility.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
 import type { Application, IssuedAccessGuid, MovedApplication } from '../fronts/contract/api/tde-applications.ts';
 import { action, type Caller, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { confirm, type Output } from './output.ts';
+
+const isSwitch = (name: string): boolean => compatibilitySwitches.some((each) => each === name);
 
 const { tdeGroups, applications, masterKeys, keys } = apiRoutes;
 
@@ -119,6 +122,34 @@ const addApplication = (tde: Command): void => {
           output.record(await call(applications[verb], { path }));
         }),
       );
+
+  noun
+    .command('compatibility <application>')
+    .description(
+      'Permits weaker cryptography that programs of an application depend on, or withdraws it. Shows what is permitted. ' +
+        `Switches: ${compatibilitySwitches.join(', ')}.`,
+    )
+    .option('--permit <switch...>', 'turn on')
+    .option('--withdraw <switch...>', 'turn off')
+    .action(
+      action<{ readonly permit?: readonly string[]; readonly withdraw?: readonly string[] }>(
+        async ({ call, change, output, resolve }, { permit = [], withdraw = [] }, application) => {
+          const path = { id: await resolve('TDE application', application) };
+          const named = [...permit, ...withdraw].filter((name) => !isSwitch(name));
+          if (named.length > 0)
+            throw new CommandError('config', `no such switch: ${named.join(', ')}`, {
+              hint: `the switches are ${compatibilitySwitches.join(', ')}`,
+            });
+          if (permit.length + withdraw.length === 0) return output.record(await call(applications.get, { path }));
+          const edit = ({ compatibility }: Application) => ({
+            switches: compatibilitySwitches.filter(
+              (name) => (permit.includes(name) || compatibility.includes(name)) && !withdraw.includes(name),
+            ),
+          });
+          output.record(await change(applications.get, applications.setCompatibility, path, edit));
+        },
+      ),
+    );
 
   noun
     .command('move <application>')

@@ -3,7 +3,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
-import { verifyOffline } from '../offline.ts';
 import type { GlobalOptions } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { openOutput } from './output.ts';
@@ -33,6 +32,7 @@ export const addVerify = (program: Command): void => {
         folder === undefined
           ? declared
           : { ...declared, dataDirectory: folder, root: { ...declared.root, path: resolve(folder, 'root.key') } };
+      const { verifyOffline } = await import('../offline.ts');
       const { findings, ...counts } = await verifyOffline(config, askFor(passphraseFile, undefined));
       openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
         process.stdout.write(text);

@@ -114,7 +114,7 @@ export const auditKinds = {
     activity: 'update',
     fields: ['applicationId', 'appId', 'host', 'process'],
   },
-  /** A key that is extractable left: `form` is `wrapped`, or `clear` for one that is not sensitive. */
+  /** A key that is extractable left: `form` is `wrapped`; for one that is not sensitive also `clear` or `sealed`. */
   'key.exported': {
     severity: 'high',
     activity: 'read',
@@ -168,6 +168,7 @@ export const auditKinds = {
   'application.registered': { severity: 'info', activity: 'create', fields: ['name', 'groupId', 'appId'] },
   'application.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
   'application.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },
+  'application.compatibility-changed': { severity: 'high', activity: 'update', fields: ['name', 'on', 'off'] },
   'application.moved': {
     severity: 'medium',
     activity: 'update',

@@ -42,8 +42,9 @@ export const findKmsRequestIds = (text: string): readonly string[] => {
   const found = new Set<string>();
   collect(parse(trimmed), found, 0);
   if (found.size === 0) {
-    // A piece of an event, or several lines of events: the members are looked for in the text. `\\"`: JSON within JSON.
-    for (const [, member = '', id = ''] of trimmed.matchAll(/([\w-]+)\\*"\s*:\s*\\*"([^"\\]{1,128})\\*"/g))
+    // A piece of an event, or several lines of events: members are searched in the text. `\\"`: JSON within JSON. A member begins where no other
+    // word does, so that a long word is read once: without that, the time grew with the square of the text's length.
+    for (const [, member = '', id = ''] of trimmed.matchAll(/(?<![\w-])([\w-]+)\\*"\s*:\s*\\*"([^"\\]{1,128})\\*"/g))
       if (bearsRequestId(member) && idPattern.test(id)) found.add(id);
   }
   return [...found].slice(0, mostIds);

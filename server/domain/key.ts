@@ -4,7 +4,18 @@ import type { EndpointState } from './endpoint.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
 
-export type KeyAlgorithm = 'aes' | 'generic' | 'rsa' | 'ec' | 'ed25519';
+/** With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639 (r1). */
+export type KeyAlgorithm =
+  | 'aes'
+  | 'generic'
+  | 'rsa'
+  | 'ec'
+  | 'secp256k1'
+  | 'brainpool'
+  | 'ed25519'
+  | 'ed448'
+  | 'x25519'
+  | 'x448';
 export const keyUsages = ['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] as const;
 export type KeyUsage = (typeof keyUsages)[number];
 

@@ -1,5 +1,6 @@
 // What a database binds to: groups, applications, their credentials and instances, master keys and token objects.
 
+import type { CompatibilitySwitch } from '../base/compatibility.ts';
 import type { Key, KeyAlgorithm, KeyUsage } from './key.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
@@ -25,6 +26,8 @@ export interface TdeApplication {
   /** The app_id offered in server_url. Instances may use others: any `appIdPattern` text. */
   readonly appId: string;
   readonly state: ApplicationState;
+  /** The weaker cryptography that it may use, in the order of `compatibilitySwitches`. */
+  readonly compatibility: readonly CompatibilitySwitch[];
   readonly createdAt: number;
   readonly integrity: Integrity;
 }

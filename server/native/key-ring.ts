@@ -1,6 +1,6 @@
 // The key ring over the addon: root, tenants' KEKs, the service's own keys (FORMAT.md has the record layout). Opened KEKs
-// stay in the addon's locked memory; here are their references. Leaves out when an erasure turn runs:
-// operations/run-erasure-turn.ts orders its steps.
+// stay in the addon's locked memory; here are their references. It does not decide when an erasure run
+// happens: operations/run-erasure.ts orders its steps.
 
 import { CoreError } from '../../addon/core.ts';
 import { canonicalJson } from '../base/bytes.ts';
@@ -27,6 +27,9 @@ const ownAttributes: Readonly<Record<OwnKey, string>> = {
   'audit-signature': canonicalJson({ algorithm: 'ed25519' }),
 };
 const isOwn = (name: string): name is OwnKey => Object.hasOwn(ownKeys, name);
+
+const nothing = new Uint8Array(0);
+const recipientLabel = Buffer.from('dke key recipient 1');
 
 interface OpenKek {
   readonly epoch: number;
@@ -102,14 +105,28 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     const kek = currentKek(place.tenantId);
     return { ...place, epoch: kek.epoch, record: core.sealRecord(kek.key, contextOf(place, kek.epoch), key) };
   };
-  const open = (record: StoredRecord): KeyRef => {
-    const kek = kekOf(record.tenantId, record.epoch);
+  /** Says which record is at fault where the core says only that it does not open. */
+  const opening = <T>(work: () => T): T => {
     try {
-      return core.openRecord(kek, contextOf(record, record.epoch), record.record);
+      return work();
     } catch (error) {
       if (error instanceof CoreError && (error.code === 'authentication-failed' || error.code === 'format'))
         throw new ServiceError('key-tampered', 'a stored key record does not authenticate', { cause: error });
       throw error;
+    }
+  };
+  const open = (record: StoredRecord): KeyRef => {
+    const kek = kekOf(record.tenantId, record.epoch);
+    return opening(() => core.openRecord(kek, contextOf(record, record.epoch), record.record));
+  };
+
+  /** The HPKE pair of a KEK (addon/FORMAT.md, section 4). The caller releases it. */
+  const recipientPair = (kek: KeyRef): KeyRef => {
+    const secret = core.hkdf(kek, 'sha256', nothing, recipientLabel, 'generic', 32);
+    try {
+      return core.deriveHpkeKey(secret);
+    } finally {
+      core.release(secret);
     }
   };
 
@@ -167,7 +184,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     attributes: ownAttributes[name],
   });
   const makeOwn = (name: OwnKey): KeyRef => {
-    if (name === 'audit-signature') return core.generateEd25519();
+    if (name === 'audit-signature') return core.generateEc('ed25519');
     return name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
   };
   const macOf = (key: KeyRef, bytes: Uint8Array): string => {
@@ -248,6 +265,32 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     },
     seal,
     open,
+    recipient: (tenantId) => {
+      const { epoch, key } = currentKek(tenantId);
+      const pair = recipientPair(key);
+      try {
+        return { epoch, publicKey: core.hpkePublicKey(pair) };
+      } finally {
+        core.release(pair);
+      }
+    },
+    openSealed: async (tenantId, { recipient, sealed, info, bound }, kind) => {
+      const kek = keks.get(tenantId)?.find(({ epoch }) => epoch === recipient.epoch);
+      if (kek === undefined) return null;
+      const pair = recipientPair(kek.key);
+      try {
+        // The same epoch of another store, before this one was put in its place.
+        if (Buffer.compare(core.hpkePublicKey(pair), recipient.publicKey) !== 0) return null;
+        if (kind !== 'private') return core.hpkeOpenKey(pair, info, bound, sealed, kind);
+        return await core.hpkeOpenKeyLater(pair, info, bound, sealed, kind);
+      } catch (error) {
+        if (error instanceof CoreError && error.code === 'authentication-failed')
+          throw new ServiceError('invalid-ciphertext', 'the sealed key does not open', { cause: error });
+        throw error;
+      } finally {
+        core.release(pair);
+      }
+    },
     authenticateRow: (text) => mac(ownKey('row-authentication'), text),
     hashToken: (purpose: TokenPurpose, token) => {
       if (typeof token === 'string') return mac(ownKey('token-hash'), `${purpose}\0${token}`);
@@ -299,14 +342,14 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       return tenants.length;
     },
     epochs: () => new Map([...keks.keys()].map((tenantId) => [tenantId, currentKek(tenantId).epoch])),
-    reseal: (record) => {
+    reseal: (record, place = record) => {
       if (isOwn(record.class)) return seal(ownPlace(record.class), ownKey(record.class));
-      const key = open(record);
-      try {
-        return seal(record, key);
-      } finally {
-        core.release(key);
-      }
+      const from = kekOf(record.tenantId, record.epoch);
+      const to = currentKek(place.tenantId);
+      const sealed = opening(() =>
+        core.resealRecord(from, contextOf(record, record.epoch), record.record, to.key, contextOf(place, to.epoch)),
+      );
+      return { ...record, ...place, epoch: to.epoch, record: sealed };
     },
     prove: async (tx) => {
       const provider = openRoot();
@@ -327,7 +370,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       for (const kek of await tx.keks.list()) {
         const current = currentKek(kek.tenantId);
         if (kek.epoch >= current.epoch) continue;
-        if ((await tx.records.listOlder(kek.tenantId, current.epoch, 1, 0)).length > 0)
+        if ((await tx.records.listOlder(kek.tenantId, current.epoch, 1)).length > 0)
           throw new ServiceError('internal', 'a key encryption key is still in use');
         await tx.keks.remove(kek.tenantId, kek.epoch);
       }

@@ -1,5 +1,5 @@
 // Destruction: the marker, both copies overwritten, the audit record, in one transaction; terminal. From the commit on
-// every use fails. `unrecoverableAt` follows with the erasure turn. No undelete exists.
+// every use fails. `unrecoverableAt` follows with the erasure run. No undelete exists.
 
 import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
@@ -31,8 +31,8 @@ interface Destroyed {
   readonly blastRadius: BlastRadius;
 }
 
-/** The whole of it, inside a transaction. */
-const destroyIn =
+/** The whole of it, inside a transaction. Who may ask for it is the caller's to check. */
+export const destroyKeyIn =
   ({ directory, clock, erasure }: Pick<DestroyPorts, 'directory' | 'clock' | 'erasure'>) =>
   async (
     tx: Repositories,
@@ -84,7 +84,7 @@ const destroyIn =
 /** By the database that owns it. A rule that refuses databases is looked at in the same transaction. */
 export const destroyKey = (ports: DestroyPorts) => {
   const { store, usage } = ports;
-  const destroy = destroyIn(ports);
+  const destroy = destroyKeyIn(ports);
   return async (
     actor: Actor,
     tenantId: string,
@@ -114,7 +114,7 @@ export const destroyMasterKey = (
   ports: DestroyPorts,
   { withApproval }: Pick<Approvals, 'withApproval'>,
 ): Pick<MasterKeyOperations, 'destroy' | 'destroyNeeds'> => {
-  const destroy = destroyIn(ports);
+  const destroy = destroyKeyIn(ports);
   const governed = withApproval('master-key.destroy', {
     permission: 'master-keys:destroy',
     plan: async (

@@ -28,6 +28,7 @@ import type {
 } from '../ports/xks-directory.ts';
 import { findDefaultTenant } from './find.ts';
 import { credentialAttributes, recordAttributes } from './key-records.ts';
+import { type ObjectPage, readObjectPage } from './object-pages.ts';
 
 export interface DirectoryLimits {
   /** Token objects kept with their opened keys. */
@@ -94,7 +95,7 @@ export const createDirectory = (
   let tellAuthorities: () => void = () => undefined;
   let healthy = true;
   /** Answers of searches by label since the last renewal. */
-  const found = new Map<string, readonly StoredObject[]>();
+  const found = new Map<string, ObjectPage>();
   const foundElsewhere = new Map<string, StoredObject | undefined>();
   /** Moves with every renewal: a load that saw it move starts again. */
   let generation = 0;
@@ -494,17 +495,17 @@ export const createDirectory = (
     object: async (handle) => (await load(handle))?.loaded,
     findObjects: async (filter, limit) => {
       // Databases look for a label again and again; who lists everything does so once.
-      if (filter.label === undefined) return store.read.objects.find(filter, limit);
+      if (filter.label === undefined) return readObjectPage(store.read, filter, limit);
       const name = JSON.stringify([filter.groupId, filter.label, filter.class, filter.after, limit]);
       const known = found.get(name);
       if (known !== undefined) return known;
       const before = generation;
-      const objects = await store.read.objects.find(filter, limit);
-      if (before === generation && objects.length <= mostFoundKept) {
+      const page = await readObjectPage(store.read, filter, limit);
+      if (before === generation && page.objects.length <= mostFoundKept) {
         if (found.size >= mostSearches) found.clear();
-        found.set(name, objects);
+        found.set(name, page);
       }
-      return objects;
+      return page;
     },
     withObjectKeys: async (handles, use) => {
       for (;;) {

@@ -20,8 +20,8 @@ const mostInCommit = 2_000;
 const diagnosisDays = 90;
 /** Sign-ins that failed count for a day, and lock for a day at most. */
 const failureDays = 2;
-/** A database host sends a request again within the deadline of its call, which is ten minutes at most. */
-const repeatMs = 3_600_000;
+/** How long an agent can repeat or withdraw a request: longer than a service is likely to be out of its reach. */
+const repeatMs = 7 * 86_400_000;
 /** What was made under an Idempotency-Key is known for a day. */
 const idempotencyMs = 86_400_000;
 const pruneBatch = 500;

@@ -5,8 +5,17 @@
 // after every in-memory view in this process has been renewed. Errors are `ServiceError`. Times are milliseconds since
 // the epoch. Identifiers are compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
 
-import type { CipherParameters, Digest, MacParameters, OaepParameters, SignatureParameters } from '../../addon/core.ts';
+import type {
+  CipherParameters,
+  Digest,
+  MacParameters,
+  OaepParameters,
+  RsaEncryptionParameters,
+  SignatureParameters,
+  Sp800108Parameters,
+} from '../../addon/core.ts';
 import type { CheckResult, PlannedCheck } from '../base/checks.ts';
+import type { CompatibilitySwitch } from '../base/compatibility.ts';
 import type { RequestLogVerdict } from '../base/request-minutes.ts';
 import type { Grant, Permission, Right, Role, RoleRow, Scope } from '../domain/access.ts';
 import type { Actor, TenantActor } from '../domain/actor.ts';
@@ -44,6 +53,7 @@ import type { AuditSinkState } from '../ports/audit-sink.ts';
 import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
 import type { Fleet } from '../ports/fleet.ts';
+import type { Recipient, SealedKey } from '../ports/key-ring.ts';
 import type { NotificationTargetState } from '../ports/notification-target.ts';
 import type { RootWay } from '../ports/root-provider.ts';
 import type { KeyListFilter, StoredCheckpoint, TenantContents } from '../ports/store.ts';
@@ -221,6 +231,8 @@ export interface ApplicationOperations {
   get(actor: TenantActor, id: string): Promise<TdeApplication>;
   enable(actor: TenantActor, id: string): Promise<TdeApplication>;
   disable(actor: TenantActor, id: string): Promise<TdeApplication>;
+  /** Turns on these compatibility switches, and turns off all others. */
+  setCompatibility(actor: TenantActor, id: string, switches: readonly CompatibilitySwitch[]): Promise<TdeApplication>;
   /** What `move` would mean, and whose agreement it needs. */
   planMove(actor: TenantActor, id: string, groupId: string): Promise<ApplicationMove>;
   moveNeeds(actor: TenantActor, id: string, groupId: string): Promise<DryRun>;
@@ -649,7 +661,10 @@ export interface TdeServiceInfo {
   readonly groupId: string;
   readonly tenantId: string;
   readonly serverVersion: string;
+  readonly compatibility: readonly CompatibilitySwitch[];
   readonly epoch: number;
+  /** What keys are sealed to on their way here. */
+  readonly recipient: Recipient;
 }
 
 export interface NewTokenObject {
@@ -685,7 +700,7 @@ export interface VisibleObject extends TokenObject {
 }
 
 export type WrapMechanism =
-  | { readonly way: 'key-wrap'; readonly padded: boolean }
+  | { readonly way: 'key-wrap'; readonly padded: boolean; readonly iv?: Uint8Array | undefined }
   | { readonly way: 'cipher'; readonly cipher: CipherParameters }
   | { readonly way: 'oaep'; readonly oaep: OaepParameters };
 
@@ -700,6 +715,7 @@ export type DeriveMechanism =
       readonly saltKey?: number | undefined;
       readonly info: Uint8Array;
     }
+  | { readonly way: 'sp800-108'; readonly prf: MacParameters; readonly parts: Sp800108Parameters }
   | { readonly way: 'encryption'; readonly cipher: CipherParameters; readonly data: Uint8Array };
 
 /** A key of the token, or the value of one that the agent has (the caller wipes it). */
@@ -709,27 +725,38 @@ export type KeyToWrap =
       readonly from: 'session';
       readonly class: 'secret-key' | 'private-key';
       readonly sensitive: boolean;
-      readonly value: Uint8Array;
+      readonly key: SealedKey;
     };
 
-/** Where a key goes that comes of another. `recipient` is an X25519 public key, `info` what is bound to the sealed key. */
+/** The client's own key, to which keys are sealed on their way out: an X25519 public key, and HPKE's `info`. */
+export interface SealTo {
+  readonly recipient: Uint8Array;
+  readonly info: Uint8Array;
+}
+
+/** Where a key goes that comes of another. */
 export type KeyDestination =
   | { readonly on: 'token'; readonly object: NewTokenObject }
-  | {
+  | (SealTo & {
       readonly on: 'session';
-      readonly recipient: Uint8Array;
-      readonly info: Uint8Array;
       readonly class: 'secret-key' | 'private-key';
       readonly algorithm: KeyAlgorithm;
       readonly bits: number | null;
       readonly sensitive: boolean;
       readonly extractable: boolean;
-    };
+    });
 
 /** One of the two is there. */
 export interface MadeKey {
   readonly object: VisibleObject | null;
   readonly sealed: Buffer | null;
+}
+
+/** A part of a message whose other parts are in other requests. `state`: what the part before has answered, sealed. */
+export interface PartOfMessage {
+  readonly state: Uint8Array;
+  readonly last: boolean;
+  readonly input: Uint8Array;
 }
 
 export interface TdeOperations {
@@ -748,8 +775,13 @@ export interface TdeOperations {
     caller: TdeCaller,
     input: { readonly privateKey: NewTokenObject; readonly publicKey: NewTokenObject | null },
   ): Promise<{ readonly privateKey: VisibleObject; readonly publicKey: VisibleObject | null }>;
-  /** `value` stays the caller's: it wipes it. */
+  /** Data, a certificate or a public key. `value` stays the caller's. */
   createObject(caller: TdeCaller, input: NewTokenObject, value: Uint8Array): Promise<VisibleObject>;
+  /**
+   * A secret or a private key. 'conflict' with the reason `recipient-changed` when it was sealed to a recipient that is no more: nothing
+   * was done.
+   */
+  importKey(caller: TdeCaller, input: NewTokenObject, key: SealedKey): Promise<VisibleObject>;
   findObjects(
     caller: TdeCaller,
     query: {
@@ -760,18 +792,56 @@ export interface TdeOperations {
     },
   ): Promise<{ readonly objects: readonly VisibleObject[]; readonly more: boolean }>;
   getObject(caller: TdeCaller, handle: number): Promise<VisibleObject>;
-  /** The caller wipes the buffer. 'forbidden' for a sensitive or unextractable key. */
-  readValue(caller: TdeCaller, handle: number): Promise<Buffer>;
-  /** 'conflict' where the object is not as the caller has `seen` it. */
-  updateObject(caller: TdeCaller, handle: number, change: TokenObjectChange): Promise<VisibleObject>;
+  /**
+   * The caller wipes the buffer. 'forbidden' for a sensitive or unextractable key. A key's value is sealed `to` the caller's key where
+   * one is given.
+   */
+  readValue(caller: TdeCaller, handle: number, to?: SealTo): Promise<Buffer>;
+  /**
+   * 'conflict' where the object is not as the caller has `seen` it. `value`: the new value of a data object; it stays the caller's, which
+   * wipes it.
+   */
+  updateObject(
+    caller: TdeCaller,
+    handle: number,
+    change: TokenObjectChange,
+    value?: Uint8Array,
+  ): Promise<VisibleObject>;
   destroyObject(caller: TdeCaller, handle: number): Promise<void>;
+  /** Withdraws the caller's request with this Idempotency-Key; see tde/withdraw-request.ts. */
+  withdraw(caller: TdeCaller, key: string): Promise<'not-carried-out' | 'undone' | 'kept'>;
   checkUse(caller: TdeCaller, handle: number, usage: KeyUsage): Promise<void>;
   /** The caller wipes input and answer. */
   encrypt(caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array): Promise<Buffer>;
   decrypt(caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array): Promise<Buffer>;
   /** RSA-OAEP with a private key. The caller wipes the answer. */
-  decryptOaep(caller: TdeCaller, handle: number, parameters: OaepParameters, input: Uint8Array): Promise<Buffer>;
+  /** With a private RSA key. PKCS#1 v1.5 padding needs a compatibility switch. */
+  decryptWithPrivateKey(
+    caller: TdeCaller,
+    handle: number,
+    parameters: RsaEncryptionParameters,
+    input: Uint8Array,
+  ): Promise<Buffer>;
   sign(caller: TdeCaller, handle: number, parameters: MacParameters, input: Uint8Array): Promise<Buffer>;
+  /** A part of a message under GCM or CCM; 'invalid-ciphertext' with the last one when the tag is wrong. The caller wipes input and output. */
+  cipherPart(
+    caller: TdeCaller,
+    handle: number,
+    use: 'encrypt' | 'decrypt' | 'check',
+    parameters: CipherParameters,
+    part: PartOfMessage,
+  ): Promise<{ readonly state: Buffer; readonly output: Buffer }>;
+  /** The MAC with the last part, else the state. */
+  signPart(caller: TdeCaller, handle: number, parameters: MacParameters, part: PartOfMessage): Promise<Buffer>;
+  /** The state; nothing after the last part, which brings the signature. A wrong one throws 'invalid-ciphertext'. */
+  verifyPart(
+    caller: TdeCaller,
+    handle: number,
+    parameters: MacParameters,
+    part: PartOfMessage,
+    signature: Uint8Array | null,
+    length?: number,
+  ): Promise<Buffer>;
   /** A signature by a private key, over what is hashed already. */
   signWithPrivateKey(
     caller: TdeCaller,

@@ -5,7 +5,7 @@ import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Operations } from './index.ts';
-import { askedSetting } from './run-erasure-turn.ts';
+import { askedSetting } from './run-erasure.ts';
 
 export const manageRoot = ({
   store,

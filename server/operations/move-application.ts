@@ -13,7 +13,7 @@ import type { Approvals, CarriedOut } from './approvals.ts';
 import { findApplication, findSoundGroup, findVault } from './find.ts';
 import type { ApplicationOperations } from './index.ts';
 import { nameFromLabel } from './names.ts';
-import { isFreeLabel } from './tde/labels.ts';
+import { takerOfLabel } from './tde/labels.ts';
 
 const mostNamed = 100;
 
@@ -65,7 +65,7 @@ const plan = async (from: Repositories, tenantId: string, id: string, groupId: s
   const keys = objects.filter(isLiveKey);
   const taken: string[] = [];
   for (const key of objects)
-    if (key.destroyedAt === null && !(await isFreeLabel(from, { ...key, groupId })))
+    if (key.destroyedAt === null && (await takerOfLabel(from, { ...key, groupId })) !== undefined)
       taken.push(nameFromLabel(key.label));
   const leaves: ApplicationMove['leaves'][number][] = [];
   for (const other of await membersOf(from, tenantId, source.id))
@@ -108,7 +108,7 @@ const move =
     const { application: before, target, objects, move: planned } = await plan(tx, actor.tenantId, id, groupId);
     if (planned.takenLabels.length > 0)
       throw new ServiceError('label-exists', 'labels of its keys are taken in the new group', {
-        hint: 'a label is unique among the keys of a group: see takenLabels in the answer to dryRun=true',
+        hint: 'a master key shares its label with no other key of a group: see takenLabels in the answer to dryRun=true',
       });
     const after: TdeApplication = { ...before, groupId: target.id };
     await tx.applications.update(after);

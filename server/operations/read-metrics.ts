@@ -144,8 +144,7 @@ export const readMetrics =
 
     const { state } = erasure.state();
     for (const each of erasureStates) add('dke_erasure_state', { state: each }, flag(each === state));
-    const pending = await store.read.keys.listErasable(clock.now() + 1);
-    add('dke_erasure_pending_keys', {}, pending.length);
+    add('dke_erasure_pending_keys', {}, (await store.read.keys.erasable(clock.now() + 1)).count);
 
     add('dke_event_loop_delay_seconds', {}, meter.eventLoopDelay);
     add('dke_event_loop_active_seconds_total', {}, seconds(performance.eventLoopUtilization().active));

@@ -22,7 +22,7 @@ export const readStatus =
       rootEpoch: root.current.epoch,
       erasure: {
         ...root.erasure,
-        pendingKeys: (await store.read.keys.listErasable(clock.now() + 1)).length,
+        pendingKeys: (await store.read.keys.erasable(clock.now() + 1)).count,
         ...erasure.state(),
       },
       store: { dialect: store.dialect, path: store.path },

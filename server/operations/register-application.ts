@@ -31,6 +31,7 @@ export const registerApplication =
         name,
         appId: chosen,
         state: 'enabled',
+        compatibility: [],
         createdAt: now,
         integrity: 'ok',
       };

@@ -1,17 +1,16 @@
-// One pass of an erasure turn over the stored key records: what hangs on an older KEK is sealed anew. What does not open is
-// repaired from its other copy when it has one (a master key has two, independent of each other), and counted as damaged when
-// not: its key is not given up here. A record that was put back under a destroyed key is wiped: the turn must not carry it on.
+// What an erasure run does with the stored key records: each one under an older KEK is sealed under the current one. A record that does
+// not open is repaired from its other copy when it has one (a master key has two, independent of each other). Otherwise it counts as damaged
+// and stays as it is. A record that was put back under a destroyed key is wiped, so that the run does not carry it on.
 
 import { ServiceError } from '../base/errors.ts';
 import { serviceActor } from '../domain/actor.ts';
-import type { KeyRef } from '../ports/crypto-core.ts';
 import type { ErasureHold } from '../ports/erasure.ts';
 import type { RecordClass } from '../ports/key-ring.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { Repositories, StoredRecord } from '../ports/store.ts';
+import type { RecordPosition, Repositories, StoredRecord } from '../ports/store.ts';
 import { recordPlace } from './key-records.ts';
 
-type ResealPorts = Pick<Ports, 'ring' | 'log'> & { readonly core: Pick<Ports['core'], 'release'> };
+type ResealPorts = Pick<Ports, 'ring' | 'log'>;
 
 export type DamagedRecord = Pick<StoredRecord, 'tenantId' | 'objectId' | 'version' | 'class'>;
 
@@ -20,7 +19,7 @@ const otherCopy: Partial<Record<RecordClass, RecordClass>> = {
   'sealed-copy': 'vault-copy',
 };
 
-/** Whether what the record belongs to is destroyed, as a sound row says. */
+/** Whether what the record belongs to is destroyed, according to a row that authenticates. */
 const isDestroyed = async (tx: Repositories, record: StoredRecord): Promise<boolean> => {
   if (record.class === 'object-content') {
     const object = await tx.objects.getById(record.objectId);
@@ -32,24 +31,18 @@ const isDestroyed = async (tx: Repositories, record: StoredRecord): Promise<bool
 };
 
 /** Seals both copies of a key's version anew from the one that opens. False when there is none. */
-const repair = async ({ ring, core, log }: ResealPorts, tx: Repositories, damaged: StoredRecord): Promise<boolean> => {
+const repair = async ({ ring, log }: ResealPorts, tx: Repositories, damaged: StoredRecord): Promise<boolean> => {
   const from = otherCopy[damaged.class];
   const key = from === undefined ? undefined : await tx.keys.get(damaged.tenantId, damaged.objectId);
   const record = from === undefined ? undefined : await tx.records.get(damaged.objectId, damaged.version, from);
   if (from === undefined || key === undefined || key.integrity !== 'ok' || record === undefined) return false;
-  const place = recordPlace(key, damaged.version, from);
-  let reference: KeyRef;
+  const sound = { ...record, ...recordPlace(key, damaged.version, from) };
   try {
-    reference = ring.open({ ...record, ...place });
+    await tx.records.put(ring.reseal(sound));
+    await tx.records.put(ring.reseal(sound, recordPlace(key, damaged.version, damaged.class)));
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'key-tampered') return false;
     throw error;
-  }
-  try {
-    await tx.records.put(ring.seal(place, reference));
-    await tx.records.put(ring.seal(recordPlace(key, damaged.version, damaged.class), reference));
-  } finally {
-    core.release(reference);
   }
   log.warn('a damaged key record was made anew from its other copy', { keyId: key.id, copy: damaged.class });
   await tx.audit.append({
@@ -62,52 +55,51 @@ const repair = async ({ ring, core, log }: ResealPorts, tx: Repositories, damage
   return true;
 };
 
-export interface ResealPass {
-  /** Records that hang on the current KEK now, or are gone. */
+export interface ResealStep {
+  /** Records that are under the current KEK now, or wiped. */
   readonly done: number;
   readonly damaged: readonly DamagedRecord[];
+  /** Where the next step goes on; null when no more records of the tenant follow. */
+  readonly next: RecordPosition | null;
 }
 
-/**
- * Goes through up to `limit` older records, beyond the `passed` damaged ones of each tenant that earlier batches have met. Nothing
- * done and nothing damaged means that there are no more.
- */
-export const resealBatch = async (
+/** Goes through up to `limit` of a tenant's records under an epoch below this one, those behind `after`. */
+export const resealStep = async (
   ports: ResealPorts,
   tx: Repositories,
-  passed: ReadonlyMap<string, number>,
+  { tenantId, epoch }: { readonly tenantId: string; readonly epoch: number },
   limit: number,
-): Promise<ResealPass> => {
+  after?: RecordPosition,
+): Promise<ResealStep> => {
   const { ring } = ports;
+  const records = await tx.records.listOlder(tenantId, epoch, limit, after);
+  const suspects = new Set(await tx.records.destroyedOwners([...new Set(records.map(({ objectId }) => objectId))]));
+  const sealed: StoredRecord[] = [];
   const damaged: DamagedRecord[] = [];
-  let done = 0;
-  for (const [tenantId, epoch] of ring.epochs()) {
-    const left = limit - done - damaged.length;
-    if (left <= 0) break;
-    for (const record of await tx.records.listOlder(tenantId, epoch, left, passed.get(tenantId) ?? 0)) {
-      if (await isDestroyed(tx, record)) {
-        await tx.records.wipe(record.objectId, record.version, record.class);
-        done += 1;
-        continue;
-      }
-      // Repairing its other copy may have sealed this one already.
-      const now = await tx.records.get(record.objectId, record.version, record.class);
-      if (now?.epoch === epoch) continue;
-      try {
-        await tx.records.put(ring.reseal(record));
-        done += 1;
-      } catch (error) {
-        if (!(error instanceof ServiceError) || error.code !== 'key-tampered') throw error;
-        if (await repair(ports, tx, record)) {
-          done += 1;
-          continue;
-        }
-        const { objectId, version, class: recordClass } = record;
-        damaged.push({ tenantId, objectId, version, class: recordClass });
-      }
+  let wiped = 0;
+  let repaired = 0;
+  for (const record of records) {
+    if (suspects.has(record.objectId) && (await isDestroyed(tx, record))) {
+      await tx.records.wipe(record.objectId, record.version, record.class);
+      wiped += 1;
+      continue;
+    }
+    try {
+      sealed.push(ring.reseal(record));
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'key-tampered') throw error;
+      const { objectId, version, class: recordClass } = record;
+      if (await repair(ports, tx, record)) repaired += 1;
+      else damaged.push({ tenantId, objectId, version, class: recordClass });
     }
   }
-  return { done, damaged };
+  // The sound copy of a repaired record may be among these: it is sealed twice, to the same end.
+  await tx.records.putAll(sealed);
+  return {
+    done: sealed.length + wiped + repaired,
+    damaged,
+    next: records.length < limit ? null : (records.at(-1) ?? null),
+  };
 };
 
 /** To whom a damaged record belongs, for people. */

@@ -3,6 +3,7 @@
 
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
+import { createTurnstile, TurnstileFull } from '../base/turnstile.ts';
 import type { Log } from '../ports/log.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 
@@ -11,7 +12,7 @@ const firstPauseMs = 1_000;
 const longestPauseMs = 60_000;
 
 interface SealedRoot {
-  unseal(passphrase: Buffer): RootProvider | undefined;
+  unseal(passphrase: Buffer): Promise<RootProvider | undefined>;
   retry(): Promise<RootProvider | undefined>;
 }
 
@@ -59,23 +60,30 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
     timer.unref();
   };
   look();
+  const turnstile = createTurnstile({ running: 1, waiting: 4 });
+  const rateLimited = (message: string, cause?: unknown): ServiceError =>
+    new ServiceError('rate-limited', message, { hint: 'wait a while, then give the right one', cause });
+  const guess = async (passphrase: Buffer): Promise<void> => {
+    if (opened) throw new ServiceError('conflict', 'the service is not sealed');
+    if (clock.monotonic() < notBefore) throw rateLimited('a wrong passphrase was given just now');
+    const found = await sealed.unseal(passphrase);
+    if (found === undefined) {
+      failures += 1;
+      notBefore = clock.monotonic() + Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1));
+      log.warn('a wrong passphrase was given for the root key', { failures });
+      throw new ServiceError('forbidden', 'the passphrase is wrong', { hint: 'nothing was locked: try again' });
+    }
+    done(found);
+  };
   return {
     root,
     failures: () => failures,
     unseal: async (passphrase) => {
-      if (opened) throw new ServiceError('conflict', 'the service is not sealed');
-      if (clock.monotonic() < notBefore)
-        throw new ServiceError('rate-limited', 'a wrong passphrase was given just now', {
-          hint: 'wait a while, then give the right one',
-        });
-      const found = sealed.unseal(passphrase);
-      if (found === undefined) {
-        failures += 1;
-        notBefore = clock.monotonic() + Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1));
-        log.warn('a wrong passphrase was given for the root key', { failures });
-        throw new ServiceError('forbidden', 'the passphrase is wrong', { hint: 'nothing was locked: try again' });
+      try {
+        await turnstile.pass(() => guess(passphrase));
+      } catch (error) {
+        throw error instanceof TurnstileFull ? rateLimited('many passphrases are being tried', error) : error;
       }
-      done(found);
     },
     stop: () => {
       opened = true;

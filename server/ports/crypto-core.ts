@@ -4,16 +4,20 @@ import type { Core } from '../../addon/core.ts';
 
 export type {
   CipherParameters,
+  Curve,
   Digest,
   Direction,
   KeyDescription,
   KeyRef,
   MacParameters,
   MemoryStatus,
+  MessagePart,
   OaepParameters,
   RecordContext,
   RootFile,
+  RsaEncryptionParameters,
   SignatureParameters,
+  Sp800108Parameters,
   UnwrappedKind,
 } from '../../addon/core.ts';
 
@@ -23,42 +27,53 @@ export type CryptoCore = Pick<
   | 'wipe'
   | 'random'
   | 'timingSafeEqual'
+  | 'newIvOwner'
+  | 'ivUsed'
+  | 'claimIv'
   | 'generateAes'
   | 'generateGeneric'
   | 'generateKek'
   | 'importSecret'
-  | 'importPrivateKey'
   | 'exportSecret'
   | 'describe'
   | 'checkValue'
   | 'release'
   | 'cipher'
   | 'cipherLength'
+  | 'cipherPart'
+  | 'macPart'
   | 'mac'
   | 'sealRecord'
   | 'openRecord'
+  | 'resealRecord'
   | 'peekRecord'
   | 'generateRsaLater'
   | 'generateEc'
-  | 'generateEd25519'
   | 'importPublicKey'
   | 'exportPrivateKey'
   | 'exportPublicKey'
   | 'sign'
-  | 'oaepDecrypt'
+  | 'signLater'
+  | 'rsaDecrypt'
+  | 'rsaDecryptLater'
   | 'wrapKey'
   | 'wrapKeyCipher'
   | 'wrapKeyOaep'
   | 'unwrapKey'
+  | 'unwrapKeyLater'
   | 'unwrapKeyCipher'
-  | 'unwrapKeyOaep'
+  | 'unwrapKeyCipherLater'
+  | 'unwrapKeyOaepLater'
   | 'ecdh'
   | 'hkdf'
   | 'deriveByEncryption'
+  | 'sp800108'
   | 'hpkeSealKey'
   | 'generateHpkeKey'
+  | 'deriveHpkeKey'
   | 'hpkePublicKey'
   | 'hpkeOpenKey'
+  | 'hpkeOpenKeyLater'
   | 'hpkeSealKek'
   | 'hpkeOpenKek'
   | 'generateSecretAccessKey'

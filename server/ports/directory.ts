@@ -53,7 +53,7 @@ export interface Directory extends XksDirectory {
   applicationById(id: string): TdeApplication | undefined;
   /** A live key of this label in another group of the tenant (ports/store.ts). */
   findElsewhere(tenantId: string, groupId: string, label: string): Promise<StoredObject | undefined>;
-  /** Live objects by handle (ports/store.ts, `objects.find`), without their content. */
+  /** Live objects by handle (ports/store.ts, `objects.find`), without their content. Fewer than `limit` where they are large: `more` counts. */
   findObjects(
     filter: {
       readonly groupId: string;
@@ -62,7 +62,7 @@ export interface Directory extends XksDirectory {
       readonly after: number;
     },
     limit: number,
-  ): Promise<readonly StoredObject[]>;
+  ): Promise<{ readonly objects: readonly StoredObject[]; readonly more: boolean }>;
   /** Live objects only. */
   object(handle: number): Promise<LoadedObject | undefined>;
   /**

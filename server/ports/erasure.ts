@@ -27,7 +27,7 @@ export interface ErasureState {
   readonly failure: string | null;
 }
 
-export interface ErasureTurns {
+export interface ErasureRuns {
   /** A key was destroyed: its turn comes, together with that of others. */
   schedule(): void;
   state(): ErasureState;

@@ -1,7 +1,7 @@
 // Seals and opens key records, and authenticates stored rows and bearer tokens: everything that hangs on the root key.
 // Root R[e] seals the tenants' KEKs T[t]; a KEK seals key material. The ring holds opened KEKs, never their bytes.
 
-import type { KeyRef } from './crypto-core.ts';
+import type { KeyRef, UnwrappedKind } from './crypto-core.ts';
 import type { RootProvider } from './root-provider.ts';
 import type { Repositories, Store, StoredRecord } from './store.ts';
 
@@ -34,6 +34,23 @@ export type BearerPurpose = 'access-guid' | 'api-token' | 'metrics-token' | 'inv
 /** What hashes are told apart by: the same text for two purposes has two hashes. */
 export type TokenPurpose = BearerPurpose | 'session' | 'recovery-code' | 'sign-in-attempt' | 'sign-in-failures';
 
+/** The public key that clients seal keys of a tenant to (HPKE, RFC 9180). Every node of the service has the private half. */
+export interface Recipient {
+  /** That of the tenant's KEK from which the pair follows: it ends with that KEK. */
+  readonly epoch: number;
+  /** X25519, 32 bytes. */
+  readonly publicKey: Uint8Array;
+}
+
+/** A key on its way in: what it was sealed to, and what the sender must have bound to it. */
+export interface SealedKey {
+  readonly recipient: Recipient;
+  readonly sealed: Uint8Array;
+  /** HPKE's `info` and `aad`. */
+  readonly info: Uint8Array;
+  readonly bound: Uint8Array;
+}
+
 export interface KeyRing {
   /**
    * Opens every KEK and the service's own keys, or makes them in an empty store. Throws `RootKeyError` when the root key does not
@@ -45,7 +62,7 @@ export interface KeyRing {
   /** Overwrites and removes the stored KEKs of a tenant: what is sealed under them opens no more. `retainStored` follows the commit. */
   dropTenant(tx: Repositories, tenantId: string): Promise<void>;
   /**
-   * Takes KEKs that are not stored out of memory: after a transaction that failed, and at the end of an erasure turn. Within a unit of work of
+   * Takes KEKs that are not stored out of memory: after a transaction that failed, and at the end of an erasure run. Within a unit of work of
    * its own: one that is under way elsewhere has KEKs that only it sees stored.
    */
   retainStored(repositories: Repositories): Promise<void>;
@@ -56,6 +73,13 @@ export interface KeyRing {
   seal(place: RecordPlace, key: KeyRef): StoredRecord;
   /** The caller releases the reference. 'key-tampered' when it does not authenticate. */
   open(record: StoredRecord): KeyRef;
+  /** The recipient of keys for this tenant, as of now. */
+  recipient(tenantId: string): Recipient;
+  /**
+   * Opens a key that was sealed to a recipient of the tenant; the caller releases it. Null when this node has no such recipient (see
+   * `refresh`), 'invalid-ciphertext' when it does not open, or is no key of the kind.
+   */
+  openSealed(tenantId: string, key: SealedKey, kind: UnwrappedKind): Promise<KeyRef | null>;
   /** 64 hexadecimal digits over the canonical text of a row's policy columns. */
   authenticateRow(text: string): string;
   /**
@@ -78,15 +102,18 @@ export interface KeyRing {
   /** Whether the service's keys are open. */
   readonly unlocked: boolean;
 
-  // --- the erasure turn -----------------------------------------------------------------------------------------------
+  // --- the erasure run ------------------------------------------------------------------------------------------------
   /** Whether every tenant's newest KEK is sealed under the current root epoch. */
   upToDate(repositories: Repositories): Promise<boolean>;
   /** Fresh KEKs for every tenant, or for one, sealed under the current root epoch. Returns how many. */
   addKekEpoch(tx: Repositories, only?: string): Promise<number>;
   /** The epoch of each tenant's KEK that seals now. */
   epochs(): ReadonlyMap<string, number>;
-  /** Opens a record and seals it under the current KEK; the service's own keys are sealed from memory. 'key-tampered' as `open`. */
-  reseal(record: StoredRecord): StoredRecord;
+  /**
+   * Seals what a record holds under the current KEK, in its own place or another one, without opening the key; the service's own keys are
+   * sealed from memory. 'key-tampered' as `open`.
+   */
+  reseal(record: StoredRecord, place?: RecordPlace): StoredRecord;
   /**
    * Opens every current KEK from its stored record under the current root; every tenant that is not purged has one. Throws when one does not. In a unit
    * of work: tenants come and go beside others.

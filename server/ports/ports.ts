@@ -5,7 +5,7 @@ import type { Exclusion } from '../base/exclusion.ts';
 import type { CryptoCore } from './crypto-core.ts';
 import type { Directory } from './directory.ts';
 import type { EndpointDiagnosis } from './endpoint-diagnosis.ts';
-import type { ErasureTurns } from './erasure.ts';
+import type { ErasureRuns } from './erasure.ts';
 import type { Fleet } from './fleet.ts';
 import type { IdentityProvider, Passkeys } from './identity.ts';
 import type { KeyRing } from './key-ring.ts';
@@ -31,7 +31,7 @@ export interface Ports {
   readonly fleet: Fleet;
   readonly clock: Clock;
   readonly log: Log;
-  readonly erasure: ErasureTurns;
+  readonly erasure: ErasureRuns;
   readonly usage: UsageLog;
   readonly meter: Meter;
   readonly identity: ServiceIdentity;

@@ -45,6 +45,9 @@ export interface StoredRecord extends RecordPlace {
   readonly record: Buffer;
 }
 
+/** Where a walk over older records has come to. */
+export type RecordPosition = Pick<StoredRecord, 'epoch' | 'objectId' | 'version' | 'class'>;
+
 export interface StoredKek {
   readonly tenantId: string;
   readonly epoch: number;
@@ -213,12 +216,21 @@ export interface Repositories extends PeopleRepositories {
     listClass(recordClass: RecordPlace['class']): Promise<readonly StoredRecord[]>;
     /** Inserts or replaces. */
     put(record: StoredRecord): Promise<void>;
+    /** The same for at most 200 records, in one statement. */
+    putAll(records: readonly StoredRecord[]): Promise<void>;
     /** Overwrites the sealed bytes, then removes them. True when there were some. */
     wipe(objectId: string, version: number, recordClass: RecordPlace['class']): Promise<boolean>;
     /** Which records there are of these objects. */
     copies(objectIds: readonly string[]): Promise<readonly Pick<RecordPlace, 'objectId' | 'version' | 'class'>[]>;
-    /** Records of a tenant sealed under an epoch below this one, by object, version and class, without the first `skip`. */
-    listOlder(tenantId: string, epoch: number, limit: number, skip: number): Promise<readonly StoredRecord[]>;
+    /** Records of a tenant sealed under an epoch below this one, by epoch, object, version and class; those behind `after`. */
+    listOlder(
+      tenantId: string,
+      epoch: number,
+      limit: number,
+      after?: RecordPosition | undefined,
+    ): Promise<readonly StoredRecord[]>;
+    /** Which of these keys and objects are destroyed according to their rows, whether or not the rows authenticate. */
+    destroyedOwners(objectIds: readonly string[]): Promise<readonly string[]>;
   };
   readonly vaults: {
     get(tenant: TenantScope, id: string): Promise<Vault | undefined>;
@@ -238,8 +250,12 @@ export interface Repositories extends PeopleRepositories {
     /** A use, not a change of policy: the first one is written once, the last one where it is later than the known one. */
     touch(id: string, first: number, last: number): Promise<void>;
     countLive(vaultId: string): Promise<number>;
-    /** Destroyed before this time and not yet unrecoverable. */
-    listErasable(before: number): Promise<readonly Key[]>;
+    /** How many keys are destroyed before this time and not yet unrecoverable, and when the newest of them was destroyed. */
+    erasable(before: number): Promise<{ readonly count: number; readonly newest: number | null }>;
+    /** The ids of those keys. */
+    erasableIds(before: number): Promise<readonly string[]>;
+    /** Those keys, oldest destruction first. */
+    listErasable(before: number, limit: number): Promise<readonly Key[]>;
     versions(id: string): Promise<readonly (StoredVersion & { readonly vaultCopy: boolean })[]>;
     insertVersion(version: StoredVersion): Promise<void>;
   };
@@ -303,13 +319,13 @@ export interface Repositories extends PeopleRepositories {
       },
       limit: number,
     ): Promise<readonly StoredObject[]>;
-    /** Whether a live key object of the group, of one of these classes, has this label. */
-    keyLabelExists(
+    /** The first handle of a live key object of the group that has this label; with `fixed` of one that is not modifiable. */
+    keyWithLabel(
       groupId: string,
       label: string,
-      classes: readonly ObjectClass[],
+      which: { readonly classes: readonly ObjectClass[]; readonly fixed: boolean },
       exceptHandle?: number,
-    ): Promise<boolean>;
+    ): Promise<number | undefined>;
     /** The next handle: stable, positive, below 2^31, never reused. */
     nextHandle(): Promise<number>;
     insert(object: StoredObject): Promise<void>;
@@ -487,8 +503,9 @@ export interface Repositories extends PeopleRepositories {
   /** What was carried out for database hosts, by who asked and the key of the request: see operations/tde/once.ts. */
   readonly tdeRequests: {
     get(id: string): Promise<CarriedOutRequest | undefined>;
-    insert(request: CarriedOutRequest): Promise<void>;
-    /** Forgets those of before this time. */
+    /** Inserts or replaces. */
+    put(request: CarriedOutRequest): Promise<void>;
+    /** Removes those from before this time. */
     prune(before: number): Promise<void>;
   };
   readonly requests: {
@@ -544,8 +561,11 @@ export interface Store {
   readonly read: Repositories;
   write<T>(
     work: (tx: Repositories) => Promise<T>,
-    /** `durable: false`: all or nothing still, but a power failure may undo it. For what nobody was promised. */
-    options?: { readonly durable?: boolean },
+    /**
+     * `durable: false`: still all or nothing, but a power failure may undo it. For changes that no caller waits for.
+     * `background: true`: callers' units of work go first (writer.ts).
+     */
+    options?: { readonly durable?: boolean; readonly background?: boolean },
   ): Promise<T>;
   /** Reads one state from beginning to end, while others write. Nothing may be written through it. */
   snapshot<T>(work: (from: Repositories) => Promise<T>): Promise<T>;

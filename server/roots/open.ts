@@ -27,7 +27,7 @@ export interface SealedRoot {
   /** Why each provider did not open. */
   readonly reasons: readonly { readonly name: string; readonly type: DeclaredWay['type']; readonly reason: string }[];
   /** A passphrase for whichever provider it fits. Undefined: for none. Wipes nothing. */
-  unseal(passphrase: Buffer): RootProvider | undefined;
+  unseal(passphrase: Buffer): Promise<RootProvider | undefined>;
   /** Asks those providers again that may have come back. */
   retry(): Promise<RootProvider | undefined>;
 }
@@ -149,10 +149,10 @@ export const openRoot = async (options: RootOptions, create: boolean): Promise<O
   return {
     state: 'sealed',
     reasons: opened as SealedRoot['reasons'],
-    unseal: (passphrase) => {
+    unseal: async (passphrase) => {
       for (const entry of readWrapped(core, path).head.providers) {
         if (entry.type !== 'passphrase') continue;
-        const key = ways.fromPassphrase(passphrase, entry.parameters);
+        const key = await ways.fromPassphrase(passphrase, entry.parameters);
         try {
           return finish(unlockWrapped(core, readWrapped(core, path), entry, key));
         } catch (error) {

@@ -33,7 +33,7 @@ export type AskPassphrase = (question: {
 export type WayCore = Pick<
   Core,
   | 'random'
-  | 'scryptKek'
+  | 'scryptKekLater'
   | 'createRootFile'
   | 'openRootFile'
   | 'generateHpkeKey'
@@ -68,12 +68,13 @@ const withoutLineEnd = (bytes: Buffer): Buffer => {
   return bytes.subarray(0, end);
 };
 
-const deriveKey = (core: WayCore, passphrase: Buffer, parameters: WayParameters): KeyRef => {
+/** On a thread of its own: a service that is running answers others meanwhile. */
+const deriveKey = async (core: WayCore, passphrase: Buffer, parameters: WayParameters): Promise<KeyRef> => {
   const { salt, cost, r, p } = parameters;
   const bytes = withoutLineEnd(passphrase);
   if (bytes.length === 0 || bytes.length > longestPassphrase)
     throw new WayClosed(`a passphrase has 1 to ${longestPassphrase} bytes`, false);
-  return core.scryptKek(bytes, Buffer.from(String(salt), 'hex'), Number(cost), Number(r), Number(p));
+  return core.scryptKekLater(bytes, Buffer.from(String(salt), 'hex'), Number(cost), Number(r), Number(p));
 };
 
 const readDeclared = (way: Extract<DeclaredWay, { readonly type: 'passphrase' }>): Buffer | undefined => {
@@ -111,7 +112,7 @@ export interface Ways {
   /** A key for a new way. */
   make(way: DeclaredWay, ask: AskPassphrase): Promise<{ readonly key: KeyRef; readonly parameters: WayParameters }>;
   /** The key of a passphrase that somebody gave. */
-  fromPassphrase(passphrase: Buffer, parameters: WayParameters): KeyRef;
+  fromPassphrase(passphrase: Buffer, parameters: WayParameters): Promise<KeyRef>;
 }
 
 export const createWays = (core: WayCore, fromDescriptor: (descriptor: number) => Buffer): Ways => {
@@ -148,7 +149,7 @@ export const createWays = (core: WayCore, fromDescriptor: (descriptor: number) =
           return (await hardware(way, { iv: String(parameters.iv), wrapped: String(parameters.wrapped) })).key;
         const passphrase = await obtain(way, ask, false, fromDescriptor);
         try {
-          return deriveKey(core, passphrase, parameters);
+          return await deriveKey(core, passphrase, parameters);
         } finally {
           passphrase.fill(0);
         }
@@ -171,7 +172,7 @@ export const createWays = (core: WayCore, fromDescriptor: (descriptor: number) =
         const salt = Buffer.alloc(32);
         core.random(salt);
         const parameters = { salt: salt.toString('hex'), ...scrypt };
-        return { key: deriveKey(core, passphrase, parameters), parameters };
+        return { key: await deriveKey(core, passphrase, parameters), parameters };
       } finally {
         passphrase.fill(0);
       }

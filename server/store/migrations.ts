@@ -14,6 +14,8 @@ import { scopeStatistics } from './migrations/2025-05-scope-statistics.ts';
 import { keyTags } from './migrations/2025-06-key-tags.ts';
 import { keyUses } from './migrations/2025-06-key-uses.ts';
 import { keyStoreLooks } from './migrations/2025-07-key-store-looks.ts';
+import { erasureIndexes } from './migrations/2025-08-erasure-indexes.ts';
+import { compatibility } from './migrations/2025-09-compatibility.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -516,6 +518,8 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-06-key-uses': keyUses(kinds),
     '2025-06-keys-by-tag': keyTags(kinds),
     '2025-07-key-store-looks': keyStoreLooks(kinds),
+    '2025-08-erasure-indexes': erasureIndexes(),
+    '2025-09-compatibility': compatibility(),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

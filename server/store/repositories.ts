@@ -9,12 +9,12 @@ import { type AuditEvent, auditKinds } from '../domain/audit-event.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
-import type { RecordClass } from '../ports/key-ring.ts';
 import type { Repositories, StoredObject } from '../ports/store.ts';
 import { createApprovalRepository } from './approvals.ts';
 import { createAuditLog } from './audit-log.ts';
 import { createIdempotencyRows } from './idempotency.ts';
 import { listKeys } from './key-list.ts';
+import { createKeyRecords } from './key-records.ts';
 import { createKeyTags } from './key-tags.ts';
 import { createNodes } from './nodes.ts';
 import { createNotificationRepository } from './notifications.ts';
@@ -172,108 +172,7 @@ export const createRepositories = (
     },
 
     whole: createWhole(db, authenticate),
-    records: {
-      get: async (objectId, version, recordClass) => {
-        const row = await db
-          .selectFrom('key_records')
-          .selectAll()
-          .where('object_id', '=', objectId)
-          .where('version', '=', version)
-          .where('class', '=', recordClass)
-          .executeTakeFirst();
-        return row && rows.toRecord(row);
-      },
-      list: async (objectId, recordClass) =>
-        (
-          await db
-            .selectFrom('key_records')
-            .selectAll()
-            .where('object_id', '=', objectId)
-            .where('class', '=', recordClass)
-            .where('record', 'is not', null)
-            .orderBy('version')
-            .execute()
-        ).flatMap((row) => rows.toRecord(row) ?? []),
-      listClass: async (recordClass) =>
-        (
-          await db
-            .selectFrom('key_records')
-            .selectAll()
-            .where('class', '=', recordClass)
-            .where('record', 'is not', null)
-            .orderBy('object_id')
-            .orderBy('version')
-            .execute()
-        ).flatMap((row) => rows.toRecord(row) ?? []),
-      put: async (entry) => {
-        const row = {
-          object_id: entry.objectId,
-          version: entry.version,
-          class: entry.class,
-          tenant_id: entry.tenantId,
-          epoch: entry.epoch,
-          attributes: entry.attributes,
-          record: entry.record,
-        };
-        await db
-          .insertInto('key_records')
-          .values(row)
-          .onConflict((conflict) =>
-            conflict
-              .columns(['object_id', 'version', 'class'])
-              .doUpdateSet({ epoch: row.epoch, attributes: row.attributes, record: row.record }),
-          )
-          .execute();
-      },
-      wipe: async (objectId, version, recordClass) => {
-        const place = () =>
-          db
-            .updateTable('key_records')
-            .where('object_id', '=', objectId)
-            .where('version', '=', version)
-            .where('class', '=', recordClass);
-        const row = await db
-          .selectFrom('key_records')
-          .select('record')
-          .where('object_id', '=', objectId)
-          .where('version', '=', version)
-          .where('class', '=', recordClass)
-          .executeTakeFirst();
-        if (row === undefined || row.record === null) return false;
-        // Overwritten in its own page first: removing alone leaves the bytes there in most databases.
-        await place()
-          .set({ record: Buffer.alloc(row.record.length) })
-          .execute();
-        await place().set({ record: null }).execute();
-        return true;
-      },
-      copies: async (objectIds) =>
-        objectIds.length === 0
-          ? []
-          : (
-              await db
-                .selectFrom('key_records')
-                .select(['object_id', 'version', 'class'])
-                .where('object_id', 'in', objectIds)
-                .where('record', 'is not', null)
-                .execute()
-            ).map((row) => ({ objectId: row.object_id, version: row.version, class: row.class as RecordClass })),
-      listOlder: async (tenantId, epoch, limit, skip) =>
-        (
-          await db
-            .selectFrom('key_records')
-            .selectAll()
-            .where('tenant_id', '=', tenantId)
-            .where('epoch', '<', epoch)
-            .where('record', 'is not', null)
-            .orderBy('object_id')
-            .orderBy('version')
-            .orderBy('class')
-            .limit(limit)
-            .offset(skip)
-            .execute()
-        ).flatMap((row) => rows.toRecord(row) ?? []),
-    },
+    records: createKeyRecords(db),
 
     vaults: {
       get: async (tenant, id) => {
@@ -357,14 +256,33 @@ export const createRepositories = (
           .executeTakeFirstOrThrow();
         return Number(row.count);
       },
-      listErasable: async (before) =>
+      erasable: async (before) => {
+        const found = await db
+          .selectFrom('keys')
+          .select((e) => [e.fn.countAll<number>().as('count'), e.fn.max('destroyed_at').as('newest')])
+          .where('destroyed_at', '<', before)
+          .where('unrecoverable_at', 'is', null)
+          .executeTakeFirst();
+        return { count: Number(found?.count ?? 0), newest: found?.newest == null ? null : Number(found.newest) };
+      },
+      erasableIds: async (before) => {
+        const found = await db
+          .selectFrom('keys')
+          .select('id')
+          .where('destroyed_at', '<', before)
+          .where('unrecoverable_at', 'is', null)
+          .execute();
+        return found.map(({ id }) => id);
+      },
+      listErasable: async (before, limit) =>
         (
           await db
             .selectFrom('keys')
             .selectAll()
             .where('destroyed_at', '<', before)
             .where('unrecoverable_at', 'is', null)
-            .orderBy('id')
+            .orderBy('destroyed_at')
+            .limit(limit)
             .execute()
         ).map((row) => rows.toKey(row, check('keys', row))),
       versions: async (id) =>
@@ -604,18 +522,17 @@ export const createRepositories = (
             .limit(limit)
             .execute()
         ).map(loadObject),
-      keyLabelExists: async (groupId, label, classes, exceptHandle) => {
-        const row = await db
+      keyWithLabel: async (groupId, label, { classes, fixed }, exceptHandle) => {
+        const labelled = db
           .selectFrom('tde_objects')
           .select('handle')
           .where('group_id', '=', groupId)
           .where('label', '=', label)
           .where('destroyed_at', 'is', null)
           .where('class', 'in', classes)
-          .where('handle', '!=', exceptHandle ?? 0)
-          .limit(1)
-          .executeTakeFirst();
-        return row !== undefined;
+          .where('handle', '!=', exceptHandle ?? 0);
+        const which = fixed ? labelled.where('modifiable', '=', 0) : labelled;
+        return (await which.orderBy('handle').limit(1).executeTakeFirst())?.handle;
       },
       nextHandle: async () => {
         const name = 'next-object-handle';

@@ -4,6 +4,7 @@
 
 import type { Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
+import type { CompatibilitySwitch } from '../base/compatibility.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { Grant } from '../domain/access.ts';
 import type { TokenKind } from '../domain/api-token.ts';
@@ -90,7 +91,7 @@ export const policyColumns = {
     'tags',
   ],
   tde_groups: ['id', 'tenant_id', 'name', 'vault_id', 'created_at'],
-  tde_applications: ['id', 'tenant_id', 'group_id', 'name', 'app_id', 'state', 'created_at'],
+  tde_applications: ['id', 'tenant_id', 'group_id', 'name', 'app_id', 'state', 'created_at', 'compatibility'],
   access_guids: ['id', 'application_id', 'hash', 'created_at', 'removed_at'],
   tde_objects: [
     'handle',
@@ -186,7 +187,7 @@ export type PolicyTable = keyof typeof policyColumns;
 type Row<T extends keyof Schema> = Selectable<Schema[T]>;
 
 /** Columns that rows written before them do not have: where there is nothing in one, the code is what it was without it. */
-const later: ReadonlySet<string> = new Set(['tags']);
+const later: ReadonlySet<string> = new Set(['tags', 'compatibility']);
 
 const rowText = (table: PolicyTable, row: { readonly [column: string]: unknown }): string =>
   canonicalJson([
@@ -350,6 +351,7 @@ export const applicationRow = (application: TdeApplication) => ({
   name: application.name,
   app_id: application.appId,
   state: application.state,
+  compatibility: application.compatibility.length === 0 ? null : canonicalJson(application.compatibility),
   created_at: application.createdAt,
 });
 export const toApplication = (row: Row<'tde_applications'>, integrity: Integrity): TdeApplication => ({
@@ -359,6 +361,7 @@ export const toApplication = (row: Row<'tde_applications'>, integrity: Integrity
   name: row.name,
   appId: row.app_id,
   state: row.state as ApplicationState,
+  compatibility: parseTags(row.compatibility) as readonly CompatibilitySwitch[],
   createdAt: row.created_at,
   integrity,
 });

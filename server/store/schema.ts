@@ -76,6 +76,8 @@ export interface Schema {
     name: string;
     app_id: string;
     state: string;
+    /** Canonical JSON; null: none. */
+    compatibility: string | null;
     created_at: number;
     row_mac: string;
   };

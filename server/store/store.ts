@@ -225,7 +225,8 @@ const openOver = async (
     epoch: () => epoch,
     started: async () => shared?.started(),
     read,
-    write: (work, { durable = true } = {}) => writer.submit(() => work(tx), durable),
+    write: (work, { durable = true, background = false } = {}) =>
+      writer.submit(() => work(tx), { durable, background }),
     schema: Object.keys(await createMigrations(engine.columns).getMigrations()).at(-1) ?? '',
     snapshot: async (work) => {
       const dialect = engine.lasting();

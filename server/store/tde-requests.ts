@@ -9,10 +9,12 @@ export const createTdeRequests = (db: Kysely<Schema>): Repositories['tdeRequests
     const row = await db.selectFrom('tde_requests').selectAll().where('id', '=', id).executeTakeFirst();
     return row && { id, fingerprint: row.fingerprint, handles: JSON.parse(row.handles) as number[], at: row.at };
   },
-  insert: async ({ id, fingerprint, handles, at }) => {
+  put: async ({ id, fingerprint, handles, at }) => {
+    const row = { fingerprint, handles: JSON.stringify(handles), at };
     await db
       .insertInto('tde_requests')
-      .values({ id, fingerprint, handles: JSON.stringify(handles), at })
+      .values({ id, ...row })
+      .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
       .execute();
   },
   prune: async (before) => {

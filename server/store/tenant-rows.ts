@@ -5,6 +5,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Integrity } from '../domain/vault.ts';
 import type { SnapshotRow } from '../ports/snapshot-archive.ts';
 import type { TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
+import { putRecords } from './key-records.ts';
 import type { KeyTags } from './key-tags.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
@@ -164,30 +165,7 @@ export const createTenantRows = (
       });
       return all;
     },
-    putRecords: (records) =>
-      inParts(records, async (part) => {
-        await db
-          .insertInto('key_records')
-          .values(
-            part.map((each) => ({
-              object_id: each.objectId,
-              version: each.version,
-              class: each.class,
-              tenant_id: each.tenantId,
-              epoch: each.epoch,
-              attributes: each.attributes,
-              record: each.record,
-            })),
-          )
-          .onConflict((conflict) =>
-            conflict.columns(['object_id', 'version', 'class']).doUpdateSet((e) => ({
-              epoch: e.ref('excluded.epoch'),
-              attributes: e.ref('excluded.attributes'),
-              record: e.ref('excluded.record'),
-            })),
-          )
-          .execute();
-      }),
+    putRecords: (records) => inParts(records, (part) => putRecords(db, part)),
     strays: async (tenantId) =>
       (
         await db

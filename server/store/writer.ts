@@ -2,6 +2,9 @@
 // one, each inside its own savepoint: a unit that throws is rolled back alone. A unit resolves after the commit it was
 // part of; when that commit fails, every unit of it fails.
 //
+// Background units are for long work that is cut into short units, an erasure run for example. Each is committed alone, when no other unit
+// waits. Under a constant load of callers one follows every few batches, so that the long work ends all the same.
+//
 // A disk, or a database, that does not answer for some seconds keeps nobody waiting: units that are not being committed are refused,
 // and will not be; those that are get an answer that says so, and `onLate` hears when their commit ends well after all. Until
 // something moves again, new units are refused at once.
@@ -42,8 +45,11 @@ export interface Stalls {
 }
 
 export interface Writer {
-  /** Queues a unit of work. */
-  submit<T>(work: () => Promise<T>, durable?: boolean): Promise<T>;
+  /** Queues a unit of work. `durable` is true when absent, `background` false. */
+  submit<T>(
+    work: () => Promise<T>,
+    options?: { readonly durable?: boolean; readonly background?: boolean },
+  ): Promise<T>;
   /** Runs `work` between two batches: while it runs, nothing is written. */
   pause(work: () => Promise<void>): Promise<void>;
   /** Units that are not begun. */
@@ -61,6 +67,8 @@ class Unwanted extends Error {
 
 /** Keeps one commit short enough that a single unit never waits long behind a batch. */
 const largestBatch = 64;
+/** Batches of callers that go before a background unit that waits. */
+const batchesBeforeBackground = 4;
 
 /**
  * `onFailure` hears of every error that hit the connection itself (begin, savepoint, commit, and statement errors that units
@@ -72,6 +80,9 @@ export const createWriter = (
   stalls?: Stalls,
 ): Writer => {
   const queue: Unit[] = [];
+  const background: Unit[] = [];
+  /** Batches since a background unit began to wait. */
+  let passedOver = 0;
   const pauses: (() => Promise<void>)[] = [];
   let running: Promise<void> | undefined;
   let closedWith: Error | undefined;
@@ -89,7 +100,7 @@ export const createWriter = (
       unit.answered = committing ? 'unknown' : 'undone';
       unit.reject(committing ? known.unknown(forMs()) : known.undone(forMs()));
     }
-    for (const unit of queue.splice(0)) unit.reject(known.undone(forMs()));
+    for (const unit of [...queue.splice(0), ...background.splice(0)]) unit.reject(known.undone(forMs()));
   };
   const watch = (): void => {
     if (stalls === undefined) return;
@@ -174,8 +185,13 @@ export const createWriter = (
     for (;;) {
       const pause = pauses.shift();
       if (pause !== undefined) await step(pause);
-      else if (queue.length > 0) await runBatch(queue.splice(0, largestBatch));
-      else break;
+      else if (background.length > 0 && (queue.length === 0 || passedOver >= batchesBeforeBackground)) {
+        passedOver = 0;
+        await runBatch(background.splice(0, 1));
+      } else if (queue.length > 0) {
+        if (background.length > 0) passedOver += 1;
+        await runBatch(queue.splice(0, largestBatch));
+      } else break;
     }
     running = undefined;
     clearTimeout(timer);
@@ -188,7 +204,7 @@ export const createWriter = (
   };
 
   return {
-    submit: <T>(work: () => Promise<T>, durable = true) =>
+    submit: <T>(work: () => Promise<T>, { durable = true, background: isBackground = false } = {}) =>
       new Promise<T>((resolve, reject) => {
         if (closedWith !== undefined) {
           reject(closedWith);
@@ -198,7 +214,8 @@ export const createWriter = (
           reject(stalls.undone(forMs()));
           return;
         }
-        queue.push({ run: work, durable, resolve: resolve as (value: unknown) => void, reject, answered: 'no' });
+        const to = isBackground ? background : queue;
+        to.push({ run: work, durable, resolve: resolve as (value: unknown) => void, reject, answered: 'no' });
         run();
       }),
     pause: (work) =>

@@ -4,14 +4,18 @@
 //   --rounds <n>    interleaved rounds of each PKCS#11 figure, 5 when absent
 //   --seconds <n>   of each XKS round, 5 when absent
 //   --only <text>   measurements whose title holds the text
+//   --against <path>  another built checkout: measures the PKCS#11 rows of both in turn, and nothing else
 //   --json
 
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { measureAgainst } from './against.ts';
 import { controlText, listsText, measureControl, measureLists } from './console.ts';
+import { delaysText, measureDelays } from './delays.ts';
 import { type DerbyFigure, measureDerby } from './derby.ts';
+import { erasureRecords, erasureWaitsText, measureErasureWaits } from './erasure.ts';
 import { firstPageText, measureFirstPage } from './first-page.ts';
-import { type MariadbFigure, measureMariadb, theirName, transactionsToRecover } from './mariadb.ts';
+import { type IdleFigures, type MariadbFigure, measureMariadb, theirName, transactionsToRecover } from './mariadb.ts';
 import { type Goal, type Row, rows } from './measurements.ts';
 import { ourName, startOurs } from './ours.ts';
 import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './peers.ts';
@@ -29,6 +33,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '5' },
     only: { type: 'string', default: '' },
+    against: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -82,6 +87,11 @@ const cellsOf = (row: Row, figures: Figures): string[] => {
 const loadBefore = loadavg()[0] ?? 0;
 // Ended by a signal, this process would leave behind what it has started: that goes at its exit.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+if (values.against !== undefined) {
+  const chosen = rows.filter(({ title }) => title.includes(values.only));
+  process.stdout.write(`${await measureAgainst(values.against, chosen, rounds, say)}\n`);
+  process.exit(0);
+}
 const ours = await startOurs();
 const peers: Peer[] = [];
 try {
@@ -131,6 +141,13 @@ try {
     report[timingTitle] = figures;
     xksTexts.push(timingText(figures));
   }
+  const delaysTitle = 'how long others wait beside the slowest calls';
+  if (delaysTitle.includes(values.only)) {
+    say(`measuring ${delaysTitle}`);
+    const figures = await measureDelays();
+    report[delaysTitle] = figures;
+    xksTexts.push(`${delaysTitle}\n${delaysText(figures)}`);
+  }
   const firstPageTitle = "the console's first page in Chromium, nothing cached";
   if (firstPageTitle.includes(values.only)) {
     say(`measuring ${firstPageTitle}`);
@@ -142,12 +159,20 @@ try {
     }
   }
   for (const store of stores) {
-    const erasureTitle = `erasure turn with 10,000 keys on ${store}`;
+    const erasureTitle = `erasure run with 10,000 keys on ${store}`;
     if (erasureTitle.includes(values.only)) {
       say(`measuring ${erasureTitle}`);
       const figure = await measureErasure(store, 10_000);
       report[erasureTitle] = figure;
       xksTexts.push(erasureText(figure));
+    }
+    for (const records of erasureRecords) {
+      const waitsTitle = `writes during erasure runs over ${records} records on ${store}`;
+      if (!waitsTitle.includes(values.only)) continue;
+      say(`measuring ${waitsTitle}`);
+      const figure = await measureErasureWaits(store, records);
+      report[waitsTitle] = figure;
+      xksTexts.push(erasureWaitsText(figure));
     }
     const snapshotTitle = `snapshot, verify and restore of 100,000 keys on ${store}`;
     if (snapshotTitle.includes(values.only)) {
@@ -225,13 +250,31 @@ try {
       measured: ratio(times),
       met: times >= mariadbGoal,
     });
-    const { start, largeStart, crashStart, reads, inserts, unwrapMs } = figures;
+    // A scheduler's tick is 0.01 s: equal means no more than the noise of a few of them.
+    const judgedIdle = ({ keyRequests, cpuSeconds }: IdleFigures): Verdict => ({
+      wanted: `as many key requests, and within 0.3 CPU seconds a minute of ${theirName}`,
+      measured: `${keyRequests.ours.toFixed(0)} a second, ${(cpuSeconds.ours - cpuSeconds.theirs).toFixed(2)} s more`,
+      met: keyRequests.ours === keyRequests.theirs && cpuSeconds.ours - cpuSeconds.theirs <= 0.3,
+    });
+    const shownIdle = (what: string, { keyRequests, cpuSeconds }: IdleFigures, goal: Verdict): string[][] => [
+      [
+        `${what}: key requests a second`,
+        keyRequests.ours.toFixed(0),
+        keyRequests.theirs.toFixed(0),
+        '',
+        verdictText(goal),
+      ],
+      [`${what}: CPU seconds a minute`, cpuSeconds.ours.toFixed(2), cpuSeconds.theirs.toFixed(2), '', ''],
+    ];
+    const { start, largeStart, crashStart, reads, inserts, unwrapMs, idle, rotated } = figures;
     const goals = {
       start: judged(start),
       largeStart: judged(largeStart),
       crashStart: judged(crashStart),
       reads: judged(reads),
       inserts: judged(inserts),
+      idle: judgedIdle(idle),
+      rotated: judgedIdle(rotated),
     };
     report[mariadbTitle] = { ...figures, goals };
     const shown = (
@@ -252,6 +295,8 @@ try {
       ),
       shown('point reads, most of them decrypt a page', reads, '/s', goals.reads),
       shown('inserts into a table with a secondary index', inserts, '/s', goals.inserts),
+      ...shownIdle('idle, four encryption threads', idle, goals.idle),
+      ...shownIdle('idle after a rotation', rotated, goals.rotated),
     ])}\nlibrary, agent and service take ${unwrapMs.toFixed(0)} ms of a start`;
   }
   memory['server, after load'] = residentMiB(serverPid);

@@ -6,8 +6,10 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Mariadb, newMariadbFolder, pageOptions, startMariadb } from '../support/mariadb.ts';
+import { type Mariadb, newMariadbFolder, pageBlock, pageOptions, startMariadb } from '../support/mariadb.ts';
+import { keyRequests, untilEmpty } from '../support/mariadb-site.ts';
 import type { Ours } from './ours.ts';
+import { cpuSeconds } from './processes.ts';
 import { median } from './statistics.ts';
 
 export const theirName = 'file_key_management';
@@ -31,7 +33,18 @@ export interface MariadbFigures {
   /** Statements a second. */
   readonly inserts: MariadbFigure;
   readonly reads: MariadbFigure;
+  /**
+   * Of servers without work, with the encryption threads of the page: key requests a second, and CPU seconds a minute. `rotated`: the same after a
+   * rotation of our data keys, which file_key_management does not have.
+   */
+  readonly idle: IdleFigures;
+  readonly rotated: IdleFigures;
 }
+export interface IdleFigures {
+  readonly keyRequests: Idle;
+  readonly cpuSeconds: Idle;
+}
+type Idle = { readonly ours: number; readonly theirs: number };
 
 interface Candidate {
   readonly folder: string;
@@ -141,6 +154,20 @@ const figure = (pairs: readonly Pair[], times: (pair: Pair) => number): MariadbF
   times: median(pairs.map(times)),
 });
 
+/** What a server without work does: both in the same seconds. */
+const measureIdle = async (servers: Readonly<Record<(typeof names)[number], Mariadb>>): Promise<IdleFigures> => {
+  const seconds = 20;
+  const read = async (database: Mariadb) => ({ keys: await keyRequests(database), cpu: cpuSeconds(database.pid) });
+  const before = { ours: await read(servers.ours), theirs: await read(servers.theirs) };
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  const after = { ours: await read(servers.ours), theirs: await read(servers.theirs) };
+  const grown = (member: 'keys' | 'cpu', per: number): Idle => ({
+    ours: ((after.ours[member] - before.ours[member]) * per) / seconds,
+    theirs: ((after.theirs[member] - before.theirs[member]) * per) / seconds,
+  });
+  return { keyRequests: grown('keys', 1), cpuSeconds: grown('cpu', 60) };
+};
+
 /** As many pairs of everything as rounds, of starts five times as many; a round takes about twenty seconds. */
 export const measureMariadb = async (ours: Ours, rounds: number): Promise<MariadbFigures> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-bench-mariadb-'));
@@ -227,11 +254,25 @@ export const measureMariadb = async (ours: Ours, rounds: number): Promise<Mariad
       running.set(name, database);
       return took;
     };
+    const idleServer = async (name: (typeof names)[number]): Promise<Mariadb> => {
+      await stop(name);
+      const { folder: place, options, environment } = candidates[name];
+      const database = await startMariadb(place, options, environment);
+      running.set(name, database);
+      await untilEmpty(database, 'what is not encrypted yet');
+      return database;
+    };
+    const servers = { ours: await idleServer('ours'), theirs: await idleServer('theirs') };
+    const idle = await measureIdle(servers);
+    await servers.ours.sql(pageBlock('sql', 'rotate the data keys'));
+    await untilEmpty(servers.ours, 'what has old versions still');
+    await servers.ours.sql(pageBlock('sql', 'let the encryption threads sleep'));
+    const rotated = await measureIdle(servers);
     for (const name of names) await crashed(name);
     const recoveries: Pair[] = [];
     for (let round = 0; round < recoveriesOfRound * rounds; round++) recoveries.push(await inTurn(round, recoverAgain));
     const crashStart = figure(recoveries, (pair) => pair.theirs / pair.ours);
-    return { start, largeStart, crashStart, unwrapMs: median(unwraps), reads, inserts };
+    return { start, largeStart, crashStart, unwrapMs: median(unwraps), reads, inserts, idle, rotated };
   } finally {
     for (const database of running.values()) await database.kill();
     rmSync(folder, { recursive: true, force: true });

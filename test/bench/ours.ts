@@ -37,12 +37,13 @@ export interface Ours extends Peer {
 
 export const ourName = 'DKE';
 
-export const startOurs = async (): Promise<Ours> => {
+/** `checkout`: a built copy of the project, this one when absent. */
+export const startOurs = async (name = ourName, checkout = root): Promise<Ours> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-bench-'));
   const socket = join(folder, 'agent.sock');
   const server = await startServerProcess({
     folder,
-    program: [join(root, 'dist/server/cli/main.js'), 'server'],
+    program: [join(checkout, 'dist/server/cli/main.js'), 'server'],
     toml: '[log]\nlevel = "warn"\ndestination = "server.log"\n',
   });
   const api = openConsoleApi(server, server.adminToken);
@@ -70,8 +71,8 @@ export const startOurs = async (): Promise<Ours> => {
   };
   process.once('exit', takeAlong);
   return {
-    name: ourName,
-    library: join(root, 'build/provider/1.0/libdke_pkcs11.so'),
+    name,
+    library: join(checkout, 'build/provider/1.0/libdke_pkcs11.so'),
     pin: 'any',
     environment: { DKE_PKCS11_CONF: configuration, DKE_PKCS11_SOCKET: socket },
     pid: undefined,

@@ -1,5 +1,5 @@
 // Snapshots of a tenant with many keys: how long one takes to make, to verify with its key and to restore elsewhere, how large it is, what
-// memory it takes, and how long an erasure turn takes that takes one key out of it. The service runs in this process; nothing else is asked of it.
+// memory it takes, and how long an erasure run takes that takes one key out of it. The service runs in this process; nothing else is asked of it.
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../../server/base/ids.ts';
@@ -136,7 +136,7 @@ export const snapshotText = ({
   ].join('\n');
 
 export const erasureText = ({ store, keys, seconds: took }: ErasureFigure): string =>
-  `erasure turn among ${keys} keys on ${store}, with one snapshot held: ${took.toFixed(1)} s`;
+  `erasure run among ${keys} keys on ${store}, with one snapshot held: ${took.toFixed(1)} s`;
 
 if (import.meta.main) {
   const [keys = '100000', erased = '10000', ...names] = process.argv.slice(2);

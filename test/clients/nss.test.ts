@@ -75,6 +75,35 @@ describe.runIf(installed('libnss3-tools', 'modutil', 'symkeyutil', 'certutil', '
         new RegExp(`${kind}\\s+[0-9a-f]{40}\\s+.*others ${kind}\\n`),
       );
     });
+    test('with the token as NSS’s default for RSA, certificates and signed messages verify', async () => {
+      const noise = join(token.folder, 'noise');
+      const made = ['-S', ...onToken(), '-z', noise, '-k', 'rsa', '-g', '2048', '-t', 'CTu,CTu,CTu'];
+      await done('certutil', ...made, '-n', 'nss ca', '-s', 'CN=nss ca', '-x', '-m', '1');
+      const leaf = ['-n', 'nss leaf', '-s', 'CN=nss leaf', '-7', 'leaf@example.com', '-c', 'tool:nss ca', '-m', '2'];
+      await done('certutil', ...made, ...leaf);
+      // It changes the defaults and still ends with 1, with either token.
+      const asDefault = async (flag: '-default' | '-undefault'): Promise<void> => {
+        const defaults = ['-dbdir', database, '-force', flag, 'token', '-mechanisms', 'RSA'];
+        const { out, complaints } = await run('modutil', defaults, token);
+        expect(out + complaints).toContain('Successfully changed defaults.');
+      };
+      await asDefault('-default');
+      try {
+        const listed = await done('modutil', '-dbdir', database, '-list', 'token');
+        expect(listed).toMatch(/Default Mechanism Flags: RSA\n/);
+        // `-e`: the signature as well.
+        const checked = await done('certutil', '-V', ...onToken(), '-n', 'tool:nss leaf', '-u', 'S', '-e');
+        expect(checked).toContain('certificate is valid');
+        const [message, signed] = ['message', 'signed'].map((name) => join(token.folder, name)) as [string, string];
+        writeFileSync(message, 'signed by the token, verified by the token');
+        const pin = ['-d', database, '-f', join(token.folder, 'pin')];
+        await done('cmsutil', '-S', ...pin, '-N', 'tool:nss leaf', '-i', message, '-o', signed);
+        const opened = await done('cmsutil', '-D', ...pin, '-i', signed);
+        expect(opened).toContain('signed by the token, verified by the token');
+      } finally {
+        await asDefault('-undefault');
+      }
+    });
     test('certutil deletes a certificate with its key', async () => {
       await done('certutil', '-F', ...onToken(), '-n', 'tool:nss rsa');
       expect(await done('certutil', '-L', ...onToken())).not.toContain('nss rsa');

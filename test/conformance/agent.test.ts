@@ -40,6 +40,30 @@ test('garbage ends the connection that sent it, and no other', async () => {
   expect(rvOf(() => host.pkcs11.C_GetTokenInfo(host.slot))).toBe('CKR_OK');
 });
 
+test('a session with thousands of objects is searched and closed', () => {
+  const { pkcs11 } = host;
+  const [session, other] = [host.open(), host.open()];
+  const count = 3_000;
+  for (let i = 0; i < count; i++)
+    pkcs11.C_CreateObject(session, [
+      { type: pkcs11js.CKA_CLASS, value: pkcs11js.CKO_DATA },
+      { type: pkcs11js.CKA_LABEL, value: `object ${i % 3}` },
+    ]);
+  const found = (label: string): number => {
+    pkcs11.C_FindObjectsInit(other, [
+      { type: pkcs11js.CKA_TOKEN, value: false },
+      { type: pkcs11js.CKA_LABEL, value: label },
+    ]);
+    const handles = pkcs11.C_FindObjects(other, 2 * count);
+    pkcs11.C_FindObjectsFinal(other);
+    return handles.length;
+  };
+  expect([found('object 1'), found('object 3')]).toEqual([count / 3, 0]);
+  pkcs11.C_CloseSession(session);
+  expect(found('object 1')).toBe(0);
+  pkcs11.C_CloseSession(other);
+});
+
 test('a session goes on when the agent is killed and started again; session objects are gone', async () => {
   const { pkcs11 } = host;
   const session = host.open();

@@ -1,6 +1,6 @@
 // The service as the agent needs it (server/fronts/contract/tde.ts), over the way that the agent takes.
 import { createHook } from 'node:async_hooks';
-import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { loadConfig, parseConfig } from '../../provider/client/config.ts';
 import type { Head, RouteName, ServiceDoor } from '../../provider/client/service.ts';
 import { openHttpService } from '../../provider/client/service-http.ts';
-import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
+import { type CipherHead, type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
 import { instance } from '../support/open-service.ts';
 import { startService, writeConfig } from '../support/pkcs11-host.ts';
 
@@ -100,6 +100,107 @@ describe('the service', () => {
     const { raw } = await ask('encrypt', handle, head, 'data');
     raw[0] = (raw[0] ?? 0) ^ 1;
     expect(await codeOf(ask('decrypt', handle, head, raw))).toBe('invalid-ciphertext');
+  });
+
+  test('one IV under GCM and CCM is for one message of a key: another one is refused, the same one again is the same', async () => {
+    const { handle } = (await ask('generateKey', null, masterKey('one IV'))).answer;
+    const { handle: other } = (await ask('generateKey', null, masterKey('one IV, other key'))).answer;
+    const iv = Buffer.alloc(12, 7).toString('base64');
+    const gcm = { mode: 'gcm', iv, aad: '', tagLength: 16 } as const;
+    const first = await ask('encrypt', handle, gcm, 'data');
+    expect(await codeOf(ask('encrypt', handle, gcm, 'date'))).toBe('conflict');
+    expect(await codeOf(ask('encrypt', handle, gcm, ''))).toBe('conflict');
+    expect(await codeOf(ask('encrypt', handle, { ...gcm, aad: 'AAAA' }, 'data'))).toBe('conflict');
+    expect(
+      await codeOf(ask('encrypt', handle, { mode: 'ccm', iv, aad: '', tagLength: 16, dataLength: 4 }, 'data')),
+    ).toBe('conflict');
+    expect((await ask('encrypt', handle, gcm, 'data')).raw).toEqual(first.raw);
+    expect(await codeOf(ask('encrypt', other, gcm, 'date'))).toBe('none');
+    expect(String((await ask('decrypt', handle, gcm, first.raw)).raw)).toBe('data');
+    const cbc = { mode: 'cbc', iv: Buffer.alloc(16, 7).toString('base64') } as const;
+    for (const byte of [1, 2]) expect(await codeOf(ask('encrypt', handle, cbc, Buffer.alloc(16, byte)))).toBe('none');
+  });
+
+  test.each(['gcm', 'ccm'] as const)(
+    'a %s message part by part is the message, and goes on in one way only',
+    async (mode) => {
+      const { handle } = (await ask('generateKey', null, masterKey(`parts ${mode}`))).answer;
+      const { handle: other } = (await ask('generateKey', null, masterKey(`parts ${mode}, other key`))).answer;
+      const data = randomBytes(100_001);
+      const [aad, iv] = [base64('known'), randomBytes(12).toString('base64')];
+      const cipher = {
+        mode,
+        iv,
+        aad,
+        tagLength: 16,
+        ...(mode === 'ccm' ? { dataLength: data.length } : {}),
+      } as Extract<CipherHead, { mode: 'gcm' | 'ccm' }>;
+      const later = { ...cipher, aad: '' };
+      type Use = Head<'cipherPart'>['use'];
+      const part = (use: Use, state: string, raw: Uint8Array, last = false, to = handle) =>
+        ask('cipherPart', to, { use, cipher: state === '' ? cipher : later, state, last }, raw);
+      const [front, rest] = [data.subarray(0, 40_003), data.subarray(40_003)];
+
+      const first = await part('encrypt', '', front);
+      const again = await part('encrypt', '', front);
+      expect([again.answer.state, Buffer.compare(again.raw, first.raw)]).toEqual([first.answer.state, 0]);
+      const last = await part('encrypt', first.answer.state, rest, true);
+      expect(last.answer.state).toBe('');
+      const sealed = Buffer.concat([first.raw, last.raw]);
+      expect(sealed).toHaveLength(data.length + 16);
+      expect(Buffer.compare((await ask('decrypt', handle, cipher, sealed)).raw, data)).toBe(0);
+
+      // Another message under the IV, from its beginning or from the middle.
+      expect(await codeOf(part('encrypt', '', rest))).toBe('conflict');
+      expect(await codeOf(part('encrypt', first.answer.state, Buffer.alloc(rest.length, 1), true))).toBe('conflict');
+      expect(await codeOf(part('encrypt', first.answer.state, rest.subarray(1)))).toBe('conflict');
+      expect(await codeOf(ask('encrypt', handle, cipher, data))).toBe('conflict');
+      // A state that belongs elsewhere.
+      expect(await codeOf(part('encrypt', first.answer.state, rest, true, other))).toBe('validation');
+      expect(await codeOf(part('check', first.answer.state, rest, true))).toBe('validation');
+      expect(await codeOf(part('encrypt', base64('made up'), rest))).toBe('validation');
+
+      const open = async (use: Use, bytes: Buffer) => {
+        const begun = await part(use, '', bytes.subarray(0, 70_000));
+        const ended = await part(use, begun.answer.state, bytes.subarray(70_000), true);
+        return Buffer.concat([begun.raw, ended.raw]);
+      };
+      expect((await open('check', sealed)).length).toBe(0);
+      expect(Buffer.compare(await open('decrypt', sealed), data)).toBe(0);
+      sealed[50_000] = (sealed[50_000] ?? 0) ^ 1;
+      for (const use of ['check', 'decrypt'] as const)
+        expect(await codeOf(open(use, sealed))).toBe('invalid-ciphertext');
+    },
+  );
+
+  test.each([
+    { algorithm: 'hmac', digest: 'sha256' },
+    { algorithm: 'hmac', digest: 'sha3-512' },
+    { algorithm: 'cmac' },
+  ] as const)('a MAC of parts is the MAC of the whole: %o', async (mac) => {
+    const head: CreateObject = { ...masterKey(`mac ${JSON.stringify(mac)}`), usages: ['sign', 'verify'] };
+    const { handle } = (await ask('generateKey', null, head)).answer;
+    const data = randomBytes(70_001);
+    const whole = Buffer.from((await ask('sign', handle, mac, data)).raw);
+    const sign = { use: 'sign', mac } as const;
+    const first = await ask('macPart', handle, { ...sign, state: '', last: false }, data.subarray(0, 33_333));
+    const state = first.answer.state;
+    expect(first.raw).toHaveLength(0);
+    const made = await ask('macPart', handle, { ...sign, state, last: true }, data.subarray(33_333));
+    expect(Buffer.compare(made.raw, whole)).toBe(0);
+
+    const verify = { use: 'verify', mac, state, last: true } as const;
+    const signed = (signature: Uint8Array) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(signature.length);
+      return Buffer.concat([length, signature, data.subarray(33_333)]);
+    };
+    expect(await codeOf(ask('macPart', handle, verify, signed(whole)))).toBe('none');
+    const short = whole.subarray(0, 8);
+    expect(await codeOf(ask('macPart', handle, { ...verify, length: 8 }, signed(short)))).toBe('none');
+    expect(await codeOf(ask('macPart', handle, verify, signed(short)))).toBe('invalid-ciphertext');
+    whole[3] = (whole[3] ?? 0) ^ 1;
+    expect(await codeOf(ask('macPart', handle, verify, signed(whole)))).toBe('invalid-ciphertext');
   });
 
   test('CCM with the length of its data, and what is wrong with it, by name', async () => {

@@ -124,6 +124,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     get: of('application'),
     enable: of('application'),
     disable: of('application'),
+    setCompatibility: of('application', () => ({ switches: ['sha1-signatures'] })),
     move: of('application', ({ group }) => ({ groupId: group, confirm: 'db' })),
     rotateAccessGuid: of('application'),
     accessGuids: of('application'),

@@ -11,13 +11,16 @@ import { createGroup } from '../support/console-api.ts';
 import { freePort } from '../support/daemon.ts';
 import { endProcess, until } from '../support/host.ts';
 import { type Mariadb, mariadbIsThere, pageBlock, pageOptions, startMariadb } from '../support/mariadb.ts';
+import { writeKeyFile } from '../support/mariadb-key-file.ts';
 import {
+  bindingOf,
   filesBelowWith,
   type Instance,
   type MariadbSite,
   startMariadbSite,
   statusOf,
   untilEmpty,
+  untilIdle,
 } from '../support/mariadb-site.ts';
 import { library } from '../support/pkcs11-host.ts';
 import { run } from '../support/tools.ts';
@@ -29,6 +32,11 @@ const canary = 'the-canary-sings-0815';
 const fill = (rows: number): string =>
   `CREATE DATABASE orders; CREATE TABLE orders.inno (id INT PRIMARY KEY, text VARCHAR(200)) ENGINE=InnoDB;
    INSERT INTO orders.inno SELECT seq, CONCAT('${canary}', seq) FROM orders.seq_1_to_${rows};`;
+/** The lowest and the highest version that pages are encrypted with. */
+const versionsOf = (database: Mariadb): Promise<readonly string[]> =>
+  database.sql(
+    'SELECT MIN(MIN_KEY_VERSION), MAX(CURRENT_KEY_VERSION) FROM information_schema.INNODB_TABLESPACES_ENCRYPTION',
+  );
 const count = (database: Mariadb): Promise<readonly string[]> =>
   database.sql(`SELECT COUNT(*) FROM orders.inno WHERE text LIKE '${canary}%'`);
 
@@ -38,6 +46,108 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
     site = await startMariadbSite();
   });
   afterAll(() => site?.end());
+
+  describe('versions of data keys', () => {
+    // With innodb_encryption_rotate_key_age above 0, MariaDB's threads wake each other without end once a version is above it.
+    test('an idle server asks for no keys: at first, after rotations, after a restart', async () => {
+      const instance = site.instance('idle', await site.register('idle'));
+      let database = await instance.initialize();
+      await database.sql(fill(100));
+      await untilEmpty(database, 'what is not encrypted yet');
+      await untilIdle(database);
+      for (const version of ['3', '5']) {
+        await database.sql(pageBlock('sql', 'rotate the data keys'));
+        await untilEmpty(database, 'what has old versions still');
+        await database.sql(pageBlock('sql', 'let the encryption threads sleep'));
+        await untilIdle(database);
+        expect(await versionsOf(database)).toEqual([`${version}\t${version}`]);
+      }
+      await database.stop();
+      database = await instance.start();
+      expect(await database.sql('SELECT @@innodb_encryption_threads')).toEqual(['4']);
+      expect(await count(database)).toEqual(['100']);
+      await untilIdle(database);
+      // New tables are encrypted without a rotation.
+      await database.sql('CREATE TABLE orders.later ENGINE=InnoDB AS SELECT * FROM orders.inno');
+      await untilEmpty(database, 'what is not encrypted yet');
+      await untilIdle(database);
+      await database.stop();
+    });
+
+    test('a key file with versions that began at random is rewritten, and its data stay readable', async () => {
+      const application = await site.register('former');
+      const first = site.instance('former-master', application);
+      await (await first.initialize()).stop();
+      const [, master = ''] = /^master (.*)$/m.exec(readFileSync(first.keyFile, 'utf8')) ?? [];
+      const keys = [
+        { id: 1, version: 5_968_189, bytes: randomBytes(32) },
+        { id: 2, version: 6_088_033, bytes: randomBytes(32) },
+        // Imported from file_key_management, then rotated.
+        { id: 3, version: 1, bytes: randomBytes(32) },
+        { id: 3, version: 9_999_999, bytes: randomBytes(32) },
+      ];
+      const instance = site.instance('former', application);
+      writeKeyFile(instance, instance.config, master, { format: 2, sequence: 1, keys });
+      let database = await instance.start();
+      await database.sql(fill(100));
+      await untilEmpty(database, 'what is not encrypted yet');
+      await database.stop();
+      // As the plugin of that time left it.
+      rmSync(bindingOf(instance));
+      writeKeyFile(instance, instance.config, master, { format: 1, sequence: 2, keys });
+
+      // As it was configured at that time.
+      database = await instance.start('--innodb-encryption-rotate-key-age=1');
+      expect(database.log()).toContain('the key file was rewritten in the current format');
+      expect(await count(database)).toEqual(['100']);
+      await database.sql(`INSERT INTO orders.inno VALUES (1000, '${canary}')`);
+      await untilIdle(database);
+      await database.stop();
+      const keysOf = (): readonly string[] =>
+        [...readFileSync(instance.keyFile, 'utf8').matchAll(/^(?:key|old) \d+ \d+/gm)].map(([line]) => line);
+      expect(keysOf()).toEqual([
+        ...['key 1 1', 'old 1 5968189', 'key 2 1', 'old 2 6088033'],
+        ...['key 3 1', 'key 3 3', 'old 3 9999999'],
+      ]);
+      database = await instance.start();
+      expect(await count(database)).toEqual(['101']);
+      // A rotation leaves nothing under the old versions.
+      await database.sql(pageBlock('sql', 'rotate the data keys'));
+      await untilEmpty(database, 'what has old versions still');
+      await database.sql(pageBlock('sql', 'let the encryption threads sleep'));
+      await untilIdle(database);
+      expect(await versionsOf(database)).toEqual(['5968191\t5968191']);
+      expect(keysOf()).toEqual(expect.arrayContaining(['key 1 5968191', 'key 2 6088035', 'key 3 10000001']));
+      await database.stop();
+      database = await instance.start();
+      expect(await count(database)).toEqual(['101']);
+      expect(await database.sql('CHECK TABLE orders.inno')).toEqual(['orders.inno\tcheck\tstatus\tOK']);
+      await database.stop();
+    });
+
+    test('a version that two copies of a database made apart is not taken for the same key', async () => {
+      const application = await site.register('twins');
+      const one = site.instance('twin-one', application);
+      let database = await one.initialize();
+      await database.sql(fill(100));
+      await untilEmpty(database, 'what is not encrypted yet');
+      await database.stop();
+      const two = site.instance('twin-two', application, { empty: false });
+      cpSync(join(one.folder, 'data'), join(two.folder, 'data'), { recursive: true });
+      for (const end of ['', '.copy']) copyFileSync(`${one.keyFile}${end}`, `${two.keyFile}${end}`);
+      for (const twin of [one, two]) {
+        database = await twin.start();
+        await database.sql(pageBlock('sql', 'rotate the data keys'));
+        await untilEmpty(database, 'what has old versions still');
+        await database.stop();
+      }
+      // The same file, the same version number, another key.
+      for (const end of ['', '.copy']) copyFileSync(`${one.keyFile}${end}`, `${two.keyFile}${end}`);
+      expect(await two.refused()).toMatch(
+        /version 3 of key \d in the key file .* is not the key that this data directory was encrypted with/,
+      );
+    });
+  });
 
   describe('a source in a group', () => {
     let groupId: string;
@@ -117,6 +227,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
         backup.kill('SIGCONT');
         expect(await ended, said.slice(-2000)).toEqual([0, null]);
         copyFileSync(source.keyFile, keys);
+        cpSync(folder, join(site.folder, 'moving-raw'), { recursive: true });
         const prepared = await run('mariabackup', ['--prepare', `--target-dir=${folder}`], source);
         expect(prepared.code, prepared.complaints.slice(-2000)).toBe(0);
         const late = site.instance('late', source.application, { empty: false });
@@ -126,6 +237,20 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
         expect(await count(restored)).toEqual(['100']);
         expect(await restored.sql('SELECT * FROM orders.young')).toEqual(['1']);
         await restored.stop();
+      });
+
+      test('is not prepared with the key file of another database', async () => {
+        const folder = join(site.folder, 'foreign');
+        cpSync(join(site.folder, 'moving-raw'), folder, { recursive: true });
+        const other = site.instance('other', await site.register('other', groupId));
+        await (await other.initialize()).stop();
+        const settings = join(folder, 'backup-my.cnf');
+        writeFileSync(settings, readFileSync(settings, 'utf8').replaceAll(source.keyFile, other.keyFile));
+        const prepared = await run('mariabackup', ['--prepare', `--target-dir=${folder}`], other);
+        expect(prepared.complaints).toMatch(
+          /version \d+ of key \d+ in the key file .* is not the key that this data directory/,
+        );
+        expect(prepared.code).not.toBe(0);
       });
 
       test('is refused to an application outside the group', async () => {
@@ -144,6 +269,11 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
           ownAgent: true,
         });
         await target.shell('restore a backup');
+        // The backup tool takes along which keys the data were encrypted with.
+        const restoredKeys = readFileSync(bindingOf(target), 'utf8').match(/^key .*$/gm) ?? [];
+        expect(restoredKeys.length).toBeGreaterThan(0);
+        // The source has created keys since.
+        expect(readFileSync(bindingOf(source), 'utf8').split('\n')).toEqual(expect.arrayContaining([...restoredKeys]));
         let restored = await target.start('--server-id=3');
         expect(await count(restored)).toEqual(['100']);
         const shared = await site.label(database);

@@ -328,7 +328,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       ['cut off', (text: string) => text.slice(0, text.length / 2), 'its checksum is wrong: it is damaged or cut off'],
       ['empty', () => '', 'it is cut off, or empty'],
       ['another file', () => 'x'.repeat(400), 'it is no key file'],
-      ['newer', (text: string) => text.replace('keys 1\n', 'keys 2\n'), 'a newer plugin wrote it'],
+      ['newer', (text: string) => text.replace('keys 2\n', 'keys 3\n'), 'a newer plugin wrote it'],
     ])('that is %s is taken from its copy and repaired', async (_, spoil, why) => {
       writeFileSync(instance.keyFile, spoil(good));
       database = await instance.start();
@@ -370,7 +370,7 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
     test('whose lines were changed under a right checksum is refused by the master key', async () => {
       const body = good
         .slice(0, good.indexOf('crc32 '))
-        .replace(/^key 1 (\d+)/m, (_, version: string) => `key 1 ${Number(version) - 1}`);
+        .replace(/^key 1 (\d+)/m, (_, version: string) => `key 1 ${Number(version) + 1}`);
       both(`${body}crc32 ${crc32(body).toString(16).padStart(8, '0')}\n`);
       expect(await instance.refused()).toContain('CKR_ENCRYPTED_DATA_INVALID: the key file was changed');
       both(good);
@@ -388,13 +388,17 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
       await full.stop();
     });
 
-    test('of another database is told from the right one by its versions', async () => {
+    test('of another database is refused before a page is decrypted', async () => {
       const other = site.instance('other', instance.application);
       const stranger = await other.initialize();
       await stranger.stop();
       for (const path of [instance.keyFile, copy()]) copyFileSync(other.keyFile, path);
-      const log = await instance.refused();
-      expect(log).toMatch(/dke_key_management: version \d+ of key 1 is asked for and not in the key file/);
+      expect(await instance.refused()).toMatch(
+        /dke_key_management: (version \d+ of key 1 in the key file .* is not the key that this data directory was encrypted with|the key file .* lacks version \d+ of key 1)/,
+      );
+      for (const path of [instance.keyFile, copy()]) rmSync(path);
+      expect(await instance.refused('--dke-key-management-initialize')).toContain('Restore the key file from a backup');
+      expect(existsSync(instance.keyFile)).toBe(false);
       both(good);
       database = await instance.start();
       expect(await database.sql('CHECK TABLE orders.inno')).toEqual(['orders.inno\tcheck\tstatus\tOK']);

@@ -52,7 +52,7 @@ describe('the command and the API', () => {
 });
 
 describe('what a command reads, edits and writes', () => {
-  test.each(['keys.change', 'endpoints.changeSettings', 'users.update'])(
+  test.each(['keys.change', 'endpoints.changeSettings', 'users.update', 'applications.setCompatibility'])(
     '%s is called together with what it is read by, so that nothing is lost that others change meanwhile',
     (row) => {
       const calls = commandUses().filter((use) => use.rows.includes(row));

@@ -9,7 +9,7 @@ import { problemRows } from '../../server/fronts/api/errors.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
 import { differencesPage } from '../support/differences-page.ts';
-import { functionTable, mechanismTable } from '../support/pkcs11-page.ts';
+import { functionTable, mechanismTable, usageTable } from '../support/pkcs11-page.ts';
 import { causeTable, returnCodes, serviceTable } from '../support/return-codes-page.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -46,6 +46,9 @@ describe('docs/pkcs11.md', () => {
   });
   test('lists every mechanism with what it does', () => {
     expect(page).toContain(`\n\n${mechanismTable()}\n\n`);
+  });
+  test('lists the default uses of every key', () => {
+    expect(page).toContain(`\n\n${usageTable()}\n\n`);
   });
 });
 

@@ -198,6 +198,30 @@ describe('the words of each world', () => {
     expect(saying(domain, words, true)).toEqual([]);
   });
 
+  test('the values of keys pass only through these files', () => {
+    const declared = ['addon/core.ts', 'server/native/core.ts', 'server/ports/crypto-core.ts'];
+    const naming = (word: RegExp, folders: readonly string[]): readonly string[] =>
+      files(folders, '.ts')
+        .filter((path) => !declared.includes(path) && word.test(withoutComments(read(path))))
+        .sort();
+    expect(naming(/\bexport(?:Secret|PrivateKey)\b/, ['server', 'provider'])).toEqual([
+      // C_GetAttributeValue of what is extractable and not sensitive.
+      'provider/client/functions/object.ts',
+      // CKM_HKDF_DATA, which makes data.
+      'provider/client/operations/derivation.ts',
+      'provider/client/operations/value.ts',
+      'server/operations/tde/read-token-object.ts',
+      // A module's own secret on its way through the child that asks it.
+      'server/roots/hardware-child.ts',
+    ]);
+    expect(naming(/\bimport(?:Secret|PrivateKey)\b/, ['server/operations/tde', 'server/fronts'])).toEqual([]);
+  });
+
+  test('a command loads the whole service only when it runs, because loading takes a second', () => {
+    const early = /^(?:import (?!type\b)|\} from ).*'\.\.\/(?:main|offline)\.ts'/;
+    expect(saying(files(['server/cli'], '.ts'), early)).toEqual([]);
+  });
+
   test('no code asks Math.random', () => {
     expect(saying(sources, /Math\.random/, true)).toEqual([]);
   });
@@ -217,7 +241,7 @@ describe('who includes whom in C and C++', () => {
     cryptoki: ['gen/interface'],
     buffer: [],
     process: [],
-    settings: [],
+    settings: ['process'],
     'gen/causes': [],
     log: ['cryptoki', 'gen/causes', 'process'],
     launch: ['cryptoki', 'log', 'process'],
@@ -225,12 +249,17 @@ describe('who includes whom in C and C++', () => {
     lane: ['buffer', 'process'],
     spinning: [],
     transport: ['buffer', 'lane', 'process', 'spinning'],
-    sessions: ['buffer', 'cryptoki'],
+    sessions: ['buffer', 'cryptoki', 'process'],
     connect: ['codec', 'settings', 'lane', 'launch', 'log', 'process', 'sessions', 'transport'],
-    call: ['buffer', 'codec', 'connect', 'gen/numbers', 'log', 'process', 'sessions', 'settings', 'transport'],
-    'gen/entries': ['call', 'gen/numbers'],
+    library: ['connect', 'cryptoki', 'log', 'process', 'sessions', 'settings', 'transport'],
+    arguments: ['buffer', 'codec', 'connect', 'library', 'sessions', 'transport'],
+    delivery: ['arguments', 'connect', 'gen/numbers', 'library', 'log', 'process', 'sessions', 'transport'],
+    recovery: ['arguments', 'delivery', 'gen/numbers', 'log', 'sessions', 'transport'],
+    call: ['arguments', 'delivery', 'gen/numbers', 'recovery', 'sessions', 'transport'],
+    large: ['call', 'connect', 'gen/numbers', 'library', 'log', 'recovery', 'sessions'],
+    'gen/entries': ['call', 'gen/numbers', 'large', 'library'],
     'gen/tables': ['call', 'gen/numbers'],
-    entry: ['call', 'gen/numbers', 'sessions'],
+    entry: ['call', 'gen/numbers', 'library', 'sessions'],
   };
 
   test('the library is a staircase, and nothing includes its entry', () => {

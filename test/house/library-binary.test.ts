@@ -1,6 +1,16 @@
 // The built libdke_pkcs11.so as its hosts meet it: what it exports, what it needs, what it does when it is loaded.
 import { execFileSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { calls, stubs } from '../../provider/schema/calls.ts';
@@ -49,6 +59,27 @@ describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
 
   test('lies beside a program that starts the agent', () => {
     expect(statSync(join(folder, 'dke-agent')).mode & 0o111).toBe(0o111);
+  });
+
+  test('lies, in a copy of the project, beside a program that runs the agent of the copy', () => {
+    const copy = mkdtempSync(join(tmpdir(), 'dke-copy-'));
+    try {
+      const files = ['build/provider/1.0', 'dist/provider/client', 'node_modules/.bin'].map((each) => join(copy, each));
+      for (const each of files) mkdirSync(each, { recursive: true });
+      copyFileSync(join(folder, 'dke-agent'), join(copy, 'build/provider/1.0/dke-agent'));
+      symlinkSync(process.execPath, join(copy, 'node_modules/.bin/node'));
+      writeFileSync(join(copy, 'package.json'), '{"type":"module"}');
+      writeFileSync(join(copy, 'dist/provider/client/main.js'), 'console.log(import.meta.filename, process.argv[2])');
+      // Also by a name that leads there through a link.
+      symlinkSync(copy, `${copy}.link`);
+      for (const from of [copy, `${copy}.link`])
+        expect(run(join(from, 'build/provider/1.0/dke-agent'), 'argument')).toBe(
+          `${join(copy, 'dist/provider/client/main.js')} argument\n`,
+        );
+    } finally {
+      rmSync(`${copy}.link`, { force: true });
+      rmSync(copy, { recursive: true, force: true });
+    }
   });
 });
 

@@ -46,6 +46,7 @@ test('the commands that the documentation names are scripts', () => {
     'test',
     'bench',
     'soak',
+    'stress',
     'check',
     'format',
     'generate',

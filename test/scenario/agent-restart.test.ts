@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CKS } from '../../provider/schema/constants.ts';
-import { library, type ServiceProcess, startService, writeConfig } from '../support/pkcs11-host.ts';
+import { library, rvOf, type ServiceProcess, startService, writeConfig } from '../support/pkcs11-host.ts';
 
 /** The process that listens on a socket. */
 const listener = (socket: string): number => {
@@ -90,6 +90,22 @@ describe('an agent that nobody started', () => {
     process.kill(listener(socket), 'SIGKILL');
     expect(encrypt()).toBe(before);
     expect(pkcs11.C_GetSessionInfo(session).state).toBe(CKS.RW_USER_FUNCTIONS);
+  });
+
+  test('that dies takes the used IVs of token keys not along: another message under one of them is refused', () => {
+    const parameter = { type: pkcs11js.CK_PARAMS_AES_GCM_v240, iv: Buffer.alloc(12, 9), ivBits: 96, tagBits: 128 };
+    const gcm = { mechanism: pkcs11js.CKM_AES_GCM, parameter };
+    const seal = (byte: number): string => {
+      pkcs11.C_EncryptInit(session, gcm, key);
+      return pkcs11.C_Encrypt(session, Buffer.alloc(48, byte), Buffer.alloc(64)).toString('hex');
+    };
+    const first = seal(1);
+    expect(rvOf(() => seal(2))).toBe('CKR_MECHANISM_PARAM_INVALID');
+    process.kill(listener(socket), 'SIGKILL');
+    expect(rvOf(() => seal(2))).toBe('CKR_MECHANISM_PARAM_INVALID');
+    process.kill(listener(socket), 'SIGKILL');
+    // A call that was under way is sent again, and gives what it would have given.
+    expect(seal(1)).toBe(first);
   });
 
   test('that dies after a part has gone through takes the operation along', () => {

@@ -98,7 +98,9 @@ const finish = async (foreseen: (call: string) => readonly string[], longest: nu
   expect(reports.map(({ firstWrong }) => firstWrong)).toEqual(reports.map(() => ''));
   expect(unforeseen(reports, foreseen)).toEqual([]);
   expect(Math.max(...reports.map((report) => report.longest))).toBeLessThan(longest);
-  expect(reports.map(({ sessionsLeft }) => sessionsLeft)).toEqual(reports.map(() => 0));
+  // A session whose C_CloseSession found no agent is still open.
+  for (const { sessionsLeft, calls } of reports)
+    expect(sessionsLeft).toBeLessThanOrEqual(calls.C_CloseSession?.CKR_DEVICE_REMOVED ?? 0);
 };
 
 test(`${processes} processes at once find the master key, use it and are gone`, { timeout: 180_000 }, async () => {

@@ -221,7 +221,7 @@ describe('a database that was changed by hand', () => {
   const alarms = async (id: string): Promise<number> =>
     (await site.api.audit(`kind=row.tampered&subjectId=${id}`)).length;
 
-  test('a key whose copies are both damaged holds back the erasure turn until it is repaired, and is not lost by it', async () => {
+  test('a key whose copies are both damaged holds back the erasure run until it is repaired, and is not lost by it', async () => {
     const [damaged, doomed, sound] = [await make(), await make(), await make()];
     const copies = ['sealed-copy', 'vault-copy'] as const;
     const originals = new Map<string, Buffer>();
@@ -235,8 +235,8 @@ describe('a database that was changed by hand', () => {
     const unrecoverable = async () =>
       (await site.api.audit(`kind=key.unrecoverable&subjectId=${doomed.id}`)).length > 0 ? true : undefined;
     expect(await database.call('destroy', { handle: doomed.handle })).toEqual({ rv: 'CKR_OK' });
-    await until('the turn that is held back', async () =>
-      site.server.log().includes('erasure turn is held back') ? true : undefined,
+    await until('the run that is held back', async () =>
+      site.server.log().includes('erasure run is held back') ? true : undefined,
     );
     expect(await unrecoverable()).toBe(undefined);
     expect(await use(doomed)).toEqual({ rv: 'CKR_KEY_HANDLE_INVALID' });
@@ -245,17 +245,17 @@ describe('a database that was changed by hand', () => {
     await tamper((db) => {
       for (const [copy, original] of originals) put(db, damaged.id, copy, original);
     });
-    await until('the turn', unrecoverable);
+    await until('the run', unrecoverable);
     expect(await use(damaged)).toEqual({ rv: 'CKR_OK', data: plain });
     expect(await use(sound)).toEqual({ rv: 'CKR_OK', data: plain });
   });
 
-  test('a key with one damaged copy is made whole by the erasure turn', async () => {
+  test('a key with one damaged copy is made whole by the erasure run', async () => {
     const [damaged, doomed] = [await make(), await make()];
     await tamper((db) => put(db, damaged.id, 'sealed-copy', flipped(record(db, damaged.id, 'sealed-copy'), 125)));
     expect(await use(damaged)).toEqual({ rv: 'CKR_DEVICE_ERROR' });
     expect(await database.call('destroy', { handle: doomed.handle })).toEqual({ rv: 'CKR_OK' });
-    await until('the turn', async () =>
+    await until('the run', async () =>
       (await site.api.audit(`kind=key.unrecoverable&subjectId=${doomed.id}`)).length > 0 ? true : undefined,
     );
     expect(await use(damaged)).toEqual({ rv: 'CKR_OK', data: plain });

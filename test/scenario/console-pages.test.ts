@@ -207,6 +207,30 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
     expect(await site.api.call('GET', `/api/tde/applications/${id}`)).toMatchObject({ groupId });
   });
 
+  test('turns compatibility switches of an application on and off', async () => {
+    const id = page.url().split('/').at(-1) ?? '';
+    const switches = () =>
+      site.api
+        .call<{ readonly compatibility: readonly string[] }>('GET', `/api/tde/applications/${id}`)
+        .then(({ compatibility }) => compatibility);
+    await page.getByText('None: weak cryptography is refused.').waitFor();
+    const set = async (label: string, on: boolean) => {
+      await page.getByRole('button', { name: 'Change switches' }).click();
+      const change = dialog(/Compatibility of .erp./);
+      await change.getByLabel(label).setChecked(on);
+      await shoot('application-compatibility');
+      await change.getByRole('button', { name: 'Save switches' }).click();
+      await change.waitFor({ state: 'hidden' });
+    };
+    await set('SHA-1 signatures', true);
+    await page.getByRole('listitem').filter({ hasText: 'SHA-1 signatures' }).waitFor();
+    expect(await switches()).toEqual(['sha1-signatures']);
+    await set('SHA-1 signatures', false);
+    await page.getByText('None: weak cryptography is refused.').waitFor();
+    expect(await switches()).toEqual([]);
+    expect((await site.api.audit('kind=application.compatibility-changed')).length).toBe(2);
+  });
+
   test('makes a key store endpoint and its credential', async () => {
     await go('Key store endpoints');
     await page.getByRole('button', { name: 'Create endpoint' }).first().click();

@@ -16,6 +16,7 @@ const runs: Readonly<Record<string, number>> = {
   'core-frames': 10_000,
   'core-lane': 10_000,
   'core-records': 8_000,
+  'core-threads': 1_000,
   'core-xks-body': 50_000,
   'module-abi': 3_000,
   'module-codec': 50_000,

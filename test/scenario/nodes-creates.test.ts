@@ -96,6 +96,8 @@ test('C_CreateObject and C_SetAttributeValue are carried out once', async () => 
     other,
     () => database.call('import', { label, value: randomBytes(32).toString('hex') }),
     () => liveOf(label) === '1',
+    // The agent asks first what the key is to be sealed to.
+    1,
   );
   expect(made.rv).toBe('CKR_OK');
   expect((await database.call('find', { label })).handles).toEqual([made.handle]);

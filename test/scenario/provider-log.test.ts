@@ -96,6 +96,17 @@ const setting = (name: string, value: string | number) => (toml: string) =>
   toml.replace(new RegExp(`^${name} = .*$`, 'm'), `${name} = ${JSON.stringify(value)}`);
 const at = (origin: string) => (toml: string) => toml.replace(/https:\/\/127\.0\.0\.1:\d+/, origin);
 
+/** An application of its own that encrypts under AES-GCM, with one IV each time. */
+const sealing = async (name: string) => {
+  const issued = await registerApplication(site.api, name, groupId);
+  secrets.add(issued.accessGuid);
+  const on = host(undefined, issued);
+  const process_ = await opened(on.config);
+  const { handle = 0 } = await process_.call('generate', { label: `SEALING-${name}` });
+  const seal = () => process_.call('seal', { handle, iv: '00'.repeat(12), data });
+  return { on, seal, application: issued.application };
+};
+
 interface Options {
   readonly socket?: string;
   readonly user?: number;
@@ -292,6 +303,16 @@ const ways = {
     const answer = await opening(on.config, { socket: agent.socket, user: nobody });
     return { ...made(answer, on, /uid 65534.*uid 0 and root/), logs: [join(agent.folder, 'log')] };
   },
+  'user-limit': async () => {
+    const on = host();
+    const agent = await ownAgent({ environment: { DKE_AGENT_USER_LIMITS: 'connections=1' } });
+    await opened(on.config, { socket: agent.socket });
+    const answer = await opening(on.config, { socket: agent.socket });
+    return {
+      ...made(answer, on, /uid \d+ have reached the limit of 1 connections/),
+      logs: [join(agent.folder, 'log')],
+    };
+  },
   'version-mismatch': async () => {
     const on = host();
     const { library: next } = installed();
@@ -428,8 +449,13 @@ const ways = {
   },
   'label-taken': async () => {
     const on = host();
-    await key('TAKEN');
-    return made(await (await opened(on.config)).call('generate', { label: 'TAKEN' }), on, /take another label/);
+    const label = 'ORACLE.TDE.HSM.MK.TAKEN';
+    await key(label);
+    return made(
+      await (await opened(on.config)).call('generate', { label }),
+      on,
+      /the label ORACLE\.TDE\.HSM\.MK\.TAKEN is taken by the secret key with handle \d+ of this application.*take another label/,
+    );
   },
   'key-disabled': async () => {
     const on = host();
@@ -461,6 +487,18 @@ const ways = {
     const on = host(undefined, outsider);
     const answer = await (await opened(on.config)).call('encrypt', { handle, iv: zeroIv, data });
     return made(answer, on, new RegExp(`handle ${handle} `), 'key.denied');
+  },
+  'switch-off': async () => {
+    const { on, seal } = await sealing('strict');
+    expect((await seal()).rv).toBe('CKR_OK');
+    return made(await seal(), on, /repeated-ivs.*--permit repeated-ivs/);
+  },
+  'switch-used': async () => {
+    const { on, seal, application } = await sealing('lenient');
+    const path = `/api/tde/applications/${application.id}/compatibility`;
+    await site.api.call('PUT', path, { switches: ['repeated-ivs'] });
+    expect((await seal()).rv).toBe('CKR_OK');
+    return made(await seal(), on, /repeated-ivs.*--withdraw repeated-ivs/);
   },
   'key-tampered': async () => {
     const on = host();

@@ -18,6 +18,8 @@ let answers: string;
 let token: number;
 
 beforeAll(async () => {
+  // Built on demand: no other test needs it.
+  execFileSync('cmake', ['--build', 'build', '--target', 'host-tsan'], { cwd: root, stdio: 'pipe' });
   site = await startSite();
   const application = await registerApplication(site.api, 'erp', await createGroup(site.api, 'finance'));
   // Under a sanitizer, on a loaded machine, a call may take its time.
@@ -47,8 +49,6 @@ describe(`${threads} threads`, () => {
   });
 
   test('get their own answers without a data race', { timeout: 180_000 }, async () => {
-    // Built on demand: nobody else needs it.
-    execFileSync('cmake', ['--build', 'build', '--target', 'host-tsan'], { cwd: root, stdio: 'pipe' });
     const started = startHostProcess('threads', host(true), answers, threads, 6, token);
     const report = await started.finish();
     expect(started.complaints()).toBe('');
@@ -57,24 +57,30 @@ describe(`${threads} threads`, () => {
 
   test('race for nothing either when the agent is stopped, and killed, under them', { timeout: 180_000 }, async () => {
     const started = startHostProcess('threads', host(true), answers, 16, 0, token);
-    const goOn = async (): Promise<void> => {
-      const from = started.whole();
-      await until('a round of each', async () => {
-        if (started.child.exitCode !== null) throw new Error(started.complaints());
-        return started.whole() > from ? true : undefined;
+    // What is waited for never comes once the host has ended.
+    const fromHost = <T>(what: string, ask: () => T | undefined): Promise<T> =>
+      until(what, async () => {
+        const { exitCode, signalCode } = started.child;
+        if (exitCode !== null || signalCode !== null)
+          throw new Error(`the host ended with ${signalCode ?? exitCode}: ${started.complaints()}`);
+        return ask();
       });
+    const goOn = (): Promise<true> => {
+      const from = started.whole();
+      return fromHost('a round of each', () => (started.whole() > from ? true : undefined));
     };
-    const agent = (): number => site.agents()[0] ?? 0;
+    const agent = (other?: number): Promise<number> =>
+      fromHost('the agent', () => site.agents().find((pid) => pid !== other));
     await goOn();
     for (let i = 0; i < 2; i++) {
-      const stopped = agent();
+      const stopped = await agent();
       process.kill(stopped, 'SIGSTOP');
       await new Promise((resolve) => setTimeout(resolve, 200));
       process.kill(stopped, 'SIGCONT');
       await goOn();
-      const killed = agent();
+      const killed = await agent();
       process.kill(killed, 'SIGKILL');
-      await until('the next agent', async () => (site.agents().some((pid) => pid !== killed) ? true : undefined));
+      await agent(killed);
       await goOn();
     }
     const report = await started.finish();

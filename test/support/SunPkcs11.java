@@ -14,6 +14,7 @@ import java.security.SecureRandom;
 import java.security.Security;
 import java.security.Signature;
 import java.security.interfaces.RSAPublicKey;
+import java.security.interfaces.ECPublicKey;
 import java.security.spec.ECGenParameterSpec;
 import java.security.spec.RSAPublicKeySpec;
 import java.util.ArrayList;
@@ -245,10 +246,17 @@ public class SunPkcs11 {
     step("ECDH", () -> {
       KeyPairGenerator generator = KeyPairGenerator.getInstance("EC", "SunEC");
       generator.initialize(new ECGenParameterSpec("secp256r1"));
-      KeyPair theirs = generator.generateKeyPair();
       KeyAgreement agreement = KeyAgreement.getInstance("ECDH", provider);
       agreement.init(pairs[1].getPrivate());
-      agreement.doPhase(theirs.getPublic(), true);
+      agreement.doPhase(generator.generateKeyPair().getPublic(), true);
+      check(agreement.generateSecret("TlsPremasterSecret") != null);
+      // A bare point 04 3f ... looks like an OCTET STRING of 63 bytes.
+      ECPublicKey looksWrapped;
+      do {
+        looksWrapped = (ECPublicKey) generator.generateKeyPair().getPublic();
+      } while (looksWrapped.getW().getAffineX().shiftRight(248).intValue() != 0x3f);
+      agreement.init(pairs[1].getPrivate());
+      agreement.doPhase(looksWrapped, true);
       check(agreement.generateSecret("TlsPremasterSecret") != null);
     });
     step("KeyStore takes a sensitive key of a session into custody", () -> {

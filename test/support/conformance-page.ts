@@ -41,7 +41,7 @@ const standard: readonly (readonly [RegExp, readonly Use[]])[] = [
   [/^RSA_PKCS_OAEP$/, ciphers],
   [/_RSA_PKCS$|_PSS$|^ECDSA|^EDDSA$/, signatures],
   [/_HMAC$|_HMAC_GENERAL$|^AES_C?MAC|^DES3_CMAC/, signatures],
-  [/_DERIVE$|_ENCRYPT_DATA$|^HKDF_DATA$/, ['derive']],
+  [/_DERIVE$|_ENCRYPT_DATA$|^SP800_108_|^HKDF_DATA$|^CONCATENATE_|^XOR_BASE_|^EXTRACT_KEY_/, ['derive']],
   [/^AES_[GC]CM$/, [...ciphers, ...messages]],
   [/^(AES|DES3)_/, ciphers],
   [/^(MD5|SHA)/, ['digest']],
@@ -54,10 +54,14 @@ const reasons: readonly (readonly [RegExp, readonly Use[], string])[] = [
   [
     /^RSA_PKCS$/,
     ciphers,
-    'Whether a PKCS #1 v1.5 padding is right cannot be checked without telling, which decrypts for who asks often enough. `CKM_RSA_PKCS_OAEP` is there.',
+    'A token that reports whether PKCS #1 v1.5 padding is valid decrypts for anyone who asks often enough. Use `CKM_RSA_PKCS_OAEP`. For programs that cannot, the switch `rsa-pkcs1-encryption` permits encryption and decryption ([compatibility](compatibility.md)).',
   ],
   [/^RSA_X_509$/, useNames, 'RSA without padding signs and decrypts whatever somebody made of other messages.'],
-  [/^SHA1_RSA|^ECDSA_SHA1$/, ['sign'], 'SHA-1 is broken for signatures: old ones are verified, new ones are not made.'],
+  [
+    /^SHA1_RSA|^ECDSA_SHA1$/,
+    ['sign'],
+    'SHA-1 is broken for signatures: they are verified, but not made without the switch `sha1-signatures` ([compatibility](compatibility.md)).',
+  ],
   [
     /^AES_(ECB|CTR|GCM|CCM)$/,
     ['wrap', 'unwrap'],
@@ -70,14 +74,26 @@ const reasons: readonly (readonly [RegExp, readonly Use[], string])[] = [
   ],
   [/^AES_CCM$/, messages, 'The message functions are for AES-GCM.'],
   [/^AES_(CTS|OFB|CFB)/, useNames, 'No database or tool that we know of asks for it.'],
+  [/^SP800_108_DOUBLE_PIPELINE/, useNames, 'No database or tool that we know of asks for it.'],
   [/^AES_MAC/, useNames, 'CBC-MAC is forged when lengths differ. `CKM_AES_CMAC` is there.'],
   [/^MD5$/, useNames, 'Broken.'],
   [/^DES3_/, useNames, 'Withdrawn (SP 800-131A): blocks of 64 bits repeat too soon.'],
-  [/^(DH_|EC_MONTGOMERY)/, useNames, 'Keys of this type are not carried. `CKM_ECDH1_DERIVE` is there.'],
+  [
+    /^CONCATENATE_|^XOR_BASE_|^EXTRACT_KEY_/,
+    ['derive'],
+    'They derive keys that are related to their base: parts of it, or the base with known bytes beside or over it. With them a sensitive key is found piece by piece. `CKM_HKDF_DERIVE` is there.',
+  ],
+  [/^DH_/, useNames, 'Keys of this type are not carried. `CKM_ECDH1_DERIVE` is there.'],
 ];
 
 export const isCarried = (name: MechanismName, use: Use): boolean =>
   ((findMechanism(CKM[name])?.flags ?? 0) & uses[use].flag) !== 0;
+
+/** Whether only applications with a compatibility switch have this use. */
+const needsSwitch = (name: MechanismName, use: Use): boolean => {
+  const row = findMechanism(CKM[name]);
+  return row !== undefined && !isCarried(name, use) && ((row.switched?.flags ?? 0) & uses[use].flag) !== 0;
+};
 
 /** Why a use that the standard has is refused; undefined when nobody has written a reason. */
 export const reasonFor = (name: MechanismName, use: Use): string | undefined =>
@@ -86,11 +102,12 @@ export const reasonFor = (name: MechanismName, use: Use): string | undefined =>
 /** Whether data comes in one piece only. */
 const inOnePiece = (row: MechanismRow | undefined, use: Use): boolean => {
   if (use === 'signRecover' || use === 'verifyRecover') return true;
-  if (use === 'encrypt' || use === 'decrypt') return row?.oaep !== undefined;
-  return (use === 'sign' || use === 'verify') && row?.signature?.digest === null;
+  if (use === 'encrypt' || use === 'decrypt') return row?.rsaEncryption !== undefined;
+  return (use === 'sign' || use === 'verify') && row?.signature?.digest === null && row.signature.collects !== true;
 };
 
 const cell = (name: MechanismName, use: Use): string => {
+  if (needsSwitch(name, use)) return '○';
   if (isCarried(name, use)) return inOnePiece(findMechanism(CKM[name]), use) ? '1' : '●';
   return standardUses(name).includes(use) ? '–' : '';
 };
@@ -116,6 +133,36 @@ const refusals = (): string => {
   const lines = [...grouped].map(([reason, of]) => `| ${of.join(', ')} | ${reason} |`);
   return ['| not carried | why |', '|---|---|', ...lines].join('\n');
 };
+
+/** Where a mechanism that is carried does not do all that the standard has. */
+const limits: readonly (readonly [string, string, string])[] = [
+  [
+    '`CKM_EDDSA`',
+    '`CK_EDDSA_PARAMS` are `CKR_MECHANISM_PARAM_INVALID`, but for Ed448 without prehash and context',
+    'They ask for Ed25519ctx, Ed25519ph, Ed448ph (3.1, section 6.3.15) or Ed448 with a context, which the OpenSSL 3.0 in the core does not have. Without parameters the signature is Ed25519 or Ed448.',
+  ],
+  [
+    '`CKM_EDDSA`',
+    'parts of more than 1 MB in all are refused',
+    'EdDSA reads the message twice, so the agent collects its parts.',
+  ],
+  [
+    '`CKM_SP800_108_…_KDF`',
+    'additional derived keys, and more than 4096 bytes of data or IV, are refused',
+    'One call derives one key.',
+  ],
+  ['`CKM_AES_GCM`', 'tags below 96 bits are refused', 'They forge too easily (SP 800-38D, section 5.2.1.2).'],
+  ['`CKM_AES_GCM`', 'IVs above 128 bytes are refused', 'OpenSSL does not take them.'],
+  [
+    '`CKM_AES_KEY_WRAP`',
+    'a key below 16 bytes is padded with zeros to 16, not to 8',
+    'RFC 3394 wraps no less than 16 bytes.',
+  ],
+  ['`…_GENERAL` (Verify)', 'MACs below 4 bytes are refused', 'They are found by trying (SP 800-107, section 5.3.3).'],
+];
+
+const limitTable = (): string =>
+  ['| mechanism | difference | why |', '|---|---|---|', ...limits.map((each) => `| ${each.join(' | ')} |`)].join('\n');
 
 /** What a function does that the words carried and refused do not say. */
 const remarks: Partial<Record<keyof typeof calls | keyof typeof stubs, string>> = {
@@ -199,12 +246,18 @@ ${functionTable('3.2')}
 ## Functions and mechanisms
 
 ● carried, whole and in parts, with keys of the session and of the token. 1: the same, with data in one piece, as the standard has it.
-– not carried, although the standard has it: \`CKR_MECHANISM_INVALID\`; the reasons are below. Nothing: the standard does not have it
-either.
+○ only for applications with a [compatibility switch](compatibility.md); \`CKR_MECHANISM_INVALID\` otherwise. – not carried, although the
+standard has it: \`CKR_MECHANISM_INVALID\`; the reasons are below. Nothing: the standard does not have it either.
 
 ${mechanismMatrix()}
 
 ${refusals()}
+
+### Parameters and data
+
+Where mechanisms that are carried do not do all that the standard has:
+
+${limitTable()}
 `;
 
 if (process.argv[1] === import.meta.filename) {

@@ -31,6 +31,8 @@ export interface Commands {
   wrap: On & { readonly handle: number };
   /** To a key of the session. */
   unwrap: On & { readonly handle: number; readonly data: string };
+  /** Encrypts under AES-GCM with an IV of 12 bytes. */
+  seal: On & { readonly handle: number; readonly iv: string; readonly data: string };
   encryptInit: On & { readonly handle: number; readonly iv: string };
   /** Ends the operation that encryptInit began. */
   encryptFinish: On & { readonly data: string };
@@ -202,6 +204,13 @@ const handlers: { [Name in CommandName]: (command: Commands[Name]) => object } =
     );
     pkcs11.C_DestroyObject(session, made);
     return {};
+  },
+  seal: (command) => {
+    const [iv, data] = [bytes(command.iv), bytes(command.data)];
+    const parameter = { type: pkcs11js.CK_PARAMS_AES_GCM, iv, tagBits: 128 };
+    const mechanism = { mechanism: pkcs11js.CKM_AES_GCM, parameter };
+    pkcs11.C_EncryptInit(sessionOf(command), mechanism, handleOf(command.handle));
+    return { data: pkcs11.C_Encrypt(sessionOf(command), data, Buffer.alloc(data.length + 16)).toString('hex') };
   },
   encryptInit: (command) => {
     pkcs11.C_EncryptInit(sessionOf(command), cbc(command.iv), handleOf(command.handle));

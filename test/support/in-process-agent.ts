@@ -1,6 +1,7 @@
 // The agent's functions called directly, without socket, threads or HTTP, on the real service in the same process: for unit
 // tests of what they mean. The wire has its own tests, and the conformance tests go through all of it.
 import { core } from '../../addon/core.ts';
+import type { Account } from '../../provider/client/account.ts';
 import { Connection } from '../../provider/client/connection.ts';
 import { handlers } from '../../provider/client/dispatch.ts';
 import { returnValueFor } from '../../provider/client/errors.ts';
@@ -29,16 +30,21 @@ export class RvError extends Error {
   }
 }
 
-export const startInProcess = async (options: { login?: boolean } = {}): Promise<InProcessAgent> => {
+/** `process`: the name of the calling process, as our library sends it; without one the peer is not our library. */
+export const startInProcess = async (
+  options: { login?: boolean; process?: string; account?: Account } = {},
+): Promise<InProcessAgent> => {
   core.initialize({ allowUnlocked: true });
   const service = await openInProcessService();
   const lines: string[] = [];
-  const connection = new Connection(1, { pid: 4242, uid: 1000, gid: 1000 }, 'own', {
+  const surroundings = {
     open: async () => ({ id: 1, door: service }),
     release: () => undefined,
-    log: (_context, level, fields, message) => lines.push(`${level} ${message} ${JSON.stringify(fields)}`),
+    log: (_context: unknown, level: string, fields: object, message: string) =>
+      lines.push(`${level} ${message} ${JSON.stringify(fields)}`),
     userName: () => 'tester',
-  });
+  };
+  const connection = new Connection(1, { pid: 4242, uid: 1000, gid: 1000 }, 'own', surroundings, options.account);
   const call = async <N extends CallName>(name: N, input: Input<N>): Promise<Output<N>> => {
     const handler = handlers[name];
     if (handler === undefined) throw new RvError('CKR_FUNCTION_NOT_SUPPORTED');
@@ -67,7 +73,10 @@ export const startInProcess = async (options: { login?: boolean } = {}): Promise
     },
     open: (readWrite = true) => call('C_OpenSession', { slot: 0, flags: readWrite ? 6 : 4 }) as Promise<number>,
   };
-  await call('C_Initialize', { handshake: Buffer.alloc(0), reservedPresent: false, reserved: Buffer.alloc(0) });
+  const { process } = options;
+  const hello = { config: '/etc/dke/pkcs11.toml', library: '1.0', pid: 4242, process, login: null, sessions: [] };
+  const reserved = process === undefined ? Buffer.alloc(0) : Buffer.from(`${JSON.stringify(hello)}\0`);
+  await call('C_Initialize', { handshake: Buffer.alloc(0), reservedPresent: process !== undefined, reserved });
   if (options.login !== false) {
     const session = await agent.open(false);
     await call('C_Login', { session, userType: 1, pin: Buffer.from('any') });

@@ -3,7 +3,9 @@
 import { afterAll } from 'vitest';
 import type { Answer, Caller, RouteName, ServiceDoor, ServiceRequest } from '../../provider/client/service.ts';
 import { ServiceCallError } from '../../provider/client/service.ts';
+import type { CompatibilitySwitch } from '../../server/base/compatibility.ts';
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
+import { onceRoutes } from '../../server/fronts/contract/tde.ts';
 import { administrator, callTde, type OpenedService, openTestService, registerCaller } from './open-service.ts';
 
 export interface InProcessService extends ServiceDoor {
@@ -11,6 +13,8 @@ export interface InProcessService extends ServiceDoor {
   readonly asked: ReadonlyMap<RouteName, number>;
   /** What an operator does in the console with the key of this label. */
   setState(label: string, state: 'disabled' | 'destroyed'): Promise<void>;
+  /** Turns on these compatibility switches of the application, and turns off all others. */
+  permit(...switches: CompatibilitySwitch[]): Promise<void>;
   /** From now on every call fails so; null ends it. */
   failWith(code: ServiceErrorCode | null): void;
   /** Holds every answer back until the returned function is called. */
@@ -44,16 +48,22 @@ export const openInProcessService = async (): Promise<InProcessService> => {
         if (failure !== null) throw new ServiceCallError(failure, 'refused', requestId);
         const place = handle === null ? {} : { handle };
         const { appId } = caller;
-        const answer = await callTde(service, accessGuid, route, head, { appId, raw: raw ?? none, ...place });
+        const once = onceRoutes.has(route) ? { once: requestId } : {};
+        const answer = await callTde(service, accessGuid, route, head, { appId, raw: raw ?? none, ...place, ...once });
         if (answer.status !== 200) {
-          const { code, title } = answer.head as { code: ServiceErrorCode; title: string };
-          throw new ServiceCallError(code, title, requestId);
+          const {
+            code,
+            title,
+            reason = null,
+          } = answer.head as { code: ServiceErrorCode; title: string; reason?: string };
+          throw new ServiceCallError(code, title, requestId, { reason });
         }
         return { answer: answer.head as Answer<R>, raw: answer.raw, epoch: 0 };
       } finally {
         raw?.fill(0);
       }
     },
+    withdraw: () => undefined,
     close: async () => undefined,
     async setState(label, state) {
       const { items } = await operations.masterKeys.list(administrator, caller.application.id, { limit: 100 });
@@ -61,6 +71,9 @@ export const openInProcessService = async (): Promise<InProcessService> => {
       if (found === undefined) throw new Error(`no key is called ${label}`);
       if (state === 'disabled') await operations.keys.disable(administrator, found.id);
       else await operations.masterKeys.destroy(administrator, caller.application.id, found.id);
+    },
+    async permit(...switches) {
+      await operations.applications.setCompatibility(administrator, caller.application.id, switches);
     },
     failWith(code) {
       failure = code;

@@ -15,6 +15,8 @@ export interface Instance {
   readonly name: string;
   readonly folder: string;
   readonly keyFile: string;
+  /** Its pkcs11.toml. */
+  readonly config: string;
   readonly application: RegisteredApplication;
   readonly environment: NodeJS.ProcessEnv;
   /** Starts it with the page's configuration and more options; one that runs is the caller's to stop. */
@@ -64,11 +66,12 @@ export const startMariadbSite = async (): Promise<MariadbSite> => {
       const keyFile = join(own, 'keys/dke-keys');
       const socket = options.ownAgent === true ? join(own, 'agent.sock') : site.socket;
       if (socket !== site.socket) ownAgents.push(socket);
+      // A loaded machine is not what is tested.
+      const config = site.config(name, application, 'call_timeout_ms = 20000\n');
       const environment = { DKE_PKCS11_SOCKET: socket, DKE_AGENT_LOG_DIR: site.logDirectory };
       const settings = pageOptions('60-dke.cnf', {
         dke_key_management_pkcs11_library: library,
-        // A loaded machine is not what is looked at.
-        dke_key_management_pkcs11_config: site.config(name, application, 'call_timeout_ms = 20000\n'),
+        dke_key_management_pkcs11_config: config,
         dke_key_management_key_file: keyFile,
       });
       const start = (...more: readonly string[]): Promise<Mariadb> =>
@@ -77,6 +80,7 @@ export const startMariadbSite = async (): Promise<MariadbSite> => {
         name,
         folder: own,
         keyFile,
+        config,
         application,
         environment,
         start,
@@ -129,6 +133,27 @@ export const untilEmpty = async (database: Mariadb, block: string): Promise<void
   const question = pageBlock('sql', block);
   await until(block, async () => ((await database.sql(question)).length === 0 ? true : undefined));
 };
+
+/** How many keys InnoDB has asked the plugin for since the start. */
+export const keyRequests = async (database: Mariadb): Promise<number> => {
+  const [row = ''] = await database.sql("SHOW GLOBAL STATUS LIKE 'Innodb_encryption_num_key_requests'");
+  return Number(row.split('\t')[1]);
+};
+
+/** Waits until InnoDB's threads sleep: ten questions in a row find no new request for a key. */
+export const untilIdle = async (database: Mariadb): Promise<void> => {
+  let before = -1;
+  let equal = 0;
+  await until('an idle server', async () => {
+    const now = await keyRequests(database);
+    equal = now === before ? equal + 1 : 0;
+    before = now;
+    return equal === 10 ? true : undefined;
+  });
+};
+
+/** The file that names the keys of a data directory. */
+export const bindingOf = (instance: Instance): string => join(instance.folder, 'data/mysql/dke_key_management.opt');
 
 /** The files below a folder whose bytes hold the text. */
 export const filesBelowWith = (folder: string, text: string): readonly string[] =>

@@ -57,6 +57,13 @@ const samples = {
     saltKey: 0,
     info: nothing,
   }),
+  sp800: () => ({
+    kind: 'sp800',
+    prf: CKM.SHA256_HMAC,
+    additionalKeys: 0,
+    iv: nothing,
+    data: [{ type: 1, littleEndian: false, bits: 32, method: 0, bytes: nothing }],
+  }),
   eddsa: () => ({ kind: 'eddsa', prehash: false, context: nothing }),
   data: () => ({ kind: 'data', data: new Uint8Array(32) }),
   ivdata: () => ({ kind: 'ivdata', iv: new Uint8Array(16), data: new Uint8Array(32) }),
@@ -66,8 +73,11 @@ const keyWraps: readonly number[] = [CKM.AES_KEY_WRAP, CKM.AES_KEY_WRAP_PAD, CKM
 
 /** One that the mechanism takes. */
 export const goodParameter = ({ type, signature }: MechanismRow): MechanismParameter | null => {
-  if (keyWraps.includes(type)) return null;
+  if (keyWraps.includes(type) || type === CKM.EDDSA) return null;
   const kind = parameterKind(type);
+  if (type === CKM.SP800_108_FEEDBACK_KDF) {
+    return { ...samples.sp800(), data: [{ type: 1, littleEndian: false, bits: 0, method: 0, bytes: nothing }] };
+  }
   const digest = signature?.digest;
   if (kind === 'pss' && digest !== null && digest !== undefined) {
     const { hash, mgf } = digestMechanisms[digest];
@@ -82,7 +92,7 @@ const spoilt: Readonly<Partial<Record<MechanismParameterKind, (row: MechanismRow
   ulong: ({ mac }) => [{ value: 0 }, { value: (mac?.length ?? 0) + 1 }, { value: -1 }],
   ctr: () => [{ counterBits: 0 }, { counterBits: 129 }, { counterBits: -1 }],
   gcm: () => [{ iv: nothing }, { iv: new Uint8Array(257) }, { tagBits: 88 }, { tagBits: 127 }, { tagBits: 136 }],
-  ccm: () => [{ nonce: new Uint8Array(6) }, { macLength: 6 }, { macLength: 9 }, { dataLength: -1 }],
+  ccm: () => [{ nonce: new Uint8Array(6) }, { macLength: 2 }, { macLength: 9 }, { dataLength: -1 }],
   pss: (row) => [
     { hash: CKM.AES_CBC },
     { mgf: 0 },
@@ -97,7 +107,9 @@ const spoilt: Readonly<Partial<Record<MechanismParameterKind, (row: MechanismRow
   oaep: () => [{ hash: CKM.AES_CBC }, { mgf: 99 }, { source: 2 }, { source: 0, label: Uint8Array.of(1) }],
   ecdh1: () => [{ kdf: 99 }, { shared: Uint8Array.of(1) }, { publicData: nothing }, { publicData: new Uint8Array(65) }],
   hkdf: () => [{ hash: CKM.AES_CBC }, { saltType: 0 }, { saltType: 8 }, { extract: false, expand: false }],
-  eddsa: () => [{ prehash: true }, { context: Uint8Array.of(1) }],
+  sp800: () => [{ prf: CKM.SHA256 }, { additionalKeys: 1 }, { data: [] }],
+  // Any CK_EDDSA_PARAMS asks for another signature than plain Ed25519.
+  eddsa: () => [{}, { prehash: true }, { context: Uint8Array.of(1) }],
   data: () => [{ data: nothing }, { data: new Uint8Array(17) }],
   ivdata: () => [{ data: nothing }, { data: new Uint8Array(17) }, { iv: new Uint8Array(15) }],
 };
@@ -111,7 +123,7 @@ export const badParameters = (row: MechanismRow): readonly (MechanismParameter |
     const leftOut = kind === 'none' && optional.includes(row.type);
     return kind === own || leftOut ? [] : [make()];
   });
-  const good = keyWraps.includes(row.type) ? samples.bytes() : goodParameter(row);
+  const good = goodParameter(row) ?? samples[own]();
   const faults = own === 'none' ? [] : (spoilt[own]?.(row) ?? []);
   return [...foreign, ...faults.map((fault) => ({ ...good, ...fault }) as MechanismParameter)];
 };
@@ -143,7 +155,11 @@ const secretTypes: readonly number[] = [
   CKK.SHA3_512_HMAC,
 ];
 const usages = [CKA.ENCRYPT, CKA.DECRYPT, CKA.SIGN, CKA.VERIFY, CKA.WRAP, CKA.UNWRAP, CKA.DERIVE];
-const curves: Readonly<Record<string, string>> = { p256: '06082a8648ce3d030107', ed25519: '06032b6570' };
+const curves: Readonly<Record<string, string>> = {
+  p256: '06082a8648ce3d030107',
+  ed25519: '06032b6570',
+  x25519: '06032b656e',
+};
 
 export const curve = (name: string): Buffer => Buffer.from(curves[name] ?? '', 'hex');
 
@@ -171,6 +187,7 @@ export const pairTemplates: ReadonlyMap<number, { readonly type: number; readonl
   [CKK.RSA, { type: CKM.RSA_PKCS_KEY_PAIR_GEN, rows: [[CKA.MODULUS_BITS, 2048]] }],
   [CKK.EC, { type: CKM.EC_KEY_PAIR_GEN, rows: [[CKA.EC_PARAMS, curve('p256')]] }],
   [CKK.EC_EDWARDS, { type: CKM.EC_EDWARDS_KEY_PAIR_GEN, rows: [[CKA.EC_PARAMS, curve('ed25519')]] }],
+  [CKK.EC_MONTGOMERY, { type: CKM.EC_MONTGOMERY_KEY_PAIR_GEN, rows: [[CKA.EC_PARAMS, curve('x25519')]] }],
 ]);
 
 export const makeSampleKeys = async (agent: InProcessAgent, session: number, token: boolean): Promise<SampleKeys> => {

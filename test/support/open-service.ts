@@ -16,6 +16,7 @@ import {
   envelopeType,
   type InstanceHeader,
   instanceText,
+  onceHeader,
   packEnvelope,
   type TdeRoutes,
   tdeRoutes,
@@ -156,13 +157,14 @@ export const auditKindsOf = async (
 ): Promise<readonly string[]> =>
   (await operations.audit.list(administrator, { subjectId, order: 'oldest' })).items.map((event) => event.kind);
 
-/** Waits until the audit log has such a record: the log is asked again with every turn of the service's own timers. */
+/** Waits until the audit log has such a record. */
 export const untilAudited = async (
   { operations }: Pick<OpenedService, 'operations'>,
   kind: AuditEvent['kind'],
   subjectId?: string,
+  timeoutMs = 50_000,
 ): Promise<AuditEvent> => {
-  const deadline = systemClock.monotonic() + 50_000;
+  const deadline = systemClock.monotonic() + timeoutMs;
   for (;;) {
     const page = await operations.audit.list(administrator, { kind, subjectId, limit: 1 });
     const [event] = page.items;
@@ -228,6 +230,8 @@ export const callTde = async <R extends keyof TdeRoutes>(
     readonly raw?: Uint8Array;
     readonly bearer?: string;
     readonly appId?: string;
+    /** The Idempotency-Key. */
+    readonly once?: string;
   } = {},
 ): Promise<TdeAnswer> => {
   const path = tdeRoutes[route].path.replace(':handle', String(options.handle ?? 0));
@@ -237,6 +241,7 @@ export const callTde = async <R extends keyof TdeRoutes>(
     'content-type': envelopeType,
     'x-request-id': 'call-7',
     'x-dke-instance': instanceText(instance),
+    ...(options.once === undefined ? {} : { [onceHeader]: options.once }),
   };
   return sendTde(service, address, headers, packEnvelope(head, options.raw));
 };

@@ -12,6 +12,7 @@ import { startServerProcess } from './server-process.ts';
 export const library = resolve(import.meta.dirname, '../../build/provider/1.0/libdke_pkcs11.so');
 
 export interface ServiceProcess {
+  readonly pid: number;
   readonly serverUrl: string;
   readonly accessToken: string;
   readonly caFile: string;
@@ -23,11 +24,12 @@ export interface ServiceProcess {
 
 /** A server for one test file, with one application, called `conformance`. */
 export const startService = async (): Promise<ServiceProcess> => {
-  const server = await startServerProcess();
+  const server = await startServerProcess({ inFolder: true });
   const api = openConsoleApi(server, server.adminToken);
   const groupId = await createGroup(api, 'conformance');
   const { config } = await registerApplication(api, 'conformance', groupId);
   return {
+    pid: server.child.pid ?? 0,
     serverUrl: config.server_url,
     accessToken: config.access_token,
     caFile: server.caFile,
@@ -71,7 +73,7 @@ export const startHost = async (
   const folder = mkdtempSync(join(tmpdir(), 'dke-host-'));
   const service = await startService();
   const config = writeConfig(folder, service, options.config);
-  const agent = await startAgent(folder, { environment: { DKE_PKCS11_CONF: config } });
+  const agent = await startAgent(folder, { environment: { DKE_PKCS11_CONF: config }, inFolder: true });
   process.env.DKE_PKCS11_CONF = config;
   process.env.DKE_PKCS11_SOCKET = agent.socket;
   const pkcs11 = new pkcs11js.PKCS11();

@@ -1,9 +1,12 @@
 // The tables of docs/pkcs11.md as the code has them: a test compares the page with these.
 import { handlers } from '../../provider/client/dispatch.ts';
 import { type MechanismRow, mechanismRows } from '../../provider/client/operations/mechanisms.ts';
+import { newObject } from '../../provider/client/template.ts';
+import { CKA } from '../../provider/schema/attributes.ts';
 import { type CallName, calls } from '../../provider/schema/calls.ts';
-import { CKF, CKK } from '../../provider/schema/constants.ts';
+import { CKF, CKK, CKO } from '../../provider/schema/constants.ts';
 import { mechanismName } from '../../provider/schema/mechanisms.ts';
+import { template } from './template.ts';
 
 /** Where the standard treats a function, by the first one of each chapter. */
 const chapters: Readonly<Record<string, string>> = {
@@ -70,4 +73,38 @@ export const mechanismTable = (): string => {
     return `| \`${mechanismName(type)}\` | ${does.join(', ')} | ${keys} | ${sizes} | ${onToken(row)} |`;
   });
   return ['| mechanism | does | keys | sizes | token |', '|---|---|---|---|---|', ...lines].join('\n');
+};
+
+const usages = {
+  ENCRYPT: CKA.ENCRYPT,
+  DECRYPT: CKA.DECRYPT,
+  SIGN: CKA.SIGN,
+  SIGN_RECOVER: CKA.SIGN_RECOVER,
+  VERIFY: CKA.VERIFY,
+  VERIFY_RECOVER: CKA.VERIFY_RECOVER,
+  WRAP: CKA.WRAP,
+  UNWRAP: CKA.UNWRAP,
+  DERIVE: CKA.DERIVE,
+} as const;
+const classes = { 'public key': CKO.PUBLIC_KEY, 'private key': CKO.PRIVATE_KEY, 'secret key': CKO.SECRET_KEY } as const;
+const pairTypes = ['RSA', 'EC', 'EC_EDWARDS', 'EC_MONTGOMERY'] as const;
+const secretTypes = ['AES', 'GENERIC_SECRET', 'SHA256_HMAC', 'HKDF'] as const;
+
+/** What every usage attribute of a key is when its template says nothing about uses. */
+export const usageTable = (): string => {
+  const line = (name: keyof typeof classes, type: keyof typeof CKK): string => {
+    const asked = template([CKA.CLASS, classes[name]], [CKA.KEY_TYPE, CKK[type]]);
+    const { attributes } = newObject(asked, { how: 'unwrap' }, true);
+    const cells = Object.values(usages).map((usage) => {
+      const value = attributes.get(usage);
+      return value === undefined ? '' : value ? 'true' : 'false';
+    });
+    return `| ${name}, ${type === 'SHA256_HMAC' ? 'any HMAC type' : `\`CKK_${type}\``} | ${cells.join(' | ')} |`;
+  };
+  const lines = [
+    ...pairTypes.flatMap((type) => [line('public key', type), line('private key', type)]),
+    ...secretTypes.map((type) => line('secret key', type)),
+  ];
+  const titles = Object.keys(usages).map((name) => `\`${name}\``);
+  return [`| key | ${titles.join(' | ')} |`, `|---|${':-:|'.repeat(titles.length)}`, ...lines].join('\n');
 };

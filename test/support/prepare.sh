@@ -1,10 +1,10 @@
 #!/bin/sh
-# prepare.sh <demo|test|bench|soak|faults>: installs what that job needs beyond the build, then builds what is not built yet.
+# prepare.sh <demo|test|bench|soak|stress|faults>: installs what that job needs beyond the build, then builds what is not built yet.
 set -eu
 cd "$(dirname "$0")/../.."
 . test/support/packages.sh
 
-job=${1:?usage: prepare.sh demo, test, bench, soak or faults}
+job=${1:?usage: prepare.sh demo, test, bench, soak, stress or faults}
 need curl 'command -v curl'
 case $job in
   test | bench)
@@ -42,6 +42,8 @@ case $job in
     # npm run package.
     need dpkg-dev 'command -v dpkg-shlibdeps && command -v dpkg-deb'
     need libnss3-tools 'command -v modutil && command -v symkeyutil'
+    # The model of the connection between library and agent.
+    need spin 'command -v spin'
     # Strikes single system calls of a server.
     need strace 'command -v strace'
     # A receiver of the audit log.
@@ -56,7 +58,7 @@ case $job in
     need fuse3 'command -v fusermount3'
     ;;
   bench | soak) need wrk 'command -v wrk' ;;
-  faults) ;;
+  stress | faults) ;;
 esac
 install_needed
 

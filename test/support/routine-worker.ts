@@ -18,6 +18,7 @@ const door: ServiceDoor = {
     await turnOfTheEventLoop();
     throw new ServiceCallError('unavailable', 'the service is away', requestId);
   },
+  withdraw: () => undefined,
   close: async () => undefined,
 };
 const surroundings: Surroundings = {

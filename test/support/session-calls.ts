@@ -1,5 +1,6 @@
 // Calls of one PKCS#11 session that wrap, derive, sign and encrypt, with the templates and mechanisms that their tests share.
 import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { Account } from '../../provider/client/account.ts';
 import { CKA } from '../../provider/schema/attributes.ts';
 import { CKG, CKK, CKO } from '../../provider/schema/constants.ts';
 import { CKM } from '../../provider/schema/mechanisms.ts';
@@ -31,8 +32,8 @@ export const oaepWith = (label: Uint8Array): Mechanism =>
   mech(CKM.RSA_PKCS_OAEP, { kind: 'oaep', hash: CKM.SHA256, mgf: CKG.MGF1_SHA256, source: 1, label });
 
 /** An agent in this process with a session of its own, and calls of that session with what each needs. */
-export const startSession = async () => {
-  const agent = await startInProcess();
+export const startSession = async (account?: Account) => {
+  const agent = await startInProcess(account === undefined ? {} : { account });
   const session = await agent.open();
   const call = {
     agent,
@@ -114,4 +115,22 @@ export const startSession = async () => {
     },
   };
   return call;
+};
+
+export type SessionCalls = Awaited<ReturnType<typeof startSession>>;
+
+/** How many calls of another process are answered before `slow` is. */
+export const answeredDuring = async (other: SessionCalls, slow: () => Promise<unknown>): Promise<number> => {
+  let over = false;
+  const outcome = slow().finally(() => {
+    over = true;
+  });
+  let answered = 0;
+  while (!over) {
+    await other.agent.call('C_GenerateRandom', { session: other.session, random: room(32) });
+    if (!over) answered += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await outcome;
+  return answered;
 };

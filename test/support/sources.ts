@@ -23,7 +23,7 @@ export const topLevel = (): string[] => readdirSync(root).filter((name) => !isFo
 /** Paths relative to the package, with forward slashes, of the files below these folders that end in one of the endings. */
 export const files = (folders: readonly string[], ...endings: readonly string[]): string[] =>
   folders
-    .flatMap((folder) => (topLevel().includes(folder) ? walk(folder) : []))
+    .flatMap((folder) => (topLevel().includes(folder.split('/')[0] ?? '') ? walk(folder) : []))
     .filter((path) => endings.some((ending) => path.endsWith(ending)))
     .sort();
 

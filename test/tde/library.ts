@@ -1,6 +1,15 @@
 // Where a database finds its PKCS#11 library: the one library under hsm/ of the shared base directory, or, in newer releases, the
 // path in PKCS11_LIBRARY_LOCATION with its rules. The base directory is given, because tests cannot write to /opt/oracle.
-import { copyFileSync, existsSync, lstatSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { OraError } from './ora-error.ts';
 
@@ -49,4 +58,11 @@ export const placeFile = (from: string, to: string): void => {
   mkdirSync(dirname(to), { recursive: true, mode: 0o775 });
   copyFileSync(from, `${to}.new`);
   renameSync(`${to}.new`, to);
+};
+
+/** Lays a program beside a library that runs the agent of this checkout. A copy of dke-agent would look for the agent beside itself. */
+export const placeAgent = (built: string, library: string): void => {
+  const path = join(dirname(library), 'dke-agent');
+  writeFileSync(path, `#!/bin/sh\nexec '${join(dirname(built), 'dke-agent')}' "$@"\n`);
+  chmodSync(path, 0o755);
 };

@@ -1,12 +1,12 @@
 // docs/databases/oracle.md: its shell commands are run with a service behind them, and its SQL is played by the simulator, in the order
 // of the page and for the release that it is written for.
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPage, type PageRun } from '../support/page.ts';
 import { library as built } from '../support/pkcs11-host.ts';
 import { Instance } from './instance.ts';
-import { placeFile } from './library.ts';
+import { placeAgent, placeFile } from './library.ts';
 import type { DatabaseHost } from './process-table.ts';
 import { type ProfileName, readProfile } from './profile.ts';
 import { statusOf, wallet } from './scenarios.ts';
@@ -33,7 +33,7 @@ const newHost = (name: string): DatabaseHost => {
   for (const folder of ['hsm', 'pkcs11']) {
     const library = join(base, folder, 'dke/1.0/libdke_pkcs11.so');
     placeFile(built, library);
-    copyFileSync(join(dirname(built), 'dke-agent'), join(dirname(library), 'dke-agent'));
+    placeAgent(built, library);
     for (const each of ['', 'dke', 'dke/1.0']) chmodSync(join(base, folder, each), 0o755);
   }
   return {

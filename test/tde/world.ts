@@ -1,13 +1,13 @@
 // Where the databases of a scenario live: hosts with a base directory that holds one library, and groups of applications that share
 // master keys. Ours is the real service with the agent that the library starts; the reference is SoftHSM2, where a group is a token.
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { library as ownLibrary } from '../support/pkcs11-host.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { makeReferenceToken, softhsm, type tokenNames } from '../support/token.ts';
-import { placeFile } from './library.ts';
+import { placeAgent, placeFile } from './library.ts';
 import type { DatabaseHost } from './process-table.ts';
 
 /** What stands in IDENTIFIED BY. It is searched for in every file, as the rows are. */
@@ -48,7 +48,7 @@ const ownWorld = async (): Promise<World> => {
         host: async (name, like) => {
           const base = join(site.folder, 'hosts', name);
           placeFile(ownLibrary, libraryOf(base));
-          copyFileSync(join(dirname(ownLibrary), 'dke-agent'), join(dirname(libraryOf(base)), 'dke-agent'));
+          placeAgent(ownLibrary, libraryOf(base));
           const traces = join(site.folder, 'traces', name);
           mkdirSync(traces, { recursive: true });
           if (like !== undefined) return { ...like, base, traces };

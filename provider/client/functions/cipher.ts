@@ -1,16 +1,19 @@
 // Encryption and decryption functions, PKCS#11 2.40 sections 5.8 and 5.9. The hot path of a database: with a session key,
 // nothing here waits.
-import type { Direction } from '../../../addon/core.ts';
+import { core, type Direction } from '../../../addon/core.ts';
+import { isShortRsa } from '../../../server/base/compatibility.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
-import type { Mechanism } from '../../schema/types.ts';
-import { mechanismInvalid } from '../errors.ts';
+import { LengthOnly, type Mechanism } from '../../schema/types.ts';
+import { keyTooShort, mechanismInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
-import { LocalCipher, LocalOaep, ServiceCipher, ServiceOaep } from '../operations/cipher.ts';
-import { freshIv } from '../operations/initial-values.ts';
-import { localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
-import { type MechanismRow, mechanismFor } from '../operations/mechanisms.ts';
+import { isChained } from '../operations/chain.ts';
+import { LocalCipher, LocalRsaCipher, ServiceAead, ServiceCipher, ServiceRsaCipher } from '../operations/cipher.ts';
+import { type FreshIv, freshIv } from '../operations/initial-values.ts';
+import { type LocalKey, localKey, tokenKey, tokenPublicKey } from '../operations/keys.ts';
+import { type MechanismRow, mechanismFor, switchFor } from '../operations/mechanisms.ts';
+import { serviceMessages } from '../operations/message-streams.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
 import type { Later, Session } from '../session.ts';
 
@@ -21,29 +24,52 @@ const init = (session: Session, direction: Direction, mechanism: Mechanism | nul
   if (mechanism === null) return session.cancel(direction);
   const turn = checkIdle(session, direction);
   const row = mechanismFor(mechanism, flags[direction]);
-  const { cipher, oaep } = row;
-  const local = localKey(session.application, key, row, direction);
-  if (oaep !== undefined) {
-    const parameters = oaep(mechanism.parameter);
-    if (local !== undefined) {
-      return begin(session, direction, new LocalOaep(local.key.share(), direction, parameters, local.private));
-    }
-    if (direction === 'decrypt') {
-      const { application } = session;
-      return tokenKey(application, key, row, direction).then((view) =>
-        begin(session, direction, new ServiceOaep(application, view, parameters), turn),
-      );
-    }
-    const found = tokenPublicKey(session.application, key, row, direction);
-    return found.then(({ key, private: isPrivate }) =>
-      begin(session, direction, new LocalOaep(key, direction, parameters, isPrivate), turn),
-    );
-  }
+  if (row.rsaEncryption !== undefined) return initRsa(session, direction, row, mechanism, key, turn);
+  const { cipher } = row;
   if (cipher === undefined) throw mechanismInvalid();
+  const local = localKey(session.application, key, row, direction);
   if (local === undefined) return initOnToken(session, direction, row, mechanism, key, turn);
   const parameters = cipher.parameters(mechanism.parameter);
+  const start = (iv: FreshIv | null): void =>
+    begin(session, direction, new LocalCipher(cipher, local, direction, parameters, iv), turn);
   const iv = freshIv(session.application, local.view, local.key, direction, parameters);
-  begin(session, direction, new LocalCipher(cipher, local.key.ref, direction, parameters, iv, local.private));
+  return iv instanceof Promise ? iv.then(start) : start(iv);
+};
+
+/** RSA encryption: with a private key of the token by the service, otherwise here. */
+const initRsa = (
+  session: Session,
+  direction: Direction,
+  row: MechanismRow,
+  mechanism: Mechanism,
+  handle: number,
+  turn: number,
+): Later<void> => {
+  const { application } = session;
+  const parameters = row.rsaEncryption?.(mechanism.parameter);
+  if (parameters === undefined) throw mechanismInvalid();
+  const start = (): Later<void> => {
+    const local = localKey(application, handle, row, direction);
+    if (local !== undefined) return startHere({ ...local, key: local.key.share() });
+    if (direction === 'encrypt') return tokenPublicKey(application, handle, row, direction).then(startHere);
+    return tokenKey(application, handle, row, direction).then((view) =>
+      begin(session, direction, new ServiceRsaCipher(application, view, parameters), turn),
+    );
+  };
+  const startHere = (local: LocalKey): Later<void> => {
+    const operation = new LocalRsaCipher(application, local, direction, parameters);
+    if (direction === 'decrypt' || !isShortRsa(core.describe(local.key.ref).bits))
+      return begin(session, direction, operation, turn);
+    return application.permit(['short-rsa-keys'], keyTooShort).then(
+      () => begin(session, direction, operation, turn),
+      (error: unknown) => {
+        operation.cancel();
+        throw error;
+      },
+    );
+  };
+  const name = switchFor(row, flags[direction]);
+  return name === null ? start() : application.permit([name], mechanismInvalid).then(start);
 };
 
 const initOnToken = async (
@@ -59,28 +85,45 @@ const initOnToken = async (
   if (cipher === undefined) throw mechanismInvalid();
   const parameters = cipher.parameters(mechanism.parameter);
   const view = await tokenKey(application, handle, row, direction);
-  const iv = freshIv(application, view, null, direction, parameters);
   const isPrivate = isTrue(view, CKA.PRIVATE);
-  begin(session, direction, new ServiceCipher(application, cipher, handle, direction, parameters, iv, isPrivate), turn);
+  const iv = await freshIv(application, view, null, direction, parameters);
+  const operation = isChained(parameters)
+    ? new ServiceCipher(application, cipher, handle, direction, parameters, isPrivate)
+    : new ServiceAead(serviceMessages(application, handle), cipher, direction, parameters, iv, isPrivate);
+  begin(session, direction, operation, turn);
 };
 
 export const cipher = {
   C_EncryptInit: (session, { mechanism, key }) => init(session, 'encrypt', mechanism, key),
   C_Encrypt: (session, { data, encryptedData }) => {
-    checkWhole(session.encrypt);
+    checkWhole(session, 'encrypt');
+    if (data instanceof LengthOnly) {
+      return step(session, 'encrypt', false, (operation) => operation.announce(data.length, encryptedData));
+    }
     return step(session, 'encrypt', true, (operation) => operation.whole(data, encryptedData));
   },
   C_EncryptUpdate: (session, { part, encryptedPart }) =>
-    step(session, 'encrypt', false, (operation) => operation.update(part, encryptedPart)),
+    step(session, 'encrypt', false, (operation) =>
+      part instanceof LengthOnly
+        ? operation.announcePart(part.length, encryptedPart)
+        : operation.update(part, encryptedPart),
+    ),
   C_EncryptFinal: (session, { lastEncryptedPart }) =>
     step(session, 'encrypt', true, (operation) => operation.final(lastEncryptedPart)),
 
   C_DecryptInit: (session, { mechanism, key }) => init(session, 'decrypt', mechanism, key),
   C_Decrypt: (session, { encryptedData, data }) => {
-    checkWhole(session.decrypt);
+    checkWhole(session, 'decrypt');
+    if (encryptedData instanceof LengthOnly) {
+      return step(session, 'decrypt', false, (operation) => operation.announce(encryptedData.length, data));
+    }
     return step(session, 'decrypt', true, (operation) => operation.whole(encryptedData, data));
   },
   C_DecryptUpdate: (session, { encryptedPart, part }) =>
-    step(session, 'decrypt', false, (operation) => operation.update(encryptedPart, part)),
+    step(session, 'decrypt', false, (operation) =>
+      encryptedPart instanceof LengthOnly
+        ? operation.announcePart(encryptedPart.length, part)
+        : operation.update(encryptedPart, part),
+    ),
   C_DecryptFinal: (session, { lastPart }) => step(session, 'decrypt', true, (operation) => operation.final(lastPart)),
 } as const satisfies GuardedHandlers;

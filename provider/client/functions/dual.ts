@@ -3,24 +3,41 @@
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import { operationMissing } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
+import { wipeAfterReply } from '../operations/parts.ts';
 import { step } from '../operations/running.ts';
-import type { Later, Session } from '../session.ts';
+import { andThen, type Later, type Session } from '../session.ts';
 
 type Summary = 'digest' | 'sign' | 'verify';
 
 /** Encrypts a part, and feeds the clear part to the other operation if there was room for the result. */
-const encryptAnd = (session: Session, other: Summary, part: Uint8Array, out: OutBuffer): Later<BytesOutput> => {
+const encryptAnd = (
+  session: Session,
+  other: Summary,
+  part: Uint8Array | LengthOnly,
+  out: OutBuffer,
+): Later<BytesOutput> => {
   if (session[other] === null || session.encrypt === null) throw operationMissing();
+  if (part instanceof LengthOnly) {
+    return step(session, 'encrypt', false, (encrypt) => encrypt.announcePart(part.length, out));
+  }
   return step(session, 'encrypt', false, (encrypt) => {
     const result = encrypt.update(part, out);
-    if (!(result instanceof LengthOnly)) feed(session, other, part);
-    return result;
+    if (result instanceof LengthOnly) return result;
+    return afterFeeding(feed(session, other, part), result, out);
   });
 };
 
 /** Decrypts a part, and feeds the clear result to the other operation. */
-const decryptAnd = (session: Session, other: Summary, part: Uint8Array, out: OutBuffer): Later<BytesOutput> => {
+const decryptAnd = (
+  session: Session,
+  other: Summary,
+  part: Uint8Array | LengthOnly,
+  out: OutBuffer,
+): Later<BytesOutput> => {
   if (session[other] === null || session.decrypt === null) throw operationMissing();
+  if (part instanceof LengthOnly) {
+    return step(session, 'decrypt', false, (decrypt) => decrypt.announcePart(part.length, out));
+  }
   return step(session, 'decrypt', false, (decrypt) => {
     const result = decrypt.update(part, out);
     if (result instanceof Promise) return result.then((clear) => feedClear(session, other, clear, out));
@@ -28,14 +45,26 @@ const decryptAnd = (session: Session, other: Summary, part: Uint8Array, out: Out
   });
 };
 
-const feedClear = (session: Session, other: Summary, clear: BytesOutput, out: OutBuffer): BytesOutput => {
-  if (typeof clear === 'number') feed(session, other, out.space.subarray(0, clear));
-  else if (!(clear instanceof LengthOnly)) feed(session, other, clear);
-  return clear;
+const feedClear = (session: Session, other: Summary, clear: BytesOutput, out: OutBuffer): Later<BytesOutput> => {
+  if (clear instanceof LengthOnly) return clear;
+  const part = typeof clear === 'number' ? out.space.subarray(0, clear) : clear;
+  return afterFeeding(feed(session, other, part), clear, out);
 };
 
-const feed = (session: Session, other: Summary, part: Uint8Array): void => {
+const feed = (session: Session, other: Summary, part: Uint8Array): Later<void> =>
   step(session, other, false, (operation) => operation.update(part));
+
+/**
+ * The result of one operation, once the other one has taken its part. Where that takes a request to the service, the result is copied: its memory is
+ * wiped, or another call's, by then.
+ */
+const afterFeeding = (fed: Later<void>, result: Later<BytesOutput>, out: OutBuffer): Later<BytesOutput> => {
+  if (!(fed instanceof Promise)) return result;
+  const kept = andThen(result, (bytes) => {
+    if (bytes instanceof LengthOnly) return bytes;
+    return Uint8Array.from(typeof bytes === 'number' ? out.space.subarray(0, bytes) : bytes);
+  });
+  return Promise.all([kept, fed]).then(([bytes]) => (bytes instanceof LengthOnly ? bytes : wipeAfterReply(bytes)));
 };
 
 export const dual = {

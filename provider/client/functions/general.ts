@@ -6,6 +6,7 @@ import { ToldError, tell } from '../causes.ts';
 import { notInitialized, slotInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { parseHello } from '../hello.ts';
+import { inSlices } from '../slices.ts';
 
 export const manufacturer = 'DKE';
 export const agentVersion = { major: 1, minor: 0 } as const;
@@ -24,9 +25,14 @@ export const general = {
         tell('version-mismatch', { library: hello.library, agent: `${agentVersion.major}.${agentVersion.minor}` }),
       );
     const application = await connection.initialize(hello);
-    for (const session of hello?.sessions ?? []) {
-      if (session.slot !== 0) throw slotInvalid();
-      application.resumeSession(session, (session.flags & CKF.RW_SESSION) !== 0);
+    try {
+      await inSlices(application.account.uid, hello?.sessions ?? [], (session) => {
+        if (session.slot !== 0) throw slotInvalid();
+        application.resumeSession(session, (session.flags & CKF.RW_SESSION) !== 0);
+      });
+    } catch (error) {
+      await connection.finalize();
+      throw error;
     }
     if (hello?.login === CKU.USER && application.sessions.size > 0) application.login();
   },
@@ -34,7 +40,7 @@ export const general = {
   // C_Finalize, section 5.4.
   C_Finalize: (connection) => {
     if (connection.application === null) throw notInitialized();
-    connection.finalize();
+    return connection.finalize();
   },
 
   // C_GetInfo, section 5.4. Asked of the agent by foreign peers only: our library answers by itself.

@@ -2,14 +2,15 @@
 // no mechanism of ours has any.
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
-import type { BytesOutput, Mechanism, MessageResult } from '../../schema/types.ts';
+import { type BytesOutput, LengthOnly, type Mechanism, type MessageResult } from '../../schema/types.ts';
 import { operationActive } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
 import { InitialValues } from '../operations/initial-values.ts';
 import { localKey, tokenKey } from '../operations/keys.ts';
 import { mechanismFor } from '../operations/mechanisms.ts';
-import { DecryptMessages, EncryptMessages, localGcm, serviceGcm } from '../operations/message.ts';
+import { DecryptMessages, EncryptMessages } from '../operations/message.ts';
+import { localMessages, serviceMessages } from '../operations/message-streams.ts';
 import { begin, checkIdle, step, stepOn } from '../operations/running.ts';
 import type { Later, MessageStep, Session } from '../session.ts';
 
@@ -27,13 +28,13 @@ const init = (session: Session, kind: Kind, mechanism: Mechanism | null, handle:
   const row = mechanismFor(mechanism, flag);
   const local = localKey(application, handle, row, usage);
   if (local !== undefined) {
-    const key = localGcm(local.key.ref);
+    const key = localMessages(local.key.ref, local.view.attributes);
     if (kind === 'messageDecrypt') return begin(session, kind, new DecryptMessages(key, local.private));
     const values = new InitialValues(application, local.view, local.key);
     return begin(session, kind, new EncryptMessages(key, values, local.private));
   }
   return tokenKey(application, handle, row, usage).then((view) => {
-    const key = serviceGcm(application, handle);
+    const key = serviceMessages(application, handle);
     const isPrivate = isTrue(view, CKA.PRIVATE);
     if (kind === 'messageDecrypt') return begin(session, kind, new DecryptMessages(key, isPrivate), turn);
     const values = new InitialValues(application, view, null);
@@ -58,6 +59,7 @@ const sealedPart = (later: Later<MessageStep>): Later<{ ciphertextPart: BytesOut
 const opened = (later: Later<MessageStep>): Later<BytesOutput> =>
   later instanceof Promise ? later.then(({ data }) => data) : later.data;
 
+const unchanged: MessageResult = { iv: null, tag: null };
 const isLast = (flags: number): boolean => (flags & CKF.END_OF_MESSAGE) !== 0;
 
 export const message = {
@@ -65,7 +67,9 @@ export const message = {
   C_EncryptMessage: (session, { parameter, associatedData, plaintext, ciphertext }) =>
     sealed(
       stepOn(session, 'messageEncrypt', (operation) =>
-        operation.whole(parameter, associatedData, plaintext, ciphertext),
+        plaintext instanceof LengthOnly
+          ? { data: operation.announce(parameter, plaintext.length, ciphertext), result: unchanged }
+          : operation.whole(parameter, associatedData, plaintext, ciphertext),
       ),
     ),
   C_EncryptMessageBegin: (session, { parameter, associatedData }) =>
@@ -73,7 +77,9 @@ export const message = {
   C_EncryptMessageNext: (session, { parameter, plaintextPart, ciphertextPart, flags }) =>
     sealedPart(
       stepOn(session, 'messageEncrypt', (operation) =>
-        operation.next(parameter, plaintextPart, ciphertextPart, isLast(flags)),
+        plaintextPart instanceof LengthOnly
+          ? { data: operation.announcePart(plaintextPart.length, ciphertextPart, isLast(flags)), result: unchanged }
+          : operation.next(parameter, plaintextPart, ciphertextPart, isLast(flags)),
       ),
     ),
   C_MessageEncryptFinal: (session) => final(session, 'messageEncrypt'),
@@ -82,7 +88,9 @@ export const message = {
   C_DecryptMessage: (session, { parameter, associatedData, ciphertext, plaintext }) =>
     opened(
       stepOn(session, 'messageDecrypt', (operation) =>
-        operation.whole(parameter, associatedData, ciphertext, plaintext),
+        ciphertext instanceof LengthOnly
+          ? { data: operation.announce(parameter, ciphertext.length, plaintext), result: unchanged }
+          : operation.whole(parameter, associatedData, ciphertext, plaintext),
       ),
     ),
   C_DecryptMessageBegin: (session, { parameter, associatedData }) => {
@@ -91,7 +99,9 @@ export const message = {
   C_DecryptMessageNext: (session, { parameter, ciphertextPart, plaintextPart, flags }) =>
     opened(
       stepOn(session, 'messageDecrypt', (operation) =>
-        operation.next(parameter, ciphertextPart, plaintextPart, isLast(flags)),
+        ciphertextPart instanceof LengthOnly
+          ? { data: operation.announcePart(ciphertextPart.length, plaintextPart, isLast(flags)), result: unchanged }
+          : operation.next(parameter, ciphertextPart, plaintextPart, isLast(flags)),
       ),
     ),
   C_MessageDecryptFinal: (session) => final(session, 'messageDecrypt'),

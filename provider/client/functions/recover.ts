@@ -22,7 +22,7 @@ const init = (session: Session, kind: Kind, mechanism: Mechanism | null, handle:
   if (signature === undefined) throw mechanismInvalid();
   const start = ({ key, private: isPrivate }: LocalKey): RecoverOperation =>
     kind === 'signRecover'
-      ? new LocalSignature(signature, mechanism, key, isPrivate)
+      ? new LocalSignature(application, signature, mechanism, key, isPrivate)
       : new LocalRecovery(mechanism, key, isPrivate);
   const local = localKey(application, handle, row, kind);
   if (local !== undefined) return beginWith(session, kind, { ...local, key: local.key.share() }, start, turn);

@@ -43,7 +43,7 @@ export const session = {
 
   C_CloseAllSessions: (application, { slot }) => {
     checkSlot(slot);
-    application.closeAllSessions();
+    return application.closeAllSessions();
   },
 
   C_GetSessionInfo: (session) => ({ slot: 0, state: session.state, flags: session.flags, deviceError: 0 }),
@@ -55,7 +55,7 @@ export const session = {
   // C_Logout, section 5.6. Handles of token objects mean the same after the next login: the service gives them out.
   C_Logout: ({ application }) => {
     if (!application.loggedIn) throw new CryptokiError(CKR.USER_NOT_LOGGED_IN, 'nobody is logged in');
-    application.logout();
+    return application.logout();
   },
 
   C_SessionCancel: (session, { flags }) => {

@@ -2,7 +2,8 @@
 import { leastVerifiedMac } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
-import type { Mechanism } from '../../schema/types.ts';
+import { CKM } from '../../schema/mechanisms.ts';
+import { LengthOnly, type Mechanism } from '../../schema/types.ts';
 import { mechanismInvalid, parameterInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
 import { isTrue } from '../object-view.ts';
@@ -14,6 +15,7 @@ import {
   macLength,
   mechanismFor,
   type SignatureRow,
+  switchFor,
 } from '../operations/mechanisms.ts';
 import { begin, checkIdle, checkWhole, step } from '../operations/running.ts';
 import { LocalSignature, LocalVerification, ServiceSignature } from '../operations/signature.ts';
@@ -22,25 +24,46 @@ import type { Later, Session } from '../session.ts';
 type Purpose = 'sign' | 'verify';
 const flags = { sign: CKF.SIGN, verify: CKF.VERIFY } as const satisfies Record<Purpose, number>;
 
+/** CKM_RSA_PKCS_PSS with SHA-1 in its parameter. */
+const isOverSha1 = ({ parameter }: Mechanism): boolean => parameter?.kind === 'pss' && parameter.hash === CKM.SHA_1;
+
 const init = (session: Session, purpose: Purpose, mechanism: Mechanism | null, key: number): Later<void> => {
   if (mechanism === null) return session.cancel(purpose);
   const turn = checkIdle(session, purpose);
   const row = mechanismFor(mechanism, flags[purpose]);
   const { mac, signature } = row;
-  const local = localKey(session.application, key, row, purpose);
   if (signature !== undefined) {
-    if (local !== undefined)
-      return beginSignature(session, purpose, signature, mechanism, { ...local, key: local.key.share() }, turn);
-    if (purpose === 'sign') return beginOnToken(session, row, signature, mechanism, key, turn);
-    const found = tokenPublicKey(session.application, key, row, purpose);
-    return found.then((brought) => beginSignature(session, purpose, signature, mechanism, brought, turn));
+    const start = () => initSignature(session, purpose, row, signature, mechanism, key, turn);
+    const name = switchFor(row, flags[purpose]);
+    if (name !== null) return session.application.permit([name], mechanismInvalid).then(start);
+    if (purpose === 'sign' && isOverSha1(mechanism))
+      return session.application.permit(['sha1-signatures'], parameterInvalid).then(start);
+    return start();
   }
   if (mac === undefined) throw mechanismInvalid();
+  const local = localKey(session.application, key, row, purpose);
   const length = macLength(mac, mechanism);
   if (purpose === 'verify' && length < leastVerifiedMac) throw parameterInvalid();
   if (local === undefined) return initOnToken(session, purpose, row, mac, length, key, turn);
   if (purpose === 'sign') begin(session, 'sign', new LocalSign(mac, length, local.key.ref, local.private));
   else begin(session, 'verify', new LocalVerify(mac, length, local.key.ref, local.private));
+};
+
+const initSignature = (
+  session: Session,
+  purpose: Purpose,
+  row: MechanismRow,
+  signature: SignatureRow,
+  mechanism: Mechanism,
+  key: number,
+  turn: number,
+): Later<void> => {
+  const local = localKey(session.application, key, row, purpose);
+  if (local !== undefined)
+    return beginSignature(session, purpose, signature, mechanism, { ...local, key: local.key.share() }, turn);
+  if (purpose === 'sign') return beginOnToken(session, row, signature, mechanism, key, turn);
+  const found = tokenPublicKey(session.application, key, row, purpose);
+  return found.then((brought) => beginSignature(session, purpose, signature, mechanism, brought, turn));
 };
 
 /** With a private key of the token: what is signed is hashed here, and travels to the service. */
@@ -76,7 +99,10 @@ const beginSignature = (
 ): void => {
   let operation: LocalSignature | LocalVerification;
   try {
-    operation = new (purpose === 'sign' ? LocalSignature : LocalVerification)(row, mechanism, key, isPrivate);
+    operation =
+      purpose === 'sign'
+        ? new LocalSignature(session.application, row, mechanism, key, isPrivate)
+        : new LocalVerification(row, mechanism, key, isPrivate);
   } catch (error) {
     key.release();
     throw error;
@@ -104,7 +130,10 @@ const initOnToken = async (
 export const sign = {
   C_SignInit: (session, { mechanism, key }) => init(session, 'sign', mechanism, key),
   C_Sign: (session, { data, signature }) => {
-    checkWhole(session.sign);
+    checkWhole(session, 'sign');
+    if (data instanceof LengthOnly) {
+      return step(session, 'sign', false, (operation) => operation.announce(data.length, signature));
+    }
     return step(session, 'sign', true, (operation) => operation.whole(data, signature));
   },
   C_SignUpdate: (session, { part }) => step(session, 'sign', false, (operation) => operation.update(part)),
@@ -112,7 +141,10 @@ export const sign = {
 
   C_VerifyInit: (session, { mechanism, key }) => init(session, 'verify', mechanism, key),
   C_Verify: (session, { data, signature }) => {
-    checkWhole(session.verify);
+    checkWhole(session, 'verify');
+    if (data instanceof LengthOnly) {
+      return step(session, 'verify', false, (operation) => operation.announce(data.length, signature));
+    }
     return step(session, 'verify', true, (operation) => operation.whole(data, signature));
   },
   C_VerifyUpdate: (session, { part }) => step(session, 'verify', false, (operation) => operation.update(part)),

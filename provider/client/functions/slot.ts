@@ -6,7 +6,7 @@ import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
 import { mechanismInvalid, slotInvalid } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
-import { findMechanism, mechanismRows } from '../operations/mechanisms.ts';
+import { dependsOnSwitches, findMechanism, mechanismRows, underSwitches } from '../operations/mechanisms.ts';
 import { agentVersion, manufacturer } from './general.ts';
 
 const theSlot = 0;
@@ -66,11 +66,15 @@ export const slot = {
     return mechanismRows.map(({ type }) => type);
   },
 
-  C_GetMechanismInfo: (_application, { slot, type }) => {
+  // C_GetMechanismInfo, section 5.5. A program learns here what it may do before it depends on it, so what a compatibility switch admits is shown
+  // only where the switch is on.
+  C_GetMechanismInfo: async (application, { slot, type }) => {
     checkSlot(slot);
     const row = findMechanism(type);
     if (row === undefined) throw mechanismInvalid();
-    return { minKeySize: row.minKeySize, maxKeySize: row.maxKeySize, flags: row.flags };
+    const { maxKeySize } = row;
+    if (!dependsOnSwitches(row)) return { minKeySize: row.minKeySize, maxKeySize, flags: row.flags };
+    return { maxKeySize, ...underSwitches(row, await application.knownSwitches()) };
   },
 
   // C_WaitForSlotEvent, section 5.5. The token never comes or goes: no event, and waiting for one would wait for ever.

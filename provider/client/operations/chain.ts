@@ -15,7 +15,7 @@ export interface Piece {
   readonly skip: number;
 }
 
-type ChainedParameters = Exclude<CipherParameters, { readonly tagLength: number }>;
+export type ChainedParameters = Exclude<CipherParameters, { readonly tagLength: number }>;
 
 export const isChained = (parameters: CipherParameters): parameters is ChainedParameters =>
   !('tagLength' in parameters);
@@ -28,6 +28,15 @@ const counterBlock = (counter: bigint): Buffer =>
       .padStart(2 * block, '0'),
     'hex',
   );
+
+/** Whether the counter of AES-CTR, which may be fewer than 128 bits wide, runs over in a message of so many bytes. */
+export const counterRunsOver = (parameters: CipherParameters, length: number): boolean => {
+  if (parameters.algorithm !== 'aes-ctr') return false;
+  const { iv, counterBits = 128 } = parameters;
+  if (counterBits >= 128) return false;
+  const blocks = BigInt(Math.ceil(length / block));
+  return BigInt.asUintN(counterBits, numberOf(iv)) + blocks > 1n << BigInt(counterBits);
+};
 
 export class Chain {
   readonly #direction: Direction;
@@ -60,10 +69,7 @@ export class Chain {
 
   /** Whether the counter, which may be fewer than 128 bits wide, has run over when so many more have gone in. */
   runsOver(length: number): boolean {
-    if (this.#parameters.algorithm !== 'aes-ctr') return false;
-    const { iv, counterBits = 128 } = this.#parameters;
-    const blocks = BigInt(Math.ceil((this.#total + length) / block));
-    return counterBits < 128 && BigInt.asUintN(counterBits, numberOf(iv)) + blocks > 1n << BigInt(counterBits);
+    return counterRunsOver(this.#parameters, this.#total + length);
   }
 
   /** Takes a part in; null when nothing comes of it yet. */

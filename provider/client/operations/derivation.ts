@@ -1,23 +1,25 @@
 // Keys, and data, from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) and encryption
 // (2.15), in the addon from keys of the session, by the service from keys of the token.
-import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
+import { CoreError, type Curve, core, type KeyDescription, type KeyRef } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF, CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError, type Mechanism } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
-import { keyNotPermitted, mechanismInvalid, parameterInvalid } from '../errors.ts';
+import { keyNotPermitted, keyTypeInconsistent, mechanismInvalid, parameterInvalid } from '../errors.ts';
+import { pointLength, pointOf } from '../key-forms.ts';
 import { isTrue, type ObjectView, SharedKey, type TokenView } from '../object-view.ts';
 import { fitsKeyType } from '../rules.ts';
 import type { Later, Session } from '../session.ts';
 import { type NewObject, newObject, prescribed } from '../template.ts';
-import { destinationOf, keepFromAbroad, keepOnToken, openSealed, openSealedKey } from './from-service.ts';
-import { base64, deriveHead } from './heads.ts';
+import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
+import { deriveHead } from './heads.ts';
 import { localKey, publicHalf, tokenKeyOnce } from './keys.ts';
-import { type DeriveParameters, type MechanismRow, mechanismFor } from './mechanisms.ts';
-import { checkMayMake, createObject, keepMadeKey, secretKind } from './objects.ts';
+import { type DeriveParameters, type MechanismRow, mechanismFor, partsFor } from './mechanisms.ts';
+import { checkMayMake, createObject, keepMadeKey } from './objects.ts';
 import { ownCopy } from './parts.ts';
+import { openSealed, ownRecipient, secretKind } from './sealed-keys.ts';
 
 /** Bytes that come of it when the template does not say how many; null when only the template can say. `bits`: of the base. */
 const naturalLength = (bits: number, parameters: DeriveParameters): number | null => {
@@ -26,10 +28,16 @@ const naturalLength = (bits: number, parameters: DeriveParameters): number | nul
       return parameters.kdf === null ? Math.ceil(bits / 8) : digestLengths[parameters.kdf];
     case 'hkdf':
       return parameters.steps === 'extract' ? digestLengths[parameters.digest] : null;
+    case 'sp800-108':
+      return null;
     case 'encryption':
       return parameters.data.length;
   }
 };
+
+/** With the peer's point bare. `curve`: of the base. */
+const withBarePoint = (parameters: DeriveParameters, curve: Curve | undefined): DeriveParameters =>
+  parameters.way === 'ecdh' ? { ...parameters, point: pointOf(parameters.point, pointLength(curve)) } : parameters;
 
 const derive = (
   base: KeyRef,
@@ -38,19 +46,22 @@ const derive = (
   kind: 'aes' | 'generic',
   bytes: number,
 ): KeyRef => {
-  if (parameters.way === 'hkdf') {
-    const { digest, salt, info, steps } = parameters;
-    return core.hkdf(base, digest, saltKey ?? salt, info, kind, bytes, steps);
-  }
   if (parameters.way === 'encryption') {
     return core.deriveByEncryption(base, parameters.cipher, parameters.data, kind, bytes);
   }
-  const { point, kdf, shared } = parameters;
-  const through = kdf === null ? {} : { kdf, sharedInfo: shared };
   try {
+    if (parameters.way === 'hkdf') {
+      const { digest, salt, info, steps } = parameters;
+      return core.hkdf(base, digest, saltKey ?? salt, info, kind, bytes, steps);
+    }
+    if (parameters.way === 'sp800-108') {
+      return core.sp800108(base, parameters.prf, partsFor(parameters, bytes), kind, bytes);
+    }
+    const { point, kdf, shared } = parameters;
+    const through = kdf === null ? {} : { kdf, sharedInfo: shared };
     return core.ecdh(base, point, { kind, bytes, ...through });
   } catch (error) {
-    // A point that is not on the curve would tell of the private key.
+    // Shared data or info that is too long, or a point that is not on the curve, which would tell of the private key.
     if (error instanceof CoreError && error.code === 'bad-argument') throw parameterInvalid();
     throw error;
   }
@@ -83,14 +94,20 @@ export const deriveKey = (
     const { rows, bytes } = newData(base.view, parameters, template);
     return keepData(session, rows, derive(base.key.ref, parameters, saltKey, 'generic', bytes));
   }
-  const { made, bytes } = newDerived(session, base.view, core.describe(base.key.ref).bits, parameters, template);
-  const key = new SharedKey(derive(base.key.ref, parameters, saltKey, secretKind(made.attributes), bytes));
+  const { bits, curve } = core.describe(base.key.ref);
+  const { made, bytes } = newDerived(session, base.view, bits, parameters, template);
+  const bare = withBarePoint(parameters, curve);
+  const key = new SharedKey(derive(base.key.ref, bare, saltKey, secretKind(made.attributes), bytes));
   return keepMadeKey(session, made.attributes, key);
 };
 
 /** What somebody chooses, encrypted as a key that may be read: the base would encrypt for who may only derive. */
-const checkCustody = (base: ObjectView, { way }: DeriveParameters): void => {
-  if (way === 'encryption' && isTrue(base, CKA.SENSITIVE)) throw keyNotPermitted();
+const checkCustody = (base: ObjectView, parameters: DeriveParameters): void => {
+  if (parameters.way === 'encryption' && isTrue(base, CKA.SENSITIVE)) throw keyNotPermitted();
+  // CMAC is of AES keys, and they have no HMAC.
+  const isAes = base.attributes.get(CKA.KEY_TYPE) === CKK.AES;
+  if (parameters.way === 'sp800-108' && isAes !== (parameters.prf.algorithm === 'aes-cmac'))
+    throw keyTypeInconsistent();
 };
 
 /** A salt would have to leave its place. */
@@ -156,15 +173,15 @@ const dataOnToken = async (
   const { rows, bytes } = newData(base, parameters, template);
   const into = {
     on: 'session',
-    recipient: base64(core.hpkePublicKey(application.recipient())),
+    recipient: ownRecipient(application),
     class: 'secret-key',
     algorithm: 'generic',
     bits: bytes * 8,
     sensitive: false,
     extractable: true,
   } as const;
-  const { raw } = await application.ask('derive', base.handle, { mechanism: deriveHead(parameters), into });
-  return keepData(session, rows, openSealed(application, base.handle, 'generic', raw));
+  const { raw } = await application.ask('derive', base.handle, { mechanism: deriveHead(parameters, bytes), into });
+  return keepData(session, rows, await openSealed(application, base.handle, 'generic', raw));
 };
 
 /** What is to be made, and of how many bytes. `bits` is the base key's size. */
@@ -187,6 +204,9 @@ const newDerived = (
   return { made, bytes };
 };
 
+/** A base whose size makes no difference. */
+const noCurve: Pick<KeyDescription, 'bits' | 'curve'> = { bits: 0 };
+
 /** From a key of the token: the service derives. */
 const deriveOnToken = async (
   session: Session,
@@ -196,14 +216,14 @@ const deriveOnToken = async (
 ): Promise<number> => {
   const { application } = session;
   checkCustody(base, parameters);
-  const bits = parameters.way === 'ecdh' ? publicHalf(base, (description) => description.bits) : 0;
+  const { bits, curve } = parameters.way === 'ecdh' ? publicHalf(base, (description) => description) : noCurve;
   const { made, bytes } = newDerived(session, base, bits, parameters, template);
   const into = destinationOf(application, made, bytes * 8);
-  const head = { mechanism: deriveHead(parameters), into };
+  const head = { mechanism: deriveHead(withBarePoint(parameters, curve), bytes), into };
   const data = parameters.way === 'encryption' ? ownCopy(parameters.data) : undefined;
   const { answer, raw } = await application.ask('derive', base.handle, head, data);
   if (into.on === 'token') return keepOnToken(application, answer.object);
-  return keepFromAbroad(session, made.attributes, openSealedKey(application, base.handle, made, raw));
+  return keepFromAbroad(session, made.attributes, await openSealedKey(application, base.handle, made, raw));
 };
 
 const checkLength = (bits: number, parameters: DeriveParameters, keyType: number, bytes: number): void => {
@@ -223,6 +243,9 @@ const gives = (bits: number, parameters: DeriveParameters, bytes: number): boole
       return parameters.steps === 'extract'
         ? bytes === digestLengths[parameters.digest]
         : bytes <= 255 * digestLengths[parameters.digest];
+    // The core counts what the counter is long enough for.
+    case 'sp800-108':
+      return true;
     case 'encryption':
       return bytes <= parameters.data.length;
   }

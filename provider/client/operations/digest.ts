@@ -2,6 +2,7 @@
 import { core, type Digest, type OperationRef } from '../../../addon/core.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { SummaryOperation } from '../session.ts';
+import { accept } from './parts.ts';
 
 export class DigestOperation implements SummaryOperation {
   readonly private = false;
@@ -21,6 +22,10 @@ export class DigestOperation implements SummaryOperation {
   whole(input: Uint8Array, out: OutBuffer): BytesOutput {
     if (out.capacity === null || out.capacity < this.#length) return new LengthOnly(this.#length);
     return core.digest(this.#digest, input, out.space);
+  }
+
+  announce(_length: number, out: OutBuffer): BytesOutput {
+    return accept(out, this.#length);
   }
 
   update(input: Uint8Array): void {

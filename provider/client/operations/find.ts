@@ -4,12 +4,14 @@ import { randomUUID } from 'node:crypto';
 import { core } from '../../../addon/core.ts';
 import type { FindHead } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
-import type { Attribute } from '../../schema/types.ts';
+import type { Attribute, AttributeValue } from '../../schema/types.ts';
+import { listBytes } from '../account.ts';
 import { type Application, printableLabel } from '../application.ts';
 import { tell } from '../causes.ts';
 import { classNamed, isReadable, type ObjectView } from '../object-view.ts';
-import type { Operation } from '../session.ts';
-import { equalValues } from '../template.ts';
+import { andThen, type Later, type Operation } from '../session.ts';
+import { inSlices } from '../slices.ts';
+import { equalValues, sameOrNull } from '../template.ts';
 import { readValue } from './value.ts';
 
 /** Token objects asked for at once. */
@@ -19,8 +21,11 @@ export class FindOperation implements Operation {
   readonly private = true;
   readonly #application: Application;
   readonly #template: readonly Attribute[];
+  /** What the template asks for, by type. Null: two values for one attribute, which no object has. */
+  readonly #wanted: ReadonlyMap<number, AttributeValue | null> | null;
   /** Our copies of values in the template, wiped with the operation. */
   readonly #values: Uint8Array[] = [];
+  readonly #size: number;
   /** Found and not yet fetched. */
   #found: number[] = [];
   /** What to ask the service next; null when it has no more. */
@@ -37,18 +42,31 @@ export class FindOperation implements Operation {
       this.#values.push(value);
       return { ...attribute, value };
     });
-    this.#next = firstQuestion(this.#template);
+    this.#size = listBytes(this.#template);
+    this.#wanted = wantedOf(this.#template);
+    this.#next = this.#wanted === null ? null : firstQuestion(this.#template);
   }
 
-  /** Looks at session objects now, and at the first page of token objects; a promise only when the service is asked. */
-  begin(): void | Promise<void> {
-    if (!this.#template.some(({ type, value }) => type === CKA.TOKEN && value === true)) {
-      for (const object of this.#application.sessionObjects(this.#template)) {
-        if (this.#matches(object)) this.#found.push(object.handle);
-      }
+  /** Looks at session objects, and at the first page of token objects; a promise when there are many, or the service is asked. */
+  begin(): Later<void> {
+    return andThen(this.#lookHere(), () => {
       this.#none = this.#found.length === 0;
-    }
-    if (this.#next !== null) return this.#more(this.#next);
+      if (this.#next !== null) return this.#more(this.#next);
+    });
+  }
+
+  #lookHere(): Later<void> {
+    if (this.#wanted === null || this.#wanted.get(CKA.TOKEN) === true) return;
+    return andThen(this.#application.candidates(this.#template), (objects) =>
+      inSlices(this.#application.account.uid, objects, (object) => {
+        if (this.#application.shows(object) && this.#matches(object)) this.#found.push(object.handle);
+      }),
+    );
+  }
+
+  /** Bytes: those of the template, and the handles. */
+  get held(): number {
+    return this.#size + this.#found.length * 8;
   }
 
   /** Up to `most` handles; none means that there are no more. */
@@ -86,10 +104,11 @@ export class FindOperation implements Operation {
   }
 
   #matches(view: ObjectView, value?: Uint8Array): boolean {
-    return this.#template.every(({ type, value: wanted }) => {
+    for (const [type, wanted] of this.#wanted ?? []) {
       const has = type === CKA.VALUE ? (value ?? valueHere(view)) : view.attributes.get(type);
-      return has !== undefined && wanted !== null && equalValues(has, wanted);
-    });
+      if (has === undefined || wanted === null || !equalValues(has, wanted)) return false;
+    }
+    return true;
   }
 
   /** VALUE of a token object is not at hand: it is read only when everything else matches. */
@@ -108,6 +127,16 @@ export class FindOperation implements Operation {
 
 /** VALUE of a session data object; a key's is not compared: that would tell it. */
 const valueHere = (view: ObjectView) => (view.where === 'session' ? view.attributes.get(CKA.VALUE) : undefined);
+
+const wantedOf = (template: readonly Attribute[]): ReadonlyMap<number, AttributeValue | null> | null => {
+  const wanted = new Map<number, AttributeValue | null>();
+  for (const { type, value } of template) {
+    const before = wanted.get(type);
+    if (before !== undefined && !sameOrNull(before, value)) return null;
+    wanted.set(type, value);
+  }
+  return wanted;
+};
 
 const firstQuestion = (template: readonly Attribute[]): FindHead | null => {
   const find = (type: number) => template.find((attribute) => attribute.type === type)?.value;

@@ -1,7 +1,6 @@
 // Keys that the service unwraps or derives with a key of the token. One for the token stays with the service. One for the session
 // comes here sealed to a key pair that this application's own memory alone has (HPKE, RFC 9180), and is opened in the addon.
-import { core, type KeyRef } from '../../../addon/core.ts';
-import { type Destination, sealedKeyInfo, type TokenObject } from '../../../server/fronts/contract/tde.ts';
+import type { Destination, TokenObject } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
@@ -11,8 +10,8 @@ import { keyNotPermitted } from '../errors.ts';
 import { algorithmOf, describeNew, SharedKey } from '../object-view.ts';
 import type { Session } from '../session.ts';
 import type { NewObject } from '../template.ts';
-import { base64 } from './heads.ts';
-import { keepInSession, secretKind } from './objects.ts';
+import { keepInSession } from './objects.ts';
+import { openSealed, ownRecipient, secretKind } from './sealed-keys.ts';
 
 /** Where the service is to put a key; `bits` is its size where that is known before the key. */
 export const destinationOf = (application: Application, made: NewObject, bits: number | null): Destination => {
@@ -25,7 +24,7 @@ export const destinationOf = (application: Application, made: NewObject, bits: n
   }
   return {
     on: 'session',
-    recipient: base64(core.hpkePublicKey(application.recipient())),
+    recipient: ownRecipient(application),
     class: kind === 'private' ? 'private-key' : 'secret-key',
     algorithm: algorithmOf(attributes),
     bits,
@@ -34,29 +33,15 @@ export const destinationOf = (application: Application, made: NewObject, bits: n
   };
 };
 
-const info = Buffer.from(sealedKeyInfo);
-
 /** The key that came for the session: `maker` is the handle of the key that unwrapped or derived it. */
-export const openSealedKey = (
+export const openSealedKey = async (
   application: Application,
   maker: number,
   { kind, attributes }: NewObject,
   sealed: Uint8Array,
-): SharedKey => {
+): Promise<SharedKey> => {
   const wanted = kind === 'private' ? 'private' : secretKind(attributes);
-  return new SharedKey(openSealed(application, maker, wanted, sealed));
-};
-
-/** The same in the addon alone. */
-export const openSealed = (
-  application: Application,
-  maker: number,
-  kind: 'private' | 'aes' | 'generic',
-  sealed: Uint8Array,
-): KeyRef => {
-  const bound = Buffer.alloc(4);
-  bound.writeUInt32BE(maker);
-  return core.hpkeOpenKey(application.recipient(), info, bound, sealed, kind);
+  return new SharedKey(await openSealed(application, maker, wanted, sealed));
 };
 
 /** The handle of the object that the service made on the token. */
@@ -70,9 +55,12 @@ export const keepFromAbroad = (session: Session, attributes: AttributeMap, key: 
   const { application } = session;
   const handle = keepInSession(session, attributes, key);
   const object = application.sessionObject(handle, 'object');
-  if (object !== undefined && !application.roles.mayGoAbroad(object.attributes)) {
+  if (object === undefined) return handle;
+  try {
+    if (!application.roles.mayGoAbroad(object.attributes)) throw keyNotPermitted();
+    return handle;
+  } catch (error) {
     application.removeObject(object);
-    throw keyNotPermitted();
+    throw error;
   }
-  return handle;
 };

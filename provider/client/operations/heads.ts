@@ -1,14 +1,21 @@
 // The core's parameters as the service takes them (server/fronts/contract/tde.ts): bytes as Base64. None of them is secret.
-import type { CipherParameters, MacParameters, OaepParameters, SignatureParameters } from '../../../addon/core.ts';
+import type {
+  CipherParameters,
+  MacParameters,
+  OaepParameters,
+  RsaEncryptionParameters,
+  SignatureParameters,
+} from '../../../addon/core.ts';
 import type {
   CipherHead,
   DeriveHead,
   MacHead,
   OaepHead,
+  Pkcs1Head,
   SignatureHead,
   WrapHead,
 } from '../../../server/fronts/contract/tde.ts';
-import type { DeriveParameters, WrapParameters } from './mechanisms.ts';
+import { type DeriveParameters, partsFor, type WrapParameters } from './mechanisms.ts';
 
 export const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
@@ -43,12 +50,15 @@ export const cipherHead = (parameters: CipherParameters): CipherHead => {
   }
 };
 
-export const oaepHead = ({ digest, mgfDigest, label }: OaepParameters): OaepHead => ({
+const oaepHead = ({ digest, mgfDigest, label }: OaepParameters): OaepHead => ({
   mode: 'oaep',
   digest,
   mgfDigest,
   label: base64(label ?? noBytes),
 });
+
+export const rsaEncryptionHead = (parameters: RsaEncryptionParameters): OaepHead | Pkcs1Head =>
+  parameters.padding === 'oaep' ? oaepHead(parameters) : { mode: 'rsa-pkcs1' };
 
 export const macHead = (parameters: MacParameters): MacHead =>
   parameters.algorithm === 'hmac' ? { algorithm: 'hmac', digest: parameters.digest } : { algorithm: 'cmac' };
@@ -65,14 +75,17 @@ export const signatureHead = (parameters: SignatureParameters): SignatureHead =>
     case 'ecdsa':
       return { algorithm: 'ecdsa' };
     case 'ed25519':
-      return { algorithm: 'ed25519' };
+    case 'ed448':
+      return { algorithm: parameters.algorithm };
   }
 };
 
 export const wrapHead = (parameters: WrapParameters): WrapHead => {
   switch (parameters.way) {
-    case 'key-wrap':
-      return parameters;
+    case 'key-wrap': {
+      const { iv, ...head } = parameters;
+      return iv === undefined ? head : { ...head, iv: base64(iv) };
+    }
     case 'cipher':
       return { way: 'cipher', cipher: cipherHead(parameters.cipher) };
     case 'oaep':
@@ -80,7 +93,12 @@ export const wrapHead = (parameters: WrapParameters): WrapHead => {
   }
 };
 
-export const deriveHead = (parameters: DeriveParameters): DeriveHead => {
+/** `bytes`: of the key that is derived. */
+export const deriveHead = (parameters: DeriveParameters, bytes: number): DeriveHead => {
+  if (parameters.way === 'sp800-108') {
+    const { data, iv, ...parts } = partsFor(parameters, bytes);
+    return { way: 'sp800-108', prf: macHead(parameters.prf), ...parts, data: base64(data), iv: base64(iv) };
+  }
   if (parameters.way === 'ecdh') {
     const { point, kdf, shared } = parameters;
     return { way: 'ecdh', point: base64(point), kdf, shared: base64(shared) };

@@ -6,8 +6,9 @@ import { type CipherParameters, core, type Direction, type IvUser } from '../../
 import { CKG_IV } from '../../schema/constants.ts';
 import type { MessageParameter } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
-import { ivRepeated, ivsExhausted, parameterInvalid } from '../errors.ts';
+import { ivRepeated, ivsExhausted, operationMissing, parameterInvalid } from '../errors.ts';
 import type { ObjectView, SharedKey } from '../object-view.ts';
+import type { Later } from '../session.ts';
 import { identityHere, identityThere, type KeyIdentities } from '../used-ivs.ts';
 
 /** What a key goes by: in the addon, with the service, or in both places. */
@@ -22,12 +23,14 @@ const identitiesOf = ({ roles }: Application, view: ObjectView, key: SharedKey |
 export interface FreshIv {
   /** Marks it as used, when the first byte is encrypted. Throws CKR_MECHANISM_PARAM_INVALID if it was before. */
   take(): void;
+  /** The same for C_Encrypt of so many bytes. Throws CKR_OPERATION_NOT_INITIALIZED if the caller only cancels by it. */
+  takeForWhole(length: number): void;
   readonly user: IvUser;
 }
 
 /**
- * The caller's IV for an operation that is about to start; null when a repeat does no harm. Throws CKR_MECHANISM_PARAM_INVALID
- * if the key has used it. `key` is null for a key of the service.
+ * The caller's IV for an operation that is about to start; null when a repeat does no harm, or is permitted. Throws
+ * CKR_MECHANISM_PARAM_INVALID if the key has used it. `key` is null for a key of the service.
  */
 export const freshIv = (
   application: Application,
@@ -35,17 +38,27 @@ export const freshIv = (
   key: SharedKey | null,
   direction: Direction,
   parameters: CipherParameters,
-): FreshIv | null => {
+): Later<FreshIv | null> => {
   if (direction !== 'encrypt' || (parameters.algorithm !== 'aes-gcm' && parameters.algorithm !== 'aes-ccm'))
     return null;
   const { usedIvs } = application;
   const { iv } = parameters;
   const identities = identitiesOf(application, view, key);
-  if (usedIvs.has(identities, iv)) throw ivRepeated();
+  if (usedIvs.has(identities, iv)) return application.permit(['repeated-ivs'], ivRepeated).then(() => null);
   const [identity, otherIdentity] = identities;
+  const take = (): void => {
+    // Two operations may have begun with one IV before either has used it.
+    if (!usedIvs.claim(identities, iv) && !application.hasUsed('repeated-ivs')) throw ivRepeated();
+  };
+  const emptyCancels = application.isJava && parameters.algorithm === 'aes-gcm' && !parameters.aad?.length;
   return {
-    take: () => {
-      if (!usedIvs.claim(identities, iv)) throw ivRepeated();
+    take,
+    // SunPKCS11 before Java 21 begins under GCM before it knows the additional data, cancels that by C_Encrypt of nothing, and begins again
+    // with the same IV. A tag of nothing beside nothing is E_K(J0), which with a second message of that IV lets others forge, so a Java process
+    // gets none. SunPKCS11 takes this code for the cancellation that it asked for.
+    takeForWhole: (length) => {
+      if (emptyCancels && length === 0) throw operationMissing();
+      take();
     },
     user: { owner: usedIvs.owner, identity, otherIdentity },
   };

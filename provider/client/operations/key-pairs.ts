@@ -5,6 +5,7 @@ import { CKA } from '../../schema/attributes.ts';
 import { CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError } from '../../schema/types.ts';
+import type { Application } from '../application.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { curveOf, sameNumber } from '../key-forms.ts';
 import { describeNew, SharedKey } from '../object-view.ts';
@@ -12,6 +13,7 @@ import type { Later, Session } from '../session.ts';
 import { type NewObject, newObject } from '../template.ts';
 import { bringPublicKey } from './keys.ts';
 import { checkMayMake, keepInSession, sendPublicKey } from './objects.ts';
+import { inTurn } from './slow-work.ts';
 
 export interface Pair {
   readonly publicKey: number;
@@ -22,11 +24,9 @@ export interface Pair {
 const exponent = Buffer.of(1, 0, 1);
 const [fewestBits, mostBits] = [2048, 4096];
 
-const curveBits = { p256: 256, p384: 384, p521: 521, ed25519: 256 } as const;
-
 /** The size that the public half's template asks for: that of the modulus, or of the curve. */
 const sizeOf = (keyType: number, attributes: ReadonlyAttributes): number => {
-  if (keyType !== CKK.RSA) return curveBits[curveOf(keyType, attributes)];
+  if (keyType !== CKK.RSA) return curveOf(keyType, attributes).bits;
   const wanted = attributes.get(CKA.PUBLIC_EXPONENT);
   if (wanted !== undefined && !sameNumber(wanted, exponent)) {
     throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_PUBLIC_EXPONENT is 65537 here');
@@ -39,11 +39,10 @@ const sizeOf = (keyType: number, attributes: ReadonlyAttributes): number => {
 };
 
 /** A promise where finding the key takes long. */
-const generate = (keyType: number, attributes: ReadonlyAttributes): Later<KeyRef> => {
+const generate = (application: Application, keyType: number, attributes: ReadonlyAttributes): Later<KeyRef> => {
   const bits = sizeOf(keyType, attributes);
-  if (keyType === CKK.RSA) return core.generateRsaLater(bits);
-  const curve = curveOf(keyType, attributes);
-  return curve === 'ed25519' ? core.generateEd25519() : core.generateEc(curve);
+  if (keyType === CKK.RSA) return inTurn('search', application, () => core.generateRsaLater(bits));
+  return core.generateEc(curveOf(keyType, attributes).curve);
 };
 
 const isOnToken = ({ attributes }: NewObject): boolean => attributes.get(CKA.TOKEN) === true;
@@ -57,12 +56,16 @@ export const generatePair = (
   privateTemplate: readonly Attribute[],
 ): Later<Pair> => {
   const { loggedIn } = session.application;
-  const origin = { how: 'generate', mechanism, keyType } as const;
-  const publicHalf = newObject(publicTemplate, { ...origin, objectClass: CKO.PUBLIC_KEY }, loggedIn);
-  const privateHalf = newObject(privateTemplate, { ...origin, objectClass: CKO.PRIVATE_KEY }, loggedIn);
+  const half = (own: readonly Attribute[], otherHalf: readonly Attribute[], objectClass: number): NewObject =>
+    newObject(own, { how: 'generate', mechanism, keyType, objectClass, otherHalf }, loggedIn);
+  const publicHalf = half(publicTemplate, privateTemplate, CKO.PUBLIC_KEY);
+  const privateHalf = half(privateTemplate, publicTemplate, CKO.PRIVATE_KEY);
+  // The curve goes by the name that the public half's template gives it.
+  const curve = publicHalf.attributes.get(CKA.EC_PARAMS);
+  if (curve !== undefined) privateHalf.attributes.set(CKA.EC_PARAMS, curve);
   for (const { attributes } of [publicHalf, privateHalf]) checkMayMake(session, attributes);
   if (isOnToken(privateHalf)) return generateOnToken(session, keyType, publicHalf, privateHalf);
-  const made = generate(keyType, publicHalf.attributes);
+  const made = generate(session.application, keyType, publicHalf.attributes);
   if (made instanceof Promise) return made.then((key) => keepPair(session, key, publicHalf, privateHalf));
   return keepPair(session, made, publicHalf, privateHalf);
 };

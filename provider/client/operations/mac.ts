@@ -5,10 +5,10 @@ import type { MacHead } from '../../../server/fronts/contract/tde.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
-import type { Repeatable, SummaryOperation, VerifyOperation } from '../session.ts';
+import type { Later, Repeatable, SummaryOperation, VerifyOperation } from '../session.ts';
 import { macHead } from './heads.ts';
 import type { MacRow } from './mechanisms.ts';
-import { ownCopy, Parts } from './parts.ts';
+import { accept, maxMessage, ownCopy, Parts } from './parts.ts';
 
 const longestMac = 64;
 
@@ -72,6 +72,9 @@ export class LocalSign extends LocalMac implements SummaryOperation {
   whole(input: Uint8Array, out: OutBuffer): BytesOutput {
     return this.#fits(out) ? this.#put(this.compute(input), out) : new LengthOnly(this.length);
   }
+  announce(_length: number, out: OutBuffer): BytesOutput {
+    return accept(out, this.length);
+  }
   final(out: OutBuffer): BytesOutput {
     return this.#fits(out) ? this.#put(this.finish(), out) : new LengthOnly(this.length);
   }
@@ -89,74 +92,145 @@ export class LocalVerify extends LocalMac implements VerifyOperation {
     checkSignatureLength(signature, this.length);
     checkSignature(this.compute(input), signature);
   }
+  announce(_length: number, signature: Uint8Array): void {
+    checkSignatureLength(signature, this.length);
+  }
   final(signature: Uint8Array): void {
     checkSignatureLength(signature, this.length);
     checkSignature(this.finish(), signature);
   }
 }
 
-/** A MAC by the service: parts are collected, and the message travels in one call. */
+/** Data that one request carries beside a signature. */
+const mostInRequest = maxMessage - 4 - longestMac;
+
+/** A MAC by the service. Data are collected as long as one request carries them; what is longer travels part by part. */
 class ServiceMac {
   readonly private: boolean;
   started = false;
-  protected readonly application: Application;
-  protected readonly handle: number;
   protected readonly length: number;
   protected readonly head: MacHead;
   /** Whether less than the whole MAC is wanted. */
   protected readonly cut: boolean;
-  protected readonly parts = new Parts();
+  readonly #application: Application;
+  readonly #handle: number;
+  readonly #use: 'sign' | 'verify';
+  readonly #parts = new Parts();
+  /** Of the parts that the service has seen; empty while there are none. */
+  #state = '';
 
-  constructor(application: Application, row: MacRow, length: number, handle: number, isPrivate: boolean) {
-    this.application = application;
+  constructor(
+    use: 'sign' | 'verify',
+    application: Application,
+    row: MacRow,
+    length: number,
+    handle: number,
+    isPrivate: boolean,
+  ) {
+    this.#use = use;
+    this.#application = application;
     this.length = length;
-    this.handle = handle;
+    this.#handle = handle;
     this.private = isPrivate;
     this.head = macHead(row.parameters);
     this.cut = length < row.length;
   }
 
-  update(input: Uint8Array): void {
+  /** The input is copied before this returns. */
+  update(input: Uint8Array): Later<void> {
     this.started = true;
-    this.parts.add(input);
+    return this.#add(input);
+  }
+
+  /** A part of a message that was announced, or of one that is begun. */
+  #add(input: Uint8Array): Later<void> {
+    if (this.#parts.length + input.length <= mostInRequest) {
+      this.#parts.add(input);
+      return;
+    }
+    const collected = this.#parts.copy();
+    this.#parts.wipe();
+    const own = ownCopy(input);
+    return this.#send(collected, own);
+  }
+
+  async #send(collected: Uint8Array<ArrayBuffer>, input: Uint8Array<ArrayBuffer>): Promise<void> {
+    if (collected.length > 0) await this.#part(collected, false);
+    if (input.length <= mostInRequest) {
+      this.#parts.add(input);
+      core.wipe(input);
+    } else {
+      await this.#part(input, false);
+    }
+  }
+
+  async #part(input: Uint8Array<ArrayBuffer>, last: boolean): Promise<Uint8Array> {
+    const length = this.#use === 'verify' && this.cut ? { length: this.length } : {};
+    const head = { use: this.#use, mac: this.head, state: this.#state, last, ...length };
+    const { answer, raw } = await this.#application.ask('macPart', this.#handle, head, input);
+    this.#state = answer.state;
+    return raw;
+  }
+
+  /** The end: what the service makes of all data, behind what a verification brings. */
+  protected async end(signature: Buffer | null, more: Uint8Array): Promise<Uint8Array> {
+    await this.#add(more);
+    const data = this.#parts.copy();
+    this.#parts.wipe();
+    const message = signature === null ? data : ownCopy(data, signature);
+    if (signature !== null) core.wipe(data);
+    if (this.#state !== '') return this.#part(message, true);
+    if (this.#use === 'sign') return (await this.#application.ask('sign', this.#handle, this.head, message)).raw;
+    const head = this.cut ? { ...this.head, length: this.length } : this.head;
+    return (await this.#application.ask('verify', this.#handle, head, message)).raw;
+  }
+
+  get held(): number {
+    return this.#parts.length;
   }
 
   cancel(): void {
-    this.parts.wipe();
+    this.#parts.wipe();
   }
 }
 
+const noBytes = new Uint8Array(0);
+
 export class ServiceSign extends ServiceMac implements SummaryOperation {
+  constructor(application: Application, row: MacRow, length: number, handle: number, isPrivate: boolean) {
+    super('sign', application, row, length, handle, isPrivate);
+  }
   whole(input: Uint8Array, out: OutBuffer): BytesOutput | Promise<BytesOutput> {
-    return this.#fits(out) ? this.#run(ownCopy(input)) : new LengthOnly(this.length);
+    return this.#fits(out) ? this.#run(input) : new LengthOnly(this.length);
+  }
+  announce(_length: number, out: OutBuffer): BytesOutput {
+    return accept(out, this.length);
   }
   final(out: OutBuffer): BytesOutput | Promise<BytesOutput> {
-    return this.#fits(out) ? this.#run(this.parts.copy()) : new LengthOnly(this.length);
+    return this.#fits(out) ? this.#run(noBytes) : new LengthOnly(this.length);
   }
   #fits({ capacity }: OutBuffer): boolean {
     return capacity !== null && capacity >= this.length;
   }
-  async #run(input: Uint8Array<ArrayBuffer>): Promise<BytesOutput> {
-    const { raw } = await this.application.ask('sign', this.handle, this.head, input);
-    return raw.subarray(0, this.length);
+  async #run(input: Uint8Array): Promise<BytesOutput> {
+    return (await this.end(null, input)).subarray(0, this.length);
   }
 }
 
 export class ServiceVerify extends ServiceMac implements VerifyOperation {
-  whole(input: Uint8Array, signature: Uint8Array): Promise<void> {
-    checkSignatureLength(signature, this.length);
-    return this.#run(ownCopy(input, prefixed(signature)));
+  constructor(application: Application, row: MacRow, length: number, handle: number, isPrivate: boolean) {
+    super('verify', application, row, length, handle, isPrivate);
   }
-  final(signature: Uint8Array): Promise<void> {
+  async whole(input: Uint8Array, signature: Uint8Array): Promise<void> {
     checkSignatureLength(signature, this.length);
-    const data = this.parts.copy();
-    const message = ownCopy(data, prefixed(signature));
-    core.wipe(data);
-    return this.#run(message);
+    await this.end(prefixed(signature), input);
   }
-  async #run(message: Uint8Array<ArrayBuffer>): Promise<void> {
-    const head = this.cut ? { ...this.head, length: this.length } : this.head;
-    await this.application.ask('verify', this.handle, head, message);
+  announce(_length: number, signature: Uint8Array): void {
+    checkSignatureLength(signature, this.length);
+  }
+  async final(signature: Uint8Array): Promise<void> {
+    checkSignatureLength(signature, this.length);
+    await this.end(prefixed(signature), noBytes);
   }
 }
 

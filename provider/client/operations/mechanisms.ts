@@ -2,21 +2,24 @@
 // how its parameter becomes the core's. PKCS#11 mechanisms 2.40: 2.1 RSA, 2.3 elliptic curves (Edwards curves: 3.0), 2.7 generic
 // secrets, 2.8 AES, 2.9 to 2.11 AES modes and MACs, 2.17 to 2.21 digests and HMAC (SHA-3: 3.0).
 //
-// Not carried, on purpose: RSA encryption with PKCS#1 v1.5 padding and raw RSA (padding oracles), MD5, DES. SHA-1 signatures
-// are verified, and not made.
+// Left out on purpose: raw RSA, MD5, DES. RSA encryption with PKCS#1 v1.5 padding (padding oracles), signatures over SHA-1 and RSA keys below 2048
+// bits need a compatibility switch of the application.
 import type {
   CipherParameters,
   Digest,
+  KeyDescription,
   MacParameters,
   OaepParameters,
+  RsaEncryptionParameters,
   SignatureParameters,
+  Sp800108Parameters,
 } from '../../../addon/core.ts';
+import type { CompatibilitySwitch } from '../../../server/base/compatibility.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
-import { CKD, CKF, CKG, CKK, HKDF_SALT } from '../../schema/constants.ts';
+import { CKD, CKF, CKG, CKK, DKM_LENGTH, HKDF_SALT, PRF_DATA } from '../../schema/constants.ts';
 import { CKM } from '../../schema/mechanisms.ts';
-import type { Mechanism, MechanismParameter } from '../../schema/types.ts';
+import type { Mechanism, MechanismParameter, PrfData } from '../../schema/types.ts';
 import { mechanismInvalid, parameterInvalid } from '../errors.ts';
-import { pointOf } from '../key-forms.ts';
 
 export interface CipherRow {
   /** Turns Cryptoki's parameter into the core's. Throws CKR_MECHANISM_PARAM_INVALID. */
@@ -35,26 +38,29 @@ export interface MacRow {
 }
 
 export interface SignatureRow {
-  /** What the mechanism makes of the data before it is signed; null: the data is signed as it is, and in one piece. */
+  /** What the mechanism makes of the data before it is signed; null: the data is signed as it is. */
   readonly digest: Digest | null;
+  /** Without a digest data comes in one piece, unless its parts are collected here and signed at the end. */
+  readonly collects?: true;
   /** Bytes that stand before the digest in what is signed (the DigestInfo of PKCS#1). */
   readonly prefix: Uint8Array;
   /**
-   * Turns Cryptoki's parameter into the core's, for input that is hashed already. `bits` is the key's size. Throws
+   * Turns Cryptoki's parameter into the core's, for input that is hashed already, and for this key. Throws
    * CKR_MECHANISM_PARAM_INVALID.
    */
-  readonly parameters: (parameter: MechanismParameter | null, bits: number) => SignatureParameters;
+  readonly parameters: (parameter: MechanismParameter | null, key: KeyDescription) => SignatureParameters;
 }
 
 /** How the core wraps a key: AES key wrap (`padded`: RFC 5649), under a cipher, or with OAEP. */
 export type WrapParameters =
-  | { readonly way: 'key-wrap'; readonly padded: boolean }
+  | { readonly way: 'key-wrap'; readonly padded: boolean; readonly iv?: Uint8Array }
   | { readonly way: 'cipher'; readonly cipher: CipherParameters }
   | { readonly way: 'oaep'; readonly oaep: OaepParameters };
 export type WrapRow = (parameter: MechanismParameter | null) => WrapParameters;
 
 /** How the core derives a key. `digest` is what HKDF works with. */
 export type DeriveParameters =
+  /** `point`: as it was given, bare or in an OCTET STRING, until the curve is known. */
   | { readonly way: 'ecdh'; readonly point: Uint8Array; readonly kdf: Digest | null; readonly shared: Uint8Array }
   | {
       readonly way: 'hkdf';
@@ -64,6 +70,14 @@ export type DeriveParameters =
       /** The handle of the key whose value is the salt; null when there is none. */
       readonly saltKey: number | null;
       readonly info: Uint8Array;
+    }
+  | {
+      readonly way: 'sp800-108';
+      readonly prf: MacParameters;
+      /** Everything but the length of the derived key, which stands in what the PRF takes: see `partsFor`. */
+      readonly data: readonly PrfData[];
+      readonly feedback: boolean;
+      readonly iv: Uint8Array;
     }
   | {
       readonly way: 'encryption';
@@ -78,12 +92,14 @@ export interface MechanismRow {
   readonly minKeySize: number;
   readonly maxKeySize: number;
   readonly flags: number;
+  /** Further flags, for applications with a compatibility switch. */
+  readonly switched?: { readonly flags: number; readonly by: CompatibilitySwitch };
   readonly keyTypes: readonly number[];
   readonly cipher?: CipherRow;
   readonly mac?: MacRow;
   readonly digest?: { readonly name: Digest; readonly length: number };
   readonly signature?: SignatureRow;
-  readonly oaep?: (parameter: MechanismParameter | null) => OaepParameters;
+  readonly rsaEncryption?: (parameter: MechanismParameter | null) => RsaEncryptionParameters;
   readonly wrap?: WrapRow;
   readonly derive?: DeriveRow;
   /** What it derives is an object of data, not a key. */
@@ -94,9 +110,10 @@ export interface MechanismRow {
   readonly generatesPair?: number;
 }
 
+const pairTypes: ReadonlySet<number> = new Set([CKK.RSA, CKK.EC, CKK.EC_EDWARDS, CKK.EC_MONTGOMERY]);
+
 /** Whether a mechanism works with the halves of a pair: one for what anybody may do, one for what its owner does. */
-export const isAsymmetric = ({ keyTypes }: MechanismRow): boolean =>
-  keyTypes.some((type) => type === CKK.RSA || type === CKK.EC || type === CKK.EC_EDWARDS);
+export const isAsymmetric = ({ keyTypes }: MechanismRow): boolean => keyTypes.some((type) => pairTypes.has(type));
 
 const none = (parameter: MechanismParameter | null): void => {
   if (parameter !== null && !(parameter.kind === 'bytes' && parameter.bytes.length === 0)) throw parameterInvalid();
@@ -125,13 +142,12 @@ const galois = (parameter: MechanismParameter | null): CipherParameters => {
 };
 
 /** The most that CCM's length field holds beside a nonce (SP 800-38C, A.1), and that the core takes. */
-const mostInCcm = (nonceLength: number): number => Math.min(256 ** (15 - nonceLength) - 1, 2 ** 30);
+const mostInCcm = (nonceLength: number): number => Math.min(256 ** (15 - nonceLength) - 1, 2 ** 31);
 const counterWithMac = (parameter: MechanismParameter | null): CipherParameters => {
   if (parameter?.kind !== 'ccm') throw parameterInvalid();
   const { nonce, aad, macLength, dataLength } = parameter;
   if (nonce.length < 7 || nonce.length > 13) throw parameterInvalid();
-  // MACs of 4 and 6 bytes forge too easily (SP 800-38C, B.2).
-  if (macLength % 2 !== 0 || macLength < 8 || macLength > 16) throw parameterInvalid();
+  if (macLength % 2 !== 0 || macLength < 4 || macLength > 16) throw parameterInvalid();
   if (dataLength < 0 || dataLength > mostInCcm(nonce.length)) throw parameterInvalid();
   return { algorithm: 'aes-ccm', iv: nonce, aad, tagLength: macLength, dataLength };
 };
@@ -163,15 +179,18 @@ const perMessage = (row: MechanismRow): MechanismRow => ({
   ...row,
   flags: row.flags | CKF.MESSAGE_ENCRYPT | CKF.MESSAGE_DECRYPT | CKF.MULTI_MESSAGE,
 });
-/** The initial value that the RFC fixes may be named; another one is not taken. */
+/** The initial value is the caller's, 8 bytes, 4 where the length is padded (RFC 5649), or the one that the RFC fixes. */
 const keyWrap = (type: number, padded: boolean): MechanismRow => ({
   type,
   ...aesSizes,
   flags: wrapFlags,
   wrap: (parameter) => {
-    const fixed = Buffer.from(padded ? 'a65959a6' : 'a6a6a6a6a6a6a6a6', 'hex');
-    if (parameter?.kind !== 'bytes' || !fixed.equals(parameter.bytes)) none(parameter);
-    return { way: 'key-wrap', padded };
+    if (parameter?.kind !== 'bytes' || parameter.bytes.length === 0) {
+      none(parameter);
+      return { way: 'key-wrap', padded };
+    }
+    if (parameter.bytes.length !== (padded ? 4 : 8)) throw parameterInvalid();
+    return { way: 'key-wrap', padded, iv: parameter.bytes };
   },
 });
 
@@ -407,18 +426,22 @@ const cmac = (type: number, general: boolean): MechanismRow => ({
 
 const noBytes = new Uint8Array(0);
 
-/** A signature over a SHA-1 digest is only checked: to make one is to help whoever can make collisions. */
-const signatureFlags = (name: Digest | null): number => (name === 'sha1' ? CKF.VERIFY : CKF.SIGN | CKF.VERIFY);
+/** Signatures over SHA-1 are verified. Making one helps an attacker who can make collisions, so it needs a switch. */
+const signatureFlags = (name: Digest | null): Pick<MechanismRow, 'flags' | 'switched'> =>
+  name === 'sha1'
+    ? { flags: CKF.VERIFY, switched: { flags: CKF.SIGN, by: 'sha1-signatures' } }
+    : { flags: CKF.SIGN | CKF.VERIFY };
 
 const rsaSizes = { minKeySize: 2048, maxKeySize: 4096, keyTypes: [CKK.RSA] };
-const ecSizes = { minKeySize: 256, maxKeySize: 521, keyTypes: [CKK.EC] };
-const edwardsSizes = { minKeySize: 256, maxKeySize: 256, keyTypes: [CKK.EC_EDWARDS] };
+const ecSizes = { minKeySize: 224, maxKeySize: 521, keyTypes: [CKK.EC] };
+/** Bits of the field, as the standard counts them: 255 for edwards25519 and curve25519, 448 for the others. */
+const edwardsSizes = { minKeySize: 255, maxKeySize: 448, keyTypes: [CKK.EC_EDWARDS] };
 const curveFlags = CKF.EC_F_P | CKF.EC_NAMEDCURVE | CKF.EC_UNCOMPRESS;
 
 const pkcs1 = (type: number, name: Digest | null, info = ''): MechanismRow => ({
   type,
   ...rsaSizes,
-  flags: signatureFlags(name),
+  ...signatureFlags(name),
   signature: {
     digest: name,
     prefix: Buffer.from(info, 'hex'),
@@ -426,6 +449,16 @@ const pkcs1 = (type: number, name: Digest | null, info = ''): MechanismRow => ({
       none(parameter);
       return { algorithm: 'rsa-pkcs1' };
     },
+  },
+});
+
+/** CKM_RSA_PKCS also encrypts, for applications with the switch. */
+const withEncryption = (row: MechanismRow): MechanismRow => ({
+  ...row,
+  switched: { flags: CKF.ENCRYPT | CKF.DECRYPT, by: 'rsa-pkcs1-encryption' },
+  rsaEncryption: (parameter) => {
+    none(parameter);
+    return { padding: 'pkcs1' };
   },
 });
 
@@ -438,11 +471,11 @@ const withRecovery = (row: MechanismRow): MechanismRow => ({
 const pss = (type: number, name: Digest | null): MechanismRow => ({
   type,
   ...rsaSizes,
-  flags: signatureFlags(name),
+  ...signatureFlags(name),
   signature: {
     digest: name,
     prefix: noBytes,
-    parameters: (parameter, bits) => {
+    parameters: (parameter, { bits }) => {
       if (parameter?.kind !== 'pss') throw parameterInvalid();
       const hash = digestByMechanism.get(parameter.hash);
       const mgfDigest = digestByMask.get(parameter.mgf);
@@ -459,7 +492,8 @@ const pss = (type: number, name: Digest | null): MechanismRow => ({
 const ecdsa = (type: number, name: Digest | null): MechanismRow => ({
   type,
   ...ecSizes,
-  flags: signatureFlags(name) | curveFlags,
+  ...signatureFlags(name),
+  flags: signatureFlags(name).flags | curveFlags,
   signature: {
     digest: name,
     prefix: noBytes,
@@ -471,13 +505,17 @@ const ecdsa = (type: number, name: Digest | null): MechanismRow => ({
 });
 
 /**
- * Pure Ed25519 (RFC 8032, section 5.1): without CK_EDDSA_PARAMS, or with those that ask for nothing else. Ed25519ph and
- * Ed25519ctx are other signatures, which this token does not make.
+ * Pure Ed25519 and Ed448 (RFC 8032, section 5), which is what no parameter means (3.1, section 6.3.15). With CK_EDDSA_PARAMS the signature
+ * is Ed25519ctx, Ed25519ph or Ed448ph, which the core's cryptographic library does not have, or Ed448, which it has without a context.
  */
-const pureEdwards = (parameter: MechanismParameter | null): SignatureParameters => {
+const pureEdwards = (parameter: MechanismParameter | null, { curve }: KeyDescription): SignatureParameters => {
+  if (curve !== 'ed448') {
+    none(parameter);
+    return { algorithm: 'ed25519' };
+  }
   if (parameter?.kind !== 'eddsa') none(parameter);
   else if (parameter.prehash || parameter.context.length > 0) throw parameterInvalid();
-  return { algorithm: 'ed25519' };
+  return { algorithm: 'ed448' };
 };
 
 const oaep = (parameter: MechanismParameter | null): OaepParameters => {
@@ -488,7 +526,7 @@ const oaep = (parameter: MechanismParameter | null): OaepParameters => {
   if (hash === undefined || mgfDigest === undefined) throw parameterInvalid();
   // CKZ_DATA_SPECIFIED; older programs leave the source out when there is no label.
   if (source !== 1 && !(source === 0 && label.length === 0)) throw parameterInvalid();
-  return { digest: hash, mgfDigest, label };
+  return { padding: 'oaep', digest: hash, mgfDigest, label };
 };
 
 const ecdh: DeriveRow = (parameter) => {
@@ -496,7 +534,7 @@ const ecdh: DeriveRow = (parameter) => {
   const kdf = digestByKdf.get(parameter.kdf);
   const { shared, publicData } = parameter;
   if (kdf === undefined || (kdf === null && shared.length > 0)) throw parameterInvalid();
-  return { way: 'ecdh', point: pointOf(publicData), kdf, shared };
+  return { way: 'ecdh', point: publicData, kdf, shared };
 };
 const hkdfSalts: ReadonlySet<number> = new Set(Object.values(HKDF_SALT));
 const hkdf: DeriveRow = (parameter) => {
@@ -512,6 +550,97 @@ const hkdf: DeriveRow = (parameter) => {
   const saltKey = given === HKDF_SALT.KEY ? parameter.saltKey : null;
   return { way: 'hkdf', digest, steps, salt, saltKey, info: expand ? info : noBytes };
 };
+
+const prfs: ReadonlyMap<number, MacParameters> = new Map<number, MacParameters>([
+  [CKM.AES_CMAC, { algorithm: 'aes-cmac' }],
+  ...families.map(({ hmac: type, name }) => [type, { algorithm: 'hmac', digest: name }] as const),
+]);
+
+const inWholeBytes = (bits: number, most: number): boolean => bits >= 8 && bits <= most && bits % 8 === 0;
+
+/** SP 800-108 (3.0, section 2.42): one iteration variable, at most one more counter and one length, any number of bytes. */
+const blockKdf =
+  (feedback: boolean): DeriveRow =>
+  (parameter) => {
+    if (parameter?.kind !== 'sp800') throw parameterInvalid();
+    const prf = prfs.get(parameter.prf);
+    const { data, iv, additionalKeys } = parameter;
+    // One call derives one key here.
+    if (prf === undefined || additionalKeys !== 0) throw parameterInvalid();
+    const of = (type: number): readonly PrfData[] => data.filter((each) => each.type === type);
+    const [variables, counters, lengths] = [
+      of(PRF_DATA.ITERATION_VARIABLE),
+      of(PRF_DATA.COUNTER),
+      of(PRF_DATA.DKM_LENGTH),
+    ];
+    // The variable is the counter; in feedback mode it is the block before, and has no format.
+    const numbered = feedback ? counters : variables;
+    const fits =
+      variables.length === 1 &&
+      counters.length <= (feedback ? 1 : 0) &&
+      lengths.length <= 1 &&
+      variables.length + counters.length + lengths.length + of(PRF_DATA.BYTE_ARRAY).length === data.length &&
+      numbered.every(({ bits }) => inWholeBytes(bits, 32)) &&
+      lengths.every(
+        ({ bits, method }) => inWholeBytes(bits, 64) && (method === DKM_LENGTH.KEYS || method === DKM_LENGTH.SEGMENTS),
+      ) &&
+      (!feedback || variables.every(({ bits }) => bits === 0)) &&
+      iv.length <= mostBlockData &&
+      data.reduce((sum, { bytes }) => sum + bytes.length, 8) <= mostBlockData;
+    if (!fits) throw parameterInvalid();
+    return { way: 'sp800-108', prf, data, feedback, iv };
+  };
+/** Bytes of what the core takes for one block, and of an IV. */
+const mostBlockData = 4096;
+
+const numberBytes = (value: number, bits: number, littleEndian: boolean): Buffer => {
+  const bytes = Buffer.from(
+    value
+      .toString(16)
+      .padStart(bits / 4, '0')
+      .slice(-bits / 4),
+    'hex',
+  );
+  return littleEndian ? bytes.reverse() : bytes;
+};
+
+/** What the core's PRF takes when the derived key has so many bytes. */
+export const partsFor = (
+  { prf, data, feedback, iv }: Extract<DeriveParameters, { way: 'sp800-108' }>,
+  bytes: number,
+): Sp800108Parameters => {
+  const block = prf.algorithm === 'hmac' ? digestLengths[prf.digest] : 16;
+  const fixed: Uint8Array[] = [];
+  let length = 0;
+  let [counterBytes, littleEndian, counterFirst] = [0, false, false];
+  let counterAt: number | undefined;
+  let previousAt: number | undefined;
+  for (const each of data) {
+    if (each.type === PRF_DATA.ITERATION_VARIABLE && feedback) {
+      previousAt = length;
+      counterFirst = counterAt === length;
+    } else if (each.type === PRF_DATA.ITERATION_VARIABLE || each.type === PRF_DATA.COUNTER) {
+      counterAt = length;
+      counterBytes = each.bits / 8;
+      littleEndian = each.littleEndian;
+    } else {
+      const whole = each.method === DKM_LENGTH.SEGMENTS ? Math.ceil(bytes / block) * block : bytes;
+      const isLength = each.type === PRF_DATA.DKM_LENGTH;
+      const added = isLength ? numberBytes(whole * 8, each.bits, each.littleEndian) : each.bytes;
+      fixed.push(added);
+      length += added.length;
+    }
+  }
+  return { data: Buffer.concat(fixed), counterAt, counterBytes, littleEndian, previousAt, counterFirst, iv };
+};
+
+const blockKdfRow = (type: number, feedback: boolean): MechanismRow => ({
+  type,
+  ...secretSizes,
+  flags: CKF.DERIVE,
+  keyTypes: [CKK.GENERIC_SECRET, CKK.AES, ...families.map(({ keyType }) => keyType)],
+  derive: blockKdf(feedback),
+});
 
 /** The key is the front of what the data encrypts to. */
 const encryption: DeriveRow = (parameter) => {
@@ -555,29 +684,34 @@ export const mechanismRows: readonly MechanismRow[] = [
     keyTypes: [],
     generatesPair: CKK.RSA,
   },
-  withRecovery(pkcs1(CKM.RSA_PKCS, null)),
+  withEncryption(withRecovery(pkcs1(CKM.RSA_PKCS, null))),
   ...signed(({ name, pkcs1: type, info }) => pkcs1(type, name, info)),
   {
     type: CKM.RSA_PKCS_OAEP,
     ...rsaSizes,
     flags: CKF.ENCRYPT | CKF.DECRYPT | wrapFlags,
-    oaep,
+    rsaEncryption: oaep,
     wrap: (parameter) => ({ way: 'oaep', oaep: oaep(parameter) }),
   },
   pss(CKM.RSA_PKCS_PSS, null),
   ...signed(({ name, pss: type }) => pss(type, name)),
   {
     type: CKM.EC_KEY_PAIR_GEN,
-    minKeySize: 256,
-    maxKeySize: 521,
+    ...ecSizes,
     flags: CKF.GENERATE_KEY_PAIR | curveFlags,
     keyTypes: [],
     generatesPair: CKK.EC,
   },
   {
+    type: CKM.EC_MONTGOMERY_KEY_PAIR_GEN,
+    ...edwardsSizes,
+    flags: CKF.GENERATE_KEY_PAIR | curveFlags,
+    keyTypes: [],
+    generatesPair: CKK.EC_MONTGOMERY,
+  },
+  {
     type: CKM.EC_EDWARDS_KEY_PAIR_GEN,
-    minKeySize: 256,
-    maxKeySize: 256,
+    ...edwardsSizes,
     flags: CKF.GENERATE_KEY_PAIR | curveFlags,
     keyTypes: [],
     generatesPair: CKK.EC_EDWARDS,
@@ -588,13 +722,21 @@ export const mechanismRows: readonly MechanismRow[] = [
     type: CKM.EDDSA,
     ...edwardsSizes,
     flags: CKF.SIGN | CKF.VERIFY | curveFlags,
-    signature: { digest: null, prefix: noBytes, parameters: pureEdwards },
+    signature: { digest: null, collects: true, prefix: noBytes, parameters: pureEdwards },
   },
-  { type: CKM.ECDH1_DERIVE, ...ecSizes, flags: CKF.DERIVE | curveFlags, derive: ecdh },
-  // The cofactor of every curve here is 1.
+  {
+    type: CKM.ECDH1_DERIVE,
+    ...ecSizes,
+    keyTypes: [CKK.EC, CKK.EC_MONTGOMERY],
+    flags: CKF.DERIVE | curveFlags,
+    derive: ecdh,
+  },
+  // The cofactor of every curve in Weierstrass form here is 1.
   { type: CKM.ECDH1_COFACTOR_DERIVE, ...ecSizes, flags: CKF.DERIVE | curveFlags, derive: ecdh },
   hkdfRow(CKM.HKDF_DERIVE),
   { ...hkdfRow(CKM.HKDF_DATA), derivesData: true },
+  blockKdfRow(CKM.SP800_108_COUNTER_KDF, false),
+  blockKdfRow(CKM.SP800_108_FEEDBACK_KDF, true),
   { type: CKM.AES_KEY_GEN, minKeySize: 16, maxKeySize: 32, flags: CKF.GENERATE, keyTypes: [], generates: CKK.AES },
   aesCipher(CKM.AES_ECB, 16, 16, (parameter) => {
     none(parameter);
@@ -633,11 +775,34 @@ const byType = new Map(mechanismRows.map((row) => [row.type, row]));
 /** Undefined: not carried. */
 export const findMechanism = (type: number): MechanismRow | undefined => byType.get(type);
 
-/** The row for a function that needs one of these flags. Throws CKR_MECHANISM_INVALID. */
+/** The row for a function that needs one of these flags, perhaps under a switch: see `switchFor`. Throws CKR_MECHANISM_INVALID. */
 export const mechanismFor = (mechanism: Mechanism, flag: number): MechanismRow => {
   const row = byType.get(mechanism.type);
-  if (row === undefined || (row.flags & flag) === 0) throw mechanismInvalid();
+  if (row === undefined || ((row.flags | (row.switched?.flags ?? 0)) & flag) === 0) throw mechanismInvalid();
   return row;
+};
+
+/** The compatibility switch that a function with this flag needs; null: none. */
+export const switchFor = ({ flags, switched }: MechanismRow, flag: number): CompatibilitySwitch | null =>
+  switched !== undefined && (flags & flag) === 0 ? switched.by : null;
+
+const leastShortRsaBits = 1024;
+const takesShortRsa = ({ keyTypes }: MechanismRow): boolean => keyTypes.includes(CKK.RSA);
+
+/** Whether C_GetMechanismInfo depends on the compatibility switches. */
+export const dependsOnSwitches = (row: MechanismRow): boolean => row.switched !== undefined || takesShortRsa(row);
+
+/** What C_GetMechanismInfo says while these switches are on. */
+export const underSwitches = (
+  row: MechanismRow,
+  on: readonly string[],
+): { readonly minKeySize: number; readonly flags: number } => {
+  const { switched } = row;
+  const takesShort = takesShortRsa(row) && (on.includes('short-rsa-keys') || on.includes('short-rsa-verification'));
+  return {
+    minKeySize: takesShort ? leastShortRsaBits : row.minKeySize,
+    flags: row.flags | (switched !== undefined && on.includes(switched.by) ? switched.flags : 0),
+  };
 };
 
 /** Checks that a mechanism came without a parameter. */

@@ -1,48 +1,35 @@
 // Messages under AES-GCM (3.0, sections 5.9 and 5.11; mechanisms 2.12.3): many with one key, each with its own IV, its own associated
 // data, and its tag beside the ciphertext. With a session key in the addon, with a token key by the service. Output follows
 // 5.2: a length query and a buffer that is too small leave the message as it was.
-import { type CipherParameters, core, type Direction, type KeyRef, type OperationRef } from '../../../addon/core.ts';
-import { CKR } from '../../schema/return-values.ts';
+import type { CipherParameters } from '../../../addon/core.ts';
 import {
-  CryptokiError,
+  type BytesOutput,
   LengthOnly,
   type MessageParameter,
   type MessageResult,
   type OutBuffer,
 } from '../../schema/types.ts';
-import type { Application } from '../application.ts';
+import type { ReadonlyAttributes } from '../attribute-blob.ts';
 import { operationActive, operationMissing, parameterInvalid } from '../errors.ts';
-import type { Later, MessageOperation, MessageStep } from '../session.ts';
-import { fits } from './cipher.ts';
-import { cipherHead } from './heads.ts';
+import { andThen, type Later, type MessageOperation, type MessageStep } from '../session.ts';
 import type { InitialValues } from './initial-values.ts';
 import { mostGcmIv } from './mechanisms.ts';
-import { maxMessage, ownCopy, Parts, wipeAfterReply } from './parts.ts';
+import { HeldMessage, joined, type MessageKey, type MessageStream } from './message-streams.ts';
+import { accept, fits, inInit, wipeAfterReply } from './parts.ts';
 
 type Gcm = Extract<CipherParameters, { algorithm: 'aes-gcm' }>;
-
-/** Whole messages with one key; the tag is the end of what is encrypted. The result is the caller's. */
-export interface GcmKey {
-  readonly ref?: KeyRef;
-  run(direction: Direction, parameters: Gcm, input: Uint8Array): Later<Uint8Array>;
-}
-
-export const localGcm = (ref: KeyRef): Required<GcmKey> => ({
-  ref,
-  run: (direction, parameters, input) => {
-    const out = Buffer.alloc(core.cipherLength(direction, parameters, input.length));
-    return out.subarray(0, core.cipher(ref, direction, parameters, input, out));
-  },
-});
-
-export const serviceGcm = (application: Application, handle: number): GcmKey => ({
-  run: (direction, parameters, input) =>
-    application.ask(direction, handle, cipherHead(parameters), ownCopy(input)).then(({ raw }) => raw),
-});
 
 const nothing: MessageResult = { iv: null, tag: null };
 const only = (length: number): MessageStep => ({ data: new LengthOnly(length), result: nothing });
 const noBytes = new Uint8Array(0);
+/** Plaintext on its way to the caller. */
+const opened = (plain: Uint8Array): MessageStep => ({ data: wipeAfterReply(plain), result: nothing });
+
+/** What a step was given as its parameter. Throws CKR_MECHANISM_PARAM_INVALID where that is none. */
+const required = (parameter: MessageParameter | null): MessageParameter => {
+  if (parameter === null) throw parameterInvalid();
+  return parameter;
+};
 
 /** Bytes of tag; 96 to 128 bits as with CK_GCM_PARAMS, and whole bytes. */
 const tagLengthOf = ({ tagBits }: MessageParameter): number => {
@@ -54,9 +41,6 @@ const checkIv = ({ iv }: MessageParameter): void => {
   if (iv.length < 1 || iv.length > mostGcmIv) throw parameterInvalid();
 };
 
-const then = <T, R>(later: Later<T>, next: (value: T) => R): Later<R> =>
-  later instanceof Promise ? later.then(next) : next(later);
-
 const gcm = (iv: Uint8Array, aad: Uint8Array, tagLength: number): Gcm => ({
   algorithm: 'aes-gcm',
   iv,
@@ -65,27 +49,31 @@ const gcm = (iv: Uint8Array, aad: Uint8Array, tagLength: number): Gcm => ({
   tagLength,
 });
 
-/** A message that comes in parts. */
-interface Begun {
-  readonly parameters: Gcm;
-  /** In the addon, where parts come back as they are encrypted; null where they are collected. */
-  readonly running: OperationRef | null;
-  readonly parts: Parts;
+/** A message in one piece whose bytes come in parts. `given`: its tag was checked, and the parts come again to be given out. */
+interface Announced {
+  readonly length: number;
+  readonly given: boolean;
 }
 
-const forget = ({ running, parts }: Begun): void => {
-  if (running !== null) core.operationCancel(running);
-  parts.wipe();
-};
+/** A message that comes in parts: they go through a stream, or are held until the tag was checked. */
+interface Begun {
+  readonly parameters: Gcm;
+  readonly stream: MessageStream | null;
+  readonly held: HeldMessage | null;
+}
 
 abstract class Messages {
   readonly private: boolean;
-  protected readonly gcmKey: GcmKey;
+  protected readonly messageKey: MessageKey;
   protected begun: Begun | null = null;
 
-  constructor(gcmKey: GcmKey, isPrivate: boolean) {
-    this.gcmKey = gcmKey;
+  constructor(messageKey: MessageKey, isPrivate: boolean) {
+    this.messageKey = messageKey;
     this.private = isPrivate;
+  }
+
+  get held(): number {
+    return this.begun === null ? 0 : (this.begun.held?.length ?? 0) + inInit(this.begun.parameters);
   }
 
   get inMessage(): boolean {
@@ -95,7 +83,8 @@ abstract class Messages {
   cancel(): void {
     const { begun } = this;
     this.begun = null;
-    if (begun !== null) forget(begun);
+    begun?.stream?.cancel();
+    begun?.held?.cancel();
   }
 
   protected checkBetween(): void {
@@ -103,9 +92,10 @@ abstract class Messages {
   }
 
   /** The message that was begun, checked against the parameter that came with its next part. */
-  protected current(parameter: MessageParameter, last: boolean): Begun {
+  protected current(given: MessageParameter | null, last: boolean): Begun {
     const { begun } = this;
     if (begun === null) throw operationMissing();
+    const parameter = required(given);
     if (last && tagLengthOf(parameter) !== begun.parameters.tagLength) throw parameterInvalid();
     return begun;
   }
@@ -132,110 +122,186 @@ abstract class Messages {
 export class EncryptMessages extends Messages implements MessageOperation {
   readonly #initialValues: InitialValues;
 
-  constructor(gcmKey: GcmKey, initialValues: InitialValues, isPrivate: boolean) {
-    super(gcmKey, isPrivate);
+  constructor(messageKey: MessageKey, initialValues: InitialValues, isPrivate: boolean) {
+    super(messageKey, isPrivate);
     this.#initialValues = initialValues;
   }
 
-  whole(parameter: MessageParameter, aad: Uint8Array, input: Uint8Array, out: OutBuffer): Later<MessageStep> {
+  whole(given: MessageParameter | null, aad: Uint8Array, input: Uint8Array, out: OutBuffer): Later<MessageStep> {
     this.checkBetween();
+    const parameter = required(given);
     const tagLength = tagLengthOf(parameter);
     checkIv(parameter);
     if (!fits(out, input.length)) return only(input.length);
     const iv = this.#initialValues.next(parameter);
-    const result = this.gcmKey.run('encrypt', gcm(iv, aad, tagLength), input);
-    return then(result, (sealed) => this.#split(sealed, iv === parameter.iv ? null : iv, tagLength));
+    const parameters = gcm(iv, aad, tagLength);
+    const isOwn = iv === parameter.iv;
+    if (input.length > this.messageKey.most(parameters))
+      return this.#wholeInParts(parameters, input, isOwn ? null : iv);
+    const sealed = this.messageKey.run('encrypt', parameters, input);
+    return andThen(sealed, (bytes) => {
+      const length = bytes.length - tagLength;
+      return { data: bytes.subarray(0, length), result: { iv: isOwn ? null : iv, tag: bytes.subarray(length) } };
+    });
   }
 
-  begin(parameter: MessageParameter, aad: Uint8Array): MessageResult {
+  #wholeInParts(parameters: Gcm, input: Uint8Array, iv: Uint8Array | null): Later<MessageStep> {
+    const stream = this.messageKey.begin('encrypt', parameters);
+    return andThen(stream.update(input), (data) =>
+      andThen(stream.seal(), (tag): MessageStep => ({ data, result: { iv, tag } })),
+    );
+  }
+
+  announce(given: MessageParameter | null, length: number, out: OutBuffer): BytesOutput {
     this.checkBetween();
+    const parameter = required(given);
+    tagLengthOf(parameter);
+    checkIv(parameter);
+    return accept(out, length);
+  }
+
+  announcePart(length: number, out: OutBuffer): BytesOutput {
+    if (this.begun === null) throw operationMissing();
+    return accept(out, length);
+  }
+
+  begin(given: MessageParameter | null, aad: Uint8Array): MessageResult {
+    this.checkBetween();
+    const parameter = required(given);
     const tagLength = tagLengthOf(parameter);
     checkIv(parameter);
     const iv = this.#initialValues.next(parameter);
     const parameters = gcm(iv, aad, tagLength);
-    const { ref } = this.gcmKey;
-    const running = ref === undefined ? null : core.cipherBegin(ref, 'encrypt', parameters);
-    this.begun = { parameters, running, parts: new Parts() };
+    this.begun = { parameters, stream: this.messageKey.begin('encrypt', parameters), held: null };
     return { iv: iv === parameter.iv ? null : iv, tag: null };
   }
 
-  next(parameter: MessageParameter, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep> {
+  next(given: MessageParameter | null, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep> {
     return this.step(() => {
-      const begun = this.current(parameter, last);
-      return begun.running === null
-        ? this.#collect(begun, part, out, last)
-        : this.#stream(begun.running, begun.parameters.tagLength, part, out, last);
+      const { stream } = this.current(given, last);
+      if (stream === null) throw operationMissing();
+      if (!fits(out, part.length)) return only(part.length);
+      return andThen(stream.update(part), (data) =>
+        last
+          ? andThen(stream.seal(), (tag): MessageStep => ({ data, result: { iv: null, tag } }))
+          : { data, result: nothing },
+      );
     }, last);
-  }
-
-  #stream(running: OperationRef, tagLength: number, part: Uint8Array, out: OutBuffer, last: boolean): MessageStep {
-    const most = core.cipherUpdateLength(running, part.length);
-    if (!fits(out, most)) return only(most);
-    const data = Buffer.alloc(most);
-    const written = core.cipherUpdate(running, part, data);
-    if (!last) return { data: data.subarray(0, written), result: nothing };
-    const tag = Buffer.alloc(tagLength);
-    core.cipherFinal(running, tag);
-    return { data: data.subarray(0, written), result: { iv: null, tag } };
-  }
-
-  #collect({ parameters, parts }: Begun, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep> {
-    // Nothing comes back before the end, so a query takes nothing in either.
-    const length = last ? parts.length + part.length : 0;
-    if (!fits(out, length)) return only(length);
-    parts.add(part);
-    if (!last) return { data: noBytes, result: nothing };
-    const result = this.gcmKey.run('encrypt', parameters, parts.view());
-    return then(result, (sealed) => this.#split(sealed, null, parameters.tagLength));
-  }
-
-  #split(sealed: Uint8Array, iv: Uint8Array | null, tagLength: number): MessageStep {
-    const length = sealed.length - tagLength;
-    return { data: sealed.subarray(0, length), result: { iv, tag: sealed.subarray(length) } };
   }
 }
 
-/** Nothing of a message is given out before its tag is checked: its parts are collected. */
+/** Nothing of a message is given out before its tag is checked: its parts are held, or come twice. */
 export class DecryptMessages extends Messages implements MessageOperation {
-  get key(): KeyRef | undefined {
-    return this.gcmKey.ref;
+  #announced: Announced | null = null;
+
+  get keyAttributes(): ReadonlyAttributes | undefined {
+    return this.messageKey.attributes;
   }
 
-  whole(parameter: MessageParameter, aad: Uint8Array, input: Uint8Array, out: OutBuffer): Later<MessageStep> {
+  whole(given: MessageParameter | null, aad: Uint8Array, input: Uint8Array, out: OutBuffer): Later<MessageStep> {
     this.checkBetween();
+    const parameter = required(given);
     checkIv(parameter);
     const parameters = gcm(parameter.iv, aad, tagLengthOf(parameter));
     if (!fits(out, input.length)) return only(input.length);
-    return this.#open(parameters, parameter.tag, input);
+    const { tag } = parameter;
+    if (tag.length !== parameters.tagLength) throw parameterInvalid();
+    if (input.length + tag.length <= this.messageKey.most(parameters)) {
+      return andThen(this.messageKey.run('decrypt', parameters, Buffer.concat([input, tag])), opened);
+    }
+    const held = new HeldMessage(this.messageKey, parameters);
+    return andThen(held.add(input), () =>
+      andThen(held.end(tag), (plain) => andThen(plain ?? held.finish(tag), opened)),
+    );
   }
 
-  begin(parameter: MessageParameter, aad: Uint8Array): MessageResult {
+  announce(given: MessageParameter | null, length: number, out: OutBuffer): BytesOutput {
     this.checkBetween();
+    const parameter = required(given);
+    checkIv(parameter);
+    tagLengthOf(parameter);
+    const answer = accept(out, length);
+    this.#announced = answer === 0 ? { length, given: false } : null;
+    return answer;
+  }
+
+  announcePart(length: number, out: OutBuffer, last: boolean): BytesOutput {
+    const held = this.begun?.held;
+    if (held === undefined || held === null) throw operationMissing();
+    held.checkRoom(length);
+    return accept(out, last ? held.length + length : 0);
+  }
+
+  begin(given: MessageParameter | null, aad: Uint8Array): MessageResult {
+    this.checkBetween();
+    const parameter = required(given);
     checkIv(parameter);
     const parameters = gcm(parameter.iv, aad, tagLengthOf(parameter));
-    this.begun = { parameters, running: null, parts: new Parts() };
+    this.begun =
+      this.#announced === null
+        ? { parameters, stream: null, held: new HeldMessage(this.messageKey, parameters) }
+        : {
+            parameters,
+            stream: this.messageKey.begin(this.#announced.given ? 'decrypt' : 'check', parameters),
+            held: null,
+          };
     return nothing;
   }
 
-  next(parameter: MessageParameter, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep> {
+  override cancel(): void {
+    this.#announced = null;
+    super.cancel();
+  }
+
+  /** A part of a message that was announced. */
+  #stream(
+    stream: MessageStream,
+    { length, given }: Announced,
+    tag: Uint8Array,
+    part: Uint8Array,
+    out: OutBuffer,
+    last: boolean,
+  ): Later<MessageStep> {
+    if (!fits(out, part.length)) return only(part.length);
+    return andThen(stream.update(part), (data) => {
+      if (!last) return opened(data);
+      // Throws when the tag is wrong.
+      return andThen(stream.open(tag), (rest): MessageStep => {
+        if (given) return opened(joined([data, rest]));
+        this.begun = null;
+        this.#announced = { length, given: true };
+        return only(length);
+      });
+    });
+  }
+
+  next(given: MessageParameter | null, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep> {
     return this.step(() => {
-      const { parameters, parts } = this.current(parameter, last);
-      const length = last ? parts.length + part.length : 0;
+      const { parameters, held, stream } = this.current(given, last);
+      const { tag } = required(given);
+      if (last && tag.length !== parameters.tagLength) throw parameterInvalid();
+      if (stream !== null && this.#announced !== null) {
+        return this.#stream(stream, this.#announced, tag, part, out, last);
+      }
+      if (held === null) throw operationMissing();
+      if (held.isChecked) return this.#fetch(held, tag, part, out, last);
+      const length = last ? held.length + part.length : 0;
       if (!fits(out, length)) return only(length);
-      parts.add(part);
-      return last ? this.#open(parameters, parameter.tag, parts.view()) : { data: noBytes, result: nothing };
+      const added = held.add(part);
+      if (!last) return andThen(added, (): MessageStep => ({ data: noBytes, result: nothing }));
+      return andThen(added, () =>
+        andThen(held.end(tag), (plain) =>
+          plain === null ? this.#fetch(held, tag, noBytes, out, true) : opened(plain),
+        ),
+      );
     }, last);
   }
 
-  #open(parameters: Gcm, tag: Uint8Array, input: Uint8Array): Later<MessageStep> {
-    if (tag.length !== parameters.tagLength) throw parameterInvalid();
-    if (input.length + tag.length > maxMessage) {
-      throw new CryptokiError(CKR.ENCRYPTED_DATA_LEN_RANGE, 'more data than one message may have');
-    }
-    const sealed = Buffer.concat([input, tag]);
-    return then(this.gcmKey.run('decrypt', parameters, sealed), (plain) => ({
-      data: wipeAfterReply(plain),
-      result: nothing,
-    }));
+  /** The plaintext of a message whose tag was checked: parts without data fetch all but the end of what an answer does not carry. */
+  #fetch(held: HeldMessage, tag: Uint8Array, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep> {
+    if (part.length > 0) throw operationActive();
+    if (last && held.left > out.space.length) return only(held.left);
+    const data = last ? held.finish(tag) : held.take(out.space.length);
+    return andThen(data, opened);
   }
 }

@@ -3,14 +3,24 @@
 // first await.
 import { randomUUID } from 'node:crypto';
 import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
+import { isShortRsa } from '../../../server/base/compatibility.ts';
+import { digestLengths } from '../../../server/base/digests.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
-import { attributeName, CKA } from '../../schema/attributes.ts';
+import { attributeKind, attributeName, CKA } from '../../schema/attributes.ts';
 import { CKK, CKO } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type Attribute, CryptokiError } from '../../schema/types.ts';
+import type { Application } from '../application.ts';
 import type { AttributeMap, ReadonlyAttributes } from '../attribute-blob.ts';
 import { actionProhibited } from '../errors.ts';
-import { encodePrivateKey, encodePublicKey, publicAttributes, sameNumber } from '../key-forms.ts';
+import {
+  encodePrivateKey,
+  encodePublicKey,
+  isWholeRsaKey,
+  publicAttributes,
+  rsaNumbers,
+  sameNumber,
+} from '../key-forms.ts';
 import {
   blobOf,
   describeNew,
@@ -23,18 +33,17 @@ import {
   usagesOf,
 } from '../object-view.ts';
 import { kindOf } from '../rules.ts';
-import type { Later, Session } from '../session.ts';
+import { andThen, type Later, type Session } from '../session.ts';
 import { changes, equalValues, type NewObject, newObject } from '../template.ts';
 import { ownCopy } from './parts.ts';
-import { isSecretValue, readSessionValue, readValue } from './value.ts';
+import { bringReadable, secretKind } from './sealed-keys.ts';
+import { inTurn } from './slow-work.ts';
+import { isSecretKey, readSessionValue, readValue } from './value.ts';
 
 const aesBits = { 16: 128, 24: 192, 32: 256 } as const;
 
 const generate = (keyType: number, length: number): KeyRef =>
   keyType === CKK.AES ? core.generateAes(aesBits[length as keyof typeof aesBits]) : core.generateGeneric(length);
-/** What the core calls a secret key of this type. */
-export const secretKind = (attributes: ReadonlyAttributes): 'aes' | 'generic' =>
-  attributes.get(CKA.KEY_TYPE) === CKK.AES ? 'aes' : 'generic';
 const importSecret = (attributes: ReadonlyAttributes, value: Uint8Array): SharedKey =>
   new SharedKey(core.importSecret(secretKind(attributes), value));
 
@@ -75,10 +84,13 @@ const describeKey = (attributes: AttributeMap, key: KeyRef): void => {
   }
 };
 
+const wrongCheckValue = (): CryptokiError =>
+  new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_CHECK_VALUE is not that of the value');
+
 const checkCheckValue = (given: Uint8Array | null, key: SharedKey): void => {
   if (given === null || Buffer.compare(given, core.checkValue(key.ref)) === 0) return;
   key.release();
-  throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'CKA_CHECK_VALUE is not that of the value');
+  throw wrongCheckValue();
 };
 
 /** C_GenerateKey. */
@@ -114,33 +126,86 @@ export const createObject = (session: Session, template: readonly Attribute[]): 
 };
 
 /** The refusal of a key's numbers, by the core or because they fit into no key: the template's values are at fault. */
-const importing = (encode: () => Buffer, add: (encoded: Buffer) => KeyRef): SharedKey => {
+const notImported = (error: unknown): unknown => {
+  const refused = error instanceof CoreError && (error.code === 'bad-argument' || error.code === 'unsupported');
+  if (!refused && !(error instanceof RangeError)) return error;
+  return new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'the attributes are not those of a key of this type');
+};
+
+const tooShort = (): CryptokiError =>
+  new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'an RSA key has at least 2048 bits, or needs a compatibility switch');
+
+/** The key. A short RSA key that the application may not have is released, and `refusal` thrown. */
+export const admitSize = (
+  application: Application,
+  key: SharedKey,
+  refusal: () => CryptokiError = tooShort,
+): Later<SharedKey> => {
+  const { kind, bits } = core.describe(key.ref);
+  const switches = kind === 'rsa-private' || kind === 'rsa-public' ? switchesByHalf[kind] : null;
+  if (switches === null || !isShortRsa(bits)) return key;
+  return application.permit(switches, refusal).then(
+    () => key,
+    (error: unknown) => {
+      key.release();
+      throw error;
+    },
+  );
+};
+const switchesByHalf = {
+  'rsa-private': ['short-rsa-keys'],
+  'rsa-public': ['short-rsa-verification', 'short-rsa-keys'],
+} as const;
+
+/** A promise for a short RSA key only. */
+const importPublic = (application: Application, attributes: ReadonlyAttributes): Later<SharedKey> => {
+  try {
+    const spki = encodePublicKey(Number(attributes.get(CKA.KEY_TYPE)), attributes);
+    return admitSize(application, new SharedKey(core.importPublicKey(spki)));
+  } catch (error) {
+    throw notImported(error);
+  }
+};
+
+/** The standard requires the modulus and the private exponent only: what else is not given is computed. */
+const completeRsa = async (application: Application, { attributes, material }: NewObject): Promise<SharedKey> => {
+  const numbers = rsaNumbers(attributes, material).map((number) => ownCopy(number));
+  const [modulus, publicExponent, privateExponent, prime1, prime2] = numbers as [
+    Uint8Array,
+    Uint8Array,
+    Uint8Array,
+    Uint8Array,
+    Uint8Array,
+  ];
+  try {
+    const add = () => core.importRsaNumbersLater(modulus, publicExponent, privateExponent, prime1, prime2);
+    return await admitSize(application, new SharedKey(await inTurn('search', application, add)));
+  } catch (error) {
+    throw notImported(error);
+  } finally {
+    for (const each of numbers) if (each.length > 0) core.wipe(each);
+  }
+};
+
+/** The material is encoded at once, because it does not outlive the call. The numbers are checked in the user's turn. */
+const importPrivate = async (application: Application, made: NewObject): Promise<SharedKey> => {
+  const { attributes, material } = made;
+  if (attributes.get(CKA.KEY_TYPE) === CKK.RSA && !isWholeRsaKey(attributes, material))
+    return completeRsa(application, made);
   let encoded: Buffer | null = null;
   try {
-    encoded = encode();
-    return new SharedKey(add(encoded));
+    const pkcs8 = encodePrivateKey(Number(attributes.get(CKA.KEY_TYPE)), attributes, material);
+    encoded = pkcs8;
+    const key = new SharedKey(await inTurn('computation', application, () => core.importPrivateKeyLater(pkcs8)));
+    return await admitSize(application, key);
   } catch (error) {
-    const refused = error instanceof CoreError && (error.code === 'bad-argument' || error.code === 'unsupported');
-    if (!refused && !(error instanceof RangeError)) throw error;
-    throw new CryptokiError(CKR.ATTRIBUTE_VALUE_INVALID, 'the attributes are not those of a key of this type');
+    throw notImported(error);
   } finally {
     if (encoded !== null) core.wipe(encoded);
   }
 };
 
-const importPublic = (attributes: ReadonlyAttributes): SharedKey =>
-  importing(
-    () => encodePublicKey(Number(attributes.get(CKA.KEY_TYPE)), attributes),
-    (spki) => core.importPublicKey(spki),
-  );
-
-const importPrivate = ({ attributes, material }: NewObject): SharedKey =>
-  importing(
-    () => encodePrivateKey(Number(attributes.get(CKA.KEY_TYPE)), attributes, material),
-    (pkcs8) => core.importPrivateKey(pkcs8),
-  );
-
-const createInSession = (session: Session, made: NewObject): number => {
+const createInSession = (session: Session, made: NewObject): Later<number> => {
   const { kind, attributes, value, checkValue } = made;
   switch (kind) {
     case 'data':
@@ -148,9 +213,9 @@ const createInSession = (session: Session, made: NewObject): number => {
       keepValue(made);
       return keepInSession(session, attributes, null);
     case 'public':
-      return keepInSession(session, attributes, importPublic(attributes));
+      return andThen(importPublic(session.application, attributes), (key) => keepInSession(session, attributes, key));
     case 'private':
-      return keepInSession(session, attributes, importPrivate(made));
+      return importPrivate(session.application, made).then((key) => keepInSession(session, attributes, key));
     case 'secret': {
       const key = importSecret(attributes, value ?? new Uint8Array(0));
       checkCheckValue(checkValue, key);
@@ -160,53 +225,87 @@ const createInSession = (session: Session, made: NewObject): number => {
 };
 
 /** What is no key has its value in its map. A certificate is its value, or names where it is (4.6.3). */
-const keepValue = ({ kind, attributes, value }: NewObject): void => {
+const keepValue = ({ kind, attributes, value, checkValue }: NewObject): void => {
   const url = attributes.get(CKA.URL);
   if (kind === 'certificate' && value === null && !(url instanceof Uint8Array && url.length > 0)) {
     throw new CryptokiError(CKR.TEMPLATE_INCOMPLETE, 'a certificate needs CKA_VALUE or CKA_URL');
   }
   attributes.set(CKA.VALUE, Buffer.from(value ?? []));
+  if (kind !== 'certificate' || value === null) return;
+  const own = certificateCheckValue(value);
+  if (checkValue !== null && Buffer.compare(checkValue, own) !== 0) throw wrongCheckValue();
+  attributes.set(CKA.CHECK_VALUE, own);
+};
+
+/** Section 4.6.3: the first three bytes of the SHA-1 of the value. */
+const certificateCheckValue = (value: Uint8Array): Buffer => {
+  const digest = Buffer.alloc(digestLengths.sha1);
+  core.digest('sha1', value, digest);
+  return digest.subarray(0, 3);
 };
 
 const createOnToken = (session: Session, made: NewObject): Promise<number> => {
-  const { kind, attributes, value, length, checkValue } = made;
+  const { kind, attributes, value, checkValue } = made;
   switch (kind) {
     case 'private':
-      return sendPrivateKey(session, attributes, importPrivate(made));
+      return importPrivate(session.application, made).then((key) => sendPrivateKey(session, attributes, key));
     case 'public':
-      return sendPublicKey(session, attributes, importPublic(attributes));
+      return Promise.resolve(importPublic(session.application, attributes)).then((key) =>
+        sendPublicKey(session, attributes, key),
+      );
+    case 'secret': {
+      // Into the addon at once: from the caller's frame to the service its value is nowhere else.
+      const key = importSecret(attributes, value ?? new Uint8Array(0));
+      checkCheckValue(checkValue, key);
+      return sendOwnKey(session, attributes, key);
+    }
     case 'certificate':
       keepValue(made);
       attributes.delete(CKA.VALUE);
-      break;
-    case 'secret':
-      if (checkValue !== null && value !== null) {
-        const key = importSecret(attributes, value);
-        checkCheckValue(checkValue, key);
-        key.release();
-      }
-      break;
   }
-  return sendToToken(session, attributes, length, ownCopy(value ?? new Uint8Array(0)));
+  return sendToToken(session, attributes, ownCopy(value ?? new Uint8Array(0)));
 };
 
+/** An object that is no secret, for the token. */
 const sendToToken = async (
   session: Session,
   attributes: AttributeMap,
-  length: number | null,
   value: Uint8Array<ArrayBuffer>,
 ): Promise<number> => {
   const { application } = session;
-  const bits = length === null ? null : length * 8;
-  const { answer } = await application.ask('createObject', null, describeNew(attributes, bits), value);
+  const { answer } = await application.ask('createObject', null, describeNew(attributes, null), value);
   return application.remember(answer).handle;
+};
+
+/** A secret or private key for the token, sealed. The local one stays the caller's. */
+const sendKey = async (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
+  const { application } = session;
+  const isSecret = kindOf(attributes.get(CKA.CLASS)) === 'secret';
+  const head = describeNew(attributes, isSecret ? core.describe(key.ref).bits : null);
+  // Its object may be destroyed while the service is asked.
+  const shared = key.share();
+  try {
+    const { answer } = await application.askWithKey('createObject', null, head, shared.ref);
+    return application.remember(answer).handle;
+  } finally {
+    shared.release();
+  }
+};
+
+/** The same with a key that was made for it: it is released. */
+const sendOwnKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
+  try {
+    return sendKey(session, attributes, key);
+  } finally {
+    key.release();
+  }
 };
 
 /** A public key for the token; the local one is released. */
 export const sendPublicKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
   try {
     describeKey(attributes, key.ref);
-    return sendToToken(session, attributes, null, ownCopy(core.exportPublicKey(key.ref)));
+    return sendToToken(session, attributes, ownCopy(core.exportPublicKey(key.ref)));
   } finally {
     key.release();
   }
@@ -216,29 +315,16 @@ export const sendPublicKey = (session: Session, attributes: AttributeMap, key: S
 const sendPrivateKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
   try {
     describeKey(attributes, key.ref);
-    return sendToToken(session, attributes, null, secretCopy(core.exportPrivateKey(key.ref)));
+    return sendKey(session, attributes, key);
   } finally {
     key.release();
   }
 };
 
-/** A copy to be given away; what was copied is wiped. */
-const secretCopy = (value: Uint8Array): Uint8Array<ArrayBuffer> => {
-  try {
-    return ownCopy(value);
-  } finally {
-    core.wipe(value);
-  }
-};
-
-/** The value of a session key for the service, which has the key from then on. Throws when the key must stay here. */
-export const valueForService = (session: Session, { ref }: SharedKey, attributes: ReadonlyAttributes) => {
-  if (!session.application.roles.mayGoAbroad(attributes)) {
-    throw new CryptokiError(CKR.ACTION_PROHIBITED, 'a key that has wrapped sensitive keys stays in its session');
-  }
-  return secretCopy(
-    kindOf(attributes.get(CKA.CLASS)) === 'private' ? core.exportPrivateKey(ref) : core.exportSecret(ref),
-  );
+/** Throws when a key of the session must not go to the service, which has it from then on. */
+export const checkMayGoAbroad = (session: Session, attributes: ReadonlyAttributes): void => {
+  if (session.application.roles.mayGoAbroad(attributes)) return;
+  throw new CryptokiError(CKR.ACTION_PROHIBITED, 'a key that has wrapped sensitive keys stays in its session');
 };
 
 /** Puts a key that was unwrapped or derived here where its template wants it; on the token it is in the service's custody. */
@@ -246,16 +332,11 @@ export const keepMadeKey = (session: Session, attributes: AttributeMap, key: Sha
   if (attributes.get(CKA.TOKEN) !== true) return keepInSession(session, attributes, key);
   try {
     describeKey(attributes, key.ref);
+    checkMayGoAbroad(session, attributes);
     return sendKey(session, attributes, key);
   } finally {
     key.release();
   }
-};
-
-const sendKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
-  const value = valueForService(session, key, attributes);
-  const length = kindOf(attributes.get(CKA.CLASS)) === 'secret' ? value.length : null;
-  return sendToToken(session, attributes, length, value);
 };
 
 /** C_CopyObject. */
@@ -265,52 +346,80 @@ export const copyObject = (session: Session, handle: number, template: readonly 
   const attributes = copiedAttributes(session, source, template);
   if (attributes.get(CKA.TOKEN) === true) {
     // What is secret comes into the service's custody: a way in, never out.
-    if (source.key !== null && isSecretValue(source)) return sendKey(session, attributes, source.key);
-    const own = ownCopy(readSessionValue(source));
+    if (source.key !== null && isSecretKey(source)) {
+      checkMayGoAbroad(session, attributes);
+      return sendKey(session, attributes, source.key);
+    }
+    const own = ownCopy(valueIn(attributes) ?? readSessionValue(source));
     attributes.delete(CKA.VALUE);
-    return sendToToken(session, attributes, null, own);
+    return sendToToken(session, attributes, own);
   }
   return keepInSession(session, attributes, source.key?.share() ?? null);
+};
+
+/** The value of what is no key, where the attributes have it. */
+const valueIn = (attributes: ReadonlyAttributes): Uint8Array | undefined => {
+  const value = attributes.get(CKA.VALUE);
+  return value instanceof Uint8Array ? value : undefined;
 };
 
 const copiedAttributes = (session: Session, source: ObjectView, template: readonly Attribute[]): AttributeMap => {
   if (source.attributes.get(CKA.COPYABLE) === false) throw actionProhibited();
   const attributes: AttributeMap = new Map(source.attributes);
-  for (const [type, value] of changes(template, source.attributes, 'copy')) attributes.set(type, value);
+  const changed = changes(template, source.attributes, 'copy');
+  // The template's value is wiped with it.
+  const value = valueIn(changed);
+  if (value !== undefined) changed.set(CKA.VALUE, ownCopy(value));
+  for (const [type, each] of changed) attributes.set(type, each);
   checkMayMake(session, attributes);
   return attributes;
 };
 
-const copyFromToken = async (session: Session, handle: number, template: readonly Attribute[]): Promise<number> => {
+const copyFromToken = (session: Session, handle: number, template: readonly Attribute[]): Promise<number> =>
+  withOwnValues(template, (own) => copyStored(session, handle, own));
+
+/**
+ * Values that may be secret are views on the frame, which does not last until the service has answered: `work` gets the template with copies,
+ * which are wiped when it is done.
+ */
+const withOwnValues = async <T>(
+  template: readonly Attribute[],
+  work: (own: readonly Attribute[]) => Promise<T>,
+): Promise<T> => {
+  const copies: Uint8Array[] = [];
+  const own = template.map((attribute) => {
+    if (attributeKind(attribute.type) !== 'secret' || !(attribute.value instanceof Uint8Array)) return attribute;
+    const value = ownCopy(attribute.value);
+    copies.push(value);
+    return { ...attribute, value };
+  });
+  try {
+    return await work(own);
+  } finally {
+    for (const each of copies) core.wipe(each);
+  }
+};
+
+const copyStored = async (session: Session, handle: number, template: readonly Attribute[]): Promise<number> => {
   const { application } = session;
   const source = await application.tokenObject(handle, 'object', true);
   const attributes = copiedAttributes(session, source, template);
   // A key in the service's custody does not leave it, unless its owner could read it anyway.
-  const kind = kindOfView(source);
   if (!isReadable(source)) throw actionProhibited();
-  const value = await readValue(application, source);
-  if (attributes.get(CKA.TOKEN) === true) {
-    return sendToToken(session, attributes, kind === 'secret' ? value.length : null, ownCopy(value));
+  if (isSecretKey(source)) {
+    const key = await bringReadable(application, source);
+    if (attributes.get(CKA.TOKEN) === true) return sendOwnKey(session, attributes, key);
+    // The service has it too.
+    application.roles.mayGoAbroad(attributes);
+    return keepInSession(session, attributes, key);
   }
-  if (kind === 'public') return keepInSession(session, attributes, importPublic(attributes));
-  if (kind !== 'secret' && kind !== 'private') {
-    attributes.set(CKA.VALUE, value);
-    return keepInSession(session, attributes, null);
-  }
-  const key = importValue(source, value);
-  // The service has it too.
-  application.roles.mayGoAbroad(attributes);
-  return keepInSession(session, attributes, key);
-};
-
-/** A key of the token that may be read, as a local one; the value that was read is wiped. */
-export const importValue = ({ attributes }: TokenView, value: Uint8Array): SharedKey => {
-  try {
-    if (kindOf(attributes.get(CKA.CLASS)) === 'private') return new SharedKey(core.importPrivateKey(value));
-    return importSecret(attributes, value);
-  } finally {
-    core.wipe(value);
-  }
+  const value = valueIn(attributes) ?? (await readValue(application, source));
+  attributes.delete(CKA.VALUE);
+  if (attributes.get(CKA.TOKEN) === true) return sendToToken(session, attributes, ownCopy(value));
+  if (kindOfView(source) === 'public')
+    return keepInSession(session, attributes, await importPublic(application, attributes));
+  attributes.set(CKA.VALUE, value);
+  return keepInSession(session, attributes, null);
 };
 
 /** C_SetAttributeValue. */
@@ -332,23 +441,28 @@ const allowedChanges = (session: Session, object: ObjectView, template: readonly
 /** Every refusal means that another's change went through: so many of them at once are no honest use. */
 const mostAttempts = 64;
 
+const changeOnToken = (session: Session, handle: number, template: readonly Attribute[]): Promise<void> =>
+  withOwnValues(template, (own) => changeStored(session, handle, own));
+
 /** Another's change of the same object, between this one's look at it and its change, is not undone: it looks again. */
-const changeOnToken = async (session: Session, handle: number, template: readonly Attribute[]): Promise<void> => {
-  const refused = template.find(({ type }) => type === CKA.VALUE);
-  const own =
-    refused === undefined ? template : template.map((each) => (each === refused ? { ...each, value: null } : each));
+const changeStored = async (session: Session, handle: number, template: readonly Attribute[]): Promise<void> => {
   const { application } = session;
   for (let attempt = 1; ; attempt++) {
     const object = await application.tokenObject(handle, 'object', true);
     application.checkMayWrite(session, true, isTrue(object, CKA.PRIVATE));
     // Another's object of the group: the service refuses, and records that somebody tried.
     if (!object.object.owned) await application.ask('updateObject', handle, {});
-    if (!isTrue(object, CKA.MODIFIABLE)) throw actionProhibited();
-    if (refused !== undefined) throw new CryptokiError(CKR.ATTRIBUTE_READ_ONLY, 'CKA_VALUE of a token object is fixed');
-    const changed = allowedChanges(session, object, own);
+    const changed = allowedChanges(session, object, template);
     if (changed.size === 0) return;
+    const value = changed.get(CKA.VALUE);
+    changed.delete(CKA.VALUE);
+    const head = {
+      ...describeChange(object, changed),
+      ...(value === undefined ? {} : { replacesValue: true as const }),
+    };
+    const raw = value instanceof Uint8Array ? ownCopy(value) : null;
     try {
-      const { answer } = await application.ask('updateObject', handle, describeChange(object, changed));
+      const { answer } = await application.ask('updateObject', handle, head, raw);
       application.remember(answer);
       return;
     } catch (error) {

@@ -1,10 +1,29 @@
 // Collects the parts of a message that must travel to the service in one piece, in memory that is wiped.
-import { core } from '../../../addon/core.ts';
+import { type CipherParameters, core, type RsaEncryptionParameters } from '../../../addon/core.ts';
 import { maxEnvelope } from '../../../server/fronts/contract/tde.ts';
+import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import { dataTooLong } from '../errors.ts';
 
 /** Most bytes of data in one call: an envelope less its head. */
 export const maxMessage = maxEnvelope - 8192;
+
+/** Whether the caller has room for so many bytes. */
+export const fits = ({ capacity }: OutBuffer, length: number): boolean => capacity !== null && capacity >= length;
+
+/** The answer to data that is announced and will come to so many bytes: none yet, or their length where there is no room for them. */
+export const accept = (out: OutBuffer, length: number): BytesOutput => (fits(out, length) ? 0 : new LengthOnly(length));
+
+/** Refuses data that is announced, because it is longer than one message, where it has to travel to the service in one. */
+export const checkCarried = (length: number): void => {
+  if (length > maxMessage) throw dataTooLong();
+};
+
+/** What an Init leaves with its operation, in bytes, as far as it is more than an operation takes anyway. */
+export const inInit = (parameters: CipherParameters | RsaEncryptionParameters): number => {
+  const bytes = 'aad' in parameters ? parameters.aad : 'label' in parameters ? parameters.label : undefined;
+  return bytes !== undefined && bytes.length > smallInInit ? bytes.length : 0;
+};
+const smallInInit = 256;
 
 export class Parts {
   #bytes = Buffer.alloc(0);

@@ -3,9 +3,12 @@
 // the service is being asked.
 import { LengthOnly } from '../../schema/types.ts';
 import { operationActive, operationMissing } from '../errors.ts';
-import type { Later, OperationKind, Operations, Session } from '../session.ts';
+import type { Later, Operation, OperationKind, Operations, Session } from '../session.ts';
 
 type Running<K extends OperationKind> = NonNullable<Operations[K]>;
+
+const heldBy = ({ held = 0 }: Operation): number => held;
+const mayHold = ({ held }: Operation): boolean => held !== undefined;
 
 /**
  * Starts an operation unless one of its kind runs, or the session was closed meanwhile. `turn` is what `checkIdle` gave to an
@@ -22,6 +25,16 @@ export const begin = <K extends OperationKind>(
     operation.cancel();
     throw operationActive();
   }
+  const held = heldBy(operation);
+  if (held > 0) {
+    try {
+      session.application.account.check('memory');
+    } catch (error) {
+      operation.cancel();
+      throw error;
+    }
+    session.settle(kind, held);
+  }
   (session as Operations)[kind] = operation;
 };
 
@@ -32,8 +45,13 @@ export const checkIdle = (session: Session, kind: OperationKind): number => {
 };
 
 const putBack = <K extends OperationKind>(session: Session, kind: K, operation: Running<K>, goesOn: boolean): void => {
-  if (goesOn && !session.closed && session[kind] === null) (session as Operations)[kind] = operation;
-  else operation.cancel();
+  if (goesOn && !session.closed && session[kind] === null) {
+    (session as Operations)[kind] = operation;
+    session.settle(kind, heldBy(operation));
+  } else {
+    operation.cancel();
+    session.settle(kind, 0);
+  }
 };
 
 /** Takes an operation out of its place. What is away is active: there is one of each kind, and it is at work. */
@@ -58,6 +76,7 @@ export const step = <K extends OperationKind, R>(
   let goesOn = false;
   let later = false;
   try {
+    if (!last && mayHold(operation)) session.application.account.check('memory');
     const result = work(operation);
     if (result instanceof Promise) {
       later = true;
@@ -100,14 +119,23 @@ export const stepOn = <K extends LastingKind, R>(
 ): Later<R> => {
   const operation = session[kind] as Running<K> | null;
   if (operation === null) throw session.isAway(kind) ? operationActive() : operationMissing();
+  if (mayHold(operation)) session.application.account.check('memory');
   const result = work(operation);
-  if (!(result instanceof Promise)) return result;
+  if (!(result instanceof Promise)) {
+    session.settle(kind, heldBy(operation));
+    return result;
+  }
   (session as Operations)[kind] = null as Operations[K];
   session.send(kind, operation);
   return finishLater(session, kind, operation, result, () => true, true);
 };
 
-/** A whole message cannot end an operation that has taken parts. The operation goes on. */
-export const checkWhole = (operation: { readonly started: boolean } | null): void => {
-  if (operation?.started) throw operationActive();
+/**
+ * A whole message cannot end an operation that has taken parts. The refusal ends the operation, as the standard has it for every call of
+ * this kind that is neither a length query nor given too little room.
+ */
+export const checkWhole = (session: Session, kind: 'encrypt' | 'decrypt' | 'digest' | 'sign' | 'verify'): void => {
+  if (session[kind]?.started !== true) return;
+  session.cancel(kind);
+  throw operationActive();
 };

@@ -1,6 +1,7 @@
 // Signatures with the keys of a pair (PKCS#11 2.40, sections 5.11 and 5.12; mechanisms 2.1 and 2.3): in the addon with
 // a key of the session and with every public key, by the service with a private key of the token. What a
-// mechanism hashes is hashed part by part; what it signs as it is comes in one piece.
+// mechanism hashes is hashed part by part. What it signs as it is comes in one piece; only for EdDSA, which reads the message twice,
+// parts are collected.
 import {
   core,
   type Digest,
@@ -13,22 +14,29 @@ import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type Mechanism, type OutBuffer } from '../../schema/types.ts';
 import type { Application } from '../application.ts';
-import { operationMissing, parameterInvalid } from '../errors.ts';
+import { operationMissing } from '../errors.ts';
 import { isTrue, type SharedKey, type TokenView } from '../object-view.ts';
-import type { RecoverOperation, SummaryOperation, VerifyOperation } from '../session.ts';
+import type { Later, RecoverOperation, SummaryOperation, VerifyOperation } from '../session.ts';
 import { signatureHead } from './heads.ts';
 import { noParameter, type SignatureRow } from './mechanisms.ts';
-import { ownCopy } from './parts.ts';
+import { accept, checkCarried, ownCopy, Parts } from './parts.ts';
+import { inTurn, isSlowPrivateKey } from './slow-work.ts';
 
 const longestInput = 128;
 /** RFC 8017, section 9.2: the padding of PKCS#1 takes this much of the modulus at least. */
 const pkcs1Padding = 11;
 
 /** Bytes of a signature by a key. */
-const signatureLength = ({ kind, bits }: KeyDescription): number => {
-  if (kind === 'ed25519-private' || kind === 'ed25519-public') return 64;
+const signatureLength = ({ kind, bits, curve }: KeyDescription): number => {
+  if (curve === 'ed25519') return 64;
+  if (curve === 'ed448') return 114;
   return kind === 'ec-private' || kind === 'ec-public' ? 2 * Math.ceil(bits / 8) : Math.ceil(bits / 8);
 };
+
+interface Front {
+  readonly bytes: Buffer;
+  length: number;
+}
 
 /** What is signed, made of the caller's data: the data itself, or what stands for it. */
 class Message {
@@ -36,8 +44,12 @@ class Message {
   protected readonly key: SharedKey;
   protected readonly parameters: SignatureParameters;
   protected readonly length: number;
+  protected readonly isSlow: boolean;
   readonly #row: SignatureRow;
   #running: OperationRef | null = null;
+  #collected: Parts | null = null;
+  /** Of data that is signed as it is and was announced: its front, which is all that is signed of it. */
+  #front: Front | null = null;
 
   /** `key` is this operation's: it is released with it. */
   constructor(row: SignatureRow, mechanism: Mechanism, key: SharedKey, isPrivate: boolean) {
@@ -46,17 +58,40 @@ class Message {
     this.#row = row;
     const description = core.describe(key.ref);
     this.length = signatureLength(description);
-    this.parameters = row.parameters(mechanism.parameter, description.bits);
+    this.isSlow = isSlowPrivateKey(description);
+    this.parameters = row.parameters(mechanism.parameter, description);
   }
 
   get started(): boolean {
-    return this.#running !== null;
+    return this.#running !== null || this.#collected !== null;
+  }
+
+  get held(): number {
+    return this.#collected?.length ?? 0;
+  }
+
+  protected checkAnnounced(length: number): void {
+    if (this.#row.digest !== null) return;
+    checkData(this.parameters, this.length, length);
+    // The signature is over all of it, and is computed in one piece.
+    if (this.#row.collects === true) checkCarried(length);
+    else this.#front = { bytes: Buffer.alloc(longestInput), length: 0 };
   }
 
   update(input: Uint8Array): void {
-    const { digest } = this.#row;
-    // The standard has these mechanisms for data in one piece.
-    if (digest === null) throw operationMissing();
+    const { digest, collects } = this.#row;
+    if (this.#front !== null) {
+      const front = this.#front;
+      front.length += Buffer.from(input.buffer, input.byteOffset, input.length).copy(front.bytes, front.length);
+      return;
+    }
+    if (digest === null) {
+      // The standard has these mechanisms for data in one piece.
+      if (!collects) throw operationMissing();
+      this.#collected ??= new Parts();
+      this.#collected.add(input);
+      return;
+    }
     this.#running ??= core.digestBegin(digest);
     core.digestUpdate(this.#running, input);
   }
@@ -71,8 +106,12 @@ class Message {
   }
 
   protected ofParts(): Uint8Array {
-    const { digest } = this.#row;
-    if (digest === null) throw operationMissing();
+    const { digest, collects } = this.#row;
+    if (this.#front !== null) return this.#front.bytes.subarray(0, this.#front.length);
+    if (digest === null) {
+      if (!collects) throw operationMissing();
+      return this.#collected?.view() ?? new Uint8Array(0);
+    }
     const running = this.#running ?? core.digestBegin(digest);
     this.#running = null;
     return this.#framed(digest, (out) => core.digestFinal(running, out));
@@ -92,14 +131,10 @@ class Message {
 
   cancel(): void {
     if (this.#running !== null) core.operationCancel(this.#running);
+    this.#collected?.wipe();
     this.key.release();
   }
 }
-
-/** SHA-1 is only checked. */
-const checkMaySign = (parameters: SignatureParameters): void => {
-  if (parameters.algorithm === 'rsa-pss' && parameters.digest === 'sha1') throw parameterInvalid();
-};
 
 const wrongSignatureLength = (): CryptokiError =>
   new CryptokiError(CKR.SIGNATURE_LEN_RANGE, 'the signature is not as long as the key makes it');
@@ -110,24 +145,33 @@ const checkData = (parameters: SignatureParameters, keyBytes: number, length: nu
       ? length <= keyBytes - pkcs1Padding
       : parameters.algorithm === 'rsa-pss'
         ? length === digestLengths[parameters.digest]
-        : parameters.algorithm === 'ed25519' || length > 0;
+        : parameters.algorithm === 'ed25519' || parameters.algorithm === 'ed448' || length > 0;
   if (!fits) throw new CryptokiError(CKR.DATA_LEN_RANGE, 'the data is not as long as the mechanism wants it');
 };
 
 export class LocalSignature extends Message implements SummaryOperation {
-  constructor(row: SignatureRow, mechanism: Mechanism, key: SharedKey, isPrivate: boolean) {
+  readonly #application: Application;
+
+  constructor(application: Application, row: SignatureRow, mechanism: Mechanism, key: SharedKey, isPrivate: boolean) {
     super(row, mechanism, key, isPrivate);
-    checkMaySign(this.parameters);
+    this.#application = application;
   }
 
-  whole(input: Uint8Array, out: OutBuffer): BytesOutput {
+  whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput> {
     return this.fits(out) ? this.#sign(this.ofWhole(input)) : new LengthOnly(this.length);
   }
-  final(out: OutBuffer): BytesOutput {
+  announce(length: number, out: OutBuffer): BytesOutput {
+    this.checkAnnounced(length);
+    return accept(out, this.length);
+  }
+  final(out: OutBuffer): Later<BytesOutput> {
     return this.fits(out) ? this.#sign(this.ofParts()) : new LengthOnly(this.length);
   }
-  #sign(message: Uint8Array): Buffer {
-    return core.sign(this.key.ref, this.parameters, message);
+  #sign(message: Uint8Array): Later<Buffer> {
+    const { ref } = this.key;
+    if (!this.isSlow) return core.sign(ref, this.parameters, message);
+    const own = ownCopy(message);
+    return inTurn('computation', this.#application, () => core.signLater(ref, this.parameters, own));
   }
 }
 
@@ -138,13 +182,16 @@ export class ServiceSignature extends Message implements SummaryOperation {
 
   constructor(application: Application, row: SignatureRow, mechanism: Mechanism, view: TokenView, key: SharedKey) {
     super(row, mechanism, key, isTrue(view, CKA.PRIVATE));
-    checkMaySign(this.parameters);
     this.#application = application;
     this.#handle = view.handle;
   }
 
   whole(input: Uint8Array, out: OutBuffer): BytesOutput | Promise<BytesOutput> {
     return this.fits(out) ? this.#sign(this.ofWhole(input)) : new LengthOnly(this.length);
+  }
+  announce(length: number, out: OutBuffer): BytesOutput {
+    this.checkAnnounced(length);
+    return accept(out, this.length);
   }
   final(out: OutBuffer): BytesOutput | Promise<BytesOutput> {
     return this.fits(out) ? this.#sign(this.ofParts()) : new LengthOnly(this.length);
@@ -180,6 +227,10 @@ export class LocalRecovery implements RecoverOperation {
 export class LocalVerification extends Message implements VerifyOperation {
   whole(input: Uint8Array, signature: Uint8Array): void {
     this.#check(this.ofWhole(input), signature);
+  }
+  announce(length: number, signature: Uint8Array): void {
+    if (signature.length !== this.length) throw wrongSignatureLength();
+    this.checkAnnounced(length);
   }
   final(signature: Uint8Array): void {
     this.#check(this.ofParts(), signature);

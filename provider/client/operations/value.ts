@@ -22,8 +22,8 @@ export const readSessionValue = (view: Extract<ObjectView, { where: 'session' }>
   return value instanceof Uint8Array ? value : new Uint8Array(0);
 };
 
-/** Whether `readSessionValue` gives a copy of a secret. */
-export const isSecretValue = (view: ObjectView): boolean => {
+/** Secret and private keys. */
+export const isSecretKey = (view: ObjectView): boolean => {
   const kind = kindOfView(view);
   return kind === 'secret' || kind === 'private';
 };

@@ -1,6 +1,7 @@
 // Keys under keys (PKCS#11 2.40, section 5.14): C_WrapKey and C_UnwrapKey, in the addon with keys of the session, by the service
 // with keys of the token. A private key travels as its PKCS#8. What may not be wrapped by what, beyond the standard: key-roles.ts.
 import { CoreError, type CoreErrorCode, core, type KeyRef, type UnwrappedKind } from '../../../addon/core.ts';
+import { isShortRsa } from '../../../server/base/compatibility.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -12,8 +13,9 @@ import {
   type Mechanism,
   type OutBuffer,
 } from '../../schema/types.ts';
+import type { Application } from '../application.ts';
 import { keyNotPermitted, mechanismInvalid } from '../errors.ts';
-import { keyTypeOf } from '../key-forms.ts';
+import { keyTypeOf, numberBits } from '../key-forms.ts';
 import { isReadable, isTrue, kindOfView, type ObjectView, type SessionObject, SharedKey } from '../object-view.ts';
 import { fitsKeyType } from '../rules.ts';
 import type { Later, Session } from '../session.ts';
@@ -22,16 +24,17 @@ import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './fro
 import { wrapHead } from './heads.ts';
 import { bringPublicKey, type LocalKey, localKey, tokenKeyOnce } from './keys.ts';
 import { isAsymmetric, type MechanismRow, mechanismFor, type WrapParameters } from './mechanisms.ts';
-import { checkMayMake, importValue, keepMadeKey, secretKind, valueForService } from './objects.ts';
+import { admitSize, checkMayGoAbroad, checkMayMake, keepMadeKey } from './objects.ts';
 import { ownCopy } from './parts.ts';
-import { readValue } from './value.ts';
+import { bringReadable, secretKind } from './sealed-keys.ts';
+import { inTurn } from './slow-work.ts';
 
 const notWrappable = (why: string): CryptokiError => new CryptokiError(CKR.KEY_NOT_WRAPPABLE, why);
 
 const wrapUnder = (wrapping: KeyRef, parameters: WrapParameters, key: KeyRef): Buffer => {
   switch (parameters.way) {
     case 'key-wrap':
-      return core.wrapKey(wrapping, key, parameters.padded);
+      return core.wrapKey(wrapping, key, parameters.padded, parameters.iv);
     case 'cipher':
       return core.wrapKeyCipher(wrapping, parameters.cipher, key);
     case 'oaep':
@@ -80,7 +83,7 @@ const wrapReadable = async (
   const token = await application.tokenObject(handle, 'key', true);
   checkMayWrap(session, wrapping.view, parameters, token);
   if (!isReadable(token)) throw notWrappable('a key of the token is wrapped under a key of the token');
-  const key = importValue(token, await readValue(application, token));
+  const key = await bringReadable(application, token);
   try {
     return put(wrapUnder(wrapping.key.ref, parameters, key.ref), out);
   } finally {
@@ -120,12 +123,26 @@ const wrapOnToken = async (
     sensitive: isTrue(key, CKA.SENSITIVE),
   } as const;
   const head = { mechanism: wrapHead(parameters), key: source };
-  const value = valueForService(session, keyOf(key), key.attributes);
-  return put((await application.ask('wrap', wrappingHandle, head, value)).raw, out);
+  checkMayGoAbroad(session, key.attributes);
+  // Its object may be destroyed while the service is asked.
+  const shared = keyOf(key).share();
+  try {
+    return put((await application.askWithKey('wrap', wrappingHandle, head, shared.ref)).raw, out);
+  } finally {
+    shared.release();
+  }
+};
+
+/** Short RSA keys, which a compatibility switch may admit, wrap nothing. */
+const isTooShort = ({ attributes }: ObjectView): boolean => {
+  const modulus = attributes.get(CKA.MODULUS);
+  return modulus instanceof Uint8Array && isShortRsa(numberBits(modulus));
 };
 
 /** What the standard asks of a key that is to be wrapped, and that a sensitive one is never wrapped so that changes pass. */
 const checkWrappable = (wrapping: ObjectView, { way }: WrapParameters, object: ObjectView): void => {
+  if (way === 'oaep' && isTooShort(wrapping))
+    throw new CryptokiError(CKR.WRAPPING_KEY_SIZE_RANGE, 'an RSA key below 2048 bits wraps no key');
   const kind = kindOfView(object);
   if (kind !== 'secret' && kind !== 'private') throw notWrappable('only secret and private keys are wrapped');
   if (!isTrue(object, CKA.EXTRACTABLE)) {
@@ -159,26 +176,61 @@ const badWrapping: Partial<Record<CoreErrorCode, number>> = {
   unsupported: CKR.WRAPPED_KEY_INVALID,
 };
 const wrappedInvalid = (): CryptokiError => new CryptokiError(CKR.WRAPPED_KEY_INVALID, 'the wrapped key is not valid');
+const notUnwrapped = (error: unknown): unknown => {
+  const rv = error instanceof CoreError ? badWrapping[error.code] : undefined;
+  return rv === undefined ? error : new CryptokiError(rv, 'the wrapped key is not valid');
+};
 
-const openWrapped = (
+/** A secret key that was wrapped under an AES key. */
+const openSecret = (
+  unwrapping: KeyRef,
+  parameters: Exclude<WrapParameters, { readonly way: 'oaep' }>,
+  wrapped: Uint8Array,
+  kind: 'aes' | 'generic',
+  bytes: number | undefined,
+): KeyRef => {
+  try {
+    return parameters.way === 'key-wrap'
+      ? core.unwrapKey(unwrapping, wrapped, parameters.padded, kind, bytes, parameters.iv)
+      : core.unwrapKeyCipher(unwrapping, parameters.cipher, wrapped, kind, bytes);
+  } catch (error) {
+    throw notUnwrapped(error);
+  }
+};
+
+const openLater = (
   unwrapping: KeyRef,
   parameters: WrapParameters,
   wrapped: Uint8Array,
   kind: UnwrappedKind,
-): KeyRef => {
+  bytes: number | undefined,
+): Promise<KeyRef> => {
+  switch (parameters.way) {
+    case 'key-wrap':
+      return core.unwrapKeyLater(unwrapping, wrapped, parameters.padded, kind, bytes, parameters.iv);
+    case 'cipher':
+      return core.unwrapKeyCipherLater(unwrapping, parameters.cipher, wrapped, kind, bytes);
+    case 'oaep':
+      return core.unwrapKeyOaepLater(unwrapping, parameters.oaep, wrapped, kind);
+  }
+};
+
+/** A private key, whose numbers are checked, or one that a private key unwraps: in the user's turn. `wrapped` is a copy; `unwrapping` is released. */
+const openInTurn = async (
+  application: Application,
+  unwrapping: SharedKey,
+  parameters: WrapParameters,
+  wrapped: Uint8Array,
+  kind: UnwrappedKind,
+  bytes: number | undefined,
+): Promise<KeyRef> => {
+  const open = () => openLater(unwrapping.ref, parameters, wrapped, kind, bytes);
   try {
-    switch (parameters.way) {
-      case 'key-wrap':
-        return core.unwrapKey(unwrapping, wrapped, parameters.padded, kind);
-      case 'cipher':
-        return core.unwrapKeyCipher(unwrapping, parameters.cipher, wrapped, kind);
-      case 'oaep':
-        return core.unwrapKeyOaep(unwrapping, parameters.oaep, wrapped, kind);
-    }
+    return await inTurn('computation', application, open);
   } catch (error) {
-    const rv = error instanceof CoreError ? badWrapping[error.code] : undefined;
-    if (rv === undefined) throw error;
-    throw new CryptokiError(rv, 'the wrapped key is not valid');
+    throw notUnwrapped(error);
+  } finally {
+    unwrapping.release();
   }
 };
 
@@ -209,9 +261,16 @@ export const unwrapKey = (
     }
   }
   const wanted = made.kind === 'private' ? 'private' : secretKind(made.attributes);
-  const key = new SharedKey(openWrapped(unwrapping.key.ref, parameters, wrapped, wanted));
-  checkUnwrapped(made, key);
-  return keepMadeKey(session, made.attributes, key);
+  const bytes = made.length ?? undefined;
+  const keep = (key: SharedKey): Later<number> => {
+    checkUnwrapped(made, key);
+    return keepMadeKey(session, made.attributes, key);
+  };
+  if (wanted !== 'private' && parameters.way !== 'oaep')
+    return keep(new SharedKey(openSecret(unwrapping.key.ref, parameters, wrapped, wanted, bytes)));
+  return openInTurn(application, unwrapping.key.share(), parameters, ownCopy(wrapped), wanted, bytes)
+    .then((reference) => admitSize(application, new SharedKey(reference), wrappedInvalid))
+    .then(keep);
 };
 
 const newUnwrapped = (session: Session, unwrapping: ObjectView, template: readonly Attribute[]): NewObject => {
@@ -262,7 +321,7 @@ const unwrapOnToken = async (
   const head = { mechanism: wrapHead(parameters), into };
   const { answer, raw } = await application.ask('unwrap', unwrapping.handle, head, wrapped);
   if (into.on === 'token') return keepOnToken(application, answer.object);
-  const key = openSealedKey(application, unwrapping.handle, made, raw);
+  const key = await openSealedKey(application, unwrapping.handle, made, raw);
   checkUnwrapped(made, key);
   return keepFromAbroad(session, made.attributes, key);
 };

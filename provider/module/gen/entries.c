@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "../call.h"
+#include "../large.h"
+#include "../library.h"
 #include "numbers.h"
 
 static void get_ck_slot_info(struct call *call, void *to) {
@@ -336,6 +338,8 @@ CK_RV C_EncryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OB
 CK_RV C_Encrypt(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG data_length, CK_BYTE_PTR encrypted_data, CK_ULONG_PTR encrypted_data_length) {
   struct call call;
 
+  if (large_is(data_length))
+    return large_whole(ROW_C_Encrypt, session, data, data_length, encrypted_data, encrypted_data_length);
   if (call_begin(&call, &call_rows[ROW_C_Encrypt])) {
     call_put_session(&call, session);
     call_put_bytes(&call, data, data_length);
@@ -350,6 +354,8 @@ CK_RV C_Encrypt(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG data_lengt
 CK_RV C_EncryptUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR part, CK_ULONG part_length, CK_BYTE_PTR encrypted_part, CK_ULONG_PTR encrypted_part_length) {
   struct call call;
 
+  if (large_is(part_length))
+    return large_update(ROW_C_EncryptUpdate, session, part, part_length, encrypted_part, encrypted_part_length);
   if (call_begin(&call, &call_rows[ROW_C_EncryptUpdate])) {
     call_put_session(&call, session);
     call_put_bytes(&call, part, part_length);
@@ -389,6 +395,8 @@ CK_RV C_DecryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OB
 CK_RV C_Decrypt(CK_SESSION_HANDLE session, CK_BYTE_PTR encrypted_data, CK_ULONG encrypted_data_length, CK_BYTE_PTR data, CK_ULONG_PTR data_length) {
   struct call call;
 
+  if (large_is(encrypted_data_length))
+    return large_whole(ROW_C_Decrypt, session, encrypted_data, encrypted_data_length, data, data_length);
   if (call_begin(&call, &call_rows[ROW_C_Decrypt])) {
     call_put_session(&call, session);
     call_put_bytes(&call, encrypted_data, encrypted_data_length);
@@ -403,6 +411,8 @@ CK_RV C_Decrypt(CK_SESSION_HANDLE session, CK_BYTE_PTR encrypted_data, CK_ULONG 
 CK_RV C_DecryptUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR encrypted_part, CK_ULONG encrypted_part_length, CK_BYTE_PTR part, CK_ULONG_PTR part_length) {
   struct call call;
 
+  if (large_is(encrypted_part_length))
+    return large_update(ROW_C_DecryptUpdate, session, encrypted_part, encrypted_part_length, part, part_length);
   if (call_begin(&call, &call_rows[ROW_C_DecryptUpdate])) {
     call_put_session(&call, session);
     call_put_bytes(&call, encrypted_part, encrypted_part_length);
@@ -415,16 +425,7 @@ CK_RV C_DecryptUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR encrypted_part, CK_
 }
 
 CK_RV C_DecryptFinal(CK_SESSION_HANDLE session, CK_BYTE_PTR last_part, CK_ULONG_PTR last_part_length) {
-  struct call call;
-
-  if (call_begin(&call, &call_rows[ROW_C_DecryptFinal])) {
-    call_put_session(&call, session);
-    call_put_out(&call, last_part, last_part_length);
-    if (call_run(&call)) {
-      call_get_out(&call, last_part, last_part_length);
-    }
-  }
-  return call_end(&call);
+  return large_final(ROW_C_DecryptFinal, session, last_part, last_part_length);
 }
 
 CK_RV C_DigestInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism) {
@@ -441,6 +442,8 @@ CK_RV C_DigestInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism) {
 CK_RV C_Digest(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG data_length, CK_BYTE_PTR digest, CK_ULONG_PTR digest_length) {
   struct call call;
 
+  if (large_is(data_length))
+    return large_whole(ROW_C_Digest, session, data, data_length, digest, digest_length);
   if (call_begin(&call, &call_rows[ROW_C_Digest])) {
     call_put_session(&call, session);
     call_put_bytes(&call, data, data_length);
@@ -455,6 +458,8 @@ CK_RV C_Digest(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG data_length
 CK_RV C_DigestUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR part, CK_ULONG part_length) {
   struct call call;
 
+  if (large_is(part_length))
+    return large_feed(ROW_C_DigestUpdate, session, part, part_length);
   if (call_begin(&call, &call_rows[ROW_C_DigestUpdate])) {
     call_put_session(&call, session);
     call_put_bytes(&call, part, part_length);
@@ -502,6 +507,8 @@ CK_RV C_SignInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJEC
 CK_RV C_Sign(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG data_length, CK_BYTE_PTR signature, CK_ULONG_PTR signature_length) {
   struct call call;
 
+  if (large_is(data_length))
+    return large_whole(ROW_C_Sign, session, data, data_length, signature, signature_length);
   if (call_begin(&call, &call_rows[ROW_C_Sign])) {
     call_put_session(&call, session);
     call_put_bytes(&call, data, data_length);
@@ -516,6 +523,8 @@ CK_RV C_Sign(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG data_length, 
 CK_RV C_SignUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR part, CK_ULONG part_length) {
   struct call call;
 
+  if (large_is(part_length))
+    return large_feed(ROW_C_SignUpdate, session, part, part_length);
   if (call_begin(&call, &call_rows[ROW_C_SignUpdate])) {
     call_put_session(&call, session);
     call_put_bytes(&call, part, part_length);
@@ -578,6 +587,8 @@ CK_RV C_VerifyInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJ
 CK_RV C_Verify(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG data_length, CK_BYTE_PTR signature, CK_ULONG signature_length) {
   struct call call;
 
+  if (large_is(data_length))
+    return large_verify(ROW_C_Verify, session, data, data_length, signature, signature_length);
   if (call_begin(&call, &call_rows[ROW_C_Verify])) {
     call_put_session(&call, session);
     call_put_bytes(&call, data, data_length);
@@ -590,6 +601,8 @@ CK_RV C_Verify(CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG data_length
 CK_RV C_VerifyUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR part, CK_ULONG part_length) {
   struct call call;
 
+  if (large_is(part_length))
+    return large_feed(ROW_C_VerifyUpdate, session, part, part_length);
   if (call_begin(&call, &call_rows[ROW_C_VerifyUpdate])) {
     call_put_session(&call, session);
     call_put_bytes(&call, part, part_length);
@@ -638,6 +651,8 @@ CK_RV C_VerifyRecover(CK_SESSION_HANDLE session, CK_BYTE_PTR signature, CK_ULONG
 CK_RV C_DigestEncryptUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR part, CK_ULONG part_length, CK_BYTE_PTR encrypted_part, CK_ULONG_PTR encrypted_part_length) {
   struct call call;
 
+  if (large_is(part_length))
+    return large_update(ROW_C_DigestEncryptUpdate, session, part, part_length, encrypted_part, encrypted_part_length);
   if (call_begin(&call, &call_rows[ROW_C_DigestEncryptUpdate])) {
     call_put_session(&call, session);
     call_put_bytes(&call, part, part_length);
@@ -652,6 +667,8 @@ CK_RV C_DigestEncryptUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR part, CK_ULON
 CK_RV C_DecryptDigestUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR encrypted_part, CK_ULONG encrypted_part_length, CK_BYTE_PTR part, CK_ULONG_PTR part_length) {
   struct call call;
 
+  if (large_is(encrypted_part_length))
+    return large_update(ROW_C_DecryptDigestUpdate, session, encrypted_part, encrypted_part_length, part, part_length);
   if (call_begin(&call, &call_rows[ROW_C_DecryptDigestUpdate])) {
     call_put_session(&call, session);
     call_put_bytes(&call, encrypted_part, encrypted_part_length);
@@ -666,6 +683,8 @@ CK_RV C_DecryptDigestUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR encrypted_par
 CK_RV C_SignEncryptUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR part, CK_ULONG part_length, CK_BYTE_PTR encrypted_part, CK_ULONG_PTR encrypted_part_length) {
   struct call call;
 
+  if (large_is(part_length))
+    return large_update(ROW_C_SignEncryptUpdate, session, part, part_length, encrypted_part, encrypted_part_length);
   if (call_begin(&call, &call_rows[ROW_C_SignEncryptUpdate])) {
     call_put_session(&call, session);
     call_put_bytes(&call, part, part_length);
@@ -680,6 +699,8 @@ CK_RV C_SignEncryptUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR part, CK_ULONG 
 CK_RV C_DecryptVerifyUpdate(CK_SESSION_HANDLE session, CK_BYTE_PTR encrypted_part, CK_ULONG encrypted_part_length, CK_BYTE_PTR part, CK_ULONG_PTR part_length) {
   struct call call;
 
+  if (large_is(encrypted_part_length))
+    return large_update(ROW_C_DecryptVerifyUpdate, session, encrypted_part, encrypted_part_length, part, part_length);
   if (call_begin(&call, &call_rows[ROW_C_DecryptVerifyUpdate])) {
     call_put_session(&call, session);
     call_put_bytes(&call, encrypted_part, encrypted_part_length);
@@ -776,6 +797,8 @@ CK_RV C_DeriveKey(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism, CK_OBJE
 CK_RV C_SeedRandom(CK_SESSION_HANDLE session, CK_BYTE_PTR seed, CK_ULONG seed_length) {
   struct call call;
 
+  if (large_is(seed_length))
+    return large_feed(ROW_C_SeedRandom, session, seed, seed_length);
   if (call_begin(&call, &call_rows[ROW_C_SeedRandom])) {
     call_put_session(&call, session);
     call_put_bytes(&call, seed, seed_length);
@@ -787,6 +810,8 @@ CK_RV C_SeedRandom(CK_SESSION_HANDLE session, CK_BYTE_PTR seed, CK_ULONG seed_le
 CK_RV C_GenerateRandom(CK_SESSION_HANDLE session, CK_BYTE_PTR random, CK_ULONG random_length) {
   struct call call;
 
+  if (large_is(random_length))
+    return large_fill(ROW_C_GenerateRandom, session, random, random_length);
   if (call_begin(&call, &call_rows[ROW_C_GenerateRandom])) {
     call_put_session(&call, session);
     call_put_fill(&call, random, random_length);
@@ -812,6 +837,8 @@ CK_RV C_MessageEncryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism
 CK_RV C_EncryptMessage(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR plaintext, CK_ULONG plaintext_length, CK_BYTE_PTR ciphertext, CK_ULONG_PTR ciphertext_length) {
   struct call call;
 
+  if (large_is_message(associated_data_length, plaintext_length))
+    return large_message(ROW_C_EncryptMessage, session, parameter, parameter_length, associated_data, associated_data_length, plaintext, plaintext_length, ciphertext, ciphertext_length);
   if (call_begin(&call, &call_rows[ROW_C_EncryptMessage])) {
     call_put_session(&call, session);
     call_put_message(&call, parameter, parameter_length, TAG_WRITTEN);
@@ -843,6 +870,8 @@ CK_RV C_EncryptMessageBegin(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK
 CK_RV C_EncryptMessageNext(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR plaintext_part, CK_ULONG plaintext_part_length, CK_BYTE_PTR ciphertext_part, CK_ULONG_PTR ciphertext_part_length, CK_FLAGS flags) {
   struct call call;
 
+  if (large_is(plaintext_part_length))
+    return large_message_part(ROW_C_EncryptMessageNext, session, parameter, parameter_length, plaintext_part, plaintext_part_length, ciphertext_part, ciphertext_part_length, flags);
   if (call_begin(&call, &call_rows[ROW_C_EncryptMessageNext])) {
     call_put_session(&call, session);
     call_put_message(&call, parameter, parameter_length, (flags & CKF_END_OF_MESSAGE) != 0 ? TAG_WRITTEN : TAG_UNUSED);
@@ -882,6 +911,8 @@ CK_RV C_MessageDecryptInit(CK_SESSION_HANDLE session, CK_MECHANISM_PTR mechanism
 CK_RV C_DecryptMessage(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR associated_data, CK_ULONG associated_data_length, CK_BYTE_PTR ciphertext, CK_ULONG ciphertext_length, CK_BYTE_PTR plaintext, CK_ULONG_PTR plaintext_length) {
   struct call call;
 
+  if (large_is_message(associated_data_length, ciphertext_length))
+    return large_message(ROW_C_DecryptMessage, session, parameter, parameter_length, associated_data, associated_data_length, ciphertext, ciphertext_length, plaintext, plaintext_length);
   if (call_begin(&call, &call_rows[ROW_C_DecryptMessage])) {
     call_put_session(&call, session);
     call_put_message(&call, parameter, parameter_length, TAG_READ);
@@ -910,6 +941,8 @@ CK_RV C_DecryptMessageBegin(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK
 CK_RV C_DecryptMessageNext(CK_SESSION_HANDLE session, CK_VOID_PTR parameter, CK_ULONG parameter_length, CK_BYTE_PTR ciphertext_part, CK_ULONG ciphertext_part_length, CK_BYTE_PTR plaintext_part, CK_ULONG_PTR plaintext_part_length, CK_FLAGS flags) {
   struct call call;
 
+  if (large_is(ciphertext_part_length) || large_is_end(flags, plaintext_part, plaintext_part_length))
+    return large_message_part(ROW_C_DecryptMessageNext, session, parameter, parameter_length, ciphertext_part, ciphertext_part_length, plaintext_part, plaintext_part_length, flags);
   if (call_begin(&call, &call_rows[ROW_C_DecryptMessageNext])) {
     call_put_session(&call, session);
     call_put_message(&call, parameter, parameter_length, (flags & CKF_END_OF_MESSAGE) != 0 ? TAG_READ : TAG_UNUSED);
@@ -939,7 +972,7 @@ CK_RV C_MessageSignInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_
   (void)argument_0;
   (void)argument_1;
   (void)argument_2;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -951,7 +984,7 @@ CK_RV C_SignMessage(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_ULO
   (void)argument_4;
   (void)argument_5;
   (void)argument_6;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -959,7 +992,7 @@ CK_RV C_SignMessageBegin(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, C
   (void)argument_0;
   (void)argument_1;
   (void)argument_2;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -971,13 +1004,13 @@ CK_RV C_SignMessageNext(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK
   (void)argument_4;
   (void)argument_5;
   (void)argument_6;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
 CK_RV C_MessageSignFinal(CK_SESSION_HANDLE argument_0) {
   (void)argument_0;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -985,7 +1018,7 @@ CK_RV C_MessageVerifyInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argumen
   (void)argument_0;
   (void)argument_1;
   (void)argument_2;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -997,7 +1030,7 @@ CK_RV C_VerifyMessage(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, CK_U
   (void)argument_4;
   (void)argument_5;
   (void)argument_6;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1005,7 +1038,7 @@ CK_RV C_VerifyMessageBegin(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1,
   (void)argument_0;
   (void)argument_1;
   (void)argument_2;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1017,13 +1050,13 @@ CK_RV C_VerifyMessageNext(CK_SESSION_HANDLE argument_0, CK_VOID_PTR argument_1, 
   (void)argument_4;
   (void)argument_5;
   (void)argument_6;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
 CK_RV C_MessageVerifyFinal(CK_SESSION_HANDLE argument_0) {
   (void)argument_0;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1036,7 +1069,7 @@ CK_RV C_EncapsulateKey(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1
   (void)argument_5;
   (void)argument_6;
   (void)argument_7;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1049,7 +1082,7 @@ CK_RV C_DecapsulateKey(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argument_1
   (void)argument_5;
   (void)argument_6;
   (void)argument_7;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1059,7 +1092,7 @@ CK_RV C_VerifySignatureInit(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argum
   (void)argument_2;
   (void)argument_3;
   (void)argument_4;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1067,7 +1100,7 @@ CK_RV C_VerifySignature(CK_SESSION_HANDLE argument_0, CK_BYTE_PTR argument_1, CK
   (void)argument_0;
   (void)argument_1;
   (void)argument_2;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1075,13 +1108,13 @@ CK_RV C_VerifySignatureUpdate(CK_SESSION_HANDLE argument_0, CK_BYTE_PTR argument
   (void)argument_0;
   (void)argument_1;
   (void)argument_2;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
 CK_RV C_VerifySignatureFinal(CK_SESSION_HANDLE argument_0) {
   (void)argument_0;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1089,7 +1122,7 @@ CK_RV C_GetSessionValidationFlags(CK_SESSION_HANDLE argument_0, CK_SESSION_VALID
   (void)argument_0;
   (void)argument_1;
   (void)argument_2;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1097,7 +1130,7 @@ CK_RV C_AsyncComplete(CK_SESSION_HANDLE argument_0, CK_UTF8CHAR_PTR argument_1, 
   (void)argument_0;
   (void)argument_1;
   (void)argument_2;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1105,7 +1138,7 @@ CK_RV C_AsyncGetID(CK_SESSION_HANDLE argument_0, CK_UTF8CHAR_PTR argument_1, CK_
   (void)argument_0;
   (void)argument_1;
   (void)argument_2;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1115,7 +1148,7 @@ CK_RV C_AsyncJoin(CK_SESSION_HANDLE argument_0, CK_UTF8CHAR_PTR argument_1, CK_U
   (void)argument_2;
   (void)argument_3;
   (void)argument_4;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1128,7 +1161,7 @@ CK_RV C_WrapKeyAuthenticated(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR argu
   (void)argument_5;
   (void)argument_6;
   (void)argument_7;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }
 
@@ -1143,6 +1176,6 @@ CK_RV C_UnwrapKeyAuthenticated(CK_SESSION_HANDLE argument_0, CK_MECHANISM_PTR ar
   (void)argument_7;
   (void)argument_8;
   (void)argument_9;
-  const CK_RV rv = call_ready();
+  const CK_RV rv = library_ready();
   return rv == CKR_OK ? CKR_FUNCTION_NOT_SUPPORTED : rv;
 }

@@ -86,8 +86,6 @@ export const representVault = (vault: Vault): vaults.Vault => ({
   integrity: vault.integrity,
 });
 
-const curves: Readonly<Record<number, string>> = { 256: 'P-256', 384: 'P-384', 521: 'P-521' };
-
 /** What a key is, for people: `AES-256`, `RSA-3072`, `P-384`, `Ed25519`, `generic secret of 160 bits`. */
 const nameKeyType = ({ algorithm, bits }: Pick<Key, 'algorithm' | 'bits'>): string => {
   switch (algorithm) {
@@ -95,9 +93,16 @@ const nameKeyType = ({ algorithm, bits }: Pick<Key, 'algorithm' | 'bits'>): stri
     case 'rsa':
       return `${algorithm.toUpperCase()}-${bits}`;
     case 'ec':
-      return curves[bits] ?? `EC of ${bits} bits`;
+      return `P-${bits}`;
+    case 'brainpool':
+      return `brainpoolP${bits}r1`;
+    case 'secp256k1':
+      return 'secp256k1';
     case 'ed25519':
-      return 'Ed25519';
+    case 'ed448':
+    case 'x25519':
+    case 'x448':
+      return `${algorithm[0]?.toUpperCase()}${algorithm.slice(1)}`;
     case 'generic':
       return `generic secret of ${bits} bits`;
   }
@@ -163,6 +168,7 @@ export const representApplication = (application: TdeApplication): applications.
   name: application.name,
   appId: application.appId,
   state: application.state,
+  compatibility: application.compatibility,
   createdAt: moment(application.createdAt),
   integrity: application.integrity,
 });

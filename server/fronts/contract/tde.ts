@@ -35,7 +35,18 @@ export const instanceText = (instance: InstanceHeader): string =>
   Buffer.from(JSON.stringify(instance)).toString('base64url');
 
 export type ObjectClass = 'secret-key' | 'public-key' | 'private-key' | 'certificate' | 'data';
-export type KeyAlgorithm = 'aes' | 'generic' | 'rsa' | 'ec' | 'ed25519';
+/** With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639 (r1). */
+export type KeyAlgorithm =
+  | 'aes'
+  | 'generic'
+  | 'rsa'
+  | 'ec'
+  | 'secp256k1'
+  | 'brainpool'
+  | 'ed25519'
+  | 'ed448'
+  | 'x25519'
+  | 'x448';
 export type KeyUsage = 'encrypt' | 'decrypt' | 'wrap' | 'unwrap' | 'sign' | 'verify' | 'derive';
 
 /** A token object as the service knows it. `attributes` is the agent's own encoding, kept verbatim and bound to the record. */
@@ -83,8 +94,16 @@ export interface ServiceInfo {
   readonly groupId: string;
   readonly tenantId: string;
   readonly serverVersion: string;
+  /** The compatibility switches of the application that are on (base/compatibility.ts). An older service has none. */
+  readonly compatibility?: readonly string[];
   /** Changes with every change of objects visible to this application. */
   readonly epoch: number;
+  /** What keys are sealed to on their way to the service (see `keyForServiceInfo`). */
+  readonly recipient: {
+    readonly epoch: number;
+    /** Base64 of an X25519 public key. */
+    readonly publicKey: string;
+  };
 }
 
 export type CreateObject = Pick<
@@ -125,6 +144,11 @@ export interface OaepHead {
   readonly label: string;
 }
 
+/** RSA with PKCS#1 v1.5 padding (RFC 8017), of applications with the compatibility switch `rsa-pkcs1-encryption`. */
+export interface Pkcs1Head {
+  readonly mode: 'rsa-pkcs1';
+}
+
 /** Fewest bytes of a MAC that are verified. */
 export const leastVerifiedMac = 4;
 
@@ -132,7 +156,7 @@ export type MacHead = { readonly algorithm: 'hmac'; readonly digest: DigestName 
 
 /**
  * Signatures by a private key. The raw bytes are what is signed as it stands: for `rsa-pkcs1` the DigestInfo (or whatever
- * is to be padded), for `rsa-pss` and `ecdsa` the digest, for `ed25519` the message. The answer is the
+ * is to be padded), for `rsa-pss` and `ecdsa` the digest, for `ed25519` and `ed448` the message. The answer is the
  * signature: of `ecdsa` both numbers at the curve's length, r first.
  */
 export type SignatureHead =
@@ -144,17 +168,22 @@ export type SignatureHead =
       readonly saltLength: number;
     }
   | { readonly algorithm: 'ecdsa' }
-  | { readonly algorithm: 'ed25519' };
+  | { readonly algorithm: 'ed25519' | 'ed448' };
 
-/** How a key is wrapped: AES key wrap (RFC 3394; `padded`: RFC 5649), under a cipher, or with OAEP. A private key travels as its PKCS#8. */
+/**
+ * How a key is wrapped: AES key wrap (RFC 3394; `padded`: RFC 5649), under a cipher, or with OAEP. A private key travels as its PKCS#8.
+ * `iv` is Base64 of an initial value other than the RFC's: 8 bytes, 4 when `padded`. AES key wrap that is not padded, and CBC, pad a key
+ * with zeros to whole blocks; they are taken off where the destination's `bits` tell the length.
+ */
 export type WrapHead =
-  | { readonly way: 'key-wrap'; readonly padded: boolean }
+  | { readonly way: 'key-wrap'; readonly padded: boolean; readonly iv?: string | undefined }
   | { readonly way: 'cipher'; readonly cipher: CipherHead }
   | { readonly way: 'oaep'; readonly oaep: OaepHead };
 
 /**
  * Byte values are Base64. `point` is uncompressed; `kdf` is that of X9.63. HKDF: RFC 5869; `saltKey` is the handle of a secret key
- * of the token whose value is the salt, and that may derive. `encryption`: the key is the front of what the raw request bytes
+ * of the token whose value is the salt, and that may derive. `sp800-108`: counter
+ * mode, or with `previousAt` feedback mode; `Sp800108Parameters` of addon/core.ts says what stands where. `encryption`: the key is the front of what the raw request bytes
  * encrypt to, in ECB or CBC, under an AES key that is not sensitive.
  */
 export type DeriveHead =
@@ -167,12 +196,24 @@ export type DeriveHead =
       readonly saltKey?: number | undefined;
       readonly info: string;
     }
+  | {
+      readonly way: 'sp800-108';
+      readonly prf: MacHead;
+      readonly data: string;
+      readonly counterAt?: number | undefined;
+      readonly counterBytes: number;
+      readonly littleEndian: boolean;
+      readonly previousAt?: number | undefined;
+      readonly counterFirst: boolean;
+      readonly iv: string;
+    }
   | { readonly way: 'encryption'; readonly cipher: Extract<CipherHead, { readonly mode: 'ecb' | 'cbc' }> };
 
 /**
  * Where a key goes that was unwrapped or derived: onto the token, or to the agent that asks, sealed to `recipient`, Base64 of
  * the agent's ephemeral X25519 public key (RFC 9180, base mode; see `sealedKeyInfo`). `object.bits` may be null where the
- * wrapped key tells it.
+ * wrapped key tells it, and for a wrapped private key `algorithm` may be another one of its family: curves that sign and agree (`ec`,
+ * `secp256k1`, `brainpool`), that sign (`ed25519`, `ed448`), that agree (`x25519`, `x448`).
  */
 export type Destination =
   | { readonly on: 'token'; readonly object: CreateObject }
@@ -186,13 +227,72 @@ export type Destination =
       readonly extractable: boolean;
     };
 
-/** HPKE's `info` for a sealed key; its `aad` is the handle of the key that unwrapped or derived it, as u32. */
+/**
+ * HPKE's `info` for a key that the service seals to the agent; its `aad` is the handle of the object that it comes of, as u32.
+ */
 export const sealedKeyInfo = 'DKE session key 1';
 
-/** What is wrapped: an object of the token, or a value in the raw bytes (a secret's, or PKCS#8), which is the agent's session key. */
+/**
+ * A secret or private key on its way to the service: the raw bytes are the recipient (`ServiceInfo`: `epoch`, u32, and public key, 32
+ * bytes), and a secret key's value or a private key's PKCS#8, sealed to it (RFC 9180, base mode) with this `info`, and with `boundTo` as
+ * the `aad`. The service has a new recipient after each erasure run; the code for an old one is `conflict` with the reason
+ * `recipient-changed`, nothing was done, and the agent repeats the request with the key sealed to the new one.
+ */
+export const keyForServiceInfo = 'DKE key for the service 1';
+export const recipientChanged = 'recipient-changed';
+
+const publicKeyBytes = 32;
+
+export const packSealed = (
+  { epoch, publicKey }: { readonly epoch: number; readonly publicKey: Uint8Array },
+  sealed: Uint8Array,
+): Buffer<ArrayBuffer> => {
+  const raw = Buffer.allocUnsafeSlow(4 + publicKeyBytes + sealed.length);
+  raw.writeUInt32BE(epoch, 0);
+  raw.set(publicKey, 4);
+  raw.set(sealed, 4 + publicKeyBytes);
+  return raw;
+};
+
+/** Splits it into views. Throws RangeError when it is too short. */
+export const unpackSealed = (raw: Buffer) => {
+  if (raw.length < 4 + publicKeyBytes) throw new RangeError('sealed key too short');
+  const publicKey = raw.subarray(4, 4 + publicKeyBytes);
+  return { recipient: { epoch: raw.readUInt32BE(0), publicKey }, sealed: raw.subarray(4 + publicKeyBytes) };
+};
+
+/**
+ * What a sealed key is for, and all that it is for: the application, the route, the object in the path (0 for none), the
+ * Idempotency-Key (empty where the route bears none) and the head, byte for byte.
+ */
+export const boundTo = (
+  applicationId: string,
+  route: keyof TdeRoutes,
+  handle: number,
+  once: string,
+  head: Uint8Array,
+): Buffer => Buffer.concat([Buffer.from(`${applicationId}\n${route}\n${handle}\n${once}\n`), head]);
+
+/**
+ * A part of a message that is longer than one request. Nothing of the message stays with the service: what the next part needs is in `state`
+ * (Base64), sealed under the key, which the answer gives and the next request brings back. It is empty in the first request, and in the answer
+ * to the last one. Requests go to any node, and one that is sent again has the same answer.
+ */
+export interface PartHead {
+  readonly state: string;
+  readonly last: boolean;
+}
+
+/** Most bytes of a sealed state. */
+export const maxState = 512;
+
+/** What is wrapped: an object of the token, or the agent's session key, sealed in the raw bytes. */
 export type WrappedKey =
   | { readonly from: 'token'; readonly handle: number }
   | { readonly from: 'session'; readonly class: 'secret-key' | 'private-key'; readonly sensitive: boolean };
+
+/** What is left of a withdrawn request. `kept`: it changed an object, or what it created was used since. */
+export type WithdrawalOutcome = 'not-carried-out' | 'undone' | 'kept';
 
 export interface FindHead {
   readonly label?: string;
@@ -211,24 +311,26 @@ export interface TdeRoutes {
   /** Creates a key inside the service. */
   generateKey: { head: CreateObject; answer: TokenObject };
   /**
-   * Creates a pair inside the service. `bits`: RSA 2048, 3072 or 4096 (any multiple of 8 between), EC 256, 384 or 521 (NIST P),
-   * Ed25519 256. Without `publicKey` the agent keeps the public half itself, from `privateKey.publicKey`. Both or neither.
+   * Creates a pair inside the service. `bits`: RSA 2048, 3072 or 4096 (any multiple of 8 between), `ec` 224, 256, 384 or 521,
+   * `brainpool` 256, 384 or 512, `secp256k1`, `ed25519` and `x25519` 256, `ed448` and `x448` 448. Without `publicKey` the agent keeps the public half itself, from `privateKey.publicKey`. Both or neither.
    */
   generateKeyPair: {
     head: { readonly privateKey: CreateObject; readonly publicKey: CreateObject | null };
     answer: { readonly privateKey: TokenObject; readonly publicKey: TokenObject | null };
   };
-  /** Raw request bytes: the value of a secret key or data object, SubjectPublicKeyInfo of a public key, PKCS#8 of a private one. */
+  /** Raw request bytes: the value of a data object or certificate, SubjectPublicKeyInfo of a public key; a secret or private key sealed. */
   createObject: { head: CreateObject; answer: TokenObject };
   findObjects: { head: FindHead; answer: { readonly objects: readonly TokenObject[]; readonly more: boolean } };
   getObject: { head: Record<string, never>; answer: TokenObject };
   /**
    * Raw answer bytes: the value of a data object or certificate, SubjectPublicKeyInfo of a public key; only if extractable and not
-   * sensitive the value of a secret key and the PKCS#8 of a private one.
+   * sensitive the value of a secret key and the PKCS#8 of a private one. With `recipient`, the agent's (see `Destination`), a key comes
+   * sealed: for all but showing it to its owner.
    */
-  readValue: { head: Record<string, never>; answer: Record<string, never> };
+  readValue: { head: { readonly recipient?: string | undefined }; answer: Record<string, never> };
   /**
-   * A key becomes sensitive, and stops being extractable; there is no way back. What replaces a whole (`attributes`, `usages`) was
+   * `replacesValue`: the raw request bytes are the new value of a data object. A key becomes sensitive, and stops being extractable;
+   * this cannot be undone. What replaces a whole (`attributes`, `usages`) was
    * computed from what the caller saw: with `seen`, an object that is otherwise by now is left alone, and the code is `conflict`.
    */
   updateObject: {
@@ -238,22 +340,52 @@ export interface TdeRoutes {
       readonly usages?: readonly KeyUsage[];
       readonly sensitive?: true;
       readonly extractable?: false;
+      readonly replacesValue?: true;
       readonly seen?: { readonly attributes: string; readonly usages: readonly KeyUsage[] };
     };
     answer: TokenObject;
   };
   /** Destroys, for good. */
   destroyObject: { head: Record<string, never>; answer: Record<string, never> };
+  /**
+   * Withdraws the request that bears, or bore, this Idempotency-Key: the agent does not know its outcome and has told its caller that it
+   * failed. If it was not carried out, it never will be. What it has created is destroyed, unless it was used since. Repeating a withdrawal
+   * is safe, and it may come before the request.
+   */
+  withdraw: { head: { readonly key: string }; answer: { readonly outcome: WithdrawalOutcome } };
   /** Checks that the key may be used so, now: cheap. */
   checkUse: { head: { readonly usage: KeyUsage }; answer: Record<string, never> };
   encrypt: { head: CipherHead; answer: Record<string, never> };
-  decrypt: { head: CipherHead | OaepHead; answer: Record<string, never> };
+  decrypt: { head: CipherHead | OaepHead | Pkcs1Head; answer: Record<string, never> };
+  /**
+   * A part of a message under GCM or CCM. Raw bytes: data in, data out; the tag is the end of the last part, in both directions. `aad` is empty but
+   * in the first part. `check` is a decryption that gives nothing out: a message is checked as a whole before it is decrypted.
+   */
+  cipherPart: {
+    head: PartHead & {
+      readonly use: 'encrypt' | 'decrypt' | 'check';
+      readonly cipher: Extract<CipherHead, { readonly mode: 'gcm' | 'ccm' }>;
+    };
+    answer: { readonly state: string };
+  };
   sign: { head: MacHead | SignatureHead; answer: Record<string, never> };
   /**
    * Raw bytes: u32 length of the signature, signature, data. A wrong signature is the code invalid-ciphertext. MACs only: a
    * public key's work is the agent's own. With `length` the signature is that many bytes of the MAC, its first ones.
    */
   verify: { head: MacHead & { readonly length?: number | undefined }; answer: Record<string, never> };
+  /**
+   * A part of a message for a MAC. Raw answer bytes of the last part: the MAC to sign. To verify, the raw bytes of the last part begin with the
+   * signature, as those of `verify`.
+   */
+  macPart: {
+    head: PartHead & {
+      readonly use: 'sign' | 'verify';
+      readonly mac: MacHead;
+      readonly length?: number | undefined;
+    };
+    answer: { readonly state: string };
+  };
   /**
    * The object wraps another key: AES, or an RSA public key. Raw answer bytes: the wrapped key. Code `forbidden` where the key
    * is not extractable or the wrapping key is none that may wrap a sensitive one: one that the service made, that was never
@@ -274,8 +406,9 @@ export interface TdeRoutes {
 
 /**
  * Requests that make or change token objects bear `Idempotency-Key` (1 to 128 letters, digits and `._:-`, never used before by the
- * application). Sent again under the same key within the hour, to any node, such a request makes nothing twice: the answer is what the
- * first one made. The same key with another head is `conflict`. What is destroyed twice is `key-destroyed` the second time.
+ * application). Sent again under the same key within seven days, to any node, such a request is not carried out twice: the answer is what
+ * the first one made. The same key with another head is `conflict`, and so is a request that was withdrawn, with the reason `withdrawn`.
+ * What is destroyed twice is `key-destroyed` the second time.
  */
 export const onceHeader = 'Idempotency-Key';
 export const onceRoutes: ReadonlySet<keyof TdeRoutes> = new Set([
@@ -297,19 +430,25 @@ export const tdeRoutes = {
   readValue: { method: 'POST', path: '/objects/:handle/value' },
   updateObject: { method: 'POST', path: '/objects/:handle/update' },
   destroyObject: { method: 'POST', path: '/objects/:handle/destroy' },
+  withdraw: { method: 'POST', path: '/withdrawals' },
   checkUse: { method: 'POST', path: '/objects/:handle/check-use' },
   encrypt: { method: 'POST', path: '/objects/:handle/encrypt' },
   decrypt: { method: 'POST', path: '/objects/:handle/decrypt' },
+  cipherPart: { method: 'POST', path: '/objects/:handle/cipher-part' },
   sign: { method: 'POST', path: '/objects/:handle/sign' },
   verify: { method: 'POST', path: '/objects/:handle/verify' },
+  macPart: { method: 'POST', path: '/objects/:handle/mac-part' },
   wrap: { method: 'POST', path: '/objects/:handle/wrap' },
   unwrap: { method: 'POST', path: '/objects/:handle/unwrap' },
   derive: { method: 'POST', path: '/objects/:handle/derive' },
 } as const satisfies Record<keyof TdeRoutes, { method: 'POST'; path: `/${string}` }>;
 
+/** A head as it travels. */
+export const headBytes = (head: object): Buffer => Buffer.from(JSON.stringify(head), 'utf8');
+
 /** Packs a head and raw bytes into one envelope. */
 export const packEnvelope = (head: object, raw: Uint8Array = new Uint8Array(0)): Buffer => {
-  const json = Buffer.from(JSON.stringify(head), 'utf8');
+  const json = headBytes(head);
   const out = Buffer.allocUnsafeSlow(4 + json.length + raw.length);
   out.writeUInt32BE(json.length, 0);
   json.copy(out, 4);
@@ -317,10 +456,18 @@ export const packEnvelope = (head: object, raw: Uint8Array = new Uint8Array(0)):
   return out;
 };
 
-/** Splits an envelope; `raw` is a view on the same memory. Throws RangeError on a broken layout and SyntaxError on bad JSON. */
-export const unpackEnvelope = (body: Buffer): { readonly head: unknown; readonly raw: Buffer } => {
+/** Splits an envelope; `json` (the head as it came) and `raw` are views on the same memory. Throws RangeError on a broken layout and SyntaxError on bad JSON. */
+export const unpackEnvelope = (
+  body: Buffer,
+): { readonly head: unknown; readonly json: Buffer; readonly raw: Buffer } => {
+  const { json, raw } = splitEnvelope(body);
+  return { head: JSON.parse(json.toString('utf8')), json, raw };
+};
+
+/** The same before the head is read. */
+export const splitEnvelope = (body: Buffer): { readonly json: Buffer; readonly raw: Buffer } => {
   if (body.length < 4) throw new RangeError('envelope too short');
   const length = body.readUInt32BE(0);
   if (length > body.length - 4) throw new RangeError('envelope head longer than the body');
-  return { head: JSON.parse(body.toString('utf8', 4, 4 + length)), raw: body.subarray(4 + length) };
+  return { json: body.subarray(4, 4 + length), raw: body.subarray(4 + length) };
 };

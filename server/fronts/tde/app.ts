@@ -8,31 +8,41 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { MadeKey, Operations, TdeCaller, VisibleObject } from '../../operations/index.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
+import type { SealedKey } from '../../ports/key-ring.ts';
 import type { Log } from '../../ports/log.ts';
 import {
+  boundTo,
   envelopeType,
   epochHeader,
+  keyForServiceInfo,
   maxEnvelope,
   onceHeader,
   onceRoutes,
   packEnvelope,
+  splitEnvelope,
   type TdeRoutes,
   type TokenObject,
   unpackEnvelope,
+  unpackSealed,
 } from '../contract/tde.ts';
 import type { RawFront } from '../shared/dispatch.ts';
+import { endInPieces, isLongAnswer } from '../shared/end-in-pieces.ts';
 import { createOutbox } from '../shared/outbox.ts';
 import { readBody } from '../shared/read-body.ts';
 import { asServiceError, toProblem } from './errors.ts';
 import {
+  checkHeadSize,
   createInstances,
   type Heads,
   parseHead,
+  requestKey,
   toCipherParameters,
   toDeriveMechanism,
   toDestination,
   toMacParameters,
   toOaepParameters,
+  toPart,
+  toSealTo,
   toSignatureParameters,
   toWrapMechanism,
 } from './heads.ts';
@@ -79,6 +89,8 @@ interface Call<R extends keyof TdeRoutes> {
   readonly handle: number;
   readonly head: Heads[R];
   readonly raw: Buffer;
+  /** The raw bytes as a key that was sealed for this very request. Throws 'validation'. */
+  readonly sealedKey: () => SealedKey;
 }
 interface Reply<R extends keyof TdeRoutes> {
   readonly head: TdeRoutes[R]['answer'];
@@ -94,8 +106,22 @@ const splitSignature = (raw: Buffer): { readonly signature: Buffer; readonly dat
   return { signature: raw.subarray(4, 4 + length), data: raw.subarray(4 + length) };
 };
 
+const keyInfo = Buffer.from(keyForServiceInfo);
+
+const readSealedKey = (raw: Buffer, bound: Buffer): SealedKey => {
+  try {
+    return { ...unpackSealed(raw), info: keyInfo, bound };
+  } catch (error) {
+    throw new ServiceError('validation', 'the body contains no sealed key', { cause: error });
+  }
+};
+
 const createHandlers = (tde: Operations['tde']): Handlers => ({
-  info: async ({ caller }) => ({ head: await tde.info(caller) }),
+  info: async ({ caller }) => {
+    const { recipient, ...info } = await tde.info(caller);
+    const publicKey = Buffer.from(recipient.publicKey).toString('base64');
+    return { head: { ...info, recipient: { epoch: recipient.epoch, publicKey } } };
+  },
   generateKey: async ({ caller, head }) => ({ head: toTokenObject(await tde.generateKey(caller, head)) }),
   generateKeyPair: async ({ caller, head }) => {
     const { privateKey, publicKey } = await tde.generateKeyPair(caller, head);
@@ -106,20 +132,30 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
       },
     };
   },
-  createObject: async ({ caller, head, raw }) => ({ head: toTokenObject(await tde.createObject(caller, head, raw)) }),
+  createObject: async ({ caller, head, raw, sealedKey }) => ({
+    head: toTokenObject(
+      head.class === 'secret-key' || head.class === 'private-key'
+        ? await tde.importKey(caller, head, sealedKey())
+        : await tde.createObject(caller, head, raw),
+    ),
+  }),
   findObjects: async ({ caller, head }) => {
     const { objects, more } = await tde.findObjects(caller, head);
     return { head: { objects: objects.map(toTokenObject), more } };
   },
   getObject: async ({ caller, handle }) => ({ head: toTokenObject(await tde.getObject(caller, handle)) }),
-  readValue: async ({ caller, handle }) => ({ head: {}, raw: await tde.readValue(caller, handle) }),
-  updateObject: async ({ caller, handle, head }) => ({
-    head: toTokenObject(await tde.updateObject(caller, handle, head)),
+  readValue: async ({ caller, handle, head: { recipient } }) => ({
+    head: {},
+    raw: await tde.readValue(caller, handle, recipient === undefined ? undefined : toSealTo(recipient)),
+  }),
+  updateObject: async ({ caller, handle, head: { replacesValue, ...change }, raw }) => ({
+    head: toTokenObject(await tde.updateObject(caller, handle, change, replacesValue === true ? raw : undefined)),
   }),
   destroyObject: async ({ caller, handle }) => {
     await tde.destroyObject(caller, handle);
     return { head: {} };
   },
+  withdraw: async ({ caller, head }) => ({ head: { outcome: await tde.withdraw(caller, head.key) } }),
   checkUse: async ({ caller, handle, head }) => {
     await tde.checkUse(caller, handle, head.usage);
     return { head: {} };
@@ -131,10 +167,19 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
   decrypt: async ({ caller, handle, head, raw }) => ({
     head: {},
     raw:
-      head.mode === 'oaep'
-        ? await tde.decryptOaep(caller, handle, toOaepParameters(head), raw)
+      head.mode === 'oaep' || head.mode === 'rsa-pkcs1'
+        ? await tde.decryptWithPrivateKey(
+            caller,
+            handle,
+            head.mode === 'oaep' ? toOaepParameters(head) : { padding: 'pkcs1' },
+            raw,
+          )
         : await tde.decrypt(caller, handle, toCipherParameters(head), raw),
   }),
+  cipherPart: async ({ caller, handle, head: { use, cipher, ...part }, raw }) => {
+    const { state, output } = await tde.cipherPart(caller, handle, use, toCipherParameters(cipher), toPart(part, raw));
+    return { head: { state: state.toString('base64') }, raw: output };
+  },
   sign: async ({ caller, handle, head, raw }) => ({
     head: {},
     raw:
@@ -147,13 +192,23 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
     await tde.verify(caller, handle, toMacParameters(head), data, signature, head.length);
     return { head: {} };
   },
-  wrap: async ({ caller, handle, head: { mechanism, key }, raw }) => ({
+  macPart: async ({ caller, handle, head: { use, mac, length, ...part }, raw }) => {
+    const parameters = toMacParameters(mac);
+    if (use === 'sign') {
+      const answer = await tde.signPart(caller, handle, parameters, toPart(part, raw));
+      return part.last ? { head: { state: '' }, raw: answer } : { head: { state: answer.toString('base64') } };
+    }
+    const { signature, data } = part.last ? splitSignature(raw) : { signature: null, data: raw };
+    const state = await tde.verifyPart(caller, handle, parameters, toPart(part, data), signature, length);
+    return { head: { state: state.toString('base64') } };
+  },
+  wrap: async ({ caller, handle, head: { mechanism, key }, sealedKey }) => ({
     head: {},
     raw: await tde.wrap(
       caller,
       handle,
       toWrapMechanism(mechanism),
-      key.from === 'token' ? key : { ...key, value: raw },
+      key.from === 'token' ? key : { ...key, key: sealedKey() },
     ),
   }),
   unwrap: async ({ caller, handle, head: { mechanism, into }, raw }) =>
@@ -166,8 +221,6 @@ const made = ({ object, sealed }: MadeKey): Reply<'unwrap'> & Reply<'derive'> =>
   const head = { object: object === null ? null : toTokenObject(object) };
   return sealed === null ? { head } : { head, raw: sealed };
 };
-
-const requestIdPattern = /^[A-Za-z0-9._:-]{1,128}$/;
 
 const parseHandle = (text: string | undefined): number => {
   if (text === undefined) return 0;
@@ -194,7 +247,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
 
   const idOf = ({ headers }: IncomingMessage): string => {
     const given = headers['x-request-id'];
-    return typeof given === 'string' && requestIdPattern.test(given) ? given : requestId();
+    return typeof given === 'string' && requestKey.test(given) ? given : requestId();
   };
 
   const authenticate = (
@@ -217,10 +270,12 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
     });
   };
 
-  const unpack = (body: Buffer): { readonly head: unknown; readonly raw: Buffer } => {
+  const unpack = (body: Buffer): ReturnType<typeof unpackEnvelope> => {
     try {
+      checkHeadSize(splitEnvelope(body).json);
       return unpackEnvelope(body);
     } catch (error) {
+      if (error instanceof ServiceError) throw error;
       throw new ServiceError('validation', 'the body is not an envelope', { cause: error });
     }
   };
@@ -238,10 +293,12 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
     body: Buffer,
     key: string | string[] | undefined,
   ): Promise<Reply<R>> => {
-    const { head, raw } = unpack(body);
-    const call = { handle, head: parseHead(route, head), raw };
+    const { head, json, raw } = unpack(body);
+    const once = typeof key === 'string' && onceRoutes.has(route) ? key : '';
+    const sealedKey = (): SealedKey => readSealedKey(raw, boundTo(caller.application.id, route, handle, once, json));
+    const call = { handle, head: parseHead(route, head), raw, sealedKey };
     if (key === undefined || !onceRoutes.has(route)) return handlers[route]({ caller, ...call });
-    if (typeof key !== 'string' || !requestIdPattern.test(key))
+    if (typeof key !== 'string' || !requestKey.test(key))
       throw new ServiceError('validation', `${onceHeader} is 1 to 128 letters, digits and ._:-`);
     return handlers[route]({
       caller: { ...caller, once: { key, fingerprint: fingerprint(route, handle, body, raw) } },
@@ -294,8 +351,10 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
     outbox(() => {
       outgoing.writeHead(status, headers as string[]);
       // Head and body leave in one piece when the body is text. What is secret never becomes text.
-      if (secret) {
-        outgoing.once('close', () => wipe(body));
+      if (secret) outgoing.once('close', () => wipe(body));
+      if (isLongAnswer(body.length)) {
+        endInPieces(outgoing, body);
+      } else if (secret) {
         outgoing.end(body);
       } else {
         outgoing.end(body.toString('latin1'), 'latin1');

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { digestNames } from '../../base/digests.ts';
 import { ServiceError } from '../../base/errors.ts';
-import type { DeriveMechanism, KeyDestination, WrapMechanism } from '../../operations/index.ts';
+import type { DeriveMechanism, KeyDestination, PartOfMessage, SealTo, WrapMechanism } from '../../operations/index.ts';
 import type { CipherParameters, MacParameters, OaepParameters, SignatureParameters } from '../../ports/crypto-core.ts';
 import {
   type CipherHead,
@@ -17,7 +17,10 @@ import {
   leastVerifiedMac,
   type MacHead,
   maxEnvelope,
+  maxState,
   type OaepHead,
+  type PartHead,
+  type Pkcs1Head,
   type SignatureHead,
   sealedKeyInfo,
   type TdeRoutes,
@@ -32,7 +35,18 @@ const base64 = (most: number) =>
     .regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'not Base64');
 
 const objectClass = z.enum(['secret-key', 'public-key', 'private-key', 'certificate', 'data']);
-const algorithm = z.enum(['aes', 'generic', 'rsa', 'ec', 'ed25519']);
+const algorithm = z.enum([
+  'aes',
+  'generic',
+  'rsa',
+  'ec',
+  'secp256k1',
+  'brainpool',
+  'ed25519',
+  'ed448',
+  'x25519',
+  'x448',
+]);
 const usage = z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive']);
 const usages = z.array(usage).max(7);
 const label = base64(1024);
@@ -64,24 +78,27 @@ const findHead = z.strictObject({
 const iv16 = base64(16);
 const ecbHead = z.strictObject({ mode: z.literal('ecb') });
 const cbcHead = z.strictObject({ mode: z.literal('cbc'), iv: iv16 });
-const cipherHead = z.discriminatedUnion('mode', [
-  ecbHead,
-  cbcHead,
-  z.strictObject({ mode: z.literal('cbc-pad'), iv: iv16 }),
-  z.strictObject({ mode: z.literal('ctr'), iv: iv16, counterBits: z.int().min(1).max(128) }),
-  z.strictObject({
-    mode: z.literal('gcm'),
-    iv: base64(128),
-    aad: base64(64 * 1024),
-    tagLength: z.int().min(4).max(16),
-  }),
+const gcmHead = z.strictObject({
+  mode: z.literal('gcm'),
+  iv: base64(128),
+  aad: base64(64 * 1024),
+  tagLength: z.int().min(4).max(16),
+});
+const ccmHead = (most: number) =>
   z.strictObject({
     mode: z.literal('ccm'),
     iv: base64(13),
     aad: base64(64 * 1024),
     tagLength: z.int().min(4).max(16),
-    dataLength: z.int().min(0).max(maxEnvelope),
-  }),
+    dataLength: z.int().min(0).max(most),
+  });
+const cipherHead = z.discriminatedUnion('mode', [
+  ecbHead,
+  cbcHead,
+  z.strictObject({ mode: z.literal('cbc-pad'), iv: iv16 }),
+  z.strictObject({ mode: z.literal('ctr'), iv: iv16, counterBits: z.int().min(1).max(128) }),
+  gcmHead,
+  ccmHead(maxEnvelope),
 ]) satisfies z.ZodType<CipherHead>;
 
 const digest = z.enum(digestNames);
@@ -93,6 +110,8 @@ const oaepHead = z.strictObject({
   label: base64(64 * 1024),
 }) satisfies z.ZodType<OaepHead>;
 
+const pkcs1Head = z.strictObject({ mode: z.literal('rsa-pkcs1') }) satisfies z.ZodType<Pkcs1Head>;
+
 const hmacHead = z.strictObject({ algorithm: z.literal('hmac'), digest });
 const cmacHead = z.strictObject({ algorithm: z.literal('cmac') });
 const macHead = z.discriminatedUnion('algorithm', [hmacHead, cmacHead]) satisfies z.ZodType<MacHead>;
@@ -103,6 +122,19 @@ const verifyHead = z.discriminatedUnion('algorithm', [
   cmacHead.extend({ length }),
 ]) satisfies z.ZodType<TdeRoutes['verify']['head']>;
 
+const partHead = { state: base64(maxState), last: z.boolean() };
+const cipherPartHead = z.strictObject({
+  ...partHead,
+  use: z.enum(['encrypt', 'decrypt', 'check']),
+  cipher: z.discriminatedUnion('mode', [gcmHead, ccmHead(2 ** 31)]),
+}) satisfies z.ZodType<TdeRoutes['cipherPart']['head']>;
+const macPartHead = z.strictObject({
+  ...partHead,
+  use: z.enum(['sign', 'verify']),
+  mac: macHead,
+  length,
+}) satisfies z.ZodType<TdeRoutes['macPart']['head']>;
+
 const signatureHead = z.discriminatedUnion('algorithm', [
   z.strictObject({ algorithm: z.literal('rsa-pkcs1') }),
   z.strictObject({
@@ -112,11 +144,11 @@ const signatureHead = z.discriminatedUnion('algorithm', [
     saltLength: z.int().min(0).max(512),
   }),
   z.strictObject({ algorithm: z.literal('ecdsa') }),
-  z.strictObject({ algorithm: z.literal('ed25519') }),
+  z.strictObject({ algorithm: z.enum(['ed25519', 'ed448']) }),
 ]) satisfies z.ZodType<SignatureHead>;
 
 const wrapHead = z.discriminatedUnion('way', [
-  z.strictObject({ way: z.literal('key-wrap'), padded: z.boolean() }),
+  z.strictObject({ way: z.literal('key-wrap'), padded: z.boolean(), iv: base64(8).optional() }),
   z.strictObject({ way: z.literal('cipher'), cipher: cipherHead }),
   z.strictObject({ way: z.literal('oaep'), oaep: oaepHead }),
 ]) satisfies z.ZodType<WrapHead>;
@@ -135,6 +167,17 @@ const deriveHead = z.discriminatedUnion('way', [
     salt: base64(64 * 1024),
     saltKey: z.int().min(1).max(0x7fffffff).optional(),
     info: base64(64 * 1024),
+  }),
+  z.strictObject({
+    way: z.literal('sp800-108'),
+    prf: macHead,
+    data: base64(4096),
+    counterAt: z.int().min(0).max(4096).optional(),
+    counterBytes: z.int().min(0).max(4),
+    littleEndian: z.boolean(),
+    previousAt: z.int().min(0).max(4096).optional(),
+    counterFirst: z.boolean(),
+    iv: base64(4096),
   }),
   z.strictObject({ way: z.literal('encryption'), cipher: z.discriminatedUnion('mode', [ecbHead, cbcHead]) }),
 ]) satisfies z.ZodType<DeriveHead>;
@@ -170,6 +213,9 @@ const instanceHeader = z.object({
   osUser: z.string().max(256),
 }) satisfies z.ZodType<InstanceHeader>;
 
+/** An Idempotency-Key, and an X-Request-Id. */
+export const requestKey = /^[A-Za-z0-9._:-]{1,128}$/;
+
 export const heads = {
   info: empty,
   generateKey: createObject,
@@ -177,21 +223,25 @@ export const heads = {
   createObject,
   findObjects: findHead,
   getObject: empty,
-  readValue: empty,
+  readValue: z.strictObject({ recipient: base64(32).optional() }),
   updateObject: z.strictObject({
     label: label.optional(),
     attributes: attributes.optional(),
     usages: usages.optional(),
     sensitive: z.literal(true).optional(),
     extractable: z.literal(false).optional(),
+    replacesValue: z.literal(true).optional(),
     seen: z.strictObject({ attributes, usages }).optional(),
   }),
   destroyObject: empty,
+  withdraw: z.strictObject({ key: z.string().regex(requestKey) }),
   checkUse: z.strictObject({ usage }) satisfies z.ZodType<{ readonly usage: KeyUsage }>,
   encrypt: cipherHead,
-  decrypt: z.union([cipherHead, oaepHead]),
+  decrypt: z.union([cipherHead, oaepHead, pkcs1Head]),
+  cipherPart: cipherPartHead,
   sign: z.union([macHead, signatureHead]),
   verify: verifyHead,
+  macPart: macPartHead,
   wrap: z.strictObject({ mechanism: wrapHead, key: wrappedKey }),
   unwrap: z.strictObject({ mechanism: wrapHead, into: destination }),
   derive: z.strictObject({ mechanism: deriveHead, into: destination }),
@@ -199,6 +249,24 @@ export const heads = {
 
 export type Heads = { readonly [R in keyof TdeRoutes]: z.infer<(typeof heads)[R]> };
 export type { FindHead };
+
+/** The longest head has the attributes of two objects, with 64 KiB each. */
+const longestHead = 512 * 1024;
+/** Commas and brackets of a head: the longest one has some dozens, and none are in its texts, which are Base64 and names. */
+const mostInHead = 512;
+const [comma, bracket, brace] = [0x2c, 0x5b, 0x7b];
+
+/** Throws 'validation' for a head that takes long to read. What is in it is checked afterwards. */
+export const checkHeadSize = (json: Buffer): void => {
+  const tooLong = (): ServiceError => new ServiceError('validation', 'the head is too long');
+  if (json.length <= mostInHead) return;
+  if (json.length > longestHead) throw tooLong();
+  let count = 0;
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at];
+    if ((byte === comma || byte === bracket || byte === brace) && ++count > mostInHead) throw tooLong();
+  }
+};
 
 /** Names the first member that does not fit, never its value. */
 const complaint = (error: z.ZodError): string => {
@@ -269,10 +337,17 @@ export const toCipherParameters = (head: CipherHead): CipherParameters => {
   }
 };
 
+export const toPart = ({ state, last }: PartHead, input: Uint8Array): PartOfMessage => ({
+  state: decode(state),
+  last,
+  input,
+});
+
 export const toMacParameters = (head: MacHead): MacParameters =>
   head.algorithm === 'hmac' ? { algorithm: 'hmac', digest: head.digest } : { algorithm: 'aes-cmac' };
 
 export const toOaepParameters = ({ digest, mgfDigest, label }: OaepHead): OaepParameters => ({
+  padding: 'oaep',
   digest,
   mgfDigest,
   label: decode(label),
@@ -293,7 +368,7 @@ export const toSignatureParameters = (head: SignatureHead): SignatureParameters 
 export const toWrapMechanism = (head: WrapHead): WrapMechanism => {
   switch (head.way) {
     case 'key-wrap':
-      return head;
+      return { ...head, iv: head.iv === undefined ? undefined : decode(head.iv) };
     case 'cipher':
       return { way: 'cipher', cipher: toCipherParameters(head.cipher) };
     case 'oaep':
@@ -307,10 +382,20 @@ export const toDeriveMechanism = (head: DeriveHead, data: Uint8Array): DeriveMec
       return { ...head, point: decode(head.point), shared: decode(head.shared) };
     case 'hkdf':
       return { ...head, salt: decode(head.salt), info: decode(head.info) };
+    case 'sp800-108': {
+      const { way, prf, ...parts } = head;
+      return { way, prf: toMacParameters(prf), parts: { ...parts, data: decode(head.data), iv: decode(head.iv) } };
+    }
     case 'encryption':
       return { way: 'encryption', cipher: toCipherParameters(head.cipher), data };
   }
 };
 
+/** `recipient`: the agent's, Base64. */
+export const toSealTo = (recipient: string): SealTo => ({
+  recipient: decode(recipient),
+  info: Buffer.from(sealedKeyInfo),
+});
+
 export const toDestination = (into: Destination): KeyDestination =>
-  into.on === 'token' ? into : { ...into, recipient: decode(into.recipient), info: Buffer.from(sealedKeyInfo) };
+  into.on === 'token' ? into : { ...into, ...toSealTo(into.recipient) };

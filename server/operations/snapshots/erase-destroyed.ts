@@ -1,5 +1,5 @@
 // Takes what was destroyed out of the snapshots that the service holds, deleted ones too: the service cannot open them, but each key lies
-// there under a key of its own, which is overwritten in place. Part of the erasure turn: before it is done no key is unrecoverable.
+// there under a key of its own, which is overwritten in place. Part of the erasure run: no key is unrecoverable before it is done.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Actor } from '../../domain/actor.ts';
@@ -11,7 +11,7 @@ import type { Repositories } from '../../ports/store.ts';
 type ErasePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'clock' | 'log'>;
 
 const erasedSetting = 'snapshots-erased-until';
-/** The clock may be set back between a destruction and the turn. */
+/** The clock may be set back between a destruction and the run. */
 const marginMs = 86_400_000;
 
 export const listSnapshots = async (
@@ -92,8 +92,10 @@ export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promi
   if (held.length > 0) {
     const until = clock.now();
     const since = Number((await store.read.settings.get(erasedSetting)) ?? 0) - marginMs;
-    const erasable = await store.read.keys.listErasable(until + 1);
-    const units = new Set([...erasable.map(({ id }) => id), ...(await store.read.tenantRows.destroyedSince(since))]);
+    const units = new Set([
+      ...(await store.read.keys.erasableIds(until + 1)),
+      ...(await store.read.tenantRows.destroyedSince(since)),
+    ]);
     for (const snapshot of held) await eraseUnits(ports, actor, snapshot, units);
     await store.write((tx) => tx.settings.set(erasedSetting, String(until)));
   }

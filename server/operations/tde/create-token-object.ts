@@ -5,20 +5,22 @@
 import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
-import { createTurnstile, type Turnstile, TurnstileFull } from '../../base/turnstile.ts';
-import type { Key } from '../../domain/key.ts';
+import type { Key, KeyAlgorithm } from '../../domain/key.ts';
 import type { TdeGroup } from '../../domain/tde.ts';
 import { isStopped } from '../../domain/tenant.ts';
-import type { KeyDescription, KeyRef } from '../../ports/crypto-core.ts';
+import type { Curve, KeyDescription, KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
 import { findApplication, findSoundGroup, findTenant } from '../find.ts';
 import type { NewTokenObject, TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
 import { nameFromLabel } from '../names.ts';
+import { requireRsaSize } from './compatibility.ts';
 import { requireFreeLabel } from './labels.ts';
 import { sealContent } from './object-content.ts';
 import { findCarriedOut, writeOnce, writeOneOnce } from './once.ts';
+import { openSealed, recipientChanged } from './open-sealed.ts';
+import { inTurn } from './slow-work.ts';
 import { instanceDetails, show } from './visibility.ts';
 
 export type CreatePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'clock'>;
@@ -115,28 +117,34 @@ const insertKey = async (
   origin: KeyOrigin,
   past: Past,
 ): Promise<StoredObject> => {
-  const { bits } = core.describe(reference);
+  const description = core.describe(reference);
+  const { bits } = description;
+  const algorithm = pairAlgorithm(description) ?? input.algorithm;
   const isPrivate = input.class === 'private-key';
   const now = clock.now();
-  const made = objectOf(caller, input, {
-    handle: await tx.objects.nextHandle(),
-    id: newId(now),
-    local: origin === 'generated',
-    alwaysSensitive: past.alwaysSensitive && input.sensitive,
-    neverExtractable: past.neverExtractable && !input.extractable,
-    checkValue: isPrivate ? null : toBase64(core.checkValue(reference)),
-    publicKey: isPrivate ? toBase64(core.exportPublicKey(reference)) : null,
-    createdAt: now,
-    content: null,
-    bits,
-  });
+  const made = objectOf(
+    caller,
+    { ...input, algorithm },
+    {
+      handle: await tx.objects.nextHandle(),
+      id: newId(now),
+      local: origin === 'generated',
+      alwaysSensitive: past.alwaysSensitive && input.sensitive,
+      neverExtractable: past.neverExtractable && !input.extractable,
+      checkValue: isPrivate ? null : toBase64(core.checkValue(reference)),
+      publicKey: isPrivate ? toBase64(core.exportPublicKey(reference)) : null,
+      createdAt: now,
+      content: null,
+      bits,
+    },
+  );
   const key: Key = {
     id: made.id,
     tenantId: made.tenantId,
     vaultId: group.vaultId,
     name: nameFromLabel(input.label),
     kind: 'master',
-    algorithm: input.algorithm ?? 'generic',
+    algorithm: algorithm ?? 'generic',
     bits,
     usages: input.usages,
     state: 'active',
@@ -226,7 +234,7 @@ export const storeKey = async (
   const object = await writeOneOnce(ports, caller, async (tx) => {
     const group = await findOwnGroup(tx, caller);
     await requireOpenVault(tx, group);
-    await requireFreeLabel(tx, { ...input, groupId: group.id });
+    await requireFreeLabel(tx, caller, { ...input, groupId: group.id });
     return insertKey(ports, tx, caller, group, input, reference, origin, past);
   });
   await directory.renew({ objects: [object.handle] });
@@ -262,19 +270,26 @@ export const generateTokenKey =
   };
 
 const [fewestModulusBits, mostModulusBits] = [2048, 4096];
-const curves: ReadonlyMap<number | null, 'p256' | 'p384' | 'p521'> = new Map([
-  [256, 'p256'],
-  [384, 'p384'],
-  [521, 'p521'],
-]);
-
-/** Finding primes takes a CPU for up to seconds: two at a time, so that encryption goes on beside it. */
-const primeSearches = { running: 2, waiting: 16 };
+/** The algorithms whose keys are on a curve, and the addon's names of the curves by their bits. */
+const curves: Readonly<Partial<Record<KeyAlgorithm, Readonly<Record<number, Curve>>>>> = {
+  ec: { 224: 'p224', 256: 'p256', 384: 'p384', 521: 'p521' },
+  secp256k1: { 256: 'secp256k1' },
+  brainpool: { 256: 'brainpool-p256r1', 384: 'brainpool-p384r1', 512: 'brainpool-p512r1' },
+  ed25519: { 256: 'ed25519' },
+  ed448: { 448: 'ed448' },
+  x25519: { 256: 'x25519' },
+  x448: { 448: 'x448' },
+};
+const algorithmByCurve: ReadonlyMap<string, KeyAlgorithm> = new Map(
+  Object.entries(curves).flatMap(([algorithm, byBits]) =>
+    Object.values(byBits).map((curve) => [curve, algorithm as KeyAlgorithm] as const),
+  ),
+);
 
 /** A promise where finding the key takes long. */
 const generatePair = (
   { core }: CreatePorts,
-  searches: Turnstile,
+  caller: TdeCaller,
   { algorithm, bits }: NewTokenObject,
 ): KeyRef | Promise<KeyRef> => {
   if (algorithm === 'rsa') {
@@ -283,29 +298,18 @@ const generatePair = (
         'unsupported',
         `an RSA key has ${fewestModulusBits} to ${mostModulusBits} bits, a multiple of 8`,
       );
-    return searches
-      .pass(() => core.generateRsaLater(bits))
-      .catch((error: unknown) => {
-        throw error instanceof TurnstileFull
-          ? new ServiceError('rate-limited', 'too many RSA keys are being made', { hint: 'try again in a moment' })
-          : error;
-      });
+    return inTurn('search', caller, () => core.generateRsaLater(bits));
   }
-  if (algorithm === 'ed25519') {
-    if (bits !== null && bits !== 256) throw new ServiceError('unsupported', 'an Ed25519 key has 256 bits');
-    return core.generateEd25519();
-  }
-  const curve = curves.get(bits);
-  if (algorithm !== 'ec' || curve === undefined)
+  const curve = algorithm === null || bits === null ? undefined : curves[algorithm]?.[bits];
+  if (curve === undefined)
     throw new ServiceError(
       'unsupported',
-      'the service makes pairs of RSA, of the curves P-256, P-384 and P-521, and Ed25519',
+      'the service makes pairs of RSA, of the curves of NIST from P-224, secp256k1, brainpool r1, and those of RFC 7748 and 8032',
     );
   return core.generateEc(curve);
 };
 
 export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generateKeyPair'] => {
-  const searches = createTurnstile(primeSearches);
   return async (caller, { privateKey, publicKey }) => {
     checkTexts(privateKey);
     if (privateKey.class !== 'private-key')
@@ -320,7 +324,7 @@ export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generat
       const group = await findOwnGroup(from, caller);
       await requireOpenVault(from, group);
       for (const half of [privateKey, publicKey])
-        if (half !== null) await requireFreeLabel(from, { ...half, groupId: group.id });
+        if (half !== null) await requireFreeLabel(from, caller, { ...half, groupId: group.id });
       return group;
     };
     const answer = async (made: readonly StoredObject[]) => {
@@ -333,7 +337,7 @@ export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generat
     if (before !== undefined) return answer(before);
     // Before the long work, so that what is refused costs nothing; again when the pair is written.
     await requireRoom(store.read);
-    const reference = await generatePair(ports, searches, privateKey);
+    const reference = await generatePair(ports, caller, privateKey);
     let contentKey: KeyRef | undefined;
     try {
       const { bits } = core.describe(reference);
@@ -355,33 +359,84 @@ export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generat
   };
 };
 
-/** Of which algorithm a key of a pair is, by the addon's word for it. */
-export const pairAlgorithms: Readonly<Partial<Record<KeyDescription['kind'], NewTokenObject['algorithm']>>> = {
-  'rsa-private': 'rsa',
-  'rsa-public': 'rsa',
-  'ec-private': 'ec',
-  'ec-public': 'ec',
-  'ed25519-private': 'ed25519',
-  'ed25519-public': 'ed25519',
+/** Of which algorithm a key of a pair is; undefined for a secret key. */
+export const pairAlgorithm = ({ kind, curve }: KeyDescription): KeyAlgorithm | undefined => {
+  if (kind === 'rsa-private' || kind === 'rsa-public') return 'rsa';
+  return curve === undefined ? undefined : algorithmByCurve.get(curve);
 };
 
-/** Opens the value of a secret or private key, or of a public one. The caller releases it. */
-const importValue = ({ core }: CreatePorts, input: NewTokenObject, value: Uint8Array): KeyRef => {
-  if (input.class === 'secret-key') {
-    const { algorithm } = input;
-    if (algorithm !== 'aes' && algorithm !== 'generic')
-      throw new ServiceError('unsupported', 'a secret key is an aes or a generic key');
-    const bits = value.length * 8;
-    if (value.length === 0 || bits > mostGenericBits || (input.bits !== null && input.bits !== bits))
-      throw new ServiceError('validation', 'the length of the value does not fit');
-    if (algorithm === 'aes' && !isAesLength(bits)) throw new ServiceError('validation', aesLengths);
-    return core.importSecret(algorithm, value);
+/** Algorithms that one type of key of the caller's stands for: which of them it is, the key itself tells. */
+const families: readonly (readonly KeyAlgorithm[])[] = [
+  ['ec', 'secp256k1', 'brainpool'],
+  ['ed25519', 'ed448'],
+  ['x25519', 'x448'],
+];
+/** Whether a key of a pair is of the algorithm that was asked for, or of its family. */
+export const isOfFamily = (description: KeyDescription, wanted: KeyAlgorithm | null): boolean => {
+  const own = pairAlgorithm(description);
+  if (own === undefined || wanted === null) return false;
+  return own === wanted || families.some((family) => family.includes(own) && family.includes(wanted));
+};
+
+/** What an imported key is to become. Throws 'validation' and 'unsupported'. */
+const importedKind = ({ class: objectClass, algorithm, bits }: NewTokenObject): UnwrappedKind => {
+  if (objectClass === 'private-key') return 'private';
+  if (objectClass !== 'secret-key') throw new ServiceError('validation', 'a secret or a private key is imported');
+  if (algorithm !== 'aes' && algorithm !== 'generic')
+    throw new ServiceError('unsupported', 'a secret key is an aes or a generic key');
+  if (algorithm === 'aes' && bits !== null && !isAesLength(bits)) throw new ServiceError('validation', aesLengths);
+  return algorithm;
+};
+
+export const importTokenKey =
+  (ports: CreatePorts): TdeOperations['importKey'] =>
+  async (caller, input, key) => {
+    checkTexts(input);
+    const { core, store, directory } = ports;
+    const reference = await openSealed(ports, caller, key, importedKind(input));
+    if (reference === null) {
+      // A repeat of a request that was carried out while its recipient existed.
+      const [before] = (await findCarriedOut(store.read, caller)) ?? [];
+      if (before === undefined) throw recipientChanged();
+      await directory.renew({ objects: [before.handle] });
+      return show(caller, before);
+    }
+    try {
+      const description = core.describe(reference);
+      const { bits } = description;
+      if (input.class === 'private-key' && !isOfFamily(description, input.algorithm))
+        throw new ServiceError('validation', 'the value is a key of another algorithm');
+      requireRsaSize(caller, description, 'unsupported');
+      if (input.class === 'secret-key' && (bits > mostGenericBits || (input.bits !== null && input.bits !== bits)))
+        throw new ServiceError('validation', 'the length of the value does not fit');
+      return show(caller, await storeKey(ports, caller, input, reference, 'imported'));
+    } finally {
+      core.release(reference);
+    }
+  };
+
+/** What the value of a public key says. Throws 'validation' and 'unsupported'. */
+const readPublicKey = (
+  { core }: CreatePorts,
+  caller: TdeCaller,
+  { algorithm }: NewTokenObject,
+  value: Uint8Array,
+): Pick<StoredObject, 'publicKey' | 'bits' | 'algorithm'> => {
+  const reference = core.importPublicKey(value);
+  try {
+    const description = core.describe(reference);
+    if (!isOfFamily(description, algorithm))
+      throw new ServiceError('validation', 'the value is a key of another algorithm');
+    requireRsaSize(caller, description, 'unsupported');
+    const { bits } = description;
+    return {
+      publicKey: toBase64(core.exportPublicKey(reference)),
+      bits,
+      algorithm: pairAlgorithm(description) ?? algorithm,
+    };
+  } finally {
+    core.release(reference);
   }
-  const reference = input.class === 'private-key' ? core.importPrivateKey(value) : core.importPublicKey(value);
-  const { kind } = core.describe(reference);
-  if (pairAlgorithms[kind] === input.algorithm) return reference;
-  core.release(reference);
-  throw new ServiceError('validation', 'the value is a key of another algorithm');
 };
 
 export const createTokenObject =
@@ -389,29 +444,19 @@ export const createTokenObject =
   async (caller, input, value) => {
     checkTexts(input);
     const { core, directory } = ports;
-    if (input.class === 'secret-key' || input.class === 'private-key') {
-      const reference = importValue(ports, input, value);
-      try {
-        return show(caller, await storeKey(ports, caller, input, reference, 'imported'));
-      } finally {
-        core.release(reference);
-      }
-    }
-    let open: Pick<StoredObject, 'publicKey' | 'bits'> = { publicKey: null, bits: input.bits };
-    if (input.class === 'public-key') {
-      const reference = importValue(ports, input, value);
-      try {
-        open = { publicKey: toBase64(core.exportPublicKey(reference)), bits: core.describe(reference).bits };
-      } finally {
-        core.release(reference);
-      }
-    }
+    if (input.class === 'secret-key' || input.class === 'private-key')
+      throw new ServiceError('validation', 'a secret or private key comes sealed');
+    const { algorithm, ...open } =
+      input.class === 'public-key'
+        ? readPublicKey(ports, caller, input, value)
+        : { publicKey: null, bits: input.bits, algorithm: input.algorithm };
     const contentKey = core.generateAes(256);
     try {
       const object = await writeOneOnce(ports, caller, async (tx) => {
         const { id: groupId } = await findOwnGroup(tx, caller);
-        await requireFreeLabel(tx, { ...input, groupId });
-        return insertValue(ports, tx, caller, input, contentKey, value, { ...open, local: false });
+        await requireFreeLabel(tx, caller, { ...input, groupId });
+        const described = { ...input, algorithm };
+        return insertValue(ports, tx, caller, described, contentKey, value, { ...open, local: false });
       });
       await directory.renew({ objects: [object.handle] });
       return show(caller, object);

@@ -1,11 +1,37 @@
-// Destroys a token object of the caller's own, for good: a key through `destroyKey` (both copies, audit, erasure turn), a
+// Destroys a token object of the caller's own, for good: a key through `destroyKey` (both copies, audit, erasure run), a
 // value by overwriting it and its content key's record.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { destroyKey } from '../destroy-master-key.ts';
-import type { TdeOperations } from '../index.ts';
+import type { Repositories, StoredObject } from '../../ports/store.ts';
+import { type DestroyedBy, destroyKey } from '../destroy-master-key.ts';
+import type { TdeCaller, TdeOperations } from '../index.ts';
 import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';
+
+/** The instance that asked, as the record of a key's destruction has it. */
+export const destroyedBy = (caller: TdeCaller): DestroyedBy => ({
+  appId: caller.appId,
+  host: caller.instance.host.slice(0, 255),
+  process: caller.instance.process.slice(0, 255),
+});
+
+/** An object that is no key: its value, inside a transaction. */
+export const destroyValueIn = async (
+  tx: Repositories,
+  caller: TdeCaller,
+  { id, tenantId, handle, class: objectClass, label }: StoredObject,
+  now: number,
+): Promise<void> => {
+  await tx.objects.destroy(handle, now);
+  await tx.records.wipe(id, 1, 'object-content');
+  await tx.audit.append({
+    kind: 'object.destroyed',
+    actor: caller.actor,
+    tenantId,
+    subject: { kind: 'object', id },
+    details: { class: objectClass, label, handle, ...instanceDetails(caller) },
+  });
+};
 
 export const destroyTokenObject = (
   ports: Pick<Ports, 'store' | 'directory' | 'clock' | 'erasure' | 'usage'>,
@@ -22,11 +48,7 @@ export const destroyTokenObject = (
     }
     if (loaded.key !== undefined) {
       try {
-        await destroy(caller.actor, object.tenantId, caller.application.id, object.id, {
-          appId: caller.appId,
-          host: caller.instance.host.slice(0, 255),
-          process: caller.instance.process.slice(0, 255),
-        });
+        await destroy(caller.actor, object.tenantId, caller.application.id, object.id, destroyedBy(caller));
       } catch (error) {
         if (error instanceof ServiceError && error.reason === 'dual-control')
           await recordDenial(ports, caller, object, 'destroy', 'dual control');
@@ -38,15 +60,7 @@ export const destroyTokenObject = (
       const before = await tx.objects.get(handle);
       if (before === undefined || before.destroyedAt !== null)
         throw new ServiceError('key-destroyed', 'the object is destroyed');
-      await tx.objects.destroy(handle, clock.now());
-      await tx.records.wipe(object.id, 1, 'object-content');
-      await tx.audit.append({
-        kind: 'object.destroyed',
-        actor: caller.actor,
-        tenantId: object.tenantId,
-        subject: { kind: 'object', id: object.id },
-        details: { class: object.class, label: object.label, handle, ...instanceDetails(caller) },
-      });
+      await destroyValueIn(tx, caller, object, clock.now());
     });
     await directory.renew({ objects: [handle] });
   };

@@ -1,38 +1,51 @@
-// A label names one key of a group: databases select by nothing else. Which objects rival for a label, and whether one is free.
+// Labels of keys. A database selects its master key by the label and nothing else, so a master key shares its label with no other key of the
+// group. Other keys may share one: the halves of a pair do, and programs keep the old and the new key under one label when they rotate.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { ObjectClass } from '../../domain/tde.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
+import type { TdeCaller } from '../index.ts';
+import { nameFromLabel } from '../names.ts';
 
-/**
- * The classes whose labels a new label must not repeat. A secret key's is its alone, because databases select by nothing
- * else; the halves of a pair share theirs.
- */
-const rivals = {
-  'secret-key': ['secret-key', 'public-key', 'private-key'],
-  'public-key': ['secret-key', 'public-key'],
-  'private-key': ['secret-key', 'private-key'],
-  certificate: [],
-  data: [],
-} as const satisfies Record<ObjectClass, readonly ObjectClass[]>;
+type Labelled = Pick<StoredObject, 'groupId' | 'label' | 'class' | 'modifiable'>;
 
-/** Whether an object may have this label. No label is no name: any number of keys have none. */
-export const isFreeLabel = async (
+const keyClasses: readonly ObjectClass[] = ['secret-key', 'public-key', 'private-key'];
+/** Labels that Oracle Database gives to its master keys, of the database and of tablespaces. */
+const masterKeyLabel = /^ORACLE\.(?:TDE|TSE)\.HSM\.MK\./;
+const isMasterKeyLabel = (label: string): boolean =>
+  masterKeyLabel.test(Buffer.from(label, 'base64').toString('latin1'));
+
+/** Databases make their master keys so that nothing about them can be changed; Oracle's have labels of a form of their own. */
+const isMasterKey = (object: Labelled): boolean =>
+  object.class === 'secret-key' && (!object.modifiable || isMasterKeyLabel(object.label));
+
+/** The handle of the key because of which an object may not have its label. No label is no name: any number of keys have none. */
+export const takerOfLabel = async (
   tx: Repositories,
-  object: Pick<StoredObject, 'groupId' | 'label' | 'class'>,
+  object: Labelled,
   handle?: number,
-): Promise<boolean> => {
-  const classes = rivals[object.class];
-  if (classes.length === 0 || object.label === '') return true;
-  return !(await tx.objects.keyLabelExists(object.groupId, object.label, classes, handle));
+): Promise<number | undefined> => {
+  const { groupId, label } = object;
+  if (!keyClasses.includes(object.class) || label === '') return undefined;
+  if (isMasterKey(object))
+    return tx.objects.keyWithLabel(groupId, label, { classes: keyClasses, fixed: false }, handle);
+  const fixed = !isMasterKeyLabel(label);
+  return tx.objects.keyWithLabel(groupId, label, { classes: ['secret-key'], fixed }, handle);
 };
 
+/** Throws 'label-exists', which says what has the label, when the object may not have it. `handle`: of the object, if it has one. */
 export const requireFreeLabel = async (
   tx: Repositories,
-  object: Pick<StoredObject, 'groupId' | 'label' | 'class'>,
+  { application }: TdeCaller,
+  object: Labelled,
+  handle?: number,
 ): Promise<void> => {
-  if (!(await isFreeLabel(tx, object)))
-    throw new ServiceError('label-exists', 'a key of the group has this label', {
-      hint: 'a label is unique among the keys of a group; it is free again when its key is destroyed',
-    });
+  const taker = await takerOfLabel(tx, object, handle);
+  if (taker === undefined) return;
+  const other = await tx.objects.get(taker);
+  const whose = other?.applicationId === application.id ? 'this application' : 'another application of the group';
+  const what = `the ${other?.class.replace('-', ' ') ?? 'key'} with handle ${taker} of ${whose}`;
+  throw new ServiceError('label-exists', `the label ${nameFromLabel(object.label)} is taken by ${what}`, {
+    hint: 'a master key shares its label with no other key of the group; a label is free again when its key is destroyed',
+  });
 };

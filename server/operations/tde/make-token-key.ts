@@ -4,16 +4,19 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
 import type { DeriveMechanism, KeyDestination, MadeKey, TdeCaller, TdeOperations, WrapMechanism } from '../index.ts';
+import { requireRsaSize } from './compatibility.ts';
 import {
   aesLengths,
   type CreatePorts,
   checkTexts,
   isAesLength,
+  isOfFamily,
   mostGenericBits,
   type Past,
-  pairAlgorithms,
+  pairAlgorithm,
   storeKey,
 } from './create-token-object.ts';
+import { inTurn } from './slow-work.ts';
 import { requireStillUsable, type UsePorts, type Wanted, withTokenKey, withTokenKeys } from './use-token-key.ts';
 import { instanceDetails, show } from './visibility.ts';
 
@@ -43,10 +46,12 @@ const deliver = async (
 ): Promise<MadeKey> => {
   const { core, store } = ports;
   try {
-    const { kind, bits } = core.describe(reference);
+    const description = core.describe(reference);
+    const { bits } = description;
     const wanted = wantedOf(into);
-    if (wanted.class === 'private-key' && pairAlgorithms[kind] !== wanted.algorithm)
+    if (wanted.class === 'private-key' && !isOfFamily(description, wanted.algorithm))
       throw new ServiceError('invalid-ciphertext', 'the key is of another algorithm');
+    requireRsaSize(caller, description, 'invalid-ciphertext');
     if (wanted.bits !== null && wanted.bits !== bits)
       throw new ServiceError('validation', 'the key is not as long as it was said to be');
     if (into.on === 'token') {
@@ -67,7 +72,7 @@ const deliver = async (
           operation: origin,
           mechanism,
           class: wanted.class,
-          algorithm: wanted.algorithm,
+          algorithm: pairAlgorithm(description) ?? wanted.algorithm,
           bits,
         },
       });
@@ -78,8 +83,8 @@ const deliver = async (
   }
 };
 
-/** Bound to a sealed key: which key it comes of. */
-const handleBytes = (handle: number): Buffer => {
+/** What is bound to a key on its way out: the object that it comes of. */
+export const handleBytes = (handle: number): Buffer => {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(handle);
   return bytes;
@@ -91,21 +96,25 @@ const open = (
   mechanism: WrapMechanism,
   wrapped: Uint8Array,
   kind: UnwrappedKind,
-): KeyRef => {
+  bytes: number | undefined,
+): KeyRef | Promise<KeyRef> => {
   switch (mechanism.way) {
     case 'key-wrap':
-      return core.unwrapKey(unwrapping, wrapped, mechanism.padded, kind);
+      if (kind === 'private')
+        return core.unwrapKeyLater(unwrapping, wrapped, mechanism.padded, kind, bytes, mechanism.iv);
+      return core.unwrapKey(unwrapping, wrapped, mechanism.padded, kind, bytes, mechanism.iv);
     case 'cipher':
-      return core.unwrapKeyCipher(unwrapping, mechanism.cipher, wrapped, kind);
+      if (kind === 'private') return core.unwrapKeyCipherLater(unwrapping, mechanism.cipher, wrapped, kind, bytes);
+      return core.unwrapKeyCipher(unwrapping, mechanism.cipher, wrapped, kind, bytes);
     case 'oaep':
-      return core.unwrapKeyOaep(unwrapping, mechanism.oaep, wrapped, kind);
+      return core.unwrapKeyOaepLater(unwrapping, mechanism.oaep, wrapped, kind);
   }
 };
 
 /** Whatever is wrong with a wrapped key has one name. */
-const opening = <T>(work: () => T): T => {
+const opening = async <T>(work: () => T | Promise<T>): Promise<T> => {
   try {
-    return work();
+    return await work();
   } catch (error) {
     if (error instanceof ServiceError && (error.code === 'validation' || error.code === 'unsupported'))
       throw new ServiceError('invalid-ciphertext', 'the wrapped key does not open', { cause: error });
@@ -118,11 +127,11 @@ export const unwrapTokenKey =
   async (caller, handle, mechanism, wrapped, into) => {
     if (into.on === 'token') checkTexts(into.object);
     const kind = kindOf(into);
-    const { maker, reference } = await withTokenKey(
-      ports,
-      caller,
-      { handle, use: 'unwrap' },
-      (unwrapping, { object }) => {
+    const { bits } = wantedOf(into);
+    // A length that is no whole number of bytes is no key's: `deliver` refuses it.
+    const bytes = bits === null || bits % 8 !== 0 || bits > mostGenericBits ? undefined : bits / 8;
+    const unwrap = () =>
+      withTokenKey(ports, caller, { handle, use: 'unwrap' }, async (unwrapping, { object }) => {
         if (object.algorithm !== (mechanism.way === 'oaep' ? 'rsa' : 'aes'))
           throw new ServiceError('key-usage', 'the key is of another type than the mechanism');
         if (object.wrappedSensitive) {
@@ -131,9 +140,12 @@ export const unwrapTokenKey =
           if (!wantedOf(into).sensitive)
             throw new ServiceError('validation', 'a key that has wrapped sensitive keys unwraps sensitive ones');
         }
-        return { maker: object, reference: opening(() => open(ports, unwrapping, mechanism, wrapped, kind)) };
-      },
-    );
+        if (object.algorithm === 'rsa') requireRsaSize(caller, ports.core.describe(unwrapping), 'forbidden');
+        const reference = await opening(() => open(ports, unwrapping, mechanism, wrapped, kind, bytes));
+        return { maker: object, reference };
+      });
+    const slow = kind === 'private' || mechanism.way === 'oaep';
+    const { maker, reference } = await (slow ? inTurn('computation', caller, unwrap) : unwrap());
     return deliver(ports, caller, maker, 'unwrapped', mechanism.way, into, reference);
   };
 
@@ -150,6 +162,7 @@ const derive = (
     const { digest, salt, info, steps } = mechanism;
     return core.hkdf(base, digest, saltKey ?? salt, info, kind, bytes, steps);
   }
+  if (mechanism.way === 'sp800-108') return core.sp800108(base, mechanism.prf, mechanism.parts, kind, bytes);
   if (mechanism.way === 'encryption')
     return core.deriveByEncryption(base, mechanism.cipher, mechanism.data, kind, bytes);
   const { point, kdf, shared } = mechanism;

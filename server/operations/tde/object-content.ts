@@ -7,7 +7,7 @@ import { idBytes } from '../../base/ids.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { RecordPlace } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { StoredObject, StoredRecord } from '../../ports/store.ts';
+import type { Repositories, StoredObject, StoredRecord } from '../../ports/store.ts';
 
 const nonceLength = 12;
 const tagLength = 16;
@@ -20,18 +20,42 @@ const place = (object: { readonly tenantId: string; readonly id: string }): Reco
   attributes: canonicalJson({ algorithm: 'aes', bits: 256 }),
 });
 
+/** Encrypts a value with a fresh nonce. */
+const encryptContent = (core: Ports['core'], id: string, contentKey: KeyRef, value: Uint8Array): Buffer => {
+  const content = Buffer.alloc(nonceLength + value.length + tagLength);
+  const iv = content.subarray(0, nonceLength);
+  core.random(iv);
+  const parameters = { algorithm: 'aes-gcm', iv, aad: idBytes(id), tagLength } as const;
+  core.cipher(contentKey, 'encrypt', parameters, value, content.subarray(nonceLength));
+  return content;
+};
+
 export const sealContent = (
   { core, ring }: Pick<Ports, 'core' | 'ring'>,
   object: { readonly tenantId: string; readonly id: string },
   contentKey: KeyRef,
   value: Uint8Array,
-): { readonly content: Buffer; readonly record: StoredRecord } => {
-  const content = Buffer.alloc(nonceLength + value.length + tagLength);
-  const iv = content.subarray(0, nonceLength);
-  core.random(iv);
-  const parameters = { algorithm: 'aes-gcm', iv, aad: idBytes(object.id), tagLength } as const;
-  core.cipher(contentKey, 'encrypt', parameters, value, content.subarray(nonceLength));
-  return { content, record: ring.seal(place(object), contentKey) };
+): { readonly content: Buffer; readonly record: StoredRecord } => ({
+  content: encryptContent(core, object.id, contentKey, value),
+  record: ring.seal(place(object), contentKey),
+});
+
+/** The content with another value, under the content key that the object has: who reads beside this opens the old value or the new one. */
+export const replaceContent = async (
+  { core, ring }: Pick<Ports, 'core' | 'ring'>,
+  tx: Repositories,
+  object: StoredObject,
+  value: Uint8Array,
+): Promise<Buffer> => {
+  const record = await tx.records.get(object.id, 1, 'object-content');
+  if (record === undefined) throw new ServiceError('key-tampered', 'the stored value is incomplete');
+  if (!ring.knows(record)) await ring.refresh(tx);
+  const contentKey = ring.open({ ...record, ...place(object) });
+  try {
+    return encryptContent(core, object.id, contentKey, value);
+  } finally {
+    core.release(contentKey);
+  }
 };
 
 /** The caller wipes the answer. */

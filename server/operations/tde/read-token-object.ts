@@ -4,6 +4,7 @@ import { parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { TdeOperations } from '../index.ts';
+import { handleBytes } from './make-token-key.ts';
 import { openContent } from './object-content.ts';
 import { admittedUses, requireStillExportable, type UsePorts, withTokenKey } from './use-token-key.ts';
 import { findVisible, instanceDetails, recordDenial, recordSearchElsewhere, show } from './visibility.ts';
@@ -17,14 +18,16 @@ type ReadPorts = UsePorts & Pick<Ports, 'identity'>;
 export const readTokenObjects = (
   ports: ReadPorts,
 ): Pick<TdeOperations, 'info' | 'findObjects' | 'getObject' | 'readValue'> => {
-  const { store, core, directory, identity } = ports;
+  const { store, core, ring, directory, identity } = ports;
   return {
     info: async ({ application }) => ({
+      recipient: ring.recipient(application.tenantId),
       applicationId: application.id,
       applicationName: application.name,
       groupId: application.groupId,
       tenantId: application.tenantId,
       serverVersion: identity.version,
+      compatibility: application.compatibility,
       epoch: directory.epoch(),
     }),
     findObjects: async (caller, { label, class: objectClass, after, limit }) => {
@@ -33,24 +36,23 @@ export const readTokenObjects = (
       if (!Number.isSafeInteger(after) || after < 0) throw new ServiceError('validation', 'after is not a handle');
       if (!Number.isInteger(limit) || limit < 1 || limit > mostFound)
         throw new ServiceError('validation', `limit is from 1 to ${mostFound}`);
-      const found = await directory.findObjects(
+      const { objects: found, more } = await directory.findObjects(
         { groupId: caller.application.groupId, label, class: objectClass, after },
-        limit + 1,
+        limit,
       );
       if (found.length === 0 && after === 0 && label !== undefined && label !== '')
         await recordSearchElsewhere(ports, caller, label);
-      const objects = found.slice(0, limit).map((object) => show(caller, object));
-      const more = found.length > limit;
+      const objects = found.map((object) => show(caller, object));
       if (label === undefined || more || objects.length > mostAdmitted) return { objects, more };
       const admits = await Promise.all(objects.map(({ handle }) => admittedUses(ports, caller, handle)));
       return { objects: objects.map((object, at) => ({ ...object, admits: admits[at] ?? [] })), more };
     },
     getObject: async (caller, handle) => show(caller, (await findVisible(ports, caller, handle, 'get')).object),
-    readValue: async (caller, handle) => {
+    readValue: async (caller, handle, to) => {
       const { object, key } = await findVisible(ports, caller, handle, 'export');
       if (key === undefined) {
         const record = await store.read.records.get(object.id, 1, 'object-content');
-        if (record !== undefined && !ports.ring.knows(record)) await ports.ring.refresh(store.read);
+        if (record !== undefined && !ring.knows(record)) await ring.refresh(store.read);
         return openContent(ports, object, record);
       }
       if (object.sensitive || !object.extractable) {
@@ -59,6 +61,7 @@ export const readTokenObjects = (
       }
       const value = await withTokenKey(ports, caller, { handle, use: 'export' }, (reference, loaded) => {
         if (loaded.object.sensitive) throw new ServiceError('forbidden', 'the key became sensitive meanwhile');
+        if (to !== undefined) return core.hpkeSealKey(to.recipient, to.info, handleBytes(handle), reference);
         return object.class === 'private-key' ? core.exportPrivateKey(reference) : core.exportSecret(reference);
       });
       try {
@@ -69,7 +72,11 @@ export const readTokenObjects = (
             actor: caller.actor,
             tenantId: object.tenantId,
             subject: { kind: 'key', id: object.id },
-            details: { applicationId: caller.application.id, ...instanceDetails(caller), form: 'clear' },
+            details: {
+              applicationId: caller.application.id,
+              ...instanceDetails(caller),
+              form: to === undefined ? 'clear' : 'sealed',
+            },
           });
         });
       } catch (error) {

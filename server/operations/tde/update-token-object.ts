@@ -1,4 +1,4 @@
-// Changes the label, the usages or the agent's attributes of a modifiable object of the caller's own, and takes freedoms from a
+// Changes the label, the usages or the agent's attributes of a modifiable object of the caller's own, or the value of data, and takes freedoms from a
 // key: it becomes sensitive, or stops being extractable, for good. What it was before stays known (`alwaysSensitive`,
 // `neverExtractable`): a key that was outside once is never again as good as one that was not.
 
@@ -9,7 +9,8 @@ import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/store.ts';
 import type { TdeOperations, TokenObjectChange } from '../index.ts';
 import { nameFromLabel } from '../names.ts';
-import { isFreeLabel } from './labels.ts';
+import { requireFreeLabel } from './labels.ts';
+import { replaceContent } from './object-content.ts';
 import { writeOneOnce } from './once.ts';
 import { findVisible, instanceDetails, requireOwner, show } from './visibility.ts';
 
@@ -26,51 +27,61 @@ const checkChange = ({ label, attributes, sensitive, extractable }: TokenObjectC
 };
 
 export const updateTokenObject =
-  (ports: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock'>): TdeOperations['updateObject'] =>
-  async (caller, handle, { seen, ...change }) => {
+  (ports: Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock'>): TdeOperations['updateObject'] =>
+  async (caller, handle, { seen, ...change }, value) => {
     const { directory } = ports;
     const loaded = await findVisible(ports, caller, handle, 'update');
     await requireOwner(ports, caller, loaded, 'update');
     if (!loaded.object.modifiable) throw new ServiceError('forbidden', 'the object is not modifiable');
     checkChange(change, loaded.object);
-    const after = await writeOneOnce(ports, caller, async (tx) => {
-      const before = await tx.objects.get(handle);
-      if (before === undefined || before.destroyedAt !== null)
-        throw new ServiceError('key-destroyed', 'the object is destroyed');
-      if (seen !== undefined && (seen.attributes !== before.attributes || !isSame(seen.usages, before.usages)))
-        throw new ServiceError('conflict', 'the object was changed meanwhile', { hint: 'read it and try again' });
-      const next: StoredObject = {
-        ...before,
-        label: change.label ?? before.label,
-        attributes: change.attributes ?? before.attributes,
-        usages: change.usages ?? before.usages,
-        sensitive: change.sensitive ?? before.sensitive,
-        extractable: change.extractable ?? before.extractable,
-      };
-      if (before.wrappedSensitive && next.usages.includes('decrypt'))
-        throw new ServiceError('forbidden', 'a key that has wrapped sensitive keys does not decrypt');
-      if (next.label !== before.label && !(await isFreeLabel(tx, next, handle)))
-        throw new ServiceError('label-exists', 'a key of the group has this label');
-      await tx.objects.update(next);
-      const key = await tx.keys.get(before.tenantId, before.id);
-      if (key !== undefined) await tx.keys.update({ ...key, name: nameFromLabel(next.label), usages: next.usages });
-      await tx.audit.append({
-        kind: 'object.updated',
-        actor: caller.actor,
-        tenantId: before.tenantId,
-        subject: { kind: key === undefined ? 'object' : 'key', id: before.id },
-        details: {
-          class: before.class,
-          label: next.label,
-          handle,
-          changed: Object.entries(change)
-            .filter(([, value]) => value !== undefined)
-            .map(([name]) => name),
-          ...instanceDetails(caller),
-        },
-      });
-      return next;
-    });
+    if (value !== undefined && loaded.object.class !== 'data')
+      throw new ServiceError('validation', 'only the value of data is replaced');
+    const after = await writeOneOnce(
+      ports,
+      caller,
+      async (tx) => {
+        const before = await tx.objects.get(handle);
+        if (before === undefined || before.destroyedAt !== null)
+          throw new ServiceError('key-destroyed', 'the object is destroyed');
+        if (seen !== undefined && (seen.attributes !== before.attributes || !isSame(seen.usages, before.usages)))
+          throw new ServiceError('conflict', 'the object was changed meanwhile', { hint: 'read it and try again' });
+        const next: StoredObject = {
+          ...before,
+          label: change.label ?? before.label,
+          attributes: change.attributes ?? before.attributes,
+          usages: change.usages ?? before.usages,
+          sensitive: change.sensitive ?? before.sensitive,
+          extractable: change.extractable ?? before.extractable,
+          content: value === undefined ? before.content : await replaceContent(ports, tx, before, value),
+        };
+        if (before.wrappedSensitive && next.usages.includes('decrypt'))
+          throw new ServiceError('forbidden', 'a key that has wrapped sensitive keys does not decrypt');
+        if (next.label !== before.label) await requireFreeLabel(tx, caller, next, handle);
+        await tx.objects.update(next);
+        const key = await tx.keys.get(before.tenantId, before.id);
+        if (key !== undefined) await tx.keys.update({ ...key, name: nameFromLabel(next.label), usages: next.usages });
+        await tx.audit.append({
+          kind: 'object.updated',
+          actor: caller.actor,
+          tenantId: before.tenantId,
+          subject: { kind: key === undefined ? 'object' : 'key', id: before.id },
+          details: {
+            class: before.class,
+            label: next.label,
+            handle,
+            changed: [
+              ...Object.entries(change)
+                .filter(([, each]) => each !== undefined)
+                .map(([name]) => name),
+              ...(value === undefined ? [] : ['value']),
+            ],
+            ...instanceDetails(caller),
+          },
+        });
+        return next;
+      },
+      'changed',
+    );
     await directory.renew({ objects: [handle], keys: [after.id] });
     return show(caller, after);
   };

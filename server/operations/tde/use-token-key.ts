@@ -3,16 +3,19 @@
 // Refusals name the reason that the database's administrator needs. One request costs no store access when the key is in
 // the directory's cache.
 
+import { createHash } from 'node:crypto';
 import { digestLengths } from '../../base/digests.ts';
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
 import type { Key, KeyUsage } from '../../domain/key.ts';
 import { refusalOfUse } from '../../domain/lifecycle.ts';
-import type { CipherParameters, Direction, KeyRef } from '../../ports/crypto-core.ts';
+import type { CipherParameters, Direction, KeyRef, MacParameters } from '../../ports/crypto-core.ts';
 import type { LoadedObject, OpenedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { TdeCaller, TdeOperations } from '../index.ts';
+import type { PartOfMessage, TdeCaller, TdeOperations } from '../index.ts';
 import { recordPlace } from '../key-records.ts';
+import { requireRsaSize, requireSwitch } from './compatibility.ts';
+import { inTurn, isSlowPrivateKey } from './slow-work.ts';
 import {
   findVisible,
   instanceDetails,
@@ -133,12 +136,15 @@ export const admittedUses = async (
   return object.usages.filter((use) => refusalOf(loaded, use) === null);
 };
 
-/** Runs `work` with the keys of these objects, each admitted for its use; counts the uses, and answers what it answers. */
+/**
+ * Runs `work` with the keys of these objects, each admitted for its use; counts the uses, and answers what it answers. The keys are there until
+ * `work` returns: what it promises goes on without them.
+ */
 export const withTokenKeys = async <T>(
   ports: UsePorts,
   caller: TdeCaller,
   wanted: readonly Wanted[],
-  work: (opened: readonly OpenedObject[]) => T,
+  work: (opened: readonly OpenedObject[]) => T | Promise<T>,
 ): Promise<T> => {
   const { directory, usage } = ports;
   const admitted: { readonly id: string; readonly use: TokenKeyUse }[] = [];
@@ -160,8 +166,9 @@ export const withTokenKeys = async <T>(
       },
     );
     if (answer === undefined) throw new ServiceError('key-destroyed', stateMessages['key-destroyed']);
+    const value = await answer.value;
     count(true);
-    return answer.value;
+    return value;
   } catch (error) {
     count(false);
     throw error;
@@ -173,7 +180,7 @@ export const withTokenKey = <T>(
   ports: UsePorts,
   caller: TdeCaller,
   wanted: Wanted,
-  work: (reference: KeyRef, loaded: LoadedObject) => T,
+  work: (reference: KeyRef, loaded: LoadedObject) => T | Promise<T>,
 ): Promise<T> =>
   withTokenKeys(ports, caller, [wanted], ([opened]) => {
     if (opened === undefined) throw new ServiceError('internal', 'no key was opened');
@@ -204,19 +211,81 @@ export const requireStillExportable = async (
   if (object.sensitive && !sensitive) throw new ServiceError('forbidden', 'the key became sensitive meanwhile');
 };
 
+const nothing = new Uint8Array(0);
+const wrongSignature = (): ServiceError => new ServiceError('invalid-ciphertext', 'the signature is wrong');
+
 export const tokenKeyUses = (
   ports: UsePorts,
 ): Pick<
   TdeOperations,
-  'checkUse' | 'encrypt' | 'decrypt' | 'decryptOaep' | 'sign' | 'signWithPrivateKey' | 'verify'
+  | 'checkUse'
+  | 'encrypt'
+  | 'decrypt'
+  | 'cipherPart'
+  | 'decryptWithPrivateKey'
+  | 'sign'
+  | 'signPart'
+  | 'signWithPrivateKey'
+  | 'verify'
+  | 'verifyPart'
 > => {
   const { core } = ports;
   const withKey = <T>(
     caller: TdeCaller,
     handle: number,
     use: KeyUsage,
-    work: (reference: KeyRef, loaded: LoadedObject) => T,
+    work: (reference: KeyRef, loaded: LoadedObject) => T | Promise<T>,
   ): Promise<T> => withTokenKey(ports, caller, { handle, use }, work);
+
+  /** The same with a private key, whose size says whether it takes a turn. */
+  const withPrivateKey = async <T>(
+    caller: TdeCaller,
+    handle: number,
+    use: KeyUsage,
+    work: (reference: KeyRef, loaded: LoadedObject, slow: boolean) => T | Promise<T>,
+  ): Promise<T> => {
+    const loaded = await ports.directory.object(handle);
+    const slow = loaded !== undefined && isSlowPrivateKey(loaded.object);
+    const run = () =>
+      withKey(caller, handle, use, (reference, now) => {
+        requireRsaSize(caller, core.describe(reference), 'forbidden');
+        return work(reference, now, slow);
+      });
+    return slow ? inTurn('computation', caller, run) : run();
+  };
+
+  // One IV is for one message: a second one would tell the difference of the two and let others forge (SP 800-38D, section 8). The agent refuses
+  // every repeat, but it ends, and other hosts have the key as well. The same message again, from a library whose agent ended
+  // before the answer, gives the same bytes and tells nothing. Remembered in the addon, two entries for each message.
+  const [ivs, messages] = [core.newIvOwner(), core.newIvOwner()];
+  const claim = (iv: Uint8Array, identity: string, message: Buffer): void => {
+    if (core.claimIv(ivs, iv, Buffer.from(identity))) core.claimIv(messages, iv, message);
+    else if (!core.ivUsed(messages, iv, message))
+      throw new ServiceError('conflict', 'the key has encrypted another message with this IV', {
+        hint: 'use a new IV for every message',
+      });
+  };
+  const digestOf = (head: string, aad: Uint8Array, input: Uint8Array): Buffer =>
+    createHash('sha256').update(head).update(aad).update(input).digest();
+  const claimIv = ({ id }: { readonly id: string }, parameters: CipherParameters, input: Uint8Array): void => {
+    if (parameters.algorithm !== 'aes-gcm' && parameters.algorithm !== 'aes-ccm') return;
+    const { iv, aad = nothing, tagLength } = parameters;
+    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length}\n`;
+    claim(iv, id, digestOf(head, aad, input));
+  };
+  // The parts of a message are claimed one by one: each state, which follows from all parts before, goes on in one way only.
+  const claimPart = (
+    { id }: { readonly id: string },
+    parameters: Extract<CipherParameters, { readonly tagLength: number }>,
+    { state, last, input }: PartOfMessage,
+  ): void => {
+    const { iv, aad = nothing, tagLength } = parameters;
+    const before = state.length === 0 ? '' : createHash('sha256').update(state).digest('base64url');
+    const head = `${id}\n${parameters.algorithm} ${tagLength} ${aad.length} part ${last} ${before}\n`;
+    claim(iv, before === '' ? id : `${id} ${before}`, digestOf(head, aad, input));
+  };
+  const contextOf = (caller: TdeCaller, { id }: { readonly id: string }): Buffer =>
+    Buffer.from(`${caller.application.id}\n${id}`);
 
   const cipher =
     (direction: Direction) => (caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array) =>
@@ -224,8 +293,22 @@ export const tokenKeyUses = (
         if (object.algorithm !== 'aes') throw new ServiceError('key-usage', 'the key is not an AES key');
         const out = Buffer.alloc(core.cipherLength(direction, parameters, input.length));
         const length = core.cipher(reference, direction, parameters, input, out);
+        // Nothing leaves when it is refused; what was refused before used up nothing.
+        if (direction === 'encrypt' && !caller.application.compatibility.includes('repeated-ivs'))
+          claimIv(object, parameters, input);
         return length === out.length ? out : out.subarray(0, length);
       });
+
+  const macPart = (
+    caller: TdeCaller,
+    handle: number,
+    use: 'sign' | 'verify',
+    parameters: MacParameters,
+    part: PartOfMessage,
+  ): Promise<Buffer> =>
+    withKey(caller, handle, use, (reference, { object }) =>
+      core.macPart(reference, parameters, { ...part, context: contextOf(caller, object) }),
+    );
 
   return {
     checkUse: async (caller, handle, use) => {
@@ -233,21 +316,58 @@ export const tokenKeyUses = (
     },
     encrypt: cipher('encrypt'),
     decrypt: cipher('decrypt'),
-    decryptOaep: (caller, handle, parameters, input) =>
-      withKey(caller, handle, 'decrypt', (reference, { object }) => {
+    cipherPart: (caller, handle, use, parameters, part) =>
+      withKey(caller, handle, use === 'encrypt' ? 'encrypt' : 'decrypt', (reference, { object }) => {
+        if (object.algorithm !== 'aes') throw new ServiceError('key-usage', 'the key is not an AES key');
+        if (!('tagLength' in parameters)) throw new ServiceError('validation', 'only GCM and CCM go part by part');
+        const { input, last } = part;
+        const tag = use === 'encrypt' ? parameters.tagLength : -parameters.tagLength;
+        const length = Math.max(0, use === 'check' ? 0 : input.length + (last ? tag : 0));
+        const output = Buffer.alloc(length);
+        const state = core.cipherPart(
+          reference,
+          use,
+          parameters,
+          { ...part, context: contextOf(caller, object) },
+          output,
+        );
+        if (use === 'encrypt' && !caller.application.compatibility.includes('repeated-ivs'))
+          claimPart(object, parameters, part);
+        return { state, output };
+      }),
+    decryptWithPrivateKey: async (caller, handle, parameters, input) => {
+      if (parameters.padding === 'pkcs1') requireSwitch(caller, ['rsa-pkcs1-encryption']);
+      return withPrivateKey(caller, handle, 'decrypt', (reference, { object }, slow) => {
         if (object.algorithm !== 'rsa') throw new ServiceError('key-usage', 'the key is not an RSA key');
-        return core.oaepDecrypt(reference, parameters, input);
-      }),
-    signWithPrivateKey: (caller, handle, parameters, input) =>
-      withKey(caller, handle, 'sign', (reference, { object }) => {
+        return slow
+          ? core.rsaDecryptLater(reference, parameters, input)
+          : core.rsaDecrypt(reference, parameters, input);
+      });
+    },
+    signWithPrivateKey: async (caller, handle, parameters, input) => {
+      // Of the other signatures the service sees the finished digest only; the agent refuses those of SHA-1.
+      if (parameters.algorithm === 'rsa-pss' && parameters.digest === 'sha1')
+        requireSwitch(caller, ['sha1-signatures']);
+      return withPrivateKey(caller, handle, 'sign', (reference, { object }, slow) => {
         if (object.class !== 'private-key') throw new ServiceError('key-usage', 'the key is not a private key');
-        return core.sign(reference, parameters, input);
-      }),
+        return slow ? core.signLater(reference, parameters, input) : core.sign(reference, parameters, input);
+      });
+    },
     sign: (caller, handle, parameters, input) =>
       withKey(caller, handle, 'sign', (reference) => {
         const out = Buffer.alloc(parameters.algorithm === 'hmac' ? digestLengths[parameters.digest] : 16);
         return out.subarray(0, core.mac(reference, parameters, input, out));
       }),
+    signPart: (caller, handle, parameters, part) => macPart(caller, handle, 'sign', parameters, part),
+    verifyPart: async (caller, handle, parameters, part, signature, length) => {
+      const answer = await macPart(caller, handle, 'verify', parameters, part);
+      if (!part.last) return answer;
+      const expected = answer.subarray(0, Math.min(answer.length, length ?? answer.length));
+      const isRight = signature?.length === expected.length && core.timingSafeEqual(expected, signature);
+      core.wipe(answer);
+      if (!isRight) throw wrongSignature();
+      return Buffer.alloc(0);
+    },
     verify: async (caller, handle, parameters, input, signature, length) => {
       const sound = await withKey(caller, handle, 'verify', (reference) => {
         const out = Buffer.alloc(parameters.algorithm === 'hmac' ? digestLengths[parameters.digest] : 16);
@@ -255,7 +375,7 @@ export const tokenKeyUses = (
         const expected = out.subarray(0, Math.min(whole, length ?? whole));
         return signature.length === expected.length && core.timingSafeEqual(expected, signature);
       });
-      if (!sound) throw new ServiceError('invalid-ciphertext', 'the signature is wrong');
+      if (!sound) throw wrongSignature();
     },
   };
 };

@@ -3,11 +3,13 @@
 // not decrypt. It is marked before the wrapped bytes leave, and from then on it never decrypts (Clulow 2003; Bortolozzo and
 // others 2010). The mark takes something from the key for ever, so only the key's owner has it set.
 
+import { isShortRsa } from '../../base/compatibility.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { Repositories, StoredObject } from '../../ports/store.ts';
 import type { KeyToWrap, TdeCaller, TdeOperations, WrapMechanism } from '../index.ts';
+import { openSealed, recipientChanged } from './open-sealed.ts';
 import {
   admit,
   requireStillExportable,
@@ -108,7 +110,7 @@ const markWrapping = async (ports: UsePorts, caller: TdeCaller, loaded: LoadedOb
 const wrapUnder = ({ core }: UsePorts, wrapping: KeyRef, mechanism: WrapMechanism, key: KeyRef): Buffer => {
   switch (mechanism.way) {
     case 'key-wrap':
-      return core.wrapKey(wrapping, key, mechanism.padded);
+      return core.wrapKey(wrapping, key, mechanism.padded, mechanism.iv);
     case 'cipher':
       return core.wrapKeyCipher(wrapping, mechanism.cipher, key);
     case 'oaep':
@@ -122,6 +124,7 @@ const admitPublicKey = async (ports: UsePorts, caller: TdeCaller, handle: number
   const { object } = loaded;
   if (object.class !== 'public-key' || object.algorithm !== 'rsa' || object.publicKey === null)
     throw new ServiceError('key-usage', 'the wrapping key is not an RSA public key');
+  if (isShortRsa(object.bits ?? 0)) throw new ServiceError('key-usage', 'an RSA key below 2048 bits wraps no key');
   if (!object.usages.includes('wrap')) throw new ServiceError('key-usage', 'the key is not for wrap');
   return loaded;
 };
@@ -132,13 +135,17 @@ const admitSecretKey = async (ports: UsePorts, caller: TdeCaller, handle: number
   return loaded;
 };
 
-/** Opens both keys and wraps, in one step: nothing that was destroyed or changed meanwhile leaves. */
+/**
+ * Opens both keys and wraps, in one step: nothing that was destroyed or changed meanwhile leaves. `brought` is the client's key, null for
+ * one of the token.
+ */
 const wrapNow = (
   ports: UsePorts,
   caller: TdeCaller,
   { object: wrapping }: LoadedObject,
   mechanism: WrapMechanism,
   key: KeyToWrap,
+  brought: KeyRef | null,
   sensitive: boolean,
 ): Promise<Buffer> => {
   const { core } = ports;
@@ -148,18 +155,10 @@ const wrapNow = (
   if (key.from === 'token') wanted.push({ handle: key.handle, use: 'export' });
   return withTokenKeys(ports, caller, wanted, (opened) => {
     const [first] = opened;
-    const own: KeyRef[] = [];
-    const bring = (reference: KeyRef): KeyRef => {
-      own.push(reference);
-      return reference;
-    };
-    const bringValue = (value: Uint8Array): KeyRef =>
-      bring(subjectIsPrivate(key) ? core.importPrivateKey(value) : core.importSecret('generic', value));
+    const open = isPublic ? core.importPublicKey(Buffer.from(wrapping.publicKey ?? '', 'base64')) : null;
     try {
-      const by = isPublic
-        ? bring(core.importPublicKey(Buffer.from(wrapping.publicKey ?? '', 'base64')))
-        : first?.reference;
-      const subject = key.from === 'session' ? bringValue(key.value) : opened.at(-1)?.reference;
+      const by = open ?? first?.reference;
+      const subject = brought ?? opened.at(-1)?.reference;
       if (by === undefined || subject === undefined) throw new ServiceError('internal', 'a key was not opened');
       // It was admitted as one that is not, to which fewer rules apply.
       if (key.from === 'token' && !sensitive && opened.at(-1)?.loaded.object.sensitive !== false)
@@ -168,11 +167,18 @@ const wrapNow = (
         throw new ServiceError('conflict', 'the wrapping key changed meanwhile');
       return wrapUnder(ports, by, mechanism, subject);
     } finally {
-      for (const reference of own) core.release(reference);
+      if (open !== null) core.release(open);
     }
   });
 };
-const subjectIsPrivate = (key: KeyToWrap): boolean => key.from === 'session' && key.class === 'private-key';
+
+/** The client's key, which the caller releases; null for a key of the token. */
+const bring = async (ports: UsePorts, caller: TdeCaller, key: KeyToWrap): Promise<KeyRef | null> => {
+  if (key.from === 'token') return null;
+  const reference = await openSealed(ports, caller, key.key, key.class === 'private-key' ? 'private' : 'generic');
+  if (reference === null) throw recipientChanged();
+  return reference;
+};
 
 export const wrapTokenKey =
   (ports: UsePorts): TdeOperations['wrap'] =>
@@ -180,15 +186,16 @@ export const wrapTokenKey =
     const isPublic = mechanism.way === 'oaep';
     const wrapping = await (isPublic ? admitPublicKey : admitSecretKey)(ports, caller, handle);
     const subject = await admitSubject(ports, caller, key);
-    if (subject.sensitive) {
-      if (mechanism.way === 'cipher')
-        throw new ServiceError(
-          'forbidden',
-          'a sensitive key is wrapped with AES key wrap or OAEP, which notice changes',
-        );
-      await markWrapping(ports, caller, wrapping);
+    if (subject.sensitive && mechanism.way === 'cipher')
+      throw new ServiceError('forbidden', 'a sensitive key is wrapped with AES key wrap or OAEP, which notice changes');
+    const brought = await bring(ports, caller, key);
+    let wrapped: Buffer;
+    try {
+      if (subject.sensitive) await markWrapping(ports, caller, wrapping);
+      wrapped = await wrapNow(ports, caller, wrapping, mechanism, key, brought, subject.sensitive);
+    } finally {
+      if (brought !== null) ports.core.release(brought);
     }
-    const wrapped = await wrapNow(ports, caller, wrapping, mechanism, key, subject.sensitive);
     const by = { applicationId: caller.application.id, ...instanceDetails(caller), mechanism: mechanism.way };
     const { tenantId, id } = wrapping.object;
     await ports.store.write(async (tx) => {

@@ -2,16 +2,13 @@
 // log into the database file, and then begins the log anew. Both end with the disk's word, and the thread that answers requests would
 // wait for it: the first commit behind a log that was copied to its end writes a new header and syncs it (sqlite.org/wal.html). So the
 // end is kept out of reach of those commits, by a reader that stands before it, until nobody writes.
-// Passive checkpoints only, which wait for nobody and hold up nobody.
+// Passive checkpoints only, which wait for nobody and hold up nobody. The thread has the priority of the others: writers wait for the end of its
+// work, and on a busy machine a thread of low priority would let them wait for seconds.
 
-import { constants, setPriority } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Done, Task } from './checkpointer.ts';
 import { failureOf } from './worker.ts';
-
-// Of this thread alone (setpriority(2) on Linux): whoever answers requests goes first where both share a CPU.
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 const { path, longLog, lockWaitMs } = workerData as {
   readonly path: string;
@@ -20,23 +17,37 @@ const { path, longLog, lockWaitMs } = workerData as {
 };
 const database = new DatabaseSync(path);
 database.exec('pragma synchronous = normal');
-const reader = new DatabaseSync(path, { readOnly: true });
+/** Two, so that one stands in the log before the other one leaves it. */
+const readers = [new DatabaseSync(path, { readOnly: true }), new DatabaseSync(path, { readOnly: true })] as const;
+/** What may be left to copy while nobody writes: a few milliseconds of work. */
+const shortRest = 256;
+/** Whoever writes faster than this copies is not waited for any longer. */
+const mostPasses = 8;
 
 const checkpoint = (mode: 'noop' | 'passive') => {
   const row = database.prepare(`pragma wal_checkpoint(${mode})`).get();
   return { pages: Number(row?.log ?? 0), copied: Number(row?.checkpointed ?? 0) };
 };
 const leave = (): void => {
-  if (reader.isTransaction) reader.exec('rollback');
+  for (const reader of readers) if (reader.isTransaction) reader.exec('rollback');
+};
+/** A reader at the end of the log as it is now; the one from before goes. */
+const stand = (): void => {
+  const [next, before] = readers[0].isTransaction ? [readers[1], readers[0]] : readers;
+  next.exec('begin');
+  next.prepare('pragma schema_version').get();
+  if (before.isTransaction) before.exec('rollback');
 };
 
 /** Answers whether the log was long enough to be worth it. */
 const copy = (): boolean => {
   if (checkpoint('noop').pages < longLog) return false;
-  leave();
-  reader.exec('begin');
-  reader.prepare('pragma schema_version').get();
-  checkpoint('passive');
+  for (let pass = 0; pass < mostPasses; pass++) {
+    stand();
+    checkpoint('passive');
+    const { pages, copied } = checkpoint('noop');
+    if (pages - copied <= shortRest) break;
+  }
   return true;
 };
 
@@ -50,17 +61,17 @@ const renew = (): void => {
   database.exec(`pragma user_version = ${version}`);
 };
 
-/** Nobody writes meanwhile. Who reads is waited for, for a while. */
+const pause = new Int32Array(new SharedArrayBuffer(4));
+/** While nobody writes. Waits for readers, for a while: SQLite's own wait would sleep up to 100 ms at a time. */
 const empty = (): boolean => {
   leave();
-  database.exec(`pragma busy_timeout = ${lockWaitMs}`);
-  try {
-    return database.prepare('pragma wal_checkpoint(truncate)').get()?.busy === 0;
-  } finally {
-    database.exec('pragma busy_timeout = 0');
+  const until = performance.now() + lockWaitMs;
+  while (database.prepare('pragma wal_checkpoint(truncate)').get()?.busy !== 0) {
+    if (performance.now() > until) return false;
+    Atomics.wait(pause, 0, 0, 1);
   }
+  return true;
 };
-
 const carryOut = (task: Exclude<Task, 'close'>): Done => {
   if (task === 'empty')
     try {
@@ -83,7 +94,7 @@ parentPort?.on('message', (task: Task) => {
     parentPort?.postMessage(carryOut(task));
     return;
   }
-  reader.close();
+  for (const reader of readers) reader.close();
   database.close();
   parentPort?.close();
 });

@@ -8,7 +8,7 @@ import type { Worker } from 'node:worker_threads';
 import { type SqliteFailure, sqliteError, startWorker, ThreadEnded } from './worker.ts';
 
 /**
- * What the thread is told. `copy` is answered with whether there was much to copy; then `renew` is to follow, while nobody writes.
+ * What the thread is told. `copy`, while others write, copies until little is left, and is answered with whether there was much to copy; then `renew` is to follow, while nobody writes.
  * `empty`, while nobody writes, is answered with whether no log is left.
  */
 export type Task = 'copy' | 'renew' | 'empty' | 'close';
@@ -119,6 +119,8 @@ export const createCheckpointer = ({ path, lockWaitMs, pause, onFailure }: Check
         worker ??= start();
         // Otherwise the process could end while it waits.
         worker.ref();
+        // Most of the log goes while others write: the pause is for what they add meanwhile.
+        await tell('copy');
         await pause(async () => {
           emptied = await tell('empty');
         });

@@ -17,14 +17,14 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
   DKE: [
     {
       reason:
-        'Whether a PKCS #1 v1.5 padding is right cannot be checked without telling, which decrypts for who asks often enough. OAEP is there.',
+        'A token that reports whether PKCS #1 v1.5 padding is valid decrypts for anyone who asks often enough. Use OAEP, or a compatibility switch.',
       rules: {
         'CKM_RSA_PKCS does what the standard lets it do': ['sign', 'sign recover', 'verify', 'verify recover'],
         'CKM_RSA_PKCS decrypts': 'CKR_MECHANISM_INVALID',
       },
     },
     {
-      reason: 'SHA-1 is broken for signatures: old ones are verified, new ones are not made.',
+      reason: 'SHA-1 is broken for signatures: they are verified, but not made without a compatibility switch.',
       rules: {
         'CKM_SHA1_RSA_PKCS does what the standard lets it do': ['verify'],
         'CKM_SHA1_RSA_PKCS_PSS does what the standard lets it do': ['verify'],
@@ -67,7 +67,9 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
     },
     {
       reason: 'Databases select their master key by its label and nothing else: of two, they would take either.',
-      rules: { 'two keys of the token with one label': ['CKR_OK', 'CKR_TEMPLATE_INCONSISTENT'] },
+      rules: {
+        'two secret keys of the token that are not modifiable with one label': ['CKR_OK', 'CKR_TEMPLATE_INCONSISTENT'],
+      },
     },
     {
       reason: 'A digest of a key is a way to test guesses at it.',
@@ -147,6 +149,10 @@ export const differences: Readonly<Record<TokenName, readonly Difference[]>> = {
         'C_GenerateKey with a value': 'CKR_ATTRIBUTE_READ_ONLY',
         'C_GenerateKey of another class': 'CKR_ATTRIBUTE_VALUE_INVALID',
       },
+    },
+    {
+      reason: 'SoftHSM2 does not change the value of data.',
+      rules: { 'the value of a data object that is modifiable is changed': 'CKR_ATTRIBUTE_READ_ONLY' },
     },
     {
       reason: 'SoftHSM2 applies CKA_MODIFIABLE to copies too.',

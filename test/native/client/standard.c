@@ -492,12 +492,13 @@ static void logins(CK_RV (*in)(CK_SESSION_HANDLE, CK_USER_TYPE)) {
 /* --- versions, 5.4 and 3.0 5.4 -------------------------------------------------------------------------------------------------- */
 
 static void versions(CK_RV (*get_interface)(CK_UTF8CHAR_PTR, CK_VERSION_PTR, CK_INTERFACE_PTR_PTR, CK_FLAGS)) {
-  static const CK_VERSION offered[] = {{2, 40}, {3, 0}, {3, 2}};
-  static const size_t sizes[] = {sizeof(CK_FUNCTION_LIST), sizeof(CK_FUNCTION_LIST_3_0), sizeof(CK_FUNCTION_LIST_3_2)};
-  CK_VERSION none = {3, 1};
+  static const CK_VERSION offered[] = {{2, 40}, {3, 0}, {3, 1}, {3, 2}};
+  static const size_t sizes[] = {sizeof(CK_FUNCTION_LIST), sizeof(CK_FUNCTION_LIST_3_0), sizeof(CK_FUNCTION_LIST_3_0),
+                                 sizeof(CK_FUNCTION_LIST_3_2)};
+  CK_VERSION none = {3, 3};
   CK_INTERFACE_PTR interface;
 
-  for (size_t i = 0; i < 3; i++) {
+  for (size_t i = 0; i < 4; i++) {
     CK_VERSION version = offered[i];
     CK_INFO info;
     if (get_interface((CK_UTF8CHAR_PTR) "PKCS 11", &version, &interface, 0) != CKR_OK) {
@@ -513,6 +514,22 @@ static void versions(CK_RV (*get_interface)(CK_UTF8CHAR_PTR, CK_VERSION_PTR, CK_
   }
   IS(get_interface((CK_UTF8CHAR_PTR) "PKCS 11", &none, &interface, 0), CKR_FUNCTION_FAILED);
   IS(get_interface((CK_UTF8CHAR_PTR) "Vendor", NULL, &interface, 0), CKR_FUNCTION_FAILED);
+}
+
+/* Whether a call is possible at all is checked before its parameter is. */
+static void messages_without_init(void) {
+  static const struct { CK_SESSION_HANDLE session; CK_RV rv; } rows[] = {{0, CKR_OPERATION_NOT_INITIALIZED}, {99999, CKR_SESSION_HANDLE_INVALID}};
+  CK_BYTE data[16] = {0}, out[16];
+  CK_ULONG length = sizeof out;
+
+  for (size_t i = 0; i < 2; i++) {
+    const CK_SESSION_HANDLE in = rows[i].session == 0 ? session : rows[i].session;
+
+    IS(p11->C_EncryptMessage(in, NULL, 0, NULL, 0, data, sizeof data, out, &length), rows[i].rv);
+    IS(p11->C_EncryptMessageBegin(in, NULL, 0, NULL, 0), rows[i].rv);
+    IS(p11->C_DecryptMessage(in, NULL, 0, NULL, 0, data, sizeof data, out, &length), rows[i].rv);
+    IS(p11->C_DecryptMessageBegin(in, NULL, 0, NULL, 0), rows[i].rv);
+  }
 }
 
 int main(int count, char **arguments) {
@@ -542,6 +559,7 @@ int main(int count, char **arguments) {
   lists();
   IS(p11->C_Login(session, CKU_USER, (CK_UTF8CHAR_PTR) "any", 3), CKR_OK);
   attribute_values();
+  messages_without_init();
   messages(CK_FALSE);
   messages(CK_TRUE);
   output_rules(CK_FALSE);

@@ -1,5 +1,5 @@
-// Ciphers that hold messages back, in buffers that are exactly as large as they have to be, so that a sanitizer sees the first byte
-// too many: AES-CCM both ways, AES-GCM decryption. And keys that are made by encryption.
+// AES-CCM and AES-GCM, whole and in parts, in buffers that are exactly as large as they have to be, so that a sanitizer sees the
+// first byte too many. And keys that are made by encryption.
 #include "block_cipher.h"
 
 #include <algorithm>
@@ -27,17 +27,40 @@ ByteVector Whole(KeyRef key, Direction direction, const CipherParameters& parame
   return out;
 }
 
+// With `direction` decrypting, nothing comes before the end; encryption gives out each piece.
 ByteVector InPieces(KeyRef key, Direction direction, const CipherParameters& parameters, const ByteVector& input, size_t piece) {
+  const bool opens = direction == Direction::kDecrypt;
   std::unique_ptr<CipherOperation> operation = Good(CipherOperation::Begin(key, direction, parameters));
+  ByteVector all;
   for (size_t at = 0; at < input.size(); at += piece) {
     const ByteVector part(input.begin() + static_cast<long>(at), input.begin() + static_cast<long>(std::min(at + piece, input.size())));
-    assert_int_equal(operation->UpdateLength(part.size()), 0);
-    assert_int_equal(Good(operation->Update(part.data(), part.size(), nullptr, 0)), 0);
+    ByteVector out(opens ? 0 : part.size());
+    assert_int_equal(operation->UpdateLength(part.size()), out.size());
+    assert_int_equal(Good(operation->Update(part.data(), part.size(), out.data(), out.size())), out.size());
+    all.insert(all.end(), out.begin(), out.end());
   }
   ByteVector out(operation->FinalLength());
   if (!out.empty()) Refused(operation->Final(out.data(), out.size() - 1), Code::kBufferTooSmall);
   assert_int_equal(Good(operation->Final(out.data(), out.size())), out.size());
-  return out;
+  all.insert(all.end(), out.begin(), out.end());
+  return all;
+}
+
+// Decryption that gives plaintext out before the tag was checked, all but the last bytes, which may be the tag.
+ByteVector Unchecked(KeyRef key, const CipherParameters& parameters, const ByteVector& input, size_t piece, Code code) {
+  std::unique_ptr<CipherOperation> operation =
+      Good(CipherOperation::Begin(key, Direction::kDecrypt, parameters, CipherOperation::Unchecked::kGivenOut));
+  ByteVector all;
+  for (size_t at = 0; at < input.size(); at += piece) {
+    const ByteVector part(input.begin() + static_cast<long>(at), input.begin() + static_cast<long>(std::min(at + piece, input.size())));
+    ByteVector out(operation->UpdateLength(part.size()));
+    assert_int_equal(Good(operation->Update(part.data(), part.size(), out.data(), out.size())), out.size());
+    all.insert(all.end(), out.begin(), out.end());
+  }
+  assert_int_equal(operation->FinalLength(), 0);
+  if (code == Code::kOk) assert_int_equal(Good(operation->Final(nullptr, 0)), 0);
+  else Refused(operation->Final(nullptr, 0), code);
+  return all;
 }
 
 // SP 800-38C, example 3.
@@ -92,17 +115,94 @@ void AnEmptyMessageIsAuthenticatedToo(void**) {
 
 void WhatIsHeldBackEndsWithItsKey(void**) {
   const KeyRef key = Good(GenerateAes(256));
-  const ByteVector data = Sequence(0, 5000);
   const ByteVector aad;
-  const CipherParameters parameters = Ccm(Sequence(0, 12), aad, 16, data.size());
-  std::unique_ptr<CipherOperation> operation = Good(CipherOperation::Begin(key, Direction::kEncrypt, parameters));
-  assert_int_equal(Good(operation->Update(data.data(), 3000, nullptr, 0)), 0);
+  const CipherParameters parameters = Ccm(Sequence(0, 12), aad, 16, 5000);
+  const ByteVector sealed = Whole(key, Direction::kEncrypt, parameters, Sequence(0, 5000));
+  std::unique_ptr<CipherOperation> operation = Good(CipherOperation::Begin(key, Direction::kDecrypt, parameters));
+  assert_int_equal(Good(operation->Update(sealed.data(), 3000, nullptr, 0)), 0);
   assert_true(operation->started());
-  Refused(operation->Update(data.data(), 2001, nullptr, 0), Code::kDataLength);
+  Refused(operation->Update(sealed.data(), 2017, nullptr, 0), Code::kDataLength);
   ReleaseKey(key);
-  Refused(operation->Update(data.data(), 2000, nullptr, 0), Code::kBadKey);
+  Refused(operation->Update(sealed.data() + 3000, 2016, nullptr, 0), Code::kBadKey);
   ByteVector out(operation->FinalLength());
   Refused(operation->Final(out.data(), out.size()), Code::kBadKey);
+}
+
+// Against libcrypto's own CCM, which `Whole` uses: every length of nonce and tag, and additional data on both sides of where their
+// length is written differently.
+void CcmInPartsIsCcm(void**) {
+  const KeyRef key = Good(GenerateAes(256));
+  for (size_t nonce = 7; nonce <= 13; nonce++) {
+    for (size_t length : {size_t{0}, size_t{1}, size_t{15}, size_t{16}, size_t{4095}, size_t{4097}, size_t{60'000}}) {
+      for (size_t associated : {size_t{0}, size_t{13}, size_t{14}, size_t{0xfeff}, size_t{0xff00}}) {
+        const ByteVector aad = Sequence(7, associated);
+        const size_t tag = 8 + 2 * (length % 5);
+        const CipherParameters parameters = Ccm(Sequence(static_cast<uint8_t>(length), nonce), aad, tag, length);
+        const ByteVector data = Sequence(9, length);
+        const ByteVector sealed = Whole(key, Direction::kEncrypt, parameters, data);
+        AssertBytes(InPieces(key, Direction::kEncrypt, parameters, data, 5000), sealed);
+        AssertBytes(InPieces(key, Direction::kDecrypt, parameters, sealed, 5000), data);
+      }
+    }
+  }
+}
+
+void AMessageInPartsThatIsShorterThanItWasSaidToBeHasNoTag(void**) {
+  const KeyRef key = Good(GenerateAes(256));
+  const ByteVector aad;
+  const CipherParameters parameters = Ccm(Sequence(0, 12), aad, 16, 100);
+  std::unique_ptr<CipherOperation> operation = Good(CipherOperation::Begin(key, Direction::kEncrypt, parameters));
+  const ByteVector data = Sequence(0, 99);
+  ByteVector out(100);
+  assert_int_equal(Good(operation->Update(data.data(), 99, out.data(), out.size())), 99);
+  Refused(operation->Final(out.data(), out.size()), Code::kDataLength);
+}
+
+void PlaintextThatIsGivenOutEarlyIsCheckedAtTheEnd(void**) {
+  const KeyRef key = Good(GenerateAes(256));
+  CipherParameters gcm{};
+  gcm.mode = CipherMode::kGcm;
+  gcm.iv_length = 12;
+  const ByteVector data = Sequence(0, 3001);
+  const ByteVector aad = Sequence(1, 5);
+  for (const CipherParameters& parameters : {gcm, Ccm(Sequence(0, 12), aad, 12, data.size())}) {
+    ByteVector sealed = Whole(key, Direction::kEncrypt, parameters, data);
+    for (size_t piece : {size_t{1}, size_t{15}, size_t{1000}, sealed.size()}) {
+      AssertBytes(Unchecked(key, parameters, sealed, piece, Code::kOk), data);
+    }
+    sealed[17] ^= 1;
+    Unchecked(key, parameters, sealed, 1000, Code::kAuthenticationFailed);
+    sealed[17] ^= 1;
+    sealed.back() ^= 1;
+    AssertBytes(Unchecked(key, parameters, sealed, 1000, Code::kAuthenticationFailed), data);
+  }
+}
+
+// In pieces of any size, and not one byte before the tag was checked.
+void WhatIsHeldBackIsTakenInPieces(void**) {
+  const KeyRef key = Good(GenerateAes(256));
+  CipherParameters parameters{};
+  parameters.mode = CipherMode::kGcm;
+  parameters.iv_length = 12;
+  const ByteVector data = Sequence(0, 700'001);
+  const ByteVector sealed = Whole(key, Direction::kEncrypt, parameters, data);
+  std::unique_ptr<CipherOperation> operation = Good(CipherOperation::Begin(key, Direction::kDecrypt, parameters));
+  for (size_t at = 0; at < sealed.size(); at += 9001) {
+    Good(operation->Update(sealed.data() + at, std::min(size_t{9001}, sealed.size() - at), nullptr, 0));
+  }
+  ByteVector piece(65'537);
+  Refused(operation->Take(piece.data(), piece.size()), Code::kBadArgument);
+  assert_int_equal(operation->FinalLength(), data.size());
+  Good(operation->Check());
+  ByteVector all;
+  while (operation->FinalLength() > piece.size()) {
+    assert_int_equal(Good(operation->Take(piece.data(), piece.size())), piece.size());
+    all.insert(all.end(), piece.begin(), piece.end());
+  }
+  const size_t rest = operation->FinalLength();
+  assert_int_equal(Good(operation->Final(piece.data(), piece.size())), rest);
+  all.insert(all.end(), piece.begin(), piece.begin() + static_cast<long>(rest));
+  AssertBytes(all, data);
 }
 
 void GcmDecryptionHoldsBackWhatItWasGiven(void**) {
@@ -150,6 +250,10 @@ int main() {
       cmocka_unit_test(CcmMessagesOnOneKeyDoNotDisturbEachOther),
       cmocka_unit_test(AnEmptyMessageIsAuthenticatedToo),
       cmocka_unit_test(WhatIsHeldBackEndsWithItsKey),
+      cmocka_unit_test(CcmInPartsIsCcm),
+      cmocka_unit_test(AMessageInPartsThatIsShorterThanItWasSaidToBeHasNoTag),
+      cmocka_unit_test(PlaintextThatIsGivenOutEarlyIsCheckedAtTheEnd),
+      cmocka_unit_test(WhatIsHeldBackIsTakenInPieces),
       cmocka_unit_test(GcmDecryptionHoldsBackWhatItWasGiven),
       cmocka_unit_test(AKeyByEncryptionIsItsFront),
   };

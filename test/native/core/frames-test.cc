@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include <csetjmp>
 #include <cstdarg>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -39,7 +42,7 @@ using Turn = FrameLoop::Turn;
 constexpr uint32_t kMaxFrame = 1 << 16;
 
 // First byte of a frame's body: what the handler does with it.
-enum : uint8_t { kEcho = 0, kBig = 1, kAnswerLater = 2, kHangUp = 3, kBreak = 4, kFlood = 5, kCloseMe = 6, kStopAll = 7, kGate = 8 };
+enum : uint8_t { kEcho = 0, kBig = 1, kAnswerLater = 2, kHangUp = 3, kBreak = 4, kFlood = 5, kCloseMe = 6, kStopAll = 7, kGate = 8, kAdmit = 9, kExpel = 10 };
 
 class Echo : public FrameHandler {
  public:
@@ -52,6 +55,9 @@ class Echo : public FrameHandler {
   std::vector<uint64_t> closed;
   std::vector<std::pair<uint64_t, uint32_t>> later;
   bool request_was_clean = true;
+  int unsent = 0;
+  std::vector<uint32_t> refused;  // how much of each frame had come
+  std::vector<uint32_t> told;     // users with too many connections
 
   int64_t Connect(uint64_t, const FramePeer& peer, uint8_t version) override {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -86,7 +92,9 @@ class Echo : public FrameHandler {
         return kFailed;
       case kFlood: {
         const std::vector<uint8_t> block(kMaxFrame, 'f');
-        for (int i = 0; i < 64; ++i) loop->Send(connection, call_code, block.data(), block.size());
+        for (int i = 0; i < 64; ++i) {
+          if (loop->Send(connection, call_code, block.data(), block.size()) == FrameLoop::Sent::kNoRoom) ++unsent;
+        }
         return kLater;
       }
       case kCloseMe:
@@ -95,11 +103,32 @@ class Echo : public FrameHandler {
       case kStopAll:
         loop->Stop();
         return kLater;
+      case kAdmit:
+      case kExpel:
+        loop->Admit(connection, what == kAdmit);
+        memcpy(loop->reply(), body, length);
+        loop->reply()[length] = '!';
+        return length + 1;
       default:
         memcpy(loop->reply(), body, length);
         loop->reply()[length] = '!';
         return length + 1;
     }
+  }
+
+  int64_t Refuse(uint64_t, uint32_t length) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    refused.push_back(length);
+    changed.notify_all();
+    memcpy(loop->reply(), "no", 2);
+    return 2;
+  }
+
+  int64_t TooMany(const FramePeer& peer) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    told.push_back(peer.uid);
+    changed.notify_all();
+    return 0;
   }
 
   int64_t Close(uint64_t connection) override {
@@ -237,6 +266,11 @@ int Greet(const std::string& path, uint8_t version = 0) {
 void ExpectReply(int fd, uint32_t code, const std::string& body) {
   const std::string wanted = Frame(code, body);
   const std::string got = Read(fd, wanted.size());
+  assert_int_equal(got.size(), wanted.size());
+  assert_memory_equal(got.data(), wanted.data(), wanted.size());
+}
+
+void ExpectSameText(const std::string& got, const std::string& wanted) {
   assert_int_equal(got.size(), wanted.size());
   assert_memory_equal(got.data(), wanted.data(), wanted.size());
 }
@@ -431,8 +465,8 @@ void AReplyToAConnectionThatHasGoneIsDropped(void**) {
   bool sent = false;
   server.after_turn = [&](FrameLoop* loop, Turn turn) {
     if (turn != Turn::kWoken || server.handler.later.empty()) return;
-    sent = loop->Send(server.handler.later[0].first, 1, reinterpret_cast<const uint8_t*>("late"), 4);
-    assert_false(loop->Send(1, 1, nullptr, kMaxFrame + 1));
+    sent = loop->Send(server.handler.later[0].first, 1, reinterpret_cast<const uint8_t*>("late"), 4) == FrameLoop::Sent::kYes;
+    assert_true(loop->Send(1, 1, nullptr, kMaxFrame + 1) == FrameLoop::Sent::kTooLong);
   };
   const int fd = Greet(server.path);
   Write(fd, Frame(9, Body(kAnswerLater)));
@@ -493,12 +527,188 @@ void APeerThatReadsLateGetsEveryReply(void**) {
   close(fd);
 }
 
-void LateRepliesOverTheCapCloseTheConnection(void**) {
+// Threads that ask at once may all be answered at once.
+void LateRepliesWaitUntilThePeerReadsThem(void**) {
   Server server;
   const int fd = Greet(server.path);
   Write(fd, Frame(1, Body(kFlood)));
+  for (int i = 0; i < 64; ++i) ExpectReply(fd, 1, std::string(kMaxFrame, 'f'));
+  assert_int_equal(server.handler.unsent, 0);
+  close(fd);
+}
+
+constexpr uint32_t kUserBytes = 256 * 1024;
+
+void LateRepliesThatTheirUserHasNoRoomForAreNotKept(void**) {
+  Server server([](FrameOptions* options) { options->user_bytes = kUserBytes; });
+  const int fd = Greet(server.path);
+  Write(fd, Frame(1, Body(kFlood)));
+  Write(fd, Frame(2, Body(kEcho)));
+  server.handler.Await([&] { return server.handler.unsent > 0; });
+  for (int i = 0; i < 64 - server.handler.unsent; ++i) ExpectReply(fd, 1, std::string(kMaxFrame, 'f'));
+  ExpectReply(fd, 2, Body(kEcho, "!"));
+  assert_true(server.handler.unsent < 64);
+  assert_int_equal(server.loop->statistics().held_bytes, 0);
+  close(fd);
+}
+
+// Peers that begin large frames and do not end them.
+void AFrameThatItsUserHasNoRoomForIsThrownAwayAndAnswered(void**) {
+  Server server([](FrameOptions* options) { options->user_bytes = kUserBytes; });
+  const std::string largest = Frame(7, Body(kEcho, std::string(kMaxFrame - 2, 'x')));
+  std::vector<int> fds;
+  for (int i = 0; i < 40; ++i) {
+    fds.push_back(Greet(server.path));
+    Write(fds.back(), largest.substr(0, largest.size() - 1));
+  }
+  server.handler.Await([&] { return server.handler.refused.size() >= 30; });
+  assert_true(server.loop->statistics().held_bytes <= kUserBytes + 40 * FrameHandler::kSmall);
+  // Small frames of the same user are served, and the large ones are answered when they are there.
+  const int small = Greet(server.path);
+  Write(small, Frame(1, Body(kEcho, "small")));
+  ExpectReply(small, 1, Body(kEcho, "small!"));
+  size_t served = 0;
+  for (const int fd : fds) {
+    Write(fd, largest.substr(largest.size() - 1) + Frame(8, Body(kEcho, "next")));
+    const std::string header = Read(fd, 12);
+    const bool refused = header == Frame(7, "no").substr(0, 12);
+    if (refused) ExpectSameText(Read(fd, 2), "no");
+    else assert_int_equal(Read(fd, kMaxFrame).size(), kMaxFrame);
+    served += refused ? 0 : 1;
+    ExpectReply(fd, 8, Body(kEcho, "next!"));
+    close(fd);
+  }
+  assert_true(served >= 1);
+  assert_int_equal(served + server.handler.refused.size(), 40);
+  close(small);
+}
+
+// Peers that ask for large answers and do not read them.
+void AnAnswerThatItsUserHasNoRoomForIsReplaced(void**) {
+  Server server([](FrameOptions* options) { options->user_bytes = kUserBytes; });
+  std::vector<int> fds;
+  for (int i = 0; i < 20; ++i) {
+    fds.push_back(Greet(server.path));
+    for (uint32_t code = 1; code <= 10; ++code) Write(fds.back(), Frame(code, Body(kBig)));
+  }
+  server.handler.Await([&] { return !server.handler.refused.empty(); });
+  assert_true(server.loop->statistics().held_bytes <= kUserBytes + 20 * 2 * FrameHandler::kSmall);
+  for (const int fd : fds) {
+    for (uint32_t code = 1; code <= 10; ++code) {
+      const std::string header = Read(fd, 12);
+      if (header == Frame(code, "no").substr(0, 12)) ExpectSameText(Read(fd, 2), "no");
+      else ExpectSameText(Read(fd, kMaxFrame), std::string(kMaxFrame, 'b'));
+    }
+    close(fd);
+  }
+}
+
+void AUserWithTooManyConnectionsIsRefusedAndReportedOnce(void**) {
+  Server server([](FrameOptions* options) { options->user_connections = 3; });
+  std::vector<int> fds;
+  for (int i = 0; i < 3; ++i) fds.push_back(Greet(server.path));
+  for (int i = 0; i < 5; ++i) {
+    const int extra = Dial(server.path);
+    assert_true(IsClosed(extra));
+    close(extra);
+  }
+  assert_int_equal(server.handler.told.size(), 1);
+  assert_int_equal(server.handler.told.at(0), getuid());
+  close(fds.back());
   server.handler.Await([&] { return server.handler.closed.size() == 1; });
-  assert_int_equal(server.loop->statistics().rejected, 1);
+  fds.back() = Greet(server.path);
+  for (const int fd : fds) close(fd);
+}
+
+// The limits are each user's own. Only root can be somebody else, too.
+void AnotherUserIsNotAffected(void**) {
+  if (geteuid() != 0) {
+    print_message("skipped: only root can connect as another user\n");
+    skip();
+  }
+  Server server([](FrameOptions* options) {
+    options->mode = 0666;
+    options->user_connections = 3;
+    options->user_bytes = kUserBytes;
+  });
+  chmod(server.folder.c_str(), 0755);
+  int ready[2];
+  assert_int_equal(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    // Three connections, each with a frame that does not end.
+    if (setuid(65534) != 0) _exit(1);
+    for (int i = 0; i < 3; ++i) {
+      const int fd = Dial(server.path);
+      const std::string begun = std::string(1, '\0') + Frame(1, std::string(kMaxFrame, 'x')).substr(0, 40'000);
+      if (send(fd, begun.data(), begun.size(), MSG_NOSIGNAL) < 0) _exit(2);
+    }
+    const int extra = Dial(server.path);
+    char byte;
+    if (recv(extra, &byte, 1, 0) > 0) _exit(3);
+    if (write(ready[1], "x", 1) != 1) _exit(4);
+    pause();
+    _exit(0);
+  }
+  close(ready[1]);
+  char byte;
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  std::vector<int> fds;
+  for (int i = 0; i < 3; ++i) {
+    fds.push_back(Greet(server.path));
+    Write(fds.back(), Frame(1, Body(kEcho, std::string(50'000, 'm'))));
+    ExpectReply(fds.back(), 1, Body(kEcho, std::string(50'000, 'm') + "!"));
+    close(fds.back());
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
+}
+
+void APeerThatIsNotAdmittedInTimeIsDropped(void**) {
+  Server server([](FrameOptions* options) {
+    options->admission_milliseconds = 100;
+    options->admission_frame = 1000;
+  });
+  // Silent, greeted, and calling without end.
+  const int silent = Dial(server.path);
+  const int greeted = Greet(server.path);
+  const int calling = Greet(server.path);
+  std::thread caller([&] {
+    const std::string frame = Frame(1, Body(kEcho));
+    while (send(calling, frame.data(), frame.size(), MSG_NOSIGNAL) > 0) {
+      char answer[64];
+      if (recv(calling, answer, sizeof answer, 0) <= 0) break;
+    }
+  });
+  assert_true(IsClosed(silent));
+  assert_true(IsClosed(greeted));
+  caller.join();
+  for (const int fd : {silent, greeted, calling}) close(fd);
+}
+
+void APeerThatIsAdmittedStaysAndMaySendLargeFrames(void**) {
+  Server server([](FrameOptions* options) {
+    options->admission_milliseconds = 100;
+    options->admission_frame = 1000;
+  });
+  const std::string large = Body(kEcho, std::string(30'000, 'x'));
+  const int refused = Greet(server.path);
+  Write(refused, Frame(1, large));
+  assert_true(IsClosed(refused));
+  close(refused);
+  const int fd = Greet(server.path);
+  Write(fd, Frame(1, Body(kAdmit)));
+  ExpectReply(fd, 1, Body(kAdmit, "!"));
+  const int other = Greet(server.path);
+  assert_true(IsClosed(other));
+  close(other);
+  Write(fd, Frame(2, large));
+  ExpectReply(fd, 2, large + "!");
+  // Until it is admitted no longer.
+  Write(fd, Frame(3, Body(kExpel)));
+  ExpectReply(fd, 3, Body(kExpel, "!"));
+  assert_true(IsClosed(fd));
   close(fd);
 }
 
@@ -523,6 +733,40 @@ void APeerThatGoesInTheMiddleOfAFrameIsReportedClosed(void**) {
     server.handler.Await([&] { return server.handler.closed.size() == cut; });
   }
   assert_int_equal(server.handler.frames_of.size(), 0);
+}
+
+// What epoll watches, by the kernel's word.
+int Watched() {
+  int watched = 0;
+  DIR* const folder = opendir("/proc/self/fd");
+  while (const dirent* const entry = readdir(folder)) {
+    char target[64] = "";
+    const std::string number = entry->d_name;
+    if (readlink(("/proc/self/fd/" + number).c_str(), target, sizeof target - 1) < 0 || strstr(target, "eventpoll") == nullptr) continue;
+    std::ifstream info("/proc/self/fdinfo/" + number);
+    for (std::string line; std::getline(info, line);) watched += line.rfind("tfd:", 0) == 0 ? 1 : 0;
+  }
+  closedir(folder);
+  return watched;
+}
+
+// A process that is forked has every descriptor until it execs: a socket that the loop closes in that time lives on.
+void AConnectionThatAForkedProcessStillHasIsForgotten(void**) {
+  Server server;
+  const int before = Watched();
+  const int fd = Greet(server.path);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  Write(fd, Frame(1, Body(kHangUp)));
+  server.handler.Await([&] { return server.handler.closed.size() == 1; });
+  const int after = Watched();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  assert_int_equal(after, before);
+  close(fd);
 }
 
 void MoreConnectionsThanAllowedAreRefused(void**) {
@@ -570,6 +814,35 @@ void ThreadsWithTheirOwnConnectionsGetTheirOwnAnswers(void**) {
   }
   for (std::thread& thread : threads) thread.join();
   server.handler.Await([&] { return server.handler.closed.size() == 8; });
+}
+
+// A host with work of its own left must not sleep, and must not keep others waiting, however often it is woken.
+void AGlanceServesWhatIsThereAndDoesNotSleep(void**) {
+  FrameOptions options;
+  char name[] = "/tmp/dke-frames-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  options.path = folder + "/socket";
+  FrameLoop::Fault fault;
+  std::string message;
+  auto loop = FrameLoop::Open(options, &fault, &message);
+  assert_non_null(loop.get());
+  Echo handler;
+  handler.loop = loop.get();
+  assert_true(loop->Glance(&handler) == Turn::kWoken);
+  const int client = Dial(options.path);
+  const uint8_t version = 0xd1;
+  assert_int_equal(write(client, &version, 1), 1);
+  for (int round = 0; round < 4; ++round) {
+    dke::FrameSignal::WakeById(loop->id());
+    assert_true(loop->Glance(&handler) == Turn::kWoken);
+  }
+  uint8_t answer = 0;
+  assert_int_equal(recv(client, &answer, 1, MSG_DONTWAIT), 1);
+  dke::FrameSignal::StopById(loop->id());
+  assert_true(loop->Glance(&handler) == Turn::kStopped);
+  close(client);
+  loop.reset();
+  rmdir(folder.c_str());
 }
 
 void AWakeBeforeTheTurnEndsItAtOnce(void**) {
@@ -784,12 +1057,21 @@ int main() {
       cmocka_unit_test(AHandlerMayCloseAConnectionInEveryWay),
       cmocka_unit_test(APeerThatDoesNotReadIsHeldBackAndThenDropped),
       cmocka_unit_test(APeerThatReadsLateGetsEveryReply),
-      cmocka_unit_test(LateRepliesOverTheCapCloseTheConnection),
+      cmocka_unit_test(LateRepliesWaitUntilThePeerReadsThem),
+      cmocka_unit_test(LateRepliesThatTheirUserHasNoRoomForAreNotKept),
+      cmocka_unit_test(AFrameThatItsUserHasNoRoomForIsThrownAwayAndAnswered),
+      cmocka_unit_test(AnAnswerThatItsUserHasNoRoomForIsReplaced),
+      cmocka_unit_test(AUserWithTooManyConnectionsIsRefusedAndReportedOnce),
+      cmocka_unit_test(AnotherUserIsNotAffected),
+      cmocka_unit_test(APeerThatIsNotAdmittedInTimeIsDropped),
+      cmocka_unit_test(APeerThatIsAdmittedStaysAndMaySendLargeFrames),
       cmocka_unit_test(APeerThatSaysNothingIsDropped),
       cmocka_unit_test(APeerThatGoesInTheMiddleOfAFrameIsReportedClosed),
+      cmocka_unit_test(AConnectionThatAForkedProcessStillHasIsForgotten),
       cmocka_unit_test(MoreConnectionsThanAllowedAreRefused),
       cmocka_unit_test(SixHundredConnectionsAreServedTogether),
       cmocka_unit_test(ThreadsWithTheirOwnConnectionsGetTheirOwnAnswers),
+      cmocka_unit_test(AGlanceServesWhatIsThereAndDoesNotSleep),
       cmocka_unit_test(AWakeBeforeTheTurnEndsItAtOnce),
       cmocka_unit_test(AStopClosesEveryConnectionAndReportsIt),
       cmocka_unit_test(AHandlerMayStopTheLoop),

@@ -1,6 +1,8 @@
 // scrypt gives the published bytes (RFC 7914, 12), and what a file asks for does not take the machine down.
 #include "kdf.h"
 
+#include "agreement.h"
+
 #include "support.h"
 
 namespace dke {
@@ -43,7 +45,39 @@ void WhatWouldTakeMoreThanAGigabyteIsRefused(void**) {
   refused(20, 8, 1);
   refused(10, 65, 1);
   refused(10, 8, 17);
-  assert_int_equal(Good(DescribeKey(Good(ScryptKey(text.data(), text.size(), text.data(), text.size(), 10, 8, 1)))).bits, 256);
+  assert_int_equal(Good(ScryptKey(text.data(), text.size(), text.data(), text.size(), 10, 8, 1)).secret.size(), 32);
+}
+
+// The info of HKDF, and the shared info of ECDH, are hashed once for each block of the derived key.
+void LongInfoIsRefused(void**) {
+  const KeyRef key = Good(GenerateSecret(KeyKind::kGeneric, 32));
+  const ByteVector info(32769, 1);
+  const auto derive = [&](size_t info_length, size_t bytes) {
+    return HkdfKey(key, Digest::kSha1, nullptr, 0, info.data(), info_length, KeyKind::kGeneric, bytes);
+  };
+  Refused(derive(32769, 32), Code::kBadArgument);
+  Refused(derive(32768, 4096), Code::kBadArgument);
+  // 26 blocks.
+  assert_int_equal(ValueOf(Good(derive(32768, 512))).size(), 512);
+  assert_int_equal(ValueOf(Good(derive(4096, 4096))).size(), 4096);
+}
+
+void LongSharedInfoIsRefused(void**) {
+  const KeyRef own = Good(GenerateEc(Curve::kP256));
+  const ByteVector spki = Good(ExportPublicKey(own));
+  const ByteVector point(spki.end() - 65, spki.end());
+  const ByteVector info(32769, 1);
+  EcdhDerivation derivation;
+  derivation.kind = KeyKind::kGeneric;
+  derivation.bytes = 512;
+  derivation.kdf = Digest::kSha1;
+  derivation.shared_info = info.data();
+  derivation.shared_info_length = info.size();
+  Refused(EcdhKey(own, point.data(), point.size(), derivation), Code::kBadArgument);
+  derivation.shared_info_length--;
+  assert_int_equal(ValueOf(Good(EcdhKey(own, point.data(), point.size(), derivation))).size(), 512);
+  derivation.bytes = 4096;
+  Refused(EcdhKey(own, point.data(), point.size(), derivation), Code::kBadArgument);
 }
 
 }  // namespace
@@ -51,6 +85,7 @@ void WhatWouldTakeMoreThanAGigabyteIsRefused(void**) {
 
 int main() {
   using namespace dke;
-  const CMUnitTest tests[] = {cmocka_unit_test(ScryptGivesThePublishedBytes), cmocka_unit_test(WhatWouldTakeMoreThanAGigabyteIsRefused)};
+  const CMUnitTest tests[] = {cmocka_unit_test(ScryptGivesThePublishedBytes), cmocka_unit_test(WhatWouldTakeMoreThanAGigabyteIsRefused),
+                              cmocka_unit_test(LongInfoIsRefused), cmocka_unit_test(LongSharedInfoIsRefused)};
   return cmocka_run_group_tests(tests, UseMemory, nullptr);
 }

@@ -1,6 +1,10 @@
 // Key records, format 1, against the vectors of addon/FORMAT.md: exact bytes both ways, and nothing else opens.
 #include "key_record.h"
 
+#include <openssl/x509.h>
+
+#include <algorithm>
+
 #include "support.h"
 
 namespace dke {
@@ -168,7 +172,7 @@ void EveryKindOfKeyComesBack(void**) {
   const KeyRef keys[] = {
       Good(GenerateAes(128)),           Good(GenerateAes(192)),    Good(GenerateAes(256)),    Good(GenerateSecret(KeyKind::kGeneric, 1)),
       Good(GenerateSecret(KeyKind::kGeneric, 4096)), Good(GenerateSecret(KeyKind::kKek, 32)), Good(GenerateRsa(2048)), Good(GenerateEc(Curve::kP256)),
-      Good(GenerateEc(Curve::kP384)),   Good(GenerateEc(Curve::kP521)), Good(GenerateEd25519()),
+      Good(GenerateEc(Curve::kP384)),   Good(GenerateEc(Curve::kP521)), Good(GenerateEc(Curve::kEd25519)),
   };
   for (const KeyRef key : keys) {
     const ByteVector record = Good(SealRecord(kek, context, key));
@@ -181,7 +185,7 @@ void EveryKindOfKeyComesBack(void**) {
 
 void APublicKeyIsNotSealed(void**) {
   const Vector vector("record aes");
-  const ByteVector spki = Good(ExportPublicKey(Good(GenerateEd25519())));
+  const ByteVector spki = Good(ExportPublicKey(Good(GenerateEc(Curve::kEd25519))));
   const KeyRef key = Good(ImportPublicKey(spki.data(), spki.size()));
   Refused(SealRecord(KekOf(vector), ContextOf(vector), key), Code::kKeyType);
 }
@@ -201,6 +205,85 @@ void TheClassHasOneTo255Bytes(void**) {
   }
 }
 
+// An EC pair whose public half belongs to another key: an import refuses it, because its check does the arithmetic.
+ByteVector MismatchedPair() {
+  ByteVector first = ValueOf(Good(GenerateEc(Curve::kP256)));
+  const ByteVector second = ValueOf(Good(GenerateEc(Curve::kP256)));
+  // PKCS#8 of a P-256 key ends with the 64 bytes of its public point.
+  std::copy(second.end() - 64, second.end(), first.end() - 64);
+  return first;
+}
+
+KeyRef WithoutCheck(const ByteVector& pkcs8) {
+  const uint8_t* cursor = pkcs8.data();
+  PKCS8_PRIV_KEY_INFO* info = d2i_PKCS8_PRIV_KEY_INFO(nullptr, &cursor, static_cast<long>(pkcs8.size()));
+  EvpPkeyPtr pkey(EVP_PKCS82PKEY(info));
+  PKCS8_PRIV_KEY_INFO_free(info);
+  return Good(AddPkey(std::move(pkey), true));
+}
+
+void ARecordThatAuthenticatesOpensWithoutAnotherCheckOfItsKey(void**) {
+  const Vector vector("record aes");
+  const KeyRef kek = KekOf(vector);
+  const RecordContext context = ContextOf(vector);
+  const ByteVector pair = MismatchedPair();
+  Refused(ImportPrivateKey(pair.data(), pair.size()), Code::kBadArgument);
+  const ByteVector record = Good(SealRecord(kek, context, WithoutCheck(pair)));
+  AssertBytes(ValueOf(Good(OpenRecord(kek, context, record.data(), record.size()))), pair);
+}
+
+void ResealingMovesTheKeyToTheOtherKekAndContext(void**) {
+  for (const char* name : kVectors) {
+    const Vector vector(name);
+    const KeyRef from = KekOf(vector);
+    const KeyRef to = Good(GenerateSecret(KeyKind::kKek, 32));
+    const RecordContext was = ContextOf(vector);
+    RecordContext becomes = was;
+    becomes.epoch++;
+    becomes.record_class = "other-copy";
+    const ByteVector record = vector.Bytes("record");
+    const ByteVector moved = Good(ResealRecord(from, was, record.data(), record.size(), to, becomes));
+    assert_int_equal(moved.size(), record.size());
+    assert_memory_not_equal(&moved[46], &record[46], kRecordSalt);
+    const KeyRef key = Good(OpenRecord(to, becomes, moved.data(), moved.size()));
+    AssertBytes(ValueOf(key), vector.Bytes("value"));
+    assert_int_equal(static_cast<int>(Good(DescribeKey(key)).kind), vector.Number("kind"));
+    Refused(OpenRecord(from, becomes, moved.data(), moved.size()), Code::kAuthenticationFailed);
+    Refused(OpenRecord(to, was, moved.data(), moved.size()), Code::kAuthenticationFailed);
+  }
+}
+
+void ResealingDoesNoArithmeticOnTheKey(void**) {
+  const Vector vector("record aes");
+  const KeyRef kek = KekOf(vector);
+  const RecordContext context = ContextOf(vector);
+  const ByteVector pair = MismatchedPair();
+  const ByteVector record = Good(SealRecord(kek, context, WithoutCheck(pair)));
+  const size_t keys = KeyCount();
+  const ByteVector moved = Good(ResealRecord(kek, context, record.data(), record.size(), kek, context));
+  assert_int_equal(KeyCount(), keys);
+  AssertBytes(ValueOf(Good(OpenRecord(kek, context, moved.data(), moved.size()))), pair);
+}
+
+void ResealingRefusesWhatDoesNotOpen(void**) {
+  for (const char* name : kVectors) {
+    const Vector vector(name);
+    const KeyRef kek = KekOf(vector);
+    const RecordContext context = ContextOf(vector);
+    const ByteVector record = vector.Bytes("record");
+    for (size_t at = 0; at < record.size(); at++) {
+      ByteVector changed = record;
+      changed[at] ^= 1;
+      Refused(ResealRecord(kek, context, changed.data(), changed.size(), kek, context), at < 6 ? Code::kFormat : Code::kAuthenticationFailed);
+    }
+    RecordContext other = context;
+    other.version++;
+    Refused(ResealRecord(kek, other, record.data(), record.size(), kek, context), Code::kAuthenticationFailed);
+    // Only a KEK seals.
+    Refused(ResealRecord(kek, context, record.data(), record.size(), Good(GenerateAes(256)), context), Code::kKeyType);
+  }
+}
+
 void NothingIsLeftInTheArena(void**) {
   const Vector vector("record aes");
   const KeyRef kek = KekOf(vector);
@@ -209,7 +292,9 @@ void NothingIsLeftInTheArena(void**) {
   const size_t before = KeyArenaStatus().used;
   ByteVector record = Good(SealRecord(kek, context, key));
   ReleaseKey(Good(OpenRecord(kek, context, record.data(), record.size())));
+  Good(ResealRecord(kek, context, record.data(), record.size(), kek, context));
   record.back() ^= 1;
+  Refused(ResealRecord(kek, context, record.data(), record.size(), kek, context), Code::kAuthenticationFailed);
   Refused(OpenRecord(kek, context, record.data(), record.size()), Code::kAuthenticationFailed);
   assert_int_equal(KeyArenaStatus().used, before);
 }
@@ -231,6 +316,10 @@ int main() {
       cmocka_unit_test(EveryKindOfKeyComesBack),
       cmocka_unit_test(APublicKeyIsNotSealed),
       cmocka_unit_test(TheClassHasOneTo255Bytes),
+      cmocka_unit_test(ARecordThatAuthenticatesOpensWithoutAnotherCheckOfItsKey),
+      cmocka_unit_test(ResealingMovesTheKeyToTheOtherKekAndContext),
+      cmocka_unit_test(ResealingDoesNoArithmeticOnTheKey),
+      cmocka_unit_test(ResealingRefusesWhatDoesNotOpen),
       cmocka_unit_test(NothingIsLeftInTheArena),
   };
   return cmocka_run_group_tests(tests, UseMemory, nullptr);

@@ -6,7 +6,9 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,6 +20,7 @@
 #include <csetjmp>
 #include <cstdarg>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,9 +36,11 @@ extern "C" {
 namespace {
 
 constexpr uint8_t kOwn = 0xd1;
-constexpr uint32_t kMaxFrame = 1 << 16;
+constexpr uint32_t kMaxFrame = 1 << 20;
+// More than a socket holds.
+constexpr uint32_t kLargeAnswer = 300'000;
 
-// Answers with the request and its number among all requests.
+// Answers with the request and its number among all requests; a request that begins with 'L' with a large answer of that letter.
 class Counter : public dke::FrameHandler {
  public:
   dke::FrameLoop* loop = nullptr;
@@ -44,7 +49,12 @@ class Counter : public dke::FrameHandler {
 
   int64_t Connect(uint64_t, const dke::FramePeer&, uint8_t version) override { return version; }
   int64_t Frame(uint64_t, uint32_t, uint32_t length) override {
-    const std::string answer = std::string(reinterpret_cast<char*>(loop->request()), length) + std::to_string(++frames);
+    const std::string number = std::to_string(++frames);
+    if (length > 0 && loop->request()[0] == 'L') {
+      memset(loop->reply(), 'L', kLargeAnswer);
+      return kLargeAnswer;
+    }
+    const std::string answer = std::string(reinterpret_cast<char*>(loop->request()), length) + number;
     memcpy(loop->reply(), answer.data(), answer.size());
     return static_cast<int64_t>(answer.size());
   }
@@ -156,7 +166,7 @@ struct Peer {
   static std::string Frame(uint32_t code, const std::string& body) {
     std::string frame(12, '\0');
     frame[3] = static_cast<char>(code);
-    frame[11] = static_cast<char>(body.size());
+    for (int i = 0; i < 4; ++i) frame[11 - i] = static_cast<char>(body.size() >> (8 * i));
     return frame + body;
   }
 
@@ -348,6 +358,164 @@ void ForAPeerThatSleepsTheLoopDoesNotSpin(void**) {
   assert_int_equal(server.loop->statistics().lane_messages, 0);
 }
 
+// Makes the peer stop listening at the one moment when the loop has decided for the lane and writes the answer into it: the page of
+// answers in the loop's own mapping is read-only until the first write, whose fault is handled by writing 0 into `listening`;
+// if the peer `reads`, after it has read what the socket holds.
+class Deafener {
+ public:
+  explicit Deafener(const Peer& peer, bool reads) {
+    listening_ = &peer.Listening();
+    fd_ = reads ? peer.fd : -1;
+    read_ = 0;
+    hits_ = 0;
+    answer_ = nullptr;
+    // Two mappings of the lane are in this process: the peer's, and the loop's.
+    const auto own = reinterpret_cast<uintptr_t>(peer.memory);
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      const uintptr_t begin = std::stoull(line, nullptr, 16);
+      if (line.find("memfd:dke-lane") != std::string::npos && begin != own) answer_ = reinterpret_cast<void*>(begin + 8192);
+    }
+    assert_non_null(answer_);
+    struct sigaction action {};
+    action.sa_sigaction = Deafen;
+    action.sa_flags = SA_SIGINFO;
+    assert_int_equal(sigaction(SIGSEGV, &action, &before_), 0);
+    assert_int_equal(mprotect(answer_, kAnswerBytes, PROT_READ), 0);
+  }
+  ~Deafener() {
+    mprotect(answer_, kAnswerBytes, PROT_READ | PROT_WRITE);
+    sigaction(SIGSEGV, &before_, nullptr);
+  }
+  static int hits() { return hits_; }
+  // What was read from the socket meanwhile.
+  static std::string Bytes() { return std::string(bytes_, read_); }
+
+ private:
+  static constexpr size_t kAnswerBytes = 8192;
+  static void Deafen(int, siginfo_t* info, void*) {
+    auto* const at = static_cast<uint8_t*>(info->si_addr);
+    auto* const answer = static_cast<uint8_t*>(answer_);
+    if (at < answer || at >= answer + kAnswerBytes) {
+      signal(SIGSEGV, SIG_DFL);
+      return;
+    }
+    for (ssize_t got = fd_ < 0 ? 0 : 1; got > 0;) {
+      got = recv(fd_, bytes_ + read_, sizeof bytes_ - read_, MSG_DONTWAIT);
+      if (got > 0) read_ += static_cast<size_t>(got);
+    }
+    *listening_ = 0;
+    ++hits_;
+    mprotect(answer_, kAnswerBytes, PROT_READ | PROT_WRITE);
+  }
+
+  static inline Word* listening_ = nullptr;
+  static inline void* answer_ = nullptr;
+  static inline int fd_ = -1;
+  static inline char bytes_[1 << 20];
+  static inline size_t read_ = 0;
+  static inline std::atomic<int> hits_{0};
+  struct sigaction before_ {};
+};
+
+const std::string kRing(12, '\0');
+
+void WhoStopsListeningWhileAnAnswerIsPutThereIsRung(void**) {
+  Server server;
+  Peer peer(server);
+  peer.WarmUp();
+  const int before = server.handler.frames;
+  const Deafener deafener(peer, false);
+  peer.Listening() = 1;
+  peer.Put(Peer::Frame(7, "x"));
+  ExpectSame(peer.Receive(kRing.size()), kRing);
+  assert_int_equal(Deafener::hits(), 1);
+  ExpectSame(peer.Fetch(), Peer::Frame(7, "x" + std::to_string(before + 1)));
+}
+
+// Between the decision for the lane and the ring, the socket gets room again, and the rest of a large answer still waits for it.
+void NothingComesBetweenTheBytesOfAnAnswerThatIsPartlySent(void**) {
+  Server server;
+  Peer peer(server);
+  for (int i = 0; i < 20; ++i) {
+    peer.Listening() = 0;
+    peer.WarmUp();
+    peer.Send(Peer::Frame(9, "L"));
+    Peer::Await("the large answer is begun", [&] {
+      int held = 0;
+      return ioctl(peer.fd, FIONREAD, &held) == 0 && held > 0;
+    });
+    const int before = server.handler.frames;
+    const Deafener deafener(peer, true);
+    peer.Listening() = 1;
+    peer.Put(Peer::Frame(7, "x"));
+    Peer::Await("the request is taken", [&] { return peer.Taken() == peer.asked; });
+    // A further request is served only when the answer to the first is on its way.
+    peer.Put(Peer::Frame(8, "y"));
+    Peer::Await("both are served", [&] { return server.handler.frames == before + 2; });
+    const std::string large = Peer::Frame(9, std::string(kLargeAnswer, 'L'));
+    const std::string begun = Deafener::Bytes();
+    ExpectSame(begun + peer.Receive(large.size() - begun.size()), large);
+    // Answers that wait for the socket keep their order.
+    const std::string small = Peer::Frame(7, "x" + std::to_string(before + 1)) + Peer::Frame(8, "y" + std::to_string(before + 2));
+    ExpectSame(peer.Receive(small.size()), small);
+    assert_int_equal(peer.Answered(), peer.fetched);
+  }
+}
+
+// The loop's end of the only connection: this process has it, too.
+int LoopsEnd(const Server& server) {
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_un address{};
+    socklen_t length = sizeof address;
+    int listening = 0;
+    socklen_t size = sizeof listening;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0 && server.path == address.sun_path &&
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening == 0) {
+      return fd;
+    }
+  }
+  fail_msg("the loop has no connection");
+  return -1;
+}
+
+void ARingThatTheSocketDoesNotTakeIsSentLater(void**) {
+  Server server;
+  Peer peer(server);
+  peer.WarmUp();
+  const int end = LoopsEnd(server);
+  const auto in_flight = [end] {
+    int bytes = 0;
+    assert_int_equal(ioctl(end, TIOCOUTQ, &bytes), 0);
+    return bytes;
+  };
+  const int small = 4096;
+  assert_int_equal(setsockopt(end, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+  int room = 0;
+  socklen_t size = sizeof room;
+  assert_int_equal(getsockopt(end, SOL_SOCKET, SO_SNDBUF, &room, &size), 0);
+  // Answers so short that the socket takes each one whole or not at all: so it is full, and nothing waits for it.
+  std::string wanted;
+  while (in_flight() < room) {
+    const std::string answer = Peer::Frame(7, std::string(500, 'x') + std::to_string(server.handler.frames + 1));
+    wanted += answer;
+    peer.Put(Peer::Frame(7, std::string(500, 'x')));
+    Peer::Await("the answer is in the socket", [&] {
+      int held = 0;
+      return ioctl(peer.fd, FIONREAD, &held) == 0 && static_cast<size_t>(held) == wanted.size();
+    });
+  }
+  const Deafener deafener(peer, false);
+  peer.Listening() = 1;
+  peer.Put(Peer::Frame(8, "y"));
+  const std::string last = Peer::Frame(8, "y" + std::to_string(server.handler.frames + 1));
+  Peer::Await("the answer is in the lane", [&] { return peer.Answered() != peer.fetched; });
+  ExpectSame(peer.Receive(wanted.size()), wanted);
+  ExpectSame(peer.Receive(kRing.size()), kRing);
+  ExpectSame(peer.Fetch(), last);
+  assert_int_equal(Deafener::hits(), 1);
+}
+
 void ARingFromWhoHasNoLaneIsABrokenFrame(void**) {
   Server server;
   const Peer foreign(server, 0);
@@ -374,6 +542,8 @@ void WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket(void**) {
     peer.Listening() = 2;
     peer.Put(Peer::Frame(7, "x"));
     assert_true(SleepAtLane(peer, heard));
+    // The bell for the answer before this one rings after that answer was sent, and so perhaps only now.
+    if (peer.Answered() == peer.fetched) assert_true(SleepAtLane(peer, heard + 1));
     assert_int_equal(peer.Answered(), peer.fetched + 1);
     // The next one finds its place taken.
     heard = peer.Bell();
@@ -490,6 +660,9 @@ int main() {
       cmocka_unit_test(WhatWasPutThereBeforeSomethingWasSentIsServedBeforeIt),
       cmocka_unit_test(APeerThatBreaksTheRulesIsDroppedAndTheOthersAreServed),
       cmocka_unit_test(ForAPeerThatSleepsTheLoopDoesNotSpin),
+      cmocka_unit_test(WhoStopsListeningWhileAnAnswerIsPutThereIsRung),
+      cmocka_unit_test(NothingComesBetweenTheBytesOfAnAnswerThatIsPartlySent),
+      cmocka_unit_test(ARingThatTheSocketDoesNotTakeIsSentLater),
       cmocka_unit_test(ARingFromWhoHasNoLaneIsABrokenFrame),
       cmocka_unit_test(WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket),
       cmocka_unit_test(WhoSleepsAtTheLaneIsWokenWhenItIsDropped),

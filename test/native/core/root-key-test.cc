@@ -165,7 +165,7 @@ void AGivenKeyThatIsNoNewerOrNoKekIsRefusedAndChangesNothing(void**) {
   const KeyRef kek = Secret(KeyKind::kKek, Sequence(0x60, 32));
   for (const uint32_t epoch : {uint32_t{0}, uint32_t{6}, uint32_t{7}}) Refused(AddRootEpoch(path, {epoch, kek}), Code::kBadArgument);
   Refused(AddRootEpoch(path, {8, Good(GenerateAes(256))}), Code::kKeyType);
-  Refused(AddRootEpoch(path, {8, Good(GenerateEd25519())}), Code::kKeyType);
+  Refused(AddRootEpoch(path, {8, Good(GenerateEc(Curve::kEd25519))}), Code::kKeyType);
   const KeyRef released = Secret(KeyKind::kKek, Sequence(0x60, 32));
   ReleaseKey(released);
   Refused(AddRootEpoch(path, {8, released}), Code::kBadKey);

@@ -133,11 +133,12 @@ void TheArenaIsLockedAndLeftOutOfDumps(void**) {
   }
 }
 
-void ALargeCryptoBlockIsLeftOutOfDumps(void**) {
+void ALargeCryptoBlockIsLockedAndLeftOutOfDumps(void**) {
   uint8_t* memory = static_cast<uint8_t*>(OPENSSL_malloc(1000000));
   assert_non_null(memory);
   memory[999999] = 1;
   assert_true(HasFlag(memory, "dd"));
+  if (kLocks) assert_true(HasFlag(memory, "lo"));
   OPENSSL_free(memory);
 }
 
@@ -242,7 +243,7 @@ void AFullArenaSaysSoAndComesBack(void**) {
     for (;;) {
       Result<SecureBuffer> made = SecureBuffer::Make(size);
       if (!made.ok()) {
-        Refused(made, Code::kInternal);
+        Refused(made, Code::kMemoryLock);
         assert_non_null(strstr(made.status().message().c_str(), "larger arena"));
         break;
       }
@@ -345,7 +346,7 @@ int main() {
       cmocka_unit_test(AnArenaHas128KibTo4Gib),
       cmocka_unit_test(ALimitThatIsTooLowIsNamedWithItsCure),
       cmocka_unit_test(TheArenaIsLockedAndLeftOutOfDumps),
-      cmocka_unit_test(ALargeCryptoBlockIsLeftOutOfDumps),
+      cmocka_unit_test(ALargeCryptoBlockIsLockedAndLeftOutOfDumps),
       cmocka_unit_test(AForkedChildSeesNothing),
       cmocka_unit_test(WhatIsGivenBackIsWiped),
       cmocka_unit_test(CuttingAndMovingLeaveNothingBehind),

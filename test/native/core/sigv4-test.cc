@@ -90,7 +90,7 @@ void OnlyALiveSecretKeyDerives(void**) {
   const KeyRef released = SecretKey();
   ReleaseKey(released);
   Refused(SigV4SigningKey(released, "20150830", "us-east-1", "iam"), Code::kBadKey);
-  Refused(SigV4SigningKey(Good(GenerateEd25519()), "20150830", "us-east-1", "iam"), Code::kKeyType);
+  Refused(SigV4SigningKey(Good(GenerateEc(Curve::kEd25519)), "20150830", "us-east-1", "iam"), Code::kKeyType);
   Refused(SigV4SigningKey(Good(GenerateSecret(KeyKind::kKek, 32)), "20150830", "us-east-1", "iam"), Code::kKeyType);
   const KeyRef signing = SigningKey();
   ReleaseKey(signing);

@@ -113,6 +113,11 @@ void CheckKey(KeyRef key) {
   }
 }
 
+dke::Result<KeyRef> Added(dke::Result<dke::LooseKey> loose) {
+  if (!loose.ok()) return loose.status();
+  return dke::AddKey(std::move(loose.value()));
+}
+
 void Finish(const dke::Result<KeyRef>& made) {
   if (!made.ok()) {
     Must(made.status().code() != dke::Code::kInternal && made.status().code() != dke::Code::kOk);
@@ -170,7 +175,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 'w':
     case 'W':
-      Finish(dke::UnwrapKey(fixture->aes, data, size, what == 'W', dke::KeyKind::kGeneric));
+      Finish(Added(dke::UnwrapKey(fixture->aes, data, size, {what == 'W', nullptr}, dke::KeyKind::kGeneric, 0)));
       break;
     case 'f':
       if (size <= 1024) ReadRoot(*fixture, data, size);

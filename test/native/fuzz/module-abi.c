@@ -320,7 +320,28 @@ static struct room room(size_t size) {
   return room;
 }
 
-/** A parameter in words: u a number, p a pointer and its length, q the other way round, i sixteen bytes. */
+/** Up to seven CK_PRF_DATA_PARAM: the count tells how many structures lie there, so only what they point to varies. */
+static struct bytes prf_data_rows(void) {
+  CK_ULONG rows[7][3];
+  const unsigned kind = take(&calls);
+  struct bytes made = {NULL, kind % 8};
+
+  if (kind >= 240) { /* from nowhere */
+    made.length = number();
+    return made;
+  }
+  for (CK_ULONG i = 0; i < made.length; i++) {
+    const struct bytes value = bytes();
+    rows[i][0] = take(&calls) % 6;
+    rows[i][1] = (CK_ULONG)value.at;
+    rows[i][2] = value.length;
+  }
+  made.at = memory(made.length * sizeof *rows);
+  memcpy(made.at, rows, made.length * sizeof *rows);
+  return made;
+}
+
+/** A parameter in words: u a number, p a pointer and its length, q a length and its pointer, d a count and its rows, i sixteen bytes. */
 static CK_ULONG structure(const char *words, void **to) {
   CK_ULONG made[12];
   size_t used = 0;
@@ -328,6 +349,10 @@ static CK_ULONG structure(const char *words, void **to) {
   for (; *words != 0; words++) {
     if (*words == 'u') {
       made[used++] = number();
+    } else if (*words == 'd') {
+      const struct bytes rows = prf_data_rows();
+      made[used++] = rows.length;
+      made[used++] = (CK_ULONG)rows.at;
     } else if (*words == 'i') {
       fill(&calls, &made[used], 16);
       used += 2;
@@ -347,7 +372,7 @@ static CK_MECHANISM_TYPE mechanism_type(void) {
   static const CK_MECHANISM_TYPE types[] = {
       CKM_AES_CBC, CKM_AES_ECB, CKM_AES_CBC_PAD, CKM_AES_CTR, CKM_AES_GCM, CKM_AES_CCM, CKM_AES_CMAC_GENERAL, CKM_AES_KEY_WRAP,
       CKM_AES_KEY_GEN, CKM_RSA_PKCS_PSS, CKM_RSA_PKCS_OAEP, CKM_RSA_PKCS_KEY_PAIR_GEN, CKM_ECDH1_DERIVE, CKM_ECDSA, CKM_SHA256,
-      CKM_SHA256_HMAC_GENERAL, CKM_AES_CBC_ENCRYPT_DATA, CKM_AES_ECB_ENCRYPT_DATA, 0x402a /* HKDF */, 0x1057 /* EDDSA */,
+      CKM_SHA256_HMAC_GENERAL, CKM_AES_CBC_ENCRYPT_DATA, CKM_AES_ECB_ENCRYPT_DATA, 0x402a /* HKDF */, 0x3ac /* SP800_108_COUNTER_KDF */, 0x3ad /* SP800_108_FEEDBACK_KDF */, 0x1057 /* EDDSA */,
   };
   const unsigned kind = take(&calls);
   return kind >= 250 ? number() : types[kind % (sizeof types / sizeof *types)];
@@ -356,7 +381,7 @@ static CK_MECHANISM_TYPE mechanism_type(void) {
 static CK_MECHANISM_PTR mechanism(void) {
   static const char *const words[] = {
       [FORM_CTR] = "ui",      [FORM_GCM] = "pupu", [FORM_PSS] = "uuu", [FORM_OAEP] = "uuup", [FORM_ECDH1] = "uqq",
-      [FORM_HKDF] = "uuupup", [FORM_CCM] = "uppu", [FORM_EDDSA] = "uq", [FORM_DATA] = "p",   [FORM_IVDATA] = "ip",
+      [FORM_HKDF] = "uuupup", [FORM_CCM] = "uppu", [FORM_EDDSA] = "uq", [FORM_DATA] = "p",   [FORM_IVDATA] = "ip", [FORM_SP800] = "udqq",
   };
   CK_MECHANISM made = {mechanism_type(), NULL, 0};
   const unsigned form = made.mechanism < UINT32_MAX ? codec_parameter_form(made.mechanism) : FORM_BYTES;
@@ -365,7 +390,10 @@ static CK_MECHANISM_PTR mechanism(void) {
 
   if (to == NULL) return NULL;
   if (form < sizeof words / sizeof *words && words[form] != NULL) {
-    if (kind < 192) made.ulParameterLen = structure(form == FORM_GCM && kind < 32 ? "ppu" : words[form], &made.pParameter);
+    const char *shape = words[form];
+    if (form == FORM_GCM && kind < 32) shape = "ppu";
+    if (made.mechanism == 0x3ac) shape = "udq";
+    if (kind < 192) made.ulParameterLen = structure(shape, &made.pParameter);
     else made.pParameter = memory(made.ulParameterLen = kind % 8); /* of no structure's length */
   } else {
     const struct bytes flat = bytes();

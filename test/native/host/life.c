@@ -71,12 +71,11 @@ static void arguments(void) {
 
   accept_arguments(NULL);
   for (size_t i = 0; i < COUNT(flags); i++) {
-    const bool system = (flags[i] & CKF_OS_LOCKING_OK) != 0;
     for (unsigned functions = 0; functions < 16; functions++) {
       CK_C_INITIALIZE_ARGS args = shape(functions, flags[i]);
-      /* None: the system's locks, or none needed. All: the caller's or, if it lets us, the system's; ours are the system's. */
-      if (functions == 0 || (functions == 15 && system)) accept_arguments(&args);
-      else refuse_arguments(args, functions == 15 ? CKR_CANT_LOCK : CKR_ARGUMENTS_BAD);
+      /* None or all: the library uses the system's locks in either case. */
+      if (functions == 0 || functions == 15) accept_arguments(&args);
+      else refuse_arguments(args, CKR_ARGUMENTS_BAD);
       args.pReserved = &args;
       refuse_arguments(args, CKR_ARGUMENTS_BAD);
     }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "binding.h"
 #include "import.h"
 #include "key_file.h"
 
@@ -24,9 +25,9 @@ static struct keyring *sample(uint64_t sequence) {
 
   assert_non_null(ring);
   memset(key, 0xA5, sizeof key);
-  assert_int_equal(keyring_add(ring, 7, 1, 1700000000, key, 16), 0);
-  assert_int_equal(keyring_add(ring, 1, 734002, 1700000001, key, 32), 0);
-  assert_int_equal(keyring_add(ring, 1, 734001, 1700000002, key, 24), 0);
+  assert_int_equal(keyring_add(ring, &(struct data_key){7, 1, 16, 0, 1700000000, false, "0a0b0c"}, key), 0);
+  assert_int_equal(keyring_add(ring, &(struct data_key){1, 734002, 32, 0, 1700000001, true, "1a1b1c"}, key), 0);
+  assert_int_equal(keyring_add(ring, &(struct data_key){1, 3, 24, 0, 1700000002, false, "2a2b2c"}, key), 0);
   snprintf(ring->master, sizeof ring->master, "mariadb.0123456789abcdef");
   snprintf(ring->file_id, sizeof ring->file_id, "00112233445566778899aabbccddeeff");
   ring->sequence = sequence;
@@ -63,6 +64,9 @@ static void a_text_says_what_the_keyring_said(void **state) {
   assert_int_equal(file.ring->sequence, 9);
   assert_string_equal(file.ring->master, ring->master);
   assert_string_equal(file.ring->file_id, ring->file_id);
+  assert_int_equal(file.format, 2);
+  /* The highest is retired. */
+  assert_int_equal(keyring_latest(file.ring, 1)->version, 3);
   for (size_t i = 0; i < 3; i++) assert_memory_equal(&file.ring->keys[i], &ring->keys[i], sizeof ring->keys[i]);
   assert_memory_equal(file.iv, iv, sizeof iv);
   assert_int_equal(file.wrapped_length, 72 + KEY_FILE_TAG);
@@ -108,20 +112,27 @@ static void a_text_that_is_cut_off_anywhere_is_refused(void **state) {
 /* A right checksum over wrong lines: what an editor would do who knows the format. */
 static void lines_are_written_in_one_way_only(void **state) {
   static const char *const heads[] = {
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 01x\nmaster m\nkey 1 2 256 0\n",
-      "dke-mariadb-keys 1\nfile 0011\nsequence 1\nmaster m\nkey 1 2 256 0\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster \nkey 1 2 256 0\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 0 256 0\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 4294967295 256 0\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 4294967296 2 256 0\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 64 0\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 512 0\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 -1\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 \n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0\nkey 1 2 256 0\n",
-      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0\nother\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 01x\nmaster m\nkey 1 2 256 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 0011\nsequence 1\nmaster m\nkey 1 2 256 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster \nkey 1 2 256 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 0 256 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 4294967295 256 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 4294967296 2 256 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 64 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 512 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 -1 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 \n",
       "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 a1b2c\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 a1b2c3 \n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 A1B2C3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 a1b2c3\nkey 1 2 256 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 a1b2c3\nold 1 2 256 0 a1b2c3\n",
+      "dke-mariadb-keys 2\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 a1b2c3\nother\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 a1b2c3\n",
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nold 1 2 256 0\n",
+      "dke-mariadb-keys 3\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 2 256 0 a1b2c3\n",
   };
   unsigned char wrapped[64 + KEY_FILE_TAG] = {0};
 
@@ -136,6 +147,24 @@ static void lines_are_written_in_one_way_only(void **state) {
   }
 }
 
+static void a_file_of_format_1_is_read_and_has_no_marks(void **state) {
+  static const char head[] =
+      "dke-mariadb-keys 1\nfile 00112233445566778899aabbccddeeff\nsequence 1\nmaster m\nkey 1 734001 256 5\nkey 1 734003 256 6\n";
+  unsigned char wrapped[64 + KEY_FILE_TAG] = {0};
+  struct key_file file;
+  struct failure failure;
+  size_t length;
+  char *text = key_file_text(head, iv, wrapped, sizeof wrapped, &length);
+
+  (void)state;
+  assert_int_equal(key_file_parse(text, length, &file, &failure), 0);
+  assert_int_equal(file.format, 1);
+  assert_int_equal(keyring_latest(file.ring, 1)->version, 734003);
+  assert_string_equal(file.ring->keys[0].mark, "");
+  key_file_free(&file);
+  free(text);
+}
+
 static void the_fullest_keyring_fits(void **state) {
   unsigned char key[32] = {0};
   unsigned char *wrapped = calloc(1, KEY_FILE_WRAPPED_MAX);
@@ -148,8 +177,9 @@ static void the_fullest_keyring_fits(void **state) {
   struct failure failure;
 
   (void)state;
-  for (uint32_t i = 3; i < KEYRING_MAX_KEYS; i++) assert_int_equal(keyring_add(ring, UINT32_MAX, UINT32_MAX - 2 - i, 9999999999, key, 32), 0);
-  assert_int_equal(keyring_add(ring, 3, 3, 0, key, 32), -1);
+  for (uint32_t i = 3; i < KEYRING_MAX_KEYS; i++)
+    assert_int_equal(keyring_add(ring, &(struct data_key){UINT32_MAX, UINT32_MAX - 2 - i, 32, 0, 9999999999, false, "ffffff"}, key), 0);
+  assert_int_equal(keyring_add(ring, &(struct data_key){3, 3, 32, 0, 0, false, "ffffff"}, key), -1);
   memset(ring->master, 'm', KEYRING_LABEL_MAX);
   head = key_file_head(ring, &head_length);
   text = key_file_text(head, iv, wrapped, ring->size + KEY_FILE_TAG, &length);
@@ -261,6 +291,55 @@ static void of_two_files_the_one_that_is_whole_and_newer_is_read(void **state) {
   assert_non_null(strstr(why, "chmod 600"));
 }
 
+/* ---- The data directory's own file ------------------------------------------------------------------------------------------- */
+
+static enum binding_found check(const char *binding, const struct keyring *ring, char *why) {
+  struct failure failure = {""};
+  enum binding_found found = binding_check(binding, "THE-KEY-FILE", ring, &failure);
+
+  snprintf(why, sizeof failure.text, "%s", failure.text);
+  return found;
+}
+
+static void a_data_directory_knows_its_keys(void **state) {
+  struct keyring *ring = sample(1);
+  struct failure failure;
+  char binding[PATH_MAX + 16];
+  char absent[PATH_MAX + 16];
+  char why[512];
+
+  (void)state;
+  snprintf(binding, sizeof binding, "%s/binding", folder);
+  snprintf(absent, sizeof absent, "%s/none/binding", folder);
+  assert_int_equal(check(absent, ring, why), BINDING_ABSENT);
+  assert_int_equal(binding_write(absent, ring, &failure), 0);
+  assert_int_equal(check(binding, ring, why), BINDING_ABSENT);
+  assert_int_equal(binding_write(binding, ring, &failure), 0);
+  assert_int_equal(check(binding, ring, why), BINDING_FITS);
+
+  /* A version more is a rotation that has not been written down. */
+  assert_int_equal(keyring_add(ring, &(struct data_key){1, 5, 32, 0, 0, false, "3a3b3c"}, NULL), 0);
+  assert_int_equal(check(binding, ring, why), BINDING_ABSENT);
+  assert_int_equal(binding_write(binding, ring, &failure), 0);
+  assert_int_equal(check(binding, ring, why), BINDING_FITS);
+
+  assert_int_equal(check(binding, NULL, why), BINDING_REFUSED);
+  assert_non_null(strstr(why, "THE-KEY-FILE is missing"));
+  keyring_free(ring);
+  ring = sample(1);
+  assert_int_equal(check(binding, ring, why), BINDING_REFUSED);
+  assert_non_null(strstr(why, "lacks version 5 of key 1"));
+  assert_int_equal(keyring_add(ring, &(struct data_key){1, 5, 32, 0, 0, false, "3a3b3d"}, NULL), 0);
+  assert_int_equal(check(binding, ring, why), BINDING_REFUSED);
+  assert_non_null(strstr(why, "version 5 of key 1 in the key file THE-KEY-FILE is not the key"));
+
+  overwrite(binding, 30);
+  assert_int_equal(check(binding, ring, why), BINDING_REFUSED);
+  assert_non_null(strstr(why, "is damaged"));
+  unlink(binding);
+  keyring_free(ring);
+}
+
 /* ---- file_key_management's file ---------------------------------------------------------------------------------------------- */
 
 static int import_of(const char *text, struct keyring **ring) {
@@ -324,7 +403,9 @@ int main(void) {
       cmocka_unit_test(a_text_with_any_byte_changed_is_refused),
       cmocka_unit_test(a_text_that_is_cut_off_anywhere_is_refused),
       cmocka_unit_test(lines_are_written_in_one_way_only),
+      cmocka_unit_test(a_file_of_format_1_is_read_and_has_no_marks),
       cmocka_unit_test(the_fullest_keyring_fits),
+      cmocka_unit_test(a_data_directory_knows_its_keys),
       cmocka_unit_test(of_two_files_the_one_that_is_whole_and_newer_is_read),
       cmocka_unit_test(keys_of_file_key_management_become_version_1),
       cmocka_unit_test(what_is_no_such_file_is_refused_as_a_whole),

@@ -131,7 +131,7 @@ static void lengths_beyond_all_memory_are_refused(void **state) {
   CK_ATTRIBUTE huge = {CKA_LABEL, &byte, ~0UL};
   CK_ATTRIBUTE large = {CKA_LABEL, &byte, 1UL << 40};
   CK_MECHANISM mechanism = {CKM_AES_CBC, &byte, ~0UL};
-  const CK_ULONG lengths[] = {~0UL, ~0UL - 1, 1UL << 62, 1UL << 32, (1UL << 20) + 1};
+  const CK_ULONG lengths[] = {~0UL, ~0UL - 1, 1UL << 62, 1UL << 32, (1UL << 31) + 1};
   (void)state;
 
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {

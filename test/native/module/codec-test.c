@@ -333,10 +333,61 @@ static void a_tag_is_read_when_it_is_wanted_and_not_before(void **state) {
   buffer_reset(&buffer);
   gcm.pTag = NULL;
   assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_UNUSED, &place), CKR_OK);
-  assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_READ, &place), CKR_MECHANISM_PARAM_INVALID);
-  gcm.pTag = tag;
-  gcm.ulTagBits = 129;
-  assert_int_equal(codec_put_message(&buffer, &gcm, sizeof gcm, TAG_READ, &place), CKR_MECHANISM_PARAM_INVALID);
+}
+
+static void data_for_a_prf_travels_to_ours_alone(void **state) {
+  struct { CK_BBOOL little; CK_ULONG width; } counter = {CK_TRUE, 16};
+  struct { CK_ULONG method; CK_BBOOL little; CK_ULONG width; } length = {2, CK_FALSE, 32};
+  CK_BYTE bytes[2] = {5, 6};
+  struct { CK_ULONG type; void *value; CK_ULONG length; } data[] = {{1, &counter, sizeof counter}, {3, &length, sizeof length}, {4, bytes, 2}};
+  struct { CK_ULONG prf, count; void *data; CK_ULONG more; void *keys; } plain = {0x251, 3, data, 0, NULL};
+  struct { CK_ULONG prf, count; void *data; CK_ULONG iv_length; CK_BYTE_PTR iv; CK_ULONG more; void *keys; } feedback = {0x251, 0, NULL, 2, bytes, 7, NULL};
+  CK_MECHANISM mechanism = {0x3ac, &plain, sizeof plain};
+  (void)state;
+
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0x03, 0xac, FORM_SP800, 0, 0, 0, 0, 0, 0, 2, 0x51, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 3,
+                0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
+                0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff,
+                0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 5, 6);
+  buffer_reset(&buffer);
+  mechanism = (CK_MECHANISM){0x3ad, &feedback, sizeof feedback};
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_OK);
+  assert_buffer(0, 0, 0x03, 0xad, FORM_SP800, 0, 0, 0, 0, 0, 0, 2, 0x51, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2, 5, 6, 0, 0, 0, 0);
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_P11KIT_26), CKR_MECHANISM_INVALID);
+  feedback.count = 1;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
+  mechanism = (CK_MECHANISM){0x3ac, &plain, sizeof plain};
+  plain.count = 65;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
+  plain.count = 3;
+  data[2].value = NULL;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
+  data[2].length = 0;
+  data[0].length--;
+  assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
+}
+
+/* The agent refuses them once it has looked at the operation: here they are only kept from being read. */
+static void a_message_parameter_that_cannot_travel_is_none(void **state) {
+  CK_BYTE tag[16] = {0};
+  CK_GCM_MESSAGE_PARAMS gcm[] = {{tag, 1, 0, 0, NULL, 16}, {tag, 1, 0, 0, tag, 129}, {NULL, 1, 0, 0, tag, 96}};
+  struct message_place place;
+  (void)state;
+
+  for (size_t i = 0; i < 5; i++) {
+    const void *parameter = i < 3 ? &gcm[i] : i == 3 ? NULL : &gcm[0];
+    const CK_ULONG length = i == 4 ? sizeof *gcm - 1 : sizeof *gcm;
+
+    buffer_reset(&buffer);
+    memset(&place, 1, sizeof place);
+    assert_int_equal(codec_put_message(&buffer, parameter, length, TAG_READ, &place), CKR_OK);
+    assert_int_equal(buffer.length, 1);
+    assert_int_equal(buffer.data[0], 0);
+    assert_null(place.iv);
+    assert_null(place.tag);
+    assert_int_equal(place.iv_length, 0);
+  }
 }
 
 int main(void) {
@@ -359,6 +410,8 @@ int main(void) {
       TEST(a_list_longer_than_its_message_is_refused),
       TEST(a_message_parameter_travels_and_comes_back),
       TEST(a_tag_is_read_when_it_is_wanted_and_not_before),
+      TEST(a_message_parameter_that_cannot_travel_is_none),
+      TEST(data_for_a_prf_travels_to_ours_alone),
       TEST(settings_are_three_integers_before_the_first_table),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -246,6 +246,30 @@ static void a_message_of_many_pieces_comes_behind_a_held_init(void **state) {
   assert_string_equal(events(), "29 30 ");
 }
 
+static void more_is_held_than_one_message_takes(void **state) {
+  enum { SESSIONS = 300, LENGTH = 3894 }; /* 266 such messages and 4 bytes are 1 MiB */
+  static CK_BYTE parameter[LENGTH];
+  CK_MECHANISM mechanism = {CKM_VENDOR_DEFINED, parameter, sizeof parameter};
+  CK_MECHANISM generation = {CKM_AES_KEY_GEN, NULL, 0};
+  CK_SESSION_HANDLE sessions[SESSIONS];
+  CK_OBJECT_HANDLE key;
+  CK_BYTE data[16] = {0};
+  (void)state;
+
+  for (int i = 0; i < SESSIONS; i++)
+    assert_int_equal(C_OpenSession(0, CKF_SERIAL_SESSION, NULL, NULL, &sessions[i]), CKR_OK);
+  for (int i = 0; i < SESSIONS; i++) {
+    CK_ULONG length = sizeof out;
+    assert_int_equal(C_EncryptInit(sessions[i], &mechanism, SESSION_KEY), CKR_OK);
+    assert_int_equal(C_Encrypt(sessions[i], data, sizeof data, out, &length), CKR_OK);
+    assert_int_equal(C_EncryptInit(sessions[i], &mechanism, SESSION_KEY), CKR_OK);
+  }
+  assert_int_equal(peer.begun, 0); /* all of them are held */
+  assert_int_equal(C_GenerateKey(session, &generation, NULL, 0, &key), CKR_OK);
+  assert_int_equal(peer.begun, SESSIONS);
+  assert_int_equal(peer.connections, 1);
+}
+
 static CK_RV update(CK_ULONG length) {
   CK_BYTE data[64] = {0};
   CK_ULONG room = sizeof out;
@@ -408,6 +432,7 @@ int main(void) {
       WITH(what_another_thread_takes_along_is_not_overtaken),
       WITH(what_changes_nothing_leaves_everything_as_it_is),
       WITH(an_agent_lost_meanwhile_gets_the_init_once_and_first),
+      WITH(more_is_held_than_one_message_takes),
       WITH(a_message_of_many_pieces_comes_behind_a_held_init),
       WITH(the_final_of_whole_blocks_travels_with_what_comes_next_in_the_session),
       WITH(a_final_that_may_say_something_is_sent),

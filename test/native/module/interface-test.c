@@ -76,8 +76,8 @@ static void check_list(const void *list, CK_BYTE major, CK_BYTE minor, size_t co
 
 static void each_list_has_the_order_of_its_standard(void **state) {
   CK_FUNCTION_LIST_PTR first;
-  CK_INTERFACE list[3];
-  CK_ULONG count = 3;
+  CK_INTERFACE list[4];
+  CK_ULONG count = 4;
   (void)state;
 
   assert_int_equal(ALL, IN_3_2);
@@ -87,32 +87,33 @@ static void each_list_has_the_order_of_its_standard(void **state) {
   assert_int_equal(C_GetFunctionList(&first), CKR_OK);
   check_list(first, 2, 40, IN_2_40);
   assert_int_equal(C_GetInterfaceList(list, &count), CKR_OK);
-  assert_int_equal(count, 3);
+  assert_int_equal(count, 4);
   check_list(list[0].pFunctionList, 3, 0, IN_3_0);
-  check_list(list[1].pFunctionList, 3, 2, IN_3_2);
-  check_list(list[2].pFunctionList, 2, 40, IN_2_40);
+  check_list(list[1].pFunctionList, 3, 1, IN_3_0);
+  check_list(list[2].pFunctionList, 3, 2, IN_3_2);
+  check_list(list[3].pFunctionList, 2, 40, IN_2_40);
 }
 
 static void interfaces_are_listed_like_any_list(void **state) {
-  CK_INTERFACE list[3];
+  CK_INTERFACE list[4];
   CK_ULONG count = 1;
   (void)state;
 
   assert_int_equal(C_GetInterfaceList(NULL, NULL), CKR_ARGUMENTS_BAD);
   assert_int_equal(C_GetInterfaceList(NULL, &count), CKR_OK);
-  assert_int_equal(count, 3);
-  count = 2;
+  assert_int_equal(count, 4);
+  count = 3;
   assert_int_equal(C_GetInterfaceList(list, &count), CKR_BUFFER_TOO_SMALL);
-  assert_int_equal(count, 3);
+  assert_int_equal(count, 4);
 }
 
 static void interfaces_are_found_by_name_version_and_flags(void **state) {
-  static const CK_VERSION offered[] = {{2, 40}, {3, 0}, {3, 2}};
+  static const CK_VERSION offered[] = {{2, 40}, {3, 0}, {3, 1}, {3, 2}};
   CK_VERSION version;
   CK_INTERFACE_PTR interface = NULL;
   (void)state;
 
-  for (size_t i = 0; i < 3; i++) {
+  for (size_t i = 0; i < 4; i++) {
     version = offered[i];
     assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) "PKCS 11", &version, &interface, 0), CKR_OK);
     assert_memory_equal(interface->pFunctionList, &version, sizeof version);
@@ -127,7 +128,7 @@ static void interfaces_are_found_by_name_version_and_flags(void **state) {
   /* 3.0 is what a caller gets that does not say which. */
   assert_int_equal(C_GetInterface(NULL, NULL, &interface, 0), CKR_OK);
   assert_memory_equal(interface->pFunctionList, &offered[1], sizeof version);
-  version = (CK_VERSION){3, 1};
+  version = (CK_VERSION){3, 3};
   assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) "PKCS 11", &version, &interface, 0), CKR_FUNCTION_FAILED);
   assert_int_equal(C_GetInterface((CK_UTF8CHAR_PTR) "other", NULL, &interface, 0), CKR_FUNCTION_FAILED);
   assert_int_equal(C_GetInterface(NULL, NULL, &interface, 1 /* fork safe */), CKR_FUNCTION_FAILED);

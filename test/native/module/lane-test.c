@@ -202,8 +202,8 @@ static void a_forked_child_does_not_have_it(void **state) {
 
 struct agent {
   int socket;
-  int through_lane;
-  int through_socket;
+  atomic_int through_lane;
+  atomic_int through_socket;
   bool break_rules;
   bool when_asleep; /* answers only once the caller sleeps at the lane */
   bool by_socket;   /* whatever the caller listens to */
@@ -289,6 +289,46 @@ static void a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise
   struct agent agent = {0};
   (void)state;
   run(&agent, call_both_ways);
+}
+
+static unsigned taken;
+
+/** Two frames, one at a time. */
+static bool take_two(void *context, struct buffer *frames) {
+  static const unsigned char frame[TRANSPORT_HEADER];
+
+  (void)context;
+  buffer_put_raw(frames, frame, sizeof frame);
+  return ++taken == 1;
+}
+
+static void call_behind_others(struct agent *agent) {
+  static const unsigned char header[TRANSPORT_HEADER];
+  struct transport_ahead ahead = {.take = take_two};
+  struct buffer request;
+  struct buffer reply;
+
+  taken = 0;
+  *WATCHING = 1;
+  buffer_open(&request);
+  buffer_open(&reply);
+  buffer_open(&ahead.frames);
+  buffer_put_raw(&request, header, sizeof header);
+  assert_int_equal(transport_exchange(&request, &ahead, &reply, transport_epoch(), process_now() + 10000000, false), EXCHANGED);
+  assert_int_equal(taken, 2);
+  assert_int_equal(agent->through_lane, 0);
+  /* Its answer shows that the agent has read what was in the socket. */
+  assert_int_equal(exchange("text", &reply), EXCHANGED);
+  assert_int_equal(agent->through_lane, 1);
+  buffer_close(&ahead.frames);
+  buffer_close(&request);
+  buffer_close(&reply);
+}
+
+static void a_call_does_not_overtake_what_went_ahead_of_it_through_the_socket(void **state) {
+  struct agent agent = {0};
+  (void)state;
+  run(&agent, call_behind_others);
 }
 
 static void call_until_sleeping_was_tried(struct agent *agent) {
@@ -468,6 +508,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(an_answer_that_breaks_the_rules_is_not_read, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_forked_child_does_not_have_it, make_sealed, drop),
       cmocka_unit_test_setup_teardown(a_call_takes_the_lane_while_the_agent_looks_and_the_socket_otherwise, make_sealed, drop),
+      cmocka_unit_test_setup_teardown(a_call_does_not_overtake_what_went_ahead_of_it_through_the_socket, make_sealed, drop),
       cmocka_unit_test_setup_teardown(spinning_and_sleeping_are_tried_in_turn, make_sealed, drop),
       cmocka_unit_test_setup_teardown(among_many_callers_one_sleeps_at_the_lane_and_is_woken_there, make_sealed, drop),
       cmocka_unit_test_setup_teardown(who_sleeps_at_the_lane_is_woken_by_what_comes_through_the_socket, make_sealed, drop),

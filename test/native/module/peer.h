@@ -6,13 +6,16 @@
 #define DKE_TEST_PEER_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -34,17 +37,21 @@ struct peer {
   atomic_int late;         /* call id to answer once, just before the next message is answered */
   atomic_long closed;      /* the session that C_CloseSession named last */
   atomic_int logged_in;    /* C_Login answers CKR_USER_ALREADY_LOGGED_IN */
+  atomic_int opened;       /* C_OpenSession so far: the first handle is 17 */
   atomic_int begun;        /* C_EncryptInit that no C_Encrypt has followed yet */
   atomic_int overtaken;    /* C_Encrypt that came before its C_EncryptInit */
   atomic_int active;       /* C_EncryptInit answers CKR_OPERATION_ACTIVE until C_SessionCancel comes */
   atomic_int drop;         /* call id at which to close the connection, once */
   atomic_int drop_late;    /* the same, after having counted it as carried out */
+  atomic_int lanes;        /* descriptors to send with the version byte: 1 for a lane */
   atomic_int parts;        /* whether there is C_EncryptUpdate */
   atomic_int carried_out;  /* how often drop_late's call came */
   atomic_int reserved;     /* whether the last C_Initialize bore a reserved string */
   char hello[4096];
   char events[1024];       /* call ids in the order they came, separated by blanks */
   pthread_mutex_t lock;
+  struct peer_connection *open; /* under `lock` */
+  atomic_int serving;           /* threads */
 };
 
 static bool peer_read(int fd, void *bytes, size_t length) {
@@ -100,7 +107,7 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       break;
     case 10:
       peer_open_reply(reply, call, "u");
-      buffer_put_u64(reply, 17);
+      buffer_put_u64(reply, 17 + (CK_ULONG)peer->opened++);
       break;
     case 31: /* C_EncryptUpdate, where a test wants it: whole blocks come back, a rest stays away */
       if (!peer->parts) {
@@ -200,10 +207,55 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
   }
 }
 
+enum { PEER_LANES = 2, PEER_LANE_SIZE = 16384 };
+
+/** The version byte, with as many lanes. */
+static bool peer_send_version(int fd, unsigned char version, int lanes) {
+  union {
+    struct cmsghdr header;
+    unsigned char bytes[CMSG_SPACE(PEER_LANES * sizeof(int))];
+  } control = {0};
+  struct iovec part = {&version, 1};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  const size_t size = (size_t)lanes * sizeof(int);
+  int files[PEER_LANES];
+  ssize_t sent;
+
+  for (int i = 0; i < lanes; i++) {
+    files[i] = memfd_create("lane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (files[i] < 0 || ftruncate(files[i], PEER_LANE_SIZE) != 0 || fcntl(files[i], F_ADD_SEALS, F_SEAL_SHRINK) != 0) abort();
+  }
+  if (lanes > 0) {
+    message.msg_control = control.bytes;
+    message.msg_controllen = CMSG_SPACE(size);
+    control.header.cmsg_level = SOL_SOCKET;
+    control.header.cmsg_type = SCM_RIGHTS;
+    control.header.cmsg_len = CMSG_LEN(size);
+    memcpy(CMSG_DATA(&control.header), files, size);
+  }
+  sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+  for (int i = 0; i < lanes; i++) close(files[i]);
+  return sent == 1;
+}
+
 struct peer_connection {
   struct peer *peer;
   int fd;
+  struct peer_connection *next;
 };
+
+static void peer_end(struct peer_connection *connection) {
+  struct peer *peer = connection->peer;
+  struct peer_connection **at = &peer->open;
+
+  pthread_mutex_lock(&peer->lock);
+  while (*at != connection) at = &(*at)->next;
+  *at = connection->next;
+  pthread_mutex_unlock(&peer->lock);
+  close(connection->fd);
+  free(connection);
+  peer->serving--;
+}
 
 static void *peer_serve(void *data) {
   struct peer_connection *connection = data;
@@ -216,14 +268,13 @@ static void *peer_serve(void *data) {
   struct buffer reply;
   struct buffer kept;
 
-  free(connection);
   buffer_open(&request);
   buffer_open(&reply);
   buffer_open(&kept);
   if (!peer_read(fd, &version, 1)) goto end;
   if (peer->version >= 0) version = (unsigned char)peer->version;
   else if (version != 0) goto end;
-  if (send(fd, &version, 1, MSG_NOSIGNAL) != 1) goto end;
+  if (!peer_send_version(fd, version, peer->lanes)) goto end;
   while (peer_read(fd, header, sizeof header)) {
     const uint32_t body = buffer_peek_u32(header + 8);
     unsigned char *to;
@@ -268,7 +319,7 @@ end:
   buffer_close(&request);
   buffer_close(&reply);
   buffer_close(&kept);
-  close(fd);
+  peer_end(connection);
   return NULL;
 }
 
@@ -282,7 +333,11 @@ static void *peer_listen(void *data) {
 
     if (fd < 0) return NULL;
     connection = malloc(sizeof *connection);
-    *connection = (struct peer_connection){peer, fd};
+    pthread_mutex_lock(&peer->lock);
+    *connection = (struct peer_connection){peer, fd, peer->open};
+    peer->open = connection;
+    pthread_mutex_unlock(&peer->lock);
+    peer->serving++;
     if (pthread_create(&thread, NULL, peer_serve, connection) != 0) abort();
     pthread_detach(thread);
   }
@@ -310,6 +365,10 @@ static void peer_stop(struct peer *peer) {
   shutdown(peer->listener, SHUT_RDWR);
   pthread_join(peer->thread, NULL);
   close(peer->listener);
+  pthread_mutex_lock(&peer->lock);
+  for (struct peer_connection *each = peer->open; each != NULL; each = each->next) shutdown(each->fd, SHUT_RDWR);
+  pthread_mutex_unlock(&peer->lock);
+  while (peer->serving > 0) sched_yield();
   unlink(peer->path);
   snprintf(path, sizeof path, "%s.lock", peer->path);
   unlink(path);

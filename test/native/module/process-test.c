@@ -1,9 +1,11 @@
-/* Who this process is, as the library knows it without asking the system: a forked child is somebody else. */
+/* How the library tells this process from a forked child, which it does without asking the system; and its descriptors in both. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,10 +13,12 @@
 
 #include "process.h"
 
-static void knows_its_own_number(void **state) {
+static void has_a_number_that_stays(void **state) {
+  const pid_t own = process_id();
   (void)state;
-  assert_int_equal(process_id(), getpid());
-  assert_int_equal(process_id(), getpid());
+
+  assert_true(own > 0);
+  assert_int_equal(process_id(), own);
 }
 
 static void check_child(pid_t child) {
@@ -27,38 +31,110 @@ static void check_child(pid_t child) {
 }
 
 static void a_forked_child_has_its_own(void **state) {
+  const pid_t own = process_id();
   pid_t child;
 
   (void)state;
-  assert_int_equal(process_id(), getpid());
   child = fork();
   if (child == 0) {
-    const pid_t grandchild = process_id() == getpid() ? fork() : -1;
+    const pid_t childs = process_id();
+    const pid_t grandchild = childs != own ? fork() : -1;
     int status = 1;
-    if (grandchild == 0) _exit(process_id() == getpid() && process_id() != getppid() ? 0 : 1);
+    if (grandchild == 0) _exit(process_id() != own && process_id() != childs ? 0 : 1);
     if (grandchild > 0) waitpid(grandchild, &status, 0);
-    _exit(status == 0 ? 0 : 1);
+    _exit(status == 0 && process_id() == childs ? 0 : 1);
   }
   check_child(child);
-  assert_int_equal(process_id(), getpid());
+  assert_int_equal(process_id(), own);
 }
 
 /* Handlers of pthread_atfork are not called here. */
 static void so_does_one_made_behind_the_back_of_the_c_library(void **state) {
+  const pid_t own = process_id();
   pid_t child;
 
   (void)state;
-  assert_int_equal(process_id(), getpid());
   child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-  if (child == 0) _exit(process_id() == (pid_t)syscall(SYS_getpid) ? 0 : 1);
+  if (child == 0) _exit(process_id() != own ? 0 : 1);
   check_child(child);
+}
+
+static void a_descriptor_is_kept_above_the_standard_ones_and_not_by_a_child(void **state) {
+  const int input = dup(0);
+  int fd;
+  pid_t child;
+  (void)state;
+
+  close(0);
+  fd = process_open("/dev/zero", O_RDONLY, 0);
+  dup2(input, 0);
+  close(input);
+  assert_true(fd > 2);
+  child = fork();
+  if (child == 0) {
+    process_forked();
+    _exit(fcntl(fd, F_GETFD) < 0 ? 0 : 1);
+  }
+  check_child(child);
+  process_close(fd);
+  assert_true(fcntl(fd, F_GETFD) < 0);
+}
+
+static void what_the_host_opens_under_the_same_number_is_not_closed(void **state) {
+  const int fd = process_open("/dev/zero", O_RDONLY, 0);
+  const int other = open("/dev/null", O_RDONLY);
+  pid_t child;
+  (void)state;
+
+  assert_int_equal(dup2(other, fd), fd); /* as a daemon does that closes all numbers and opens its own files */
+  child = fork();
+  if (child == 0) {
+    process_forked();
+    _exit(fcntl(fd, F_GETFD) >= 0 ? 0 : 1);
+  }
+  check_child(child);
+  process_close(fd);
+  assert_true(fcntl(fd, F_GETFD) >= 0);
+  close(fd);
+  close(other);
+}
+
+static void *bar_forks_and_end(void *argument) {
+  (void)argument;
+  process_bar_forks();
+  return NULL;
+}
+
+static void a_thread_that_bars_forks_for_ever_only_delays_them(void **state) {
+  pthread_t thread;
+  pid_t child;
+  (void)state;
+
+  assert_int_equal(pthread_create(&thread, NULL, bar_forks_and_end, NULL), 0);
+  pthread_join(thread, NULL);
+  alarm(60);
+  process_before_fork();
+  child = fork();
+  if (child == 0) {
+    process_forked();
+    process_bar_forks();
+    process_allow_forks();
+    _exit(0);
+  }
+  process_allow_forks();
+  check_child(child);
+  process_close_inherited(); /* that thread is no more */
+  alarm(0);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(knows_its_own_number),
+      cmocka_unit_test(has_a_number_that_stays),
       cmocka_unit_test(a_forked_child_has_its_own),
       cmocka_unit_test(so_does_one_made_behind_the_back_of_the_c_library),
+      cmocka_unit_test(a_descriptor_is_kept_above_the_standard_ones_and_not_by_a_child),
+      cmocka_unit_test(what_the_host_opens_under_the_same_number_is_not_closed),
+      cmocka_unit_test(a_thread_that_bars_forks_for_ever_only_delays_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,7 +198,7 @@ describe.each(cases)('%s', (_, parameters) => {
   });
 
   test('only an AES key ciphers', () => {
-    const others = [core.generateGeneric(32), core.generateKek(), core.generateEc('p256'), core.generateEd25519()];
+    const others = [core.generateGeneric(32), core.generateKek(), core.generateEc('p256'), core.generateEc('ed25519')];
     for (const ref of others) {
       expect(codeOf(() => runCipher(ref, 'encrypt', parameters, Buffer.alloc(16)))).toBe('key-type');
       expect(codeOf(() => core.cipherBegin(ref, 'encrypt', parameters))).toBe('key-type');
@@ -515,7 +515,7 @@ describe('aes-ccm', () => {
       const run = (parameters: CipherParameters): string =>
         codeOf(() => core.cipher(ref, 'encrypt', parameters, Buffer.alloc(16), Buffer.alloc(64)));
       for (const nonce of [6, 14]) expect(run(ccm(16, nonce))).toBe('bad-argument');
-      for (const tag of [4, 6, 7, 9, 17]) expect(run(ccm(16, 12, tag))).toBe('bad-argument');
+      for (const tag of [2, 5, 7, 9, 17]) expect(run(ccm(16, 12, tag))).toBe('bad-argument');
       expect(run(ccm(1 << 16, 13))).toBe('bad-argument');
       expect(run(ccm((1 << 16) - 1, 13))).toBe('data-length');
     });

@@ -153,6 +153,8 @@ test(`${frames} damaged frames are each answered, held or refused, exactly as th
     connections: 1,
     frames: wantedFrames + 1,
     laneMessages: 0,
+    refusedFrames: 0,
+    heldBytes: 0,
     routineFrames: 0,
     rejected: wantedRejections,
   });

@@ -148,7 +148,7 @@ describe('a sealed key', () => {
       );
       const pkcs8 = pair.export({ format: 'der', type: 'pkcs8' });
       withKey(core.hpkeOpenKey(own, info, aad, sealed(pkcs8), 'private'), (key) => {
-        expect(core.describe(key)).toEqual({ kind: 'ed25519-private', bits: 256 });
+        expect(core.describe(key)).toEqual({ kind: 'ed25519-private', bits: 256, curve: 'ed25519' });
         expect(core.exportPrivateKey(key)).toEqual(pkcs8);
       });
     });

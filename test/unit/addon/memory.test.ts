@@ -71,7 +71,7 @@ test('an arena that is full says so, and serves again when keys are released', (
       failure = error;
     }
   }
-  expect(failure).toMatchObject({ code: 'internal', message: expect.stringContaining('the key arena is full') });
+  expect(failure).toMatchObject({ code: 'memory-lock', message: expect.stringContaining('the key arena is full') });
   expect(keys.length).toBeGreaterThan(400);
   for (const key of keys) core.release(key);
   core.release(core.generateGeneric(4096));

@@ -17,7 +17,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Curve, Digest, KeyRef, SignatureParameters } from '../../../addon/core.ts';
+import type { Digest, EcCurve, KeyRef, SignatureParameters } from '../../../addon/core.ts';
 import { core, runDigest, withKey } from '../../support/core-keys.ts';
 
 const signing: readonly Digest[] = [
@@ -57,10 +57,15 @@ afterAll(() => {
   for (const key of made) core.release(key);
 });
 const rsa = pairOf(generateKeyPairSync('rsa', { modulusLength: 2048 }));
-const ec: Readonly<Record<Curve, Pair>> = {
+const ec: Readonly<Record<EcCurve, Pair>> = {
+  p224: pairOf(generateKeyPairSync('ec', { namedCurve: 'secp224r1' })),
   p256: pairOf(generateKeyPairSync('ec', { namedCurve: 'P-256' })),
   p384: pairOf(generateKeyPairSync('ec', { namedCurve: 'P-384' })),
   p521: pairOf(generateKeyPairSync('ec', { namedCurve: 'P-521' })),
+  secp256k1: pairOf(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })),
+  'brainpool-p256r1': pairOf(generateKeyPairSync('ec', { namedCurve: 'brainpoolP256r1' })),
+  'brainpool-p384r1': pairOf(generateKeyPairSync('ec', { namedCurve: 'brainpoolP384r1' })),
+  'brainpool-p512r1': pairOf(generateKeyPairSync('ec', { namedCurve: 'brainpoolP512r1' })),
 };
 const edwards = pairOf(generateKeyPairSync('ed25519'));
 
@@ -188,13 +193,11 @@ test('Ed25519', () => {
   expect(nodeVerify(null, Buffer.alloc(0), edwards.publicKey, empty)).toBe(true);
 });
 
-test('SHA-1 verifies old signatures and makes none', () => {
+test('SHA-1 signatures are made and verified: who may have them made is decided above', () => {
   const rsaSha1 = { algorithm: 'rsa-pkcs1', digest: 'sha1' } as const;
-  const ecSha1 = { algorithm: 'ecdsa', digest: 'sha1', encoding: 'der' } as const;
-  expect(codeOf(() => core.sign(rsa.ours, rsaSha1, message))).toBe('unsupported');
-  expect(codeOf(() => core.sign(ec.p256.ours, ecSha1, message))).toBe('unsupported');
-  const old = createSign('sha1').update(message).sign(rsa.privateKey);
-  expect(core.verify(rsa.ours, rsaSha1, message, old)).toBe(true);
+  const theirs = createSign('sha1').update(message).sign(rsa.privateKey);
+  expect(core.sign(rsa.ours, rsaSha1, message)).toEqual(theirs);
+  expect(core.verify(rsa.ours, rsaSha1, message, theirs)).toBe(true);
 });
 
 test('keys and algorithms that do not belong together are refused', () => {
@@ -226,37 +229,35 @@ test('keys and algorithms that do not belong together are refused', () => {
 describe('RSA-OAEP', () => {
   const label = Buffer.from('label');
   test.each(['sha1', ...signing] as const)('%s', (digest) => {
-    const parameters = { digest, mgfDigest: digest, label } as const;
+    const parameters = { padding: 'oaep', digest, mgfDigest: digest, label } as const;
     const length = runDigest(digest, message).length;
     const theirs = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: digest, oaepLabel: label };
     for (const size of [0, 1, 32, 256 - 2 * length - 2]) {
       const plain = Buffer.alloc(size, 3);
-      const sealed = core.oaepEncrypt(rsa.publicOnly, parameters, plain);
+      const sealed = core.rsaEncrypt(rsa.publicOnly, parameters, plain);
       expect(privateDecrypt({ key: rsa.privateKey, ...theirs }, sealed)).toEqual(plain);
-      expect(core.oaepDecrypt(rsa.ours, parameters, publicEncrypt({ key: rsa.publicKey, ...theirs }, plain))).toEqual(
+      expect(core.rsaDecrypt(rsa.ours, parameters, publicEncrypt({ key: rsa.publicKey, ...theirs }, plain))).toEqual(
         plain,
       );
     }
-    expect(codeOf(() => core.oaepEncrypt(rsa.ours, parameters, Buffer.alloc(256 - 2 * length - 1)))).toBe(
-      'data-length',
-    );
+    expect(codeOf(() => core.rsaEncrypt(rsa.ours, parameters, Buffer.alloc(256 - 2 * length - 1)))).toBe('data-length');
   });
 
   test('every failure looks like every other', () => {
-    const parameters = { digest: 'sha256', mgfDigest: 'sha256', label } as const;
-    const sealed = core.oaepEncrypt(rsa.ours, parameters, message);
+    const parameters = { padding: 'oaep', digest: 'sha256', mgfDigest: 'sha256', label } as const;
+    const sealed = core.rsaEncrypt(rsa.ours, parameters, message);
     const changed = Buffer.from(sealed);
     changed[200] = (changed[200] ?? 0) ^ 1;
     const attempts: readonly (() => unknown)[] = [
-      () => core.oaepDecrypt(rsa.ours, parameters, changed),
-      () => core.oaepDecrypt(rsa.ours, { ...parameters, label: Buffer.from('other') }, sealed),
-      () => core.oaepDecrypt(rsa.ours, { digest: 'sha256', mgfDigest: 'sha256' }, sealed),
-      () => core.oaepDecrypt(rsa.ours, { ...parameters, digest: 'sha384' }, sealed),
-      () => core.oaepDecrypt(rsa.ours, { ...parameters, mgfDigest: 'sha384' }, sealed),
-      () => core.oaepDecrypt(rsa.ours, parameters, Buffer.alloc(256)),
-      () => core.oaepDecrypt(rsa.ours, parameters, Buffer.alloc(256, 0xff)),
-      () => core.oaepDecrypt(rsa.ours, parameters, sealed.subarray(1)),
-      () => core.oaepDecrypt(rsa.ours, parameters, Buffer.alloc(0)),
+      () => core.rsaDecrypt(rsa.ours, parameters, changed),
+      () => core.rsaDecrypt(rsa.ours, { ...parameters, label: Buffer.from('other') }, sealed),
+      () => core.rsaDecrypt(rsa.ours, { padding: 'oaep', digest: 'sha256', mgfDigest: 'sha256' }, sealed),
+      () => core.rsaDecrypt(rsa.ours, { ...parameters, digest: 'sha384' }, sealed),
+      () => core.rsaDecrypt(rsa.ours, { ...parameters, mgfDigest: 'sha384' }, sealed),
+      () => core.rsaDecrypt(rsa.ours, parameters, Buffer.alloc(256)),
+      () => core.rsaDecrypt(rsa.ours, parameters, Buffer.alloc(256, 0xff)),
+      () => core.rsaDecrypt(rsa.ours, parameters, sealed.subarray(1)),
+      () => core.rsaDecrypt(rsa.ours, parameters, Buffer.alloc(0)),
     ];
     const errors = attempts.map((attempt) => {
       try {
@@ -266,7 +267,74 @@ describe('RSA-OAEP', () => {
       }
     });
     expect(new Set(errors)).toEqual(new Set(['authentication-failed: the data does not authenticate']));
-    expect(codeOf(() => core.oaepDecrypt(rsa.publicOnly, parameters, sealed))).toBe('key-type');
+    expect(codeOf(() => core.rsaDecrypt(rsa.publicOnly, parameters, sealed))).toBe('key-type');
+  });
+});
+
+describe('RSA encryption with PKCS#1 v1.5 padding', () => {
+  const pkcs1 = { padding: 'pkcs1' } as const;
+  const byNode = (pair: Pair, ciphertext: Uint8Array): Buffer =>
+    privateDecrypt({ key: pair.privateKey, padding: constants.RSA_PKCS1_PADDING }, ciphertext);
+  const raw = (pair: Pair, encoded: Uint8Array): Buffer =>
+    publicEncrypt({ key: pair.publicKey, padding: constants.RSA_NO_PADDING }, encoded);
+  /** 0, 2, padding, 0, and the message. */
+  const encoded = (bytes: number, head: readonly number[], padding: number, separator = 0): Buffer => {
+    const block = Buffer.alloc(bytes, 0x55);
+    Buffer.from(head).copy(block);
+    if (padding < bytes - 2) block[2 + padding] = separator;
+    return block;
+  };
+  const others = [
+    rsa,
+    ...[1024, 2048 + 8, 4096].map((bits) => pairOf(generateKeyPairSync('rsa', { modulusLength: bits }))),
+  ];
+
+  test.each(others.map((pair) => [core.describe(pair.ours).bits, pair] as const))('of %i bits', (bits, pair) => {
+    const bytes = bits / 8;
+    for (const size of [0, 1, 32, bytes - 11]) {
+      const plain = Buffer.alloc(size, 7);
+      expect(byNode(pair, core.rsaEncrypt(pair.publicOnly, pkcs1, plain))).toEqual(plain);
+      const theirs = publicEncrypt({ key: pair.publicKey, padding: constants.RSA_PKCS1_PADDING }, plain);
+      expect(core.rsaDecrypt(pair.ours, pkcs1, theirs)).toEqual(plain);
+    }
+    expect(codeOf(() => core.rsaEncrypt(pair.ours, pkcs1, Buffer.alloc(bytes - 10)))).toBe('data-length');
+  });
+
+  test.each(others.map((pair) => [core.describe(pair.ours).bits, pair] as const))(
+    'never tells whether the padding is right, and gives what libcrypto gives instead: %i bits',
+    async (bits, pair) => {
+      const bytes = bits / 8;
+      const wrong = [
+        raw(pair, encoded(bytes, [0, 1], 20)),
+        raw(pair, encoded(bytes, [0, 2], 7)),
+        raw(pair, encoded(bytes, [0, 2], 0)),
+        raw(pair, encoded(bytes, [0, 2], bytes)),
+        raw(pair, encoded(bytes, [1, 2], 20)),
+        raw(pair, Buffer.alloc(bytes)),
+        ...Array.from({ length: 60 }, (_, n) => {
+          const number = Buffer.alloc(bytes, n + 1);
+          number[0] = 0;
+          return number;
+        }),
+      ];
+      for (const ciphertext of wrong) {
+        const instead = core.rsaDecrypt(pair.ours, pkcs1, ciphertext);
+        expect(instead).toEqual(byNode(pair, ciphertext));
+        expect(core.rsaDecrypt(pair.ours, pkcs1, ciphertext)).toEqual(instead);
+        expect(await core.rsaDecryptLater(pair.ours, pkcs1, ciphertext)).toEqual(instead);
+      }
+      // The shortest padding, and the empty message.
+      for (const padding of [8, bytes - 3]) {
+        const right = raw(pair, encoded(bytes, [0, 2], padding));
+        expect(core.rsaDecrypt(pair.ours, pkcs1, right)).toEqual(Buffer.alloc(bytes - 3 - padding, 0x55));
+      }
+    },
+  );
+
+  test('only what everybody can see is refused', () => {
+    for (const visible of [Buffer.alloc(256, 0xff), Buffer.alloc(255), Buffer.alloc(0), Buffer.alloc(257)])
+      expect(codeOf(() => core.rsaDecrypt(rsa.ours, pkcs1, visible))).toBe('authentication-failed');
+    expect(codeOf(() => core.rsaDecrypt(rsa.publicOnly, pkcs1, Buffer.alloc(256)))).toBe('key-type');
   });
 });
 

@@ -147,7 +147,7 @@ const start = async () => {
 
 /** Ends what was made, and looks whether more is left than there was. */
 const checkNothingLeft = async (agent: InProcessAgent, session: number, keys: readonly number[], before: number) => {
-  for (const object of agent.connection.application?.sessionObjects([]) ?? []) {
+  for (const object of (await agent.connection.application?.candidates([])) ?? []) {
     if (!keys.includes(object.handle)) agent.connection.application?.removeObject(object);
   }
   expect(core.memoryStatus().keys).toBe(before);

@@ -393,6 +393,11 @@ describe.each([
     const { agent, session, generate } = await start(token);
     await agent.call('C_DigestInit', { session, mechanism: mech(CKM.SHA256) });
     expect(await agent.rv('C_DigestKey', { session, key: await generate() })).toBe('CKR_KEY_INDIGESTIBLE');
+    // What names no key is told so.
+    for (const key of [0, 999_999, 2 ** 31 + 999]) {
+      await agent.call('C_DigestInit', { session, mechanism: { type: CKM.SHA256, parameter: null } });
+      expect(await agent.rv('C_DigestKey', { session, key })).toBe('CKR_KEY_HANDLE_INVALID');
+    }
   });
 
   test('a wrapping key asks, by its templates, for what it wraps and what it opens', async () => {

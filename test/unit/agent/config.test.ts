@@ -1,4 +1,5 @@
 // pkcs11.toml: who may read it, and what it may say.
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   lchownSync,
@@ -6,6 +7,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -13,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ConfigError, checkConfig, loadConfig, parseConfig } from '../../../provider/client/config.ts';
+import { readAuthorities } from '../../../provider/client/service-http.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -140,5 +143,29 @@ describe('the file', () => {
     const before = checkConfig(path, uid);
     change(path);
     expect(checkConfig(path, uid)).not.toBe(before);
+  });
+});
+
+describe('ca_file', () => {
+  const reasonOf = (path: string): string => problemOf(() => readAuthorities(path));
+
+  test('is read when it is a PEM file', () => {
+    const path = file('-----BEGIN CERTIFICATE-----');
+    expect(readAuthorities(path)).toBe('-----BEGIN CERTIFICATE-----');
+    expect(readAuthorities(null)).toBeUndefined();
+  });
+
+  // Whoever has a configuration says where its ca_file is: what is there must not stop the agent for the others.
+  test('is refused when it is a FIFO, a device, a folder, too long, missing, or no PEM', () => {
+    const fifo = join(folder, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const long = file('');
+    truncateSync(long, 5 << 20);
+    expect(reasonOf(fifo)).toMatch(/not a regular file/);
+    expect(reasonOf('/dev/zero')).toMatch(/not a regular file/);
+    expect(reasonOf(folder)).toMatch(/not a regular file/);
+    expect(reasonOf(long)).toMatch(/longer than/);
+    expect(reasonOf(join(folder, 'missing'))).toMatch(/ENOENT/);
+    expect(reasonOf(file('no PEM'))).toMatch(/no PEM/);
   });
 });

@@ -20,7 +20,8 @@ const contents = (length: number): Uint8Array<ArrayBuffer>[] =>
     .concat(Uint8Array.from({ length }, (_, at) => at));
 
 const rows = mechanismRows.flatMap(({ type, cipher, signature }) => {
-  const take = cipher?.parameters ?? ((parameter) => signature?.parameters(parameter, 2048));
+  const take =
+    cipher?.parameters ?? ((parameter) => signature?.parameters(parameter, { kind: 'rsa-private', bits: 2048 }));
   return cipher === undefined && signature === undefined ? [] : [{ type, take }];
 });
 

@@ -252,15 +252,12 @@ describe('elliptic curves', () => {
     expect(nodeVerify(null, data, node, signature)).toBe(true);
     expect(await verify(agent, session, mech(CKM.EDDSA), publicKey, data, signature)).toBe('CKR_OK');
   });
-  test('EDDSA is pure Ed25519, with parameters that ask for nothing else or without', async () => {
+  test('EDDSA without parameters is pure Ed25519, and nothing else is offered', async () => {
     const { agent, session } = await start();
     const { privateKey } = await generate(agent, session, CKM.EC_EDWARDS_KEY_PAIR_GEN, [[CKA.EC_PARAMS, edwards]]);
     const nothing = new Uint8Array(0);
-    const pure = mech(CKM.EDDSA, { kind: 'eddsa', prehash: false, context: nothing });
-    expect(await sign(agent, session, pure, privateKey, data)).toEqual(
-      await sign(agent, session, mech(CKM.EDDSA), privateKey, data),
-    );
     for (const parameter of [
+      { kind: 'eddsa', prehash: false, context: nothing },
       { kind: 'eddsa', prehash: true, context: nothing },
       { kind: 'eddsa', prehash: false, context: Uint8Array.of(1) },
       { kind: 'bytes', bytes: new Uint8Array(24) },
@@ -271,8 +268,8 @@ describe('elliptic curves', () => {
   });
   test('other curves are refused', async () => {
     const { agent, session } = await start();
-    const secp256k1 = Buffer.from('06052b8104000a', 'hex');
-    await expect(generate(agent, session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, secp256k1]])).rejects.toThrow(
+    const secp192r1 = Buffer.from('06082a8648ce3d030101', 'hex');
+    await expect(generate(agent, session, CKM.EC_KEY_PAIR_GEN, [[CKA.EC_PARAMS, secp192r1]])).rejects.toThrow(
       'CKR_CURVE_NOT_SUPPORTED',
     );
     await expect(generate(agent, session, CKM.EC_KEY_PAIR_GEN, [])).rejects.toThrow('CKR_TEMPLATE_INCOMPLETE');
@@ -325,8 +322,62 @@ describe('imported keys', () => {
     );
     const asked = { session, template: template(...bad) };
     expect(await agent.rv('C_CreateObject', asked)).toBe('CKR_ATTRIBUTE_VALUE_INVALID');
-    const short = { session, template: template(...rows.filter(([type]) => type !== CKA.PRIME_2)) };
-    expect(await agent.rv('C_CreateObject', short)).toBe('CKR_TEMPLATE_INCOMPLETE');
+    for (const needed of [CKA.MODULUS, CKA.PRIVATE_EXPONENT]) {
+      const short = { session, template: template(...rows.filter(([type]) => type !== needed)) };
+      expect(await agent.rv('C_CreateObject', short)).toBe('CKR_TEMPLATE_INCOMPLETE');
+    }
+  });
+  const few = [CKA.CLASS, CKA.KEY_TYPE, CKA.MODULUS, CKA.PRIVATE_EXPONENT] as number[];
+  const withExponent = [...few, CKA.PUBLIC_EXPONENT];
+  describe.each([
+    ['session', false],
+    ['token', true],
+  ] as const)('with fewer numbers, for the %s', (_where, token) => {
+    test.each([
+      ['the modulus and the private exponent', few],
+      ['the public exponent as well', withExponent],
+      ['its primes as well', [...withExponent, CKA.PRIME_1, CKA.PRIME_2]],
+      ['one prime', [...few, CKA.PRIME_2]],
+    ])('an RSA private key needs %s', async (_what, types) => {
+      const { agent, session } = await start();
+      const object = (await agent.call('C_CreateObject', {
+        session,
+        template: template(
+          ...rows.filter(([type]) => types.includes(type)),
+          [CKA.TOKEN, token],
+          [CKA.SENSITIVE, false],
+          [CKA.EXTRACTABLE, true],
+        ),
+      })) as number;
+      const signature = await sign(agent, session, mech(CKM.SHA256_RSA_PKCS), object, data);
+      expect(nodeVerify('sha256', data, node.publicKey, signature)).toBe(true);
+      const asked = numbers.map(([type]) => ({ type, capacity: 1024 }));
+      const { values } = (await agent.call('C_GetAttributeValue', { session, object, template: asked })) as {
+        values: readonly AttributeValue[];
+      };
+      const [n, e, d, p, q] = values.map((value) => BigInt(`0x${Buffer.from(value as Uint8Array).toString('hex')}`));
+      const own = (name: keyof JsonWebKey) =>
+        BigInt(`0x${Buffer.from(String(jwk[name]), 'base64url').toString('hex')}`);
+      expect([n, e, d]).toEqual([own('n'), own('e'), own('d')]);
+      expect(new Set([p, q])).toEqual(new Set([own('p'), own('q')]));
+    });
+    test.each([
+      ['a private exponent of another key', (): Row => [CKA.PRIVATE_EXPONENT, Buffer.alloc(256, 0x5b)]],
+      ['a private exponent of nothing', (): Row => [CKA.PRIVATE_EXPONENT, Buffer.alloc(0)]],
+      ['a private exponent of 1', (): Row => [CKA.PRIVATE_EXPONENT, Buffer.of(1)]],
+      ['an even modulus', (): Row => [CKA.MODULUS, Buffer.alloc(256, 0xc4)]],
+      ['a modulus of 1024 bits', (): Row => [CKA.MODULUS, Buffer.alloc(128, 0xc5)]],
+      ['a modulus of 64 KiB', (): Row => [CKA.MODULUS, Buffer.alloc(65_536, 0xc5)]],
+      ['another public exponent', (): Row => [CKA.PUBLIC_EXPONENT, Buffer.of(3)]],
+      ['an even public exponent', (): Row => [CKA.PUBLIC_EXPONENT, Buffer.of(4)]],
+      ['a prime that does not divide', (): Row => [CKA.PRIME_1, Buffer.alloc(128, 0xc5)]],
+    ])('%s is refused', async (_what, wrong) => {
+      const { agent, session } = await start();
+      const [type, value] = wrong();
+      const given = rows.filter(([each]) => few.includes(each) && each !== type);
+      const asked = { session, template: template(...given, [type, value], [CKA.TOKEN, token]) };
+      expect(await agent.rv('C_CreateObject', asked)).toBe('CKR_ATTRIBUTE_VALUE_INVALID');
+    });
   });
   test('an EC private key needs its curve and its value alone', async () => {
     const { agent, session } = await start();

@@ -23,6 +23,7 @@ import type { Mechanism, MechanismParameter } from '../../../provider/schema/typ
 import type { DigestName } from '../../../server/base/digests.ts';
 import { given, type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
 import { curve, digestMechanisms, type Row } from '../../support/mechanism-samples.ts';
+import { published } from '../../support/sp800-108.ts';
 import { template } from '../../support/template.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/\s/g, ''), 'hex');
@@ -451,6 +452,13 @@ describe.each([
       answered.add(CKM.HKDF_DERIVE).add(CKM.HKDF_DATA);
     },
   );
+
+  test.each(published)('SP 800-108, CAVP, $name', async ({ keyType, ki, mechanism, ko }) => {
+    const key = await host.secret(keyType, Buffer.from(ki, 'hex'));
+    const rows: Row[] = [...secretRows, [CKA.VALUE_LEN, ko.length / 2]];
+    expect(await host.value(await host.derive(mechanism, key, ...rows))).toBe(ko);
+    answered.add(mechanism.type);
+  });
 
   test.each([
     [CKM.AES_ECB_ENCRYPT_DATA, { kind: 'data', data: blocks } as const, CKM.AES_ECB],

@@ -1,4 +1,5 @@
 // Objects: PKCS#11 2.40, sections 4 and 5.7, for objects of a session and on the token alike.
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
@@ -197,6 +198,73 @@ describe.each([
     expect(await agent.rv('C_CreateObject', { session, template: rows })).toBe('CKR_USER_NOT_LOGGED_IN');
   });
 
+  test.each([
+    ['session', false],
+    ['token', true],
+  ] as const)(
+    'the value of a data object of the %s can be changed, also in a copy, unless the object says no',
+    async (_where, token) => {
+      const { agent, session } = await start();
+      const make = (modifiable: boolean) =>
+        agent.call('C_CreateObject', {
+          session,
+          template: template(
+            [CKA.CLASS, CKO.DATA],
+            [CKA.TOKEN, token],
+            [CKA.VALUE, Buffer.from('old')],
+            [CKA.MODIFIABLE, modifiable],
+          ),
+        }) as Promise<number>;
+      const readValueOf = async (object: number) =>
+        String(Buffer.from((await get(agent, session, object, CKA.VALUE)).values[0] as Uint8Array));
+      const object = await make(true);
+      for (const text of ['new', '', 'longer than before']) {
+        // The frame is used again as soon as the call is answered.
+        const frame = Buffer.from(text);
+        const change = agent.rv('C_SetAttributeValue', { session, object, template: template([CKA.VALUE, frame]) });
+        frame.fill(0);
+        expect([await change, await readValueOf(object)]).toEqual(['CKR_OK', text]);
+      }
+      const frame = Buffer.from('of the copy');
+      const copying = agent.call('C_CopyObject', { session, object, template: template([CKA.VALUE, frame]) });
+      frame.fill(0);
+      const copy = (await copying) as number;
+      expect(await readValueOf(copy)).toBe('of the copy');
+      expect(await readValueOf(object)).toBe('longer than before');
+      const change = { session, object: await make(false), template: template([CKA.VALUE, Buffer.from('new')]) };
+      expect(await agent.rv('C_SetAttributeValue', change)).toBe('CKR_ACTION_PROHIBITED');
+      expect(await readValueOf(change.object)).toBe('old');
+    },
+  );
+
+  test.each([
+    ['session', false],
+    ['token', true],
+  ] as const)('a certificate of the %s has the check value of its value', async (_where, token) => {
+    const { agent, session } = await start();
+    const value = Buffer.from('300a0c08737562', 'hex');
+    const checkValue = createHash('sha1').update(value).digest().subarray(0, 3);
+    const make = (...rows: Row[]) =>
+      agent.call('C_CreateObject', {
+        session,
+        template: template(
+          [CKA.CLASS, CKO.CERTIFICATE],
+          [CKA.CERTIFICATE_TYPE, 0],
+          [CKA.SUBJECT, value],
+          [CKA.VALUE, value],
+          [CKA.TOKEN, token],
+          ...rows,
+        ),
+      }) as Promise<number>;
+    const given = [[], [[CKA.CHECK_VALUE, checkValue]], [[CKA.CHECK_VALUE, Buffer.alloc(0)]]] as Row[][];
+    for (const rows of given) {
+      const { values } = await get(agent, session, await make(...rows), CKA.CHECK_VALUE);
+      expect(Buffer.from(values[0] as Uint8Array)).toEqual(checkValue);
+    }
+    expect(await find(agent, session, [CKA.CHECK_VALUE, checkValue])).toHaveLength(3);
+    await expect(make([CKA.CHECK_VALUE, Buffer.from('abc')])).rejects.toThrow('CKR_ATTRIBUTE_VALUE_INVALID');
+  });
+
   test('label and permissions can be changed, unless the object says no', async () => {
     const { agent, session } = await start();
     const key = await generate(agent, session, on, label('old'));
@@ -287,14 +355,59 @@ describe('where objects belong', () => {
     expect(await agent.rv('C_CopyObject', { session, object: key, template: [] })).toBe('CKR_SESSION_READ_ONLY');
     expect(await generate(agent, session)).toBeGreaterThanOrEqual(2 ** 31);
   });
-  test('a label names one key: a second one is an error, never an overwrite', async () => {
+  const on: Row = [CKA.TOKEN, true];
+  const oracle = label(`ORACLE.TDE.HSM.MK.06${'5'.repeat(32)}`);
+  test.each<[string, Row[]]>([
+    ['is not modifiable', [label('one'), [CKA.MODIFIABLE, false]]],
+    ['has a label of the database', [oracle]],
+  ])(
+    'the label of a master key, which %s, is taken: a second key is an error, never an overwrite',
+    async (_what, master) => {
+      const agent = await startInProcess();
+      const session = await agent.open();
+      const key = await generate(agent, session, on, ...master);
+      const [name] = master as [Row];
+      const refused = { rv: 'CKR_TEMPLATE_INCONSISTENT' };
+      await expect(generate(agent, session, on, ...master)).rejects.toMatchObject(refused);
+      await expect(generate(agent, session, on, name)).rejects.toMatchObject(refused);
+      const pair = () =>
+        agent.call('C_GenerateKeyPair', {
+          session,
+          mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
+          publicTemplate: template([CKA.EC_PARAMS, Buffer.from('06082a8648ce3d030107', 'hex')], on, name),
+          privateTemplate: template(on, name),
+        });
+      await expect(pair()).rejects.toMatchObject(refused);
+      const other = await generate(agent, session, on, label('other'));
+      expect(await agent.rv('C_SetAttributeValue', { session, object: other, template: template(name) })).toBe(
+        refused.rv,
+      );
+      expect(await find(agent, session, name)).toEqual([key]);
+      // Nor does a master key take a label that others have.
+      const taken = await generate(agent, session, on, label('taken'));
+      await expect(generate(agent, session, on, label('taken'), [CKA.MODIFIABLE, false])).rejects.toMatchObject(
+        refused,
+      );
+      expect(await find(agent, session, label('taken'))).toEqual([taken]);
+      await agent.call('C_DestroyObject', { session, object: key });
+      expect(await generate(agent, session, on, ...master)).toBeGreaterThan(key);
+    },
+  );
+  test('ordinary keys and pairs share labels', async () => {
     const agent = await startInProcess();
     const session = await agent.open();
-    const key = await generate(agent, session, [CKA.TOKEN, true], label('one'));
-    await expect(generate(agent, session, [CKA.TOKEN, true], label('one'))).rejects.toMatchObject({
-      rv: 'CKR_TEMPLATE_INCONSISTENT',
-    });
-    expect(await find(agent, session, label('one'))).toEqual([key]);
+    const keys = [];
+    for (let i = 0; i < 3; i++) keys.push(await generate(agent, session, on, label('rotated')));
+    for (let i = 0; i < 2; i++) {
+      const made = (await agent.call('C_GenerateKeyPair', {
+        session,
+        mechanism: { type: CKM.EC_KEY_PAIR_GEN, parameter: null },
+        publicTemplate: template([CKA.EC_PARAMS, Buffer.from('06082a8648ce3d030107', 'hex')], on, label('rotated')),
+        privateTemplate: template(on, label('rotated')),
+      })) as { publicKey: number; privateKey: number };
+      keys.push(made.publicKey, made.privateKey);
+    }
+    expect(new Set(await find(agent, session, label('rotated')))).toEqual(new Set(keys));
   });
   test("what the service refuses has Cryptoki's name, and one line with the call's id", async () => {
     const agent = await startInProcess();

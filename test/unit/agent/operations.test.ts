@@ -113,7 +113,7 @@ const kinds: readonly Kind[] = [
       (agent, session) => agent.rv('C_Digest', { session, data: block, digest: room(64) }),
       (agent, session) => agent.rv('C_DigestFinal', { session, digest: room(64) }),
     ],
-    wrong: [[(agent, session) => agent.rv('C_DigestKey', { session, key: 1 }), 'CKR_KEY_INDIGESTIBLE']],
+    wrong: [[(agent, session) => agent.rv('C_DigestKey', { session, key: 999_999 }), 'CKR_KEY_HANDLE_INVALID']],
     lasts: false,
     private: false,
   },

@@ -38,9 +38,12 @@ describe('digests', () => {
     expect(await ask(expected.length)).toEqual(expected);
     await agent.call('C_DigestInit', { session, mechanism: plain(type) });
     for (const byte of data) await agent.call('C_DigestUpdate', { session, part: Buffer.of(byte) });
-    expect(await agent.rv('C_Digest', { session, data, digest: room(64) })).toBe('CKR_OPERATION_ACTIVE');
     const digest = room(64);
     expect(given(digest, await agent.call('C_DigestFinal', { session, digest }))).toEqual(expected);
+    await agent.call('C_DigestInit', { session, mechanism: plain(type) });
+    await agent.call('C_DigestUpdate', { session, part: data });
+    expect(await agent.rv('C_Digest', { session, data, digest: room(64) })).toBe('CKR_OPERATION_ACTIVE');
+    expect(await agent.rv('C_DigestFinal', { session, digest })).toBe('CKR_OPERATION_NOT_INITIALIZED');
     await agent.call('C_DigestInit', { session, mechanism: plain(type) });
     const empty = room(64);
     expect(given(empty, await agent.call('C_DigestFinal', { session, digest: empty }))).toEqual(

@@ -88,6 +88,13 @@ describe('wrapping', () => {
     await refused(wrap(keyWrap, generic, key), 'CKR_WRAPPING_KEY_TYPE_INCONSISTENT');
     await refused(wrap(keyWrap, await generate([CKA.WRAP, false]), key), 'CKR_KEY_FUNCTION_NOT_PERMITTED');
     await refused(wrap(keyWrap, wrapping, 2 ** 31 + 999), 'CKR_KEY_HANDLE_INVALID');
+    // The number could be that of an object of the token: the service is asked.
+    await refused(wrap(keyWrap, wrapping, 999_999), 'CKR_KEY_HANDLE_INVALID');
+    await refused(wrap(keyWrap, 999_999, key), 'CKR_WRAPPING_KEY_HANDLE_INVALID');
+    await refused(unwrap(keyWrap, 999_999, Buffer.alloc(40), ...aesRows), 'CKR_UNWRAPPING_KEY_HANDLE_INVALID');
+    const onTheToken = await generate(noDecrypt, [CKA.TOKEN, true], [CKA.LABEL, Buffer.from('wrapping')]);
+    await refused(wrap(keyWrap, onTheToken, 999_999), 'CKR_KEY_HANDLE_INVALID');
+    await refused(wrap(keyWrap, onTheToken, 2 ** 31 + 999), 'CKR_KEY_HANDLE_INVALID');
     await refused(wrap(keyWrap, wrapping, await generate()), 'CKR_KEY_UNEXTRACTABLE');
     await refused(wrap(mech(CKM.AES_CTR), wrapping, key), 'CKR_MECHANISM_INVALID');
     await refused(

@@ -27,3 +27,38 @@ test('work that fails gives its place back', async () => {
   for (let i = 0; i < 3; i++) await expect(pass(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await pass(() => Promise.resolve('yes'))).toBe('yes');
 });
+
+test('one user has so many running, and the users take turns', async () => {
+  const { pass } = createTurnstile({ running: 2, runningEach: 1, waiting: 3 });
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const all = new Map<string, Promise<unknown>>();
+  const ask = (user: string, name: string): void => {
+    const work = () => {
+      begun.push(name);
+      return new Promise<void>((resolve) => ends.set(name, resolve));
+    };
+    all.set(name, pass(work, user));
+  };
+  for (const each of [1, 2, 3, 4]) ask('greedy', `greedy ${each}`);
+  // One place is free, and not for the greedy one.
+  expect(begun).toEqual(['greedy 1']);
+  await expect(pass(() => Promise.resolve(), 'greedy')).rejects.toBeInstanceOf(TurnstileFull);
+  ask('second', 'second 1');
+  ask('third', 'third 1');
+  ask('third', 'third 2');
+  expect(begun).toEqual(['greedy 1', 'second 1']);
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)?.();
+    await all.get(name);
+  };
+  // The third has waited for less long than the greedy one, and has not had a turn yet.
+  await end('greedy 1');
+  expect(begun.slice(2)).toEqual(['third 1']);
+  await end('second 1');
+  expect(begun.slice(3)).toEqual(['greedy 2']);
+  await end('third 1');
+  expect(begun.slice(4)).toEqual(['third 2']);
+  for (const name of ['third 2', 'greedy 2', 'greedy 3', 'greedy 4']) await end(name);
+  expect(begun.slice(5)).toEqual(['greedy 3', 'greedy 4']);
+});

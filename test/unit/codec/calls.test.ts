@@ -1,5 +1,5 @@
 // The agent's codec, call by call: what a handler sees of a request and what the peer gets of its answer.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createDispatcher, type Dialect, negotiate, ownVersion, signatures } from '../../../provider/client/codec.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { type CallName, calls, type Handlers, type Input } from '../../../provider/schema/calls.ts';
@@ -32,6 +32,77 @@ const send = async (
   if (typeof length !== 'number') return Buffer.from(await length);
   return length < 0 ? Buffer.alloc(0) : reply.subarray(0, length);
 };
+
+describe('a late answer', () => {
+  test('leaves no copy of itself in memory that was too small for it', async () => {
+    const taken: Buffer[] = [];
+    const alloc = Buffer.alloc;
+    // The first value fits into the first buffer, both together into the second.
+    const values = [new Uint8Array(3000).fill(0xa5), new Uint8Array(3000).fill(0xa5)];
+    const handlers: Handlers<null> = { C_GetAttributeValue: async () => ({ rv: CKR.OK, values }) };
+    const queries = [CKA.VALUE, 3000, CKA.LABEL, 3000].flatMap(u32);
+    const request = message('C_GetAttributeValue', u64(1), u64(2), u32(2), queries);
+    const pending = createDispatcher(handlers)(null, 'own', request, request.length, Buffer.alloc(64));
+    const spy = vi.spyOn(Buffer, 'alloc').mockImplementation((...given) => {
+      const bytes = alloc.apply(Buffer, given);
+      taken.push(bytes);
+      return bytes;
+    });
+    try {
+      const late = await pending;
+      if (typeof late === 'number') throw new Error('the answer is not late');
+      expect(late.filter((byte) => byte === 0xa5)).toHaveLength(6000);
+      const others = taken.filter((bytes) => bytes.buffer !== late.buffer);
+      expect(others.length).toBeGreaterThan(0);
+      for (const bytes of others) expect(bytes.includes(0xa5)).toBe(false);
+    } finally {
+      spy.mockRestore();
+    }
+  });
+});
+
+describe('a message with more rows than a call may have', () => {
+  const handlers: Handlers<null> = {
+    C_CreateObject: () => 1,
+    C_GetAttributeValue: (_, { template }) => ({ rv: CKR.OK, values: template.map(() => null) }),
+  };
+  const truth = [...u32(CKA.SIGN), 1, ...u32(1), 1];
+  const rows = (count: number): number[] => [...u32(count), ...Array.from({ length: count }, () => truth).flat()];
+  const nested = (count: number): number[] => [
+    ...u32(1),
+    ...u32(CKA.WRAP_TEMPLATE),
+    1,
+    ...u32(24 * count),
+    ...rows(count),
+  ];
+  const mechanisms = (count: number): number[] => [
+    ...u32(1),
+    ...u32(CKA.ALLOWED_MECHANISMS),
+    1,
+    ...u32(8 * count),
+    ...u32(count),
+    ...Array.from({ length: count }, () => u64(CKM.AES_GCM)).flat(),
+  ];
+  const queries = (count: number): number[] => [
+    ...u32(count),
+    ...Array.from({ length: count }, () => [...u32(CKA.LABEL), ...u32(1)]).flat(),
+  ];
+  const create = (template: number[]) => send(handlers, message('C_CreateObject', u64(1), template), 'own', 1 << 20);
+  const read = (template: number[]) =>
+    send(handlers, message('C_GetAttributeValue', u64(1), u64(2), template), 'own', 1 << 20);
+
+  test.each([
+    ['a template', (count: number) => create(rows(count))],
+    ['a template within a template', (count: number) => create(nested(count - 1))],
+    ['a list of mechanisms', (count: number) => create(mechanisms(count - 1))],
+    ['a query', (count: number) => read(queries(count))],
+  ])('is refused: %s', async (_, sent) => {
+    expect(await sent(4097)).toEqual(refusal(CKR.ARGUMENTS_BAD));
+    expect(await sent(4096)).not.toEqual(refusal(CKR.ARGUMENTS_BAD));
+    // The rows of one message do not count for the next one.
+    expect(await sent(4096)).not.toEqual(refusal(CKR.ARGUMENTS_BAD));
+  });
+});
 
 describe('signatures', () => {
   test('are p11-kit’s', () => {
@@ -69,6 +140,7 @@ describe('C_Encrypt', () => {
     const reply = await send(
       {
         C_Encrypt: (_, { session, data, encryptedData }) => {
+          if (data instanceof LengthOnly) throw new Error('the data is there');
           seen.push(session, [...data], encryptedData.capacity, encryptedData.space.length);
           encryptedData.space.set(data);
           return data.length;
@@ -261,6 +333,33 @@ describe('attributes', () => {
       { type: CKA.ALLOWED_MECHANISMS, value: [0x1082], length: 8 },
       { type: CKA.WRAP_TEMPLATE, value: [{ type: CKA.PRIVATE, value: false, length: 1 }], length: 24 },
     ]);
+  });
+
+  test('may be empty, whatever their kind', async () => {
+    let seen: Input<'C_CreateObject'>['template'] = [];
+    const rows = [
+      [...u32(CKA.ALLOWED_MECHANISMS), 1, ...u32(0), ...u32(0)],
+      [...u32(CKA.WRAP_TEMPLATE), 1, ...u32(0), ...u32(0)],
+      [...u32(CKA.START_DATE), 1, ...u32(0), ...array([])],
+      [...u32(CKA.ID), 1, ...u32(0), ...array([])],
+    ];
+    const handlers: Handlers<null> = {
+      C_CreateObject: (_, { template }) => {
+        seen = template;
+        return 77;
+      },
+    };
+    const reply = await send(handlers, message('C_CreateObject', u64(1), u32(rows.length), rows.flat()));
+    expect(reply).toEqual(answer('C_CreateObject', u64(77)));
+    expect(seen).toEqual([
+      { type: CKA.ALLOWED_MECHANISMS, value: [], length: 0 },
+      { type: CKA.WRAP_TEMPLATE, value: [], length: 0 },
+      { type: CKA.START_DATE, value: new Uint8Array(0), length: 0 },
+      { type: CKA.ID, value: new Uint8Array(0), length: 0 },
+    ]);
+    // A count that does not match the length is no list.
+    const broken = [...u32(CKA.ALLOWED_MECHANISMS), 1, ...u32(0), ...u32(1), ...u64(0x1082)];
+    expect(await send(handlers, message('C_CreateObject', u64(1), u32(1), broken))).toEqual(refusal(CKR.DEVICE_ERROR));
   });
 
   test('nest eight deep and no deeper', async () => {

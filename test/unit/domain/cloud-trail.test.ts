@@ -58,6 +58,12 @@ test.each([
   expect(findKmsRequestIds(text)).toEqual([]);
 });
 
+test('text of the longest permitted length is read once', { timeout: 5_000 }, () => {
+  const longest = 60_000;
+  for (const piece of ['a', 'a-', 'a"', 'a" ', 'a":', 'a\\', 'a\\"', 'a":"', '"', ' ', '{', '{"a":'])
+    expect(findKmsRequestIds(piece.repeat(longest / piece.length))).toEqual([]);
+});
+
 test('text that is nested without end does not exhaust the stack, and what is long is cut', () => {
   expect(findKmsRequestIds(`${'[{"a":'.repeat(4000)}{"requestID": "deep"}${'}]'.repeat(4000)}`)).toEqual(['deep']);
   const many = JSON.stringify(Array.from({ length: 500 }, (_, at) => ({ requestID: `id-${at}` })));

@@ -11,6 +11,7 @@ import {
   toLabel,
   untilAudited,
 } from '../../support/open-service.ts';
+import { sealedKey } from '../../support/sealed-key.ts';
 
 const iv = Buffer.alloc(16, 7);
 const cbc = { algorithm: 'aes-cbc', iv } as const;
@@ -48,9 +49,8 @@ describe('a master key', () => {
     const sibling = (await registerCaller(opened, 'labels of a sibling', groupId)).caller;
     const key = await tde.generateKey(caller, masterKey('one label'));
     await expect(tde.generateKey(caller, masterKey('one label'))).rejects.toEqual(code('label-exists'));
-    await expect(tde.createObject(sibling, masterKey('one label'), Buffer.alloc(32, 1))).rejects.toEqual(
-      code('label-exists'),
-    );
+    const imported = await sealedKey(tde, sibling, Buffer.alloc(32, 1));
+    await expect(tde.importKey(sibling, masterKey('one label'), imported)).rejects.toEqual(code('label-exists'));
     await opened.operations.keys.softDelete(administrator, key.id);
     await expect(tde.generateKey(caller, masterKey('one label'))).rejects.toEqual(code('label-exists'));
     await tde.destroyObject(caller, key.handle);

@@ -11,6 +11,7 @@ import {
   openTestService,
   registerCaller,
 } from '../../support/open-service.ts';
+import { sealedKey } from '../../support/sealed-key.ts';
 
 let opened: OpenedService;
 let caller: TdeCaller;
@@ -85,7 +86,7 @@ describe('what a key was is known from the moment that it is stored', () => {
   });
 
   test('of a key from outside: it was anywhere', async () => {
-    const key = await tde().createObject(caller, described({}), Buffer.alloc(32, 5));
+    const key = await tde().importKey(caller, described({}), await sealedKey(tde(), caller, Buffer.alloc(32, 5)));
     expect(past(key)).toEqual({ now: [true, false], ever: [false, false], local: false });
     const by = await make();
     const wrapped = await tde().wrap(caller, by.handle, keyWrap, token((await make({ extractable: true })).handle));
@@ -137,7 +138,8 @@ describe('a key that is changed', () => {
     await tde().updateObject(caller, by.handle, { extractable: false, usages: ['wrap', 'unwrap'] });
     expect(past(await tde().getObject(caller, by.handle))).toMatchObject({ now: [true, false], local: true });
     expect(await codeOf(tde().wrap(caller, by.handle, keyWrap, token(key.handle)))).toBe('forbidden');
-    const value = { from: 'session', class: 'secret-key', sensitive: false, value: Buffer.alloc(16) } as const;
+    const brought = await sealedKey(tde(), caller, Buffer.alloc(16));
+    const value = { from: 'session', class: 'secret-key', sensitive: false, key: brought } as const;
     expect(await codeOf(tde().wrap(caller, by.handle, keyWrap, value))).toBe('none');
   });
 

@@ -3,7 +3,13 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serviceErrorCodes } from '../../../server/base/errors.ts';
-import { envelopeType, packEnvelope, type TdeRoutes, tdeRoutes } from '../../../server/fronts/contract/tde.ts';
+import {
+  envelopeType,
+  maxEnvelope,
+  packEnvelope,
+  type TdeRoutes,
+  tdeRoutes,
+} from '../../../server/fronts/contract/tde.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import {
   administrator,
@@ -14,6 +20,7 @@ import {
   openTestService,
   registerCaller,
   sendTde,
+  toLabel,
 } from '../../support/open-service.ts';
 
 let opened: OpenedService;
@@ -102,6 +109,11 @@ const goodHeads: Partial<Record<keyof TdeRoutes, object>> = {
   generateKey: object(),
   generateKeyPair: { privateKey: object({ class: 'private-key', algorithm: 'ed25519' }), publicKey: null },
   createObject: object({ class: 'data', algorithm: null, bits: null, usages: [] }),
+  cipherPart: {
+    ...{ use: 'encrypt', state: '', last: false },
+    cipher: { mode: 'gcm', iv: Buffer.alloc(12).toString('base64'), aad: '', tagLength: 16 },
+  },
+  macPart: { use: 'sign', mac: { algorithm: 'hmac', digest: 'sha256' }, state: '', last: false },
   wrap: {
     mechanism: { way: 'key-wrap', padded: true },
     key: { from: 'session', class: 'secret-key', sensitive: false },
@@ -224,4 +236,58 @@ test('no secret that came in is in the log or in the audit log, and nothing fail
   expect(inText(JSON.stringify(items))).toBe(false);
   expect(inText(JSON.stringify(opened.complaints))).toBe(false);
   expect(opened.complaints.filter(({ message }) => message === 'a TDE request failed')).toEqual([]);
+});
+
+// To read such a head takes long, whatever comes of it.
+test.each([
+  ['long', (head: string) => head.replace('"attributes":""', `"attributes":"${'A'.repeat(600_000)}"`)],
+  ['an array with many members', (head: string) => head.replace('"usages":[', `"usages":[${'"x",'.repeat(1_000)}`)],
+  ['an object with many members', (head: string) => head.replace('{', `{${'"x":1,'.repeat(1_000)}`)],
+  ['deep', (head: string) => head.replace('"usages":[', `"usages":${'['.repeat(1_000)}`)],
+])('a head that is %s is refused before it is read', async (_, spoil) => {
+  const json = Buffer.from(spoil(JSON.stringify({ ...masterKey('head'), attributes: '' })));
+  const body = Buffer.alloc(4 + json.length);
+  body.writeUInt32BE(json.length);
+  json.copy(body, 4);
+  const { status, head } = await sendTde(opened.service, `/tde/v1/${accessGuid}/db/keys`, headers(), body);
+  expect(status).toBe(400);
+  expect((head as { readonly title: string }).title).toBe('the head is too long');
+});
+
+test('the longest heads that an agent sends are read', async () => {
+  const attributes = Buffer.alloc(64 * 1024, 1).toString('base64');
+  const half = { ...masterKey('long'), algorithm: 'ec', bits: 256, attributes } as const;
+  const { status } = await callTde(opened.service, accessGuid, 'generateKeyPair', {
+    privateKey: { ...half, class: 'private-key', usages: ['sign'] },
+    publicKey: { ...half, class: 'public-key', usages: ['verify'], sensitive: false, extractable: true },
+  });
+  expect(status).toBe(200);
+});
+
+test('a page of large objects is as short as an answer may be, and all of them are found', async () => {
+  const attributes = Buffer.alloc(60 * 1024, 1).toString('base64');
+  const { accessGuid: own, caller: owner } = await registerCaller(opened, 'large objects');
+  const data = { class: 'data', algorithm: null, bits: null, usages: [], sensitive: false, extractable: true } as const;
+  const made: number[] = [];
+  for (let i = 0; i < 40; i++) {
+    const large = { ...masterKey(`large ${i % 2}`), ...data, attributes };
+    made.push((await opened.operations.tde.createObject(owner, large, Buffer.alloc(10))).handle);
+  }
+  const search = async (query: object): Promise<number[]> => {
+    const found: number[] = [];
+    for (let more = true; more; ) {
+      const { head } = await callTde(opened.service, own, 'findObjects', {
+        ...query,
+        after: found.at(-1) ?? 0,
+        limit: 256,
+      });
+      const page = head as TdeRoutes['findObjects']['answer'];
+      expect(JSON.stringify(page).length).toBeLessThan(maxEnvelope);
+      found.push(...page.objects.map((object) => object.handle));
+      more = page.more;
+    }
+    return found;
+  };
+  expect(await search({})).toEqual(made);
+  expect(await search({ label: toLabel('large 1') })).toEqual(made.filter((_, i) => i % 2 === 1));
 });

@@ -16,6 +16,7 @@ import {
   registerCaller,
   sendTde,
 } from '../../support/open-service.ts';
+import { sealedBytes } from '../../support/sealed-key.ts';
 
 let opened: OpenedService;
 let mine: string;
@@ -70,10 +71,14 @@ test('what was refused is tried again', async () => {
 test('the same key with another request is refused', async () => {
   const value = new Uint8Array(32).fill(7);
   const head = { ...masterKey('import'), bits: null, extractable: true };
-  expect((await ask('createObject', head, 'd', { raw: value })).status).toBe(200);
-  expect((await ask('createObject', head, 'd', { raw: value })).status).toBe(200);
-  expect((await ask('createObject', { ...head, private: false }, 'd', { raw: value })).head.code).toBe('conflict');
-  expect((await ask('createObject', head, 'd', { raw: value.subarray(16) })).head.code).toBe('conflict');
+  const { head: info } = await ask('info', {}, null);
+  const create = (of: typeof head, bytes: Uint8Array) =>
+    ask('createObject', of, 'd', { raw: sealedBytes(info, 'createObject', of, bytes, { once: 'd' }) });
+  const first = await create(head, value);
+  expect(first.status).toBe(200);
+  expect(await create(head, value)).toEqual(first);
+  expect((await create({ ...head, private: false }, value)).head.code).toBe('conflict');
+  expect((await create(head, value.subarray(16))).head.code).toBe('conflict');
   expect((await ask('generateKey', { ...head, bits: 256 }, 'd')).head.code).toBe('conflict');
   for (const key of ['', ' ', 'x'.repeat(129), 'a b'])
     expect((await ask('generateKey', head, key)).head.code).toBe('validation');
@@ -117,4 +122,82 @@ test('what was made and destroyed since is not made again', async () => {
   const { head: key } = await ask('generateKey', masterKey('gone'), 'j');
   await ask('destroyObject', {}, null, { handle: key.handle });
   expect((await ask('generateKey', masterKey('gone'), 'j')).head.code).toBe('key-destroyed');
+});
+
+const outcomeOf = async (key: string, accessGuid = mine): Promise<string> => {
+  const { status, head } = await ask('withdraw', { key }, null, { accessGuid });
+  expect(status).toBe(200);
+  return head.outcome;
+};
+
+test('a request that was withdrawn before it came is not carried out, and says so', async () => {
+  expect(await outcomeOf('w1')).toBe('not-carried-out');
+  expect((await ask('generateKey', masterKey('withdrawn'), 'w1')).head).toMatchObject({ code: 'conflict' });
+  expect((await ask('generateKey', masterKey('withdrawn'), 'w2')).status).toBe(200);
+});
+
+test('what a withdrawn request has created is destroyed, its label is free again, and a repeat is refused', async () => {
+  const { head: key } = await ask('generateKey', masterKey('undone'), 'w3');
+  expect(await outcomeOf('w3')).toBe('undone');
+  expect(await outcomeOf('w3')).toBe('not-carried-out');
+  expect((await ask('getObject', {}, null, { handle: key.handle })).head.code).toBe('key-destroyed');
+  expect((await ask('generateKey', masterKey('undone'), 'w3')).head.code).toBe('conflict');
+  expect((await ask('generateKey', masterKey('undone'), 'w4')).status).toBe(200);
+
+  const data = {
+    ...masterKey('undone'),
+    class: 'data',
+    algorithm: null,
+    bits: null,
+    usages: [],
+    sensitive: false,
+  } as const;
+  const { head: object } = await ask('createObject', data, 'w5', { raw: Buffer.from('some data') });
+  expect(await outcomeOf('w5')).toBe('undone');
+  expect((await ask('readValue', {}, null, { handle: object.handle })).head.code).toBe('key-destroyed');
+});
+
+test('both halves of a withdrawn pair are destroyed', async () => {
+  const half = (objectClass: 'private-key' | 'public-key') =>
+    ({
+      ...masterKey('undone pair'),
+      class: objectClass,
+      algorithm: 'ec',
+      usages: [],
+      sensitive: objectClass === 'private-key',
+    }) as const;
+  const head = { privateKey: half('private-key'), publicKey: half('public-key') };
+  expect((await ask('generateKeyPair', head, 'w9')).status).toBe(200);
+  expect(await outcomeOf('w9')).toBe('undone');
+  const { head: found } = await ask('findObjects', { label: half('public-key').label, after: 0, limit: 10 }, null);
+  expect(found.objects).toEqual([]);
+});
+
+test('of a request and its withdrawal at the same moment, nothing is left', async () => {
+  for (let round = 0; round < 20; round++) {
+    const key = `race ${round}`.replace(' ', '-');
+    const [made, outcome] = await Promise.all([ask('generateKey', masterKey('race'), key), outcomeOf(key)]);
+    expect([made.status, outcome]).toEqual(made.status === 200 ? [200, 'undone'] : [409, 'not-carried-out']);
+    const { head } = await ask('findObjects', { label: masterKey('race').label, after: 0, limit: 10 }, null);
+    expect(head.objects).toEqual([]);
+  }
+});
+
+test('what was used since stays, and so does a change', async () => {
+  const { head: key } = await ask('generateKey', { ...masterKey('kept'), modifiable: true }, 'w6');
+  const block = new Uint8Array(16);
+  expect((await ask('encrypt', { mode: 'ecb' }, null, { handle: key.handle, raw: block })).status).toBe(200);
+  expect(await outcomeOf('w6')).toBe('kept');
+  expect((await ask('updateObject', { label: masterKey('renamed').label }, 'w7', { handle: key.handle })).status).toBe(
+    200,
+  );
+  expect(await outcomeOf('w7')).toBe('kept');
+  expect((await ask('getObject', {}, null, { handle: key.handle })).head.label).toBe(masterKey('renamed').label);
+});
+
+test("one application does not withdraw another one's request, and a key that is none is refused", async () => {
+  const { head: key } = await ask('generateKey', masterKey('not yours'), 'w8');
+  expect(await outcomeOf('w8', others)).toBe('not-carried-out');
+  expect((await ask('getObject', {}, null, { handle: key.handle })).status).toBe(200);
+  expect((await ask('withdraw', { key: 'a b' }, null)).head.code).toBe('validation');
 });

@@ -1,8 +1,9 @@
 // What keys of the token do beyond encryption, through the operations over the real store and addon: wrap, unwrap, derive and
 // leave. Which of it is refused, in which state of the key, and what comes of calls that run at the same time.
-import { generateKeyPairSync } from 'node:crypto';
+import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { representKey } from '../../../server/fronts/api/represent.ts';
 import type { NewTokenObject, TdeCaller, VisibleObject } from '../../../server/operations/index.ts';
 import {
   administrator,
@@ -13,6 +14,7 @@ import {
   registerCaller,
   untilAudited,
 } from '../../support/open-service.ts';
+import { sealedKey } from '../../support/sealed-key.ts';
 import { queryStored } from '../../support/test-store.ts';
 
 let opened: OpenedService;
@@ -31,7 +33,7 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
 const wrapping = { way: 'key-wrap', padded: true } as const;
 const oaep = {
   way: 'oaep',
-  oaep: { digest: 'sha256', mgfDigest: 'sha256', label: Buffer.alloc(0) },
+  oaep: { padding: 'oaep', digest: 'sha256', mgfDigest: 'sha256', label: Buffer.alloc(0) },
 } as const;
 const cbcPad = { way: 'cipher', cipher: { algorithm: 'aes-cbc-pad', iv: Buffer.alloc(16, 3) } } as const;
 const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 1) } as const;
@@ -75,8 +77,8 @@ const halves = (
 };
 const tde = () => opened.operations.tde;
 const token = (handle: number) => ({ from: 'token', handle }) as const;
-const session = (value: Uint8Array, sensitive = true) =>
-  ({ from: 'session', class: 'secret-key', sensitive, value }) as const;
+const session = async (caller: TdeCaller, value: Uint8Array, sensitive = true) =>
+  ({ from: 'session', class: 'secret-key', sensitive, key: await sealedKey(tde(), caller, value) }) as const;
 const detailsOf = async (subjectId: string, kind: 'key.exported' | 'key.wrapped' | 'key.denied') =>
   (await opened.operations.audit.list(administrator, { subjectId, kind })).items.map(({ details }) => details);
 
@@ -119,14 +121,16 @@ describe('a key that wraps', () => {
     const { caller } = await registerCaller(opened, named('app'));
     const key = await tde().generateKey(caller, movable());
     const wrappers = [
-      await tde().createObject(caller, wrapper(), Buffer.alloc(32, 7)),
+      await tde().importKey(caller, wrapper(), await sealedKey(tde(), caller, Buffer.alloc(32, 7))),
       await tde().generateKey(caller, { ...wrapper(), extractable: true }),
       await tde().generateKey(caller, { ...wrapper(), usages: ['wrap', 'decrypt'] }),
     ];
     for (const { handle, id } of wrappers) {
-      for (const what of [token(key.handle), session(Buffer.alloc(16, 5))])
+      for (const what of [token(key.handle), await session(caller, Buffer.alloc(16, 5))])
         expect(await codeOf(tde().wrap(caller, handle, wrapping, what))).toBe('forbidden');
-      expect(await codeOf(tde().wrap(caller, handle, wrapping, session(Buffer.alloc(16, 5), false)))).toBe('none');
+      expect(
+        await codeOf(tde().wrap(caller, handle, wrapping, await session(caller, Buffer.alloc(16, 5), false))),
+      ).toBe('none');
       expect(await auditKindsOf(opened, id)).toEqual(['key.created', 'key.denied', 'key.wrapped']);
     }
     expect(await detailsOf(key.id, 'key.exported')).toEqual([]);
@@ -142,7 +146,7 @@ describe('a key that wraps', () => {
     expect(await wrap(sibling, theirs)).toBe('forbidden');
     expect(await detailsOf(by.id, 'key.denied')).toMatchObject([{ reason: 'owned by another application' }]);
     // What the owner keeps under this key with a cipher must stay within reach.
-    const plain = { ...session(Buffer.alloc(32, 6), false) };
+    const plain = await session(owner, Buffer.alloc(32, 6), false);
     const kept = await tde().wrap(owner, by.handle, cbcPad, plain);
     expect(await codeOf(tde().unwrap(owner, by.handle, cbcPad, kept, onToken({ sensitive: false })))).toBe('none');
     expect(await wrap(owner, mine)).toBe('none');
@@ -156,7 +160,9 @@ describe('a key that wraps', () => {
     const { caller: stranger } = await registerCaller(opened, named('stranger'));
     const [by, key] = [await tde().generateKey(caller, wrapper()), await tde().generateKey(caller, movable())];
     const own = await tde().generateKey(stranger, wrapper());
-    expect(await codeOf(tde().wrap(stranger, by.handle, wrapping, session(Buffer.alloc(16))))).toBe('key-not-found');
+    expect(await codeOf(tde().wrap(stranger, by.handle, wrapping, await session(caller, Buffer.alloc(16))))).toBe(
+      'key-not-found',
+    );
     expect(await codeOf(tde().wrap(stranger, own.handle, wrapping, token(key.handle)))).toBe('key-not-found');
     expect(await codeOf(tde().unwrap(stranger, by.handle, wrapping, Buffer.alloc(40), onToken()))).toBe(
       'key-not-found',
@@ -207,7 +213,7 @@ describe('an RSA pair that wraps', () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const { privateKey: input, publicKey: publicInput } = halves(['unwrap']);
     const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' });
-    await tde().createObject(caller, { ...input, bits: null }, pkcs8);
+    await tde().importKey(caller, { ...input, bits: null }, await sealedKey(tde(), caller, pkcs8, 'private-key'));
     const spki = publicKey.export({ format: 'der', type: 'spki' });
     const { handle } = await tde().createObject(caller, { ...publicInput, bits: null }, spki);
     expect(await codeOf(tde().wrap(caller, handle, oaep, token(key.handle)))).toBe('forbidden');
@@ -219,7 +225,9 @@ describe('an RSA pair that wraps', () => {
     const { publicKey } = await pair(owner, ['unwrap', 'sign']);
     const key = await tde().generateKey(sibling, movable());
     expect(await codeOf(tde().wrap(sibling, publicKey.handle, oaep, token(key.handle)))).toBe('forbidden');
-    expect(await codeOf(tde().wrap(owner, publicKey.handle, oaep, session(Buffer.alloc(32, 1))))).toBe('none');
+    expect(await codeOf(tde().wrap(owner, publicKey.handle, oaep, await session(owner, Buffer.alloc(32, 1))))).toBe(
+      'none',
+    );
     expect(await codeOf(tde().wrap(sibling, publicKey.handle, oaep, token(key.handle)))).toBe('none');
   });
 
@@ -228,10 +236,10 @@ describe('an RSA pair that wraps', () => {
     const { caller } = await registerCaller(other, 'app');
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const { privateKey: input, publicKey: publicInput } = halves(['unwrap']);
-    const made = await other.operations.tde.createObject(
+    const made = await other.operations.tde.importKey(
       caller,
       { ...input, bits: null },
-      privateKey.export({ format: 'der', type: 'pkcs8' }),
+      await sealedKey(other.operations.tde, caller, privateKey.export({ format: 'der', type: 'pkcs8' }), 'private-key'),
     );
     const spki = publicKey.export({ format: 'der', type: 'spki' });
     const { handle } = await other.operations.tde.createObject(caller, { ...publicInput, bits: null }, spki);
@@ -243,7 +251,9 @@ describe('an RSA pair that wraps', () => {
       made.handle,
     );
     const again = await openTestService({ folder: other.folder });
-    const wrapped = again.operations.tde.wrap(caller, handle, oaep, session(Buffer.alloc(32, 8)));
+    const key = await sealedKey(again.operations.tde, caller, Buffer.alloc(32, 8));
+    const brought = { from: 'session', class: 'secret-key', sensitive: true, key } as const;
+    const wrapped = again.operations.tde.wrap(caller, handle, oaep, brought);
     expect(await codeOf(wrapped)).toBe('forbidden');
     expect(await codeOf(again.operations.tde.getObject(caller, made.handle))).toBe('key-tampered');
     await again.remove();
@@ -252,7 +262,8 @@ describe('an RSA pair that wraps', () => {
 
 describe('the state of a key', () => {
   const uses = (caller: TdeCaller, by: VisibleObject, key: VisibleObject, derivable: VisibleObject) => ({
-    'wrap under it': (handle = by.handle) => tde().wrap(caller, handle, wrapping, session(Buffer.alloc(32, 5))),
+    'wrap under it': async (handle = by.handle) =>
+      tde().wrap(caller, handle, wrapping, await session(caller, Buffer.alloc(32, 5))),
     'wrap it': (handle = key.handle) => tde().wrap(caller, by.handle, wrapping, token(handle)),
     'derive from it': (handle = derivable.handle) =>
       tde().derive(
@@ -318,7 +329,7 @@ describe('what runs at the same time', () => {
       fc.boolean(),
       async (pauses, destroysWrapper, hasWrapped) => {
         const [by, key] = [await tde().generateKey(caller, wrapper()), await tde().generateKey(caller, movable())];
-        if (hasWrapped) await tde().wrap(caller, by.handle, wrapping, session(Buffer.alloc(32, 1)));
+        if (hasWrapped) await tde().wrap(caller, by.handle, wrapping, await session(caller, Buffer.alloc(32, 1)));
         const later = async <T>(turns: number | undefined, work: () => Promise<T>): Promise<string> => {
           for (let i = 0; i < (turns ?? 0); i++) await Promise.resolve();
           return codeOf(work());
@@ -348,7 +359,7 @@ describe('what runs at the same time', () => {
     );
     const property = fc.asyncProperty(calls, async (given) => {
       const by = await tde().generateKey(caller, { ...wrapper(), usages: ['wrap', 'unwrap', 'decrypt'] });
-      const plain = await tde().wrap(caller, by.handle, cbcPad, session(data, false));
+      const plain = await tde().wrap(caller, by.handle, cbcPad, await session(caller, data, false));
       const key = await tde().generateKey(caller, movable());
       const done: string[] = [];
       const work = {
@@ -377,21 +388,87 @@ describe('what runs at the same time', () => {
 });
 
 describe('limits', () => {
-  test('too many RSA keys at once are refused, and the rest is made', async () => {
+  test('too many RSA keys of one application at once are refused, and the rest is made', async () => {
     const { caller } = await registerCaller(opened, named('app'));
     const codes = await Promise.all(
       Array.from({ length: 24 }, () =>
         codeOf(tde().generateKeyPair(caller, { privateKey: halves(['sign']).privateKey, publicKey: null })),
       ),
     );
-    expect(codes.filter((each) => each === 'none')).toHaveLength(18);
-    expect(codes.filter((each) => each === 'rate-limited')).toHaveLength(6);
+    expect(codes.filter((each) => each === 'none')).toHaveLength(17);
+    expect(codes.filter((each) => each === 'rate-limited')).toHaveLength(7);
+  }, 240_000);
+
+  test('an application with many RSA keys to be made does not hold up the RSA key of another one', async () => {
+    const [{ caller: greedy }, { caller: other }] = [
+      await registerCaller(opened, named('app')),
+      await registerCaller(opened, named('app')),
+    ];
+    const order: string[] = [];
+    const make = async (caller: TdeCaller, who: string): Promise<void> => {
+      await tde().generateKeyPair(caller, { privateKey: halves(['sign']).privateKey, publicKey: null });
+      order.push(who);
+    };
+    const all = Array.from({ length: 16 }, () => make(greedy, 'greedy'));
+    await make(other, 'other');
+    const before = order.indexOf('other');
+    await Promise.all(all);
+    // The other one is not behind those that waited already.
+    expect(before).toBeLessThan(15);
+  }, 240_000);
+
+  test('work that takes long leaves the event loop to the calls of others', async () => {
+    const [{ caller }, { caller: other }] = [
+      await registerCaller(opened, named('app')),
+      await registerCaller(opened, named('app')),
+    ];
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 });
+    const value = privateKey.export({ type: 'pkcs8', format: 'der' });
+    const large = (): NewTokenObject => ({
+      ...halves(['sign', 'decrypt', 'unwrap']).privateKey,
+      bits: null,
+      extractable: true,
+    });
+    const imported = async () => tde().importKey(caller, large(), await sealedKey(tde(), caller, value));
+    const key = await imported();
+    const by = await tde().generateKey(caller, wrapper());
+    const wrapped = await tde().wrap(caller, by.handle, wrapping, token(key.handle));
+    const sealed = await sealedKey(tde(), caller, value);
+    const encrypted = publicEncrypt(
+      { key: createPublicKey(privateKey), padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' },
+      Buffer.alloc(32, 7),
+    );
+    const slow: Record<string, () => Promise<unknown>> = {
+      generateKeyPair: () =>
+        tde().generateKeyPair(caller, { privateKey: halves(['sign']).privateKey, publicKey: null }),
+      importKey: () => tde().importKey(caller, large(), sealed),
+      unwrap: () => tde().unwrap(caller, by.handle, wrapping, wrapped, onToken(large())),
+      unwrapOaep: () => tde().unwrap(caller, key.handle, oaep, encrypted, onToken()),
+      decryptWithPrivateKey: () => tde().decryptWithPrivateKey(caller, key.handle, oaep.oaep, encrypted),
+      sign: () =>
+        tde().signWithPrivateKey(caller, key.handle, { algorithm: 'rsa-pkcs1', digest: 'sha256' }, Buffer.alloc(9)),
+    };
+    const busy = await tde().generateKey(other, movable());
+    for (const [name, call] of Object.entries(slow)) {
+      let over = false;
+      const outcome = call().finally(() => {
+        over = true;
+      });
+      let calls = 0;
+      while (!over) {
+        await tde().encrypt(other, busy.handle, cbc, Buffer.alloc(32));
+        if (!over) calls += 1;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await outcome;
+      expect(calls, name).toBeGreaterThan(1);
+    }
   }, 240_000);
 
   test('a pair is refused before the long work when its label is taken or its size is none', async () => {
     const { caller } = await registerCaller(opened, named('app'));
     const { privateKey } = halves(['sign']);
-    await tde().generateKeyPair(caller, { privateKey, publicKey: null });
+    await tde().generateKey(caller, { ...masterKey(''), label: privateKey.label });
     const refusals = await Promise.all([
       ...Array.from({ length: 40 }, () => codeOf(tde().generateKeyPair(caller, { privateKey, publicKey: null }))),
     ]);
@@ -406,10 +483,43 @@ describe('limits', () => {
       ['ec', 255],
       ['ec', null],
       ['ed25519', 448],
+      ['brainpool', 224],
+      ['secp256k1', 384],
+      ['x448', 256],
     ] as const) {
       const odd = { ...halves(['sign']).privateKey, algorithm, bits };
       expect(await codeOf(tde().generateKeyPair(caller, { privateKey: odd, publicKey: null }))).toBe('unsupported');
     }
+  });
+
+  test('a pair on a curve is what was asked for, and people see its name', async () => {
+    const { caller } = await registerCaller(opened, named('app'));
+    for (const [algorithm, bits, type] of [
+      ['ec', 224, 'P-224'],
+      ['ec', 521, 'P-521'],
+      ['secp256k1', 256, 'secp256k1'],
+      ['brainpool', 384, 'brainpoolP384r1'],
+      ['ed448', 448, 'Ed448'],
+      ['x25519', 256, 'X25519'],
+      ['x448', 448, 'X448'],
+    ] as const) {
+      const asked = { ...halves(['sign']).privateKey, algorithm, bits };
+      const { privateKey } = await tde().generateKeyPair(caller, { privateKey: asked, publicKey: null });
+      expect(privateKey).toMatchObject({ algorithm, bits });
+      const key = await opened.operations.keys.get(administrator, privateKey.id);
+      expect(representKey(key)).toMatchObject({ algorithm, bits, type });
+    }
+  });
+
+  test('an imported key is stored as what it is, whichever of its family was named', async () => {
+    const { caller } = await registerCaller(opened, named('app'));
+    const { privateKey: theirs } = generateKeyPairSync('ec', { namedCurve: 'brainpoolP256r1' });
+    const value = theirs.export({ format: 'der', type: 'pkcs8' });
+    const asked = { ...halves(['sign']).privateKey, algorithm: 'ec' as const, bits: 256 };
+    const sealed = () => sealedKey(tde(), caller, value, 'private-key');
+    expect(await tde().importKey(caller, asked, await sealed())).toMatchObject({ algorithm: 'brainpool', bits: 256 });
+    const wrong = { ...asked, algorithm: 'ed448' as const };
+    expect(await codeOf(tde().importKey(caller, wrong, await sealed()))).toBe('validation');
   });
 
   test('what is derived is a key of a size that there is', async () => {
@@ -466,7 +576,7 @@ describe('limits', () => {
   test('a wrapped key that is wrong in any way is one answer', async () => {
     const { caller } = await registerCaller(opened, named('app'));
     const by = await tde().generateKey(caller, wrapper());
-    const wrapped = await tde().wrap(caller, by.handle, wrapping, session(Buffer.alloc(24, 5)));
+    const wrapped = await tde().wrap(caller, by.handle, wrapping, await session(caller, Buffer.alloc(24, 5)));
     const codes = new Set<string>();
     for (let at = 0; at < wrapped.length; at++) {
       const changed = Buffer.from(wrapped);
@@ -476,7 +586,7 @@ describe('limits', () => {
     // No key of this sort: a private key, and an AES key of 40 bytes.
     const pkcs8 = onToken({ class: 'private-key', algorithm: 'ec' });
     codes.add(await codeOf(tde().unwrap(caller, by.handle, wrapping, wrapped, pkcs8)));
-    const odd = await tde().wrap(caller, by.handle, wrapping, session(Buffer.alloc(40, 5)));
+    const odd = await tde().wrap(caller, by.handle, wrapping, await session(caller, Buffer.alloc(40, 5)));
     codes.add(await codeOf(tde().unwrap(caller, by.handle, wrapping, odd, onToken())));
     expect(codes).toEqual(new Set(['invalid-ciphertext']));
   });
@@ -486,7 +596,7 @@ test('what is refused leaves no key behind in the addon', async () => {
   const { caller } = await registerCaller(opened, named('app'));
   const { core } = await import('../../../addon/core.ts');
   const by = await tde().generateKey(caller, wrapper());
-  const imported = await tde().createObject(caller, wrapper(), Buffer.alloc(32, 7));
+  const imported = await tde().importKey(caller, wrapper(), await sealedKey(tde(), caller, Buffer.alloc(32, 7)));
   const key = await tde().generateKey(caller, movable());
   const { publicKey } = await tde().generateKeyPair(caller, halves(['decrypt']));
   const wrapped = await tde().wrap(caller, by.handle, wrapping, token(key.handle));
@@ -494,9 +604,11 @@ test('what is refused leaves no key behind in the addon', async () => {
   const taken = { ...movable(), label: key.label };
   for (let i = 0; i < 10; i++) {
     await codeOf(tde().wrap(caller, imported.handle, wrapping, token(key.handle)));
-    await codeOf(tde().wrap(caller, imported.handle, wrapping, session(Buffer.alloc(32, 1))));
+    await codeOf(tde().wrap(caller, imported.handle, wrapping, await session(caller, Buffer.alloc(32, 1))));
     await codeOf(tde().wrap(caller, publicKey?.handle ?? 0, oaep, token(key.handle)));
-    await codeOf(tde().wrap(caller, by.handle, { way: 'key-wrap', padded: false }, session(Buffer.alloc(17, 1))));
+    await codeOf(
+      tde().wrap(caller, by.handle, { way: 'key-wrap', padded: false }, await session(caller, Buffer.alloc(17, 1))),
+    );
     await codeOf(tde().unwrap(caller, by.handle, wrapping, wrapped, { on: 'token', object: taken }));
     await codeOf(tde().unwrap(caller, by.handle, wrapping, wrapped, onToken({ bits: 128 })));
     await codeOf(tde().generateKeyPair(caller, { ...halves(['sign']), publicKey: { ...taken, class: 'public-key' } }));

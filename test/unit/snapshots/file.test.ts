@@ -30,7 +30,7 @@ const make = async (units: number, rowText = 'a name', recipients = [recovery, o
   const made: string[] = [];
   for (let each = 0; each < units; each += 1) {
     const unit = newId();
-    const key = each % 3 === 2 ? core.generateEd25519() : core.generateAes(256);
+    const key = each % 3 === 2 ? core.generateEc('ed25519') : core.generateAes(256);
     await writer.row('keys', { id: unit, name: `${rowText} ${each}`, bits: 256, destroyed_at: null });
     await writer.unit(unit, [
       { version: 1, copies: ['vault-copy', 'sealed-copy'], attributes: '{"bits":256}', key },

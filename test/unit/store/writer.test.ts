@@ -20,13 +20,16 @@ test('a commit is durable when one of its units is, and only then', async () => 
     },
     (error) => error,
   );
-  await writer.submit(nothing, false);
+  await writer.submit(nothing, { durable: false });
   await writer.submit(nothing);
   // Units that come while a commit is under way wait for it and share the next one.
   let waiting: Promise<void>[] = [];
-  await writer.submit(async () => {
-    waiting = [writer.submit(nothing, false), writer.submit(nothing)];
-  }, false);
+  await writer.submit(
+    async () => {
+      waiting = [writer.submit(nothing, { durable: false }), writer.submit(nothing)];
+    },
+    { durable: false },
+  );
   await Promise.all(waiting);
   expect(begun).toEqual([false, true, false, true]);
 });
@@ -64,6 +67,70 @@ test('nothing is written during a pause, and what waited is written after it', a
   await expect(writer.pause(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
   await writer.submit(say('after'));
   expect(done.at(-2)).toBe('after');
+});
+
+describe('background units', () => {
+  /** A writer that notes each commit with the units in it. */
+  const noted = () => {
+    const commits: string[][] = [];
+    let units: string[] = [];
+    const writer = createWriter(
+      {
+        begin: async () => {
+          units = [];
+        },
+        prepare: nothing,
+        commit: async () => {
+          commits.push(units);
+        },
+        rollback: nothing,
+        savepoint: nothing,
+        releaseSavepoint: nothing,
+        rollbackToSavepoint: nothing,
+      },
+      (error) => error,
+    );
+    const unit = (name: string) => async (): Promise<void> => {
+      units.push(name);
+    };
+    return { commits, writer, unit };
+  };
+
+  test('callers go first, and each background unit has a commit of its own', async () => {
+    const { commits, writer, unit } = noted();
+    let waiting: Promise<void>[] = [];
+    await writer.submit(async () => {
+      waiting = [
+        writer.submit(unit('run 1'), { background: true }),
+        writer.submit(unit('run 2'), { background: true }),
+        writer.submit(unit('caller 1')),
+        writer.submit(unit('caller 2')),
+      ];
+    });
+    await Promise.all(waiting);
+    expect(commits).toEqual([[], ['caller 1', 'caller 2'], ['run 1'], ['run 2']]);
+  });
+
+  test('a background unit follows every few batches, however many callers come', async () => {
+    const { commits, writer, unit } = noted();
+    let inBackground: Promise<void> | undefined;
+    let left = 20;
+    const next = async (): Promise<void> => {
+      await unit('caller')();
+      inBackground ??= writer.submit(unit('run'), { background: true });
+      // The next caller is there before this one's commit.
+      if (left > 0) last = writer.submit(next);
+      left -= 1;
+    };
+    let last = writer.submit(next);
+    await inBackground;
+    for (let awaited: Promise<void> | undefined; awaited !== last; await awaited) awaited = last;
+    await inBackground;
+    const at = commits.findIndex(([name]) => name === 'run');
+    expect(at).toBeGreaterThan(1);
+    expect(at).toBeLessThan(10);
+    expect(commits).toHaveLength(22);
+  });
 });
 
 /** A writer whose database answers when the test says so, and whose clock stands still until it is moved. */

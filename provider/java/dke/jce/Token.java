@@ -110,7 +110,8 @@ final class Token {
         labelled(label), new CK_ATTRIBUTE(PKCS11Constants.CKA_VALUE_LEN, KEY_BYTES), is(PKCS11Constants.CKA_TOKEN, true),
         is(PKCS11Constants.CKA_PRIVATE, true), is(PKCS11Constants.CKA_SENSITIVE, true),
         is(PKCS11Constants.CKA_EXTRACTABLE, false), is(PKCS11Constants.CKA_WRAP, true), is(PKCS11Constants.CKA_UNWRAP, true),
-        is(PKCS11Constants.CKA_ENCRYPT, false), is(PKCS11Constants.CKA_DECRYPT, false),
+        // Not modifiable: so its label is a master key's, which the service keeps unique.
+        is(PKCS11Constants.CKA_ENCRYPT, false), is(PKCS11Constants.CKA_DECRYPT, false), is(PKCS11Constants.CKA_MODIFIABLE, false),
       });
     } catch (PKCS11Exception error) {
       String why = "CKR_TEMPLATE_INCONSISTENT".equals(error.getMessage()) ? "there is a key of this label; take another" : error.getMessage();

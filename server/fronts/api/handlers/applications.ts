@@ -52,6 +52,8 @@ export const applicationsHandlers = ({ applications }: Operations): Handlers['ap
   get: async ({ actor, path }) => representApplication(await applications.get(actor, path.id)),
   enable: async ({ actor, path }) => representApplication(await applications.enable(actor, path.id)),
   disable: async ({ actor, path }) => representApplication(await applications.disable(actor, path.id)),
+  setCompatibility: async ({ actor, path, body }) =>
+    representApplication(await applications.setCompatibility(actor, path.id, body.switches)),
   move: async ({ actor, path, query, body }) => {
     const application = await applications.get(actor, path.id);
     if (query.dryRun === true) {

@@ -66,6 +66,7 @@ const kinds = {
   'application.registered': 0,
   'application.enabled': 0,
   'application.disabled': 0,
+  'application.compatibility-changed': 0,
   'application.moved': 0,
   'access-guid.added': 0,
   'access-guid.removed': 0,

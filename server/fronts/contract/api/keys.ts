@@ -27,9 +27,20 @@ export const keyShape = {
   vaultId: identifier,
   name: z.string().openapi({ description: "A master key's name is its label, in hexadecimal when that is no text." }),
   kind,
-  algorithm: z.enum(['aes', 'generic', 'rsa', 'ec', 'ed25519'] satisfies KeyAlgorithm[]),
+  algorithm: z.enum([
+    'aes',
+    'generic',
+    'rsa',
+    'ec',
+    'secp256k1',
+    'brainpool',
+    'ed25519',
+    'ed448',
+    'x25519',
+    'x448',
+  ] satisfies KeyAlgorithm[]),
   bits: z.int(),
-  type: z.string().openapi({ description: 'For people: AES-256, RSA-3072, P-384, Ed25519.' }),
+  type: z.string().openapi({ description: 'For people: AES-256, RSA-3072, P-384, brainpoolP256r1, Ed25519.' }),
   usages: z
     .array(z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] satisfies KeyUsage[]))
     .readonly(),

@@ -1,9 +1,12 @@
 // TDE applications: what a database instance is bound to; their credentials (access_guid) and the instances that use them.
 
 import { z } from '@hono/zod-openapi';
+import { compatibilitySwitches } from '../../../base/compatibility.ts';
 import type { ApplicationState } from '../../../domain/tde.ts';
 import { approvalNeeds } from './approvals.ts';
 import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+
+const switches = z.array(z.enum(compatibilitySwitches)).readonly();
 
 export const applicationSchema = z
   .strictObject({
@@ -13,6 +16,7 @@ export const applicationSchema = z
     name: z.string(),
     appId: z.string().openapi({ description: 'app_id, the last segment of server_url; instances may use others' }),
     state: z.enum(['enabled', 'disabled'] satisfies ApplicationState[]),
+    compatibility: switches.openapi({ description: 'Weaker cryptography that it may use: docs/compatibility.md.' }),
     createdAt: moment,
     integrity,
   })
@@ -185,6 +189,18 @@ export const applicationRoutes = {
     scope: { kind: 'application', parameter: 'id' },
     summary: 'Disable a TDE application',
     description: 'Every request with one of its access_guids is refused until it is enabled again.',
+    answer: applicationSchema,
+    changes: 'get',
+  },
+  setCompatibility: {
+    method: 'put',
+    path: '/api/tde/applications/{id}/compatibility',
+    needs: 'applications:manage',
+    scope: { kind: 'application', parameter: 'id' },
+    summary: 'Set the compatibility switches of a TDE application',
+    description:
+      'The switches named are on, all others off. Each one admits weaker cryptography for programs that depend on it.',
+    body: z.strictObject({ switches }).openapi('TdeApplicationCompatibility'),
     answer: applicationSchema,
     changes: 'get',
   },

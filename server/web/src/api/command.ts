@@ -2,6 +2,7 @@
 // apart are quoted; a test runs every row's words past the command's own parser.
 
 import type { ApiCall } from './client.ts';
+import { compatibilityNames } from './compatibility.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 type Words = readonly (string | undefined | null | false)[];
@@ -71,6 +72,14 @@ export const commands: Readonly<Record<string, Row>> = {
   ],
   'POST /api/tde/applications/*/enable': on('tde', 'app', 'enable'),
   'POST /api/tde/applications/*/disable': on('tde', 'app', 'disable'),
+  'PUT /api/tde/applications/*/compatibility': ([id], body) => {
+    const switches = Array.isArray(body.switches) ? body.switches.map(String) : [];
+    const optionOf = (name: string, are: boolean): Words => {
+      const named = compatibilityNames.filter((each) => switches.includes(each) === are);
+      return named.length === 0 ? [] : [name, ...named];
+    };
+    return [...['tde', 'app', 'compatibility', id], ...optionOf('--permit', true), ...optionOf('--withdraw', false)];
+  },
   'POST /api/tde/applications/*/move': ([id], body, query) => [
     ...['tde', 'app', 'move', id, '--to', place(body.groupId, 'group')],
     ...(query.dryRun === true ? ['--dry-run'] : option('--confirm', body.confirm)),

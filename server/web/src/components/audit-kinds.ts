@@ -63,6 +63,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'application.registered': 'Application registered',
   'application.enabled': 'Application enabled',
   'application.disabled': 'Application disabled',
+  'application.compatibility-changed': 'Compatibility switches changed',
   'application.moved': 'Application moved',
   'access-guid.added': 'access_guid issued',
   'access-guid.removed': 'access_guid removed',

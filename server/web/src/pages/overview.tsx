@@ -171,6 +171,7 @@ const sensitive: ReadonlySet<string> = new Set([
   'vault.deleted',
   'vault.disabled',
   'application.disabled',
+  'application.compatibility-changed',
   'application.moved',
   'access-guid.added',
   'access-guid.removed',

@@ -12,6 +12,7 @@ import { ApplicationTabs } from '../components/application-tabs.tsx';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
+import { Compatibility } from '../components/compatibility.tsx';
 import { testConnection } from '../components/config-lines.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { Copyable } from '../components/copy.tsx';
@@ -483,6 +484,7 @@ export const TdeApplicationPage = () => {
           <MasterKeys id={id} />
           <Instances id={id} />
           <Credentials application={application} />
+          <Compatibility application={application} />
         </>
       )}
       {moving && application !== undefined && (

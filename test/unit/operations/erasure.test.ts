@@ -1,4 +1,4 @@
-// The erasure turn beside records that were damaged in the store (docs/decisions: what a damaged record may hold back).
+// The erasure run: callers write while it runs, it is interrupted and resumed, and damaged records hold it back (docs/decisions, 7).
 import { afterEach, expect, test } from 'vitest';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import { until } from '../../support/host.ts';
@@ -21,7 +21,7 @@ afterEach(() => opened.remove());
 
 const state = async () => (await opened.operations.status(administrator)).erasure;
 const untilHeld = () =>
-  until('the turn is held back', async () => ((await state()).state === 'held' ? true : undefined));
+  until('the run is held back', async () => ((await state()).state === 'held' ? true : undefined));
 /** Whoever can write the database's file does so while the service is down; then it starts again. */
 const tamper = async (statement: string, ...values: (string | number | Uint8Array)[]): Promise<void> => {
   await opened.stop();
@@ -43,8 +43,59 @@ const start = async () => {
   return { caller, doomed: await make('doomed'), live: await make('live'), spoilt: await make('spoilt') };
 };
 
+const makeMany = (caller: TdeCaller, count: number) =>
+  Promise.all(
+    Array.from({ length: count }, (_, i) => opened.operations.tde.generateKey(caller, masterKey(`many ${i}`))),
+  );
+
+test('callers write between the small steps of a run', async () => {
+  opened = await openTestService();
+  const { caller } = await registerCaller(opened, 'app');
+  // Two records each.
+  await makeMany(caller, 1_000);
+  const doomed = await opened.operations.tde.generateKey(caller, masterKey('doomed'));
+  await opened.operations.tde.destroyObject(caller, doomed.handle);
+  await untilAudited(opened, 'erasure.started');
+  let over = false;
+  const finished = untilAudited(opened, 'erasure.finished', undefined, 200_000).finally(() => {
+    over = true;
+  });
+  // Callers who wait for each answer: one of them has a write ready whenever a step ends.
+  const { tde } = opened.operations;
+  const write = async (name: string): Promise<void> => {
+    for (let i = 0; !over; i++) await tde.generateKey(caller, masterKey(`${name} ${i}`));
+  };
+  await Promise.all(['first', 'second', 'third', 'fourth'].map(write));
+  const last = await finished;
+  const eventsOf = async (kind: 'key.created' | 'erasure.started') =>
+    (await opened.operations.audit.list(administrator, { kind, order: 'newest', limit: 1_000 })).items;
+  const [started] = await eventsOf('erasure.started');
+  const during = (await eventsOf('key.created')).filter(
+    ({ sequence }) => sequence > (started?.sequence ?? 0) && sequence < last.sequence,
+  );
+  expect(Number(last.details.records)).toBeGreaterThan(2_000);
+  // A step has 32 records at most, so that the run has more than 60 steps. Callers are served between any two, several at once.
+  expect(during.length).toBeGreaterThan(120);
+}, 240_000);
+
+test('a run that the end of the service interrupts is finished by the next start, and every key stays', async () => {
+  opened = await openTestService();
+  const { caller } = await registerCaller(opened, 'app');
+  const [live] = await makeMany(caller, 200);
+  const handle = live?.handle ?? 0;
+  const sealed = await opened.operations.tde.encrypt(caller, handle, cbc, plain);
+  const doomed = await opened.operations.tde.generateKey(caller, masterKey('doomed'));
+  await opened.operations.tde.destroyObject(caller, doomed.handle);
+  await untilAudited(opened, 'erasure.started');
+  await opened.stop();
+  opened = await openTestService({ folder: opened.folder });
+  expect(await opened.operations.tde.decrypt(caller, handle, cbc, sealed)).toEqual(plain);
+  await untilAudited(opened, 'key.unrecoverable', doomed.id);
+  expect(await opened.operations.tde.decrypt(caller, handle, cbc, sealed)).toEqual(plain);
+});
+
 test.each(['vault-copy', 'sealed-copy'])(
-  'a damaged %s is made anew from the other copy, and the turn comes to its end',
+  'a damaged %s is made anew from the other copy, and the run is finished',
   async (copy) => {
     const { caller, doomed, spoilt } = await start();
     const sealed = await opened.operations.tde.encrypt(caller, spoilt.handle, cbc, plain);
@@ -61,7 +112,7 @@ test.each(['vault-copy', 'sealed-copy'])(
   },
 );
 
-test('a key of which no copy opens holds the turn back, and everybody sees it', async () => {
+test('a key of which no copy opens holds the run back, and everybody sees it', async () => {
   const { caller, doomed, live, spoilt } = await start();
   const sealed = await opened.operations.tde.encrypt(caller, live.handle, cbc, plain);
   await opened.operations.tde.destroyObject(caller, doomed.handle);
@@ -79,14 +130,14 @@ test('a key of which no copy opens holds the turn back, and everybody sees it', 
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
   await opened.stop();
   opened = await openTestService({ folder: opened.folder });
-  // On PostgreSQL a node takes the duty of the turn a moment after it has started.
+  // On PostgreSQL a node takes the duty of the run a moment after it has started.
   await untilHeld();
   expect(await state()).toMatchObject({ state: 'held', hold: { since: hold?.since } });
   const held = await opened.operations.audit.list(administrator, { kind: 'erasure.held' });
   expect(held.items).toHaveLength(1);
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
 
-  // Who gives the key up lets the turn go on; what was destroyed meanwhile follows with the next one.
+  // Who gives the key up lets the run go on; what was destroyed meanwhile follows with the next one.
   const later = await opened.operations.tde.generateKey(caller, masterKey('later'));
   await opened.operations.tde.destroyObject(caller, later.handle);
   await opened.operations.masterKeys.destroy(administrator, caller.application.id, spoilt.id);
@@ -117,7 +168,7 @@ test('a backup of the damaged record that is put back ends the hold, and nothing
   expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
 }, 240_000);
 
-test('a record that is put back under a destroyed key is not carried through the turn', async () => {
+test('a record that is put back under a destroyed key is not carried through the run', async () => {
   const { caller, doomed } = await start();
   const ofDoomed = () => queryStored(opened.folder, 'select record from key_records where object_id = ?', doomed.id);
   const [kept] = (await ofDoomed()) as readonly { readonly record: Uint8Array }[];

@@ -1,0 +1,28 @@
+// The local users of a frame server, and what each of them has there: so that one user's processes never use up what others need.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+namespace dke {
+
+struct FrameUser {
+  uint32_t uid;
+  uint32_t connections = 0;
+  size_t held = 0;          // bytes in the FrameBytes of all connections
+  int64_t told = INT64_MIN; // when the handler last heard that there are too many connections
+};
+
+class FrameUsers {
+ public:
+  // The user, who is remembered as long as somebody holds what is returned.
+  std::shared_ptr<FrameUser> Find(uint32_t uid);
+  size_t held() const;
+
+ private:
+  std::unordered_map<uint32_t, std::weak_ptr<FrameUser>> users_;
+};
+
+}  // namespace dke

@@ -1,0 +1,362 @@
+// The erasure run. After a destruction the store still has old pages, logs and backups with the destroyed key, sealed. The run makes them
+// worthless: a new root epoch, new tenant KEKs under it, every live record sealed again, everything proved, then the old root key
+// overwritten in place. Each step checks what is there and does what is missing, so that a run that was interrupted at any point is finished
+// by running it again. Until the old root key is overwritten, both open.
+//
+// Callers do not wait for it: it writes in short background units, and a caller's unit of work goes first (store/writer.ts).
+
+import { canonicalJson } from '../base/bytes.ts';
+import { toRfc3339 } from '../base/clock.ts';
+import { newId, serviceTenantId } from '../base/ids.ts';
+import { type Actor, serviceActor } from '../domain/actor.ts';
+import type { ErasureHold, ErasureRuns, ErasureState } from '../ports/erasure.ts';
+import type { Fleet } from '../ports/fleet.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { RecordPosition, Repositories } from '../ports/store.ts';
+import { ever, startedSetting } from './destruction-time.ts';
+import { listUnerased, markErased } from './purge-tenant.ts';
+import { type DamagedRecord, describeDamage, type ResealStep, resealStep } from './reseal-records.ts';
+import { retainStoredKeys } from './retain-keys.ts';
+import { eraseFromSnapshots } from './snapshots/erase-destroyed.ts';
+import type { RootSpread } from './spread-root.ts';
+
+type RunPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'> & {
+  /** Of several nodes, how each gets the new root key and ends the old one. */
+  readonly spread: Pick<RootSpread, 'isEnding' | 'begin' | 'offer' | 'erase' | 'finish'>;
+};
+
+/** Damaged records that the audit log names. */
+const mostNamed = 20;
+/** Records resealed in one unit of work: a few milliseconds on either store. */
+const recordsAtOnce = 32;
+/** Keys marked as unrecoverable in one unit of work, each with a record in the audit log. */
+const keysAtOnce = 10;
+/** The rotation that was asked for: `root`, or `tenant`, its id and the epoch of its key at that time. */
+export const askedSetting = 'rotation-asked';
+/** What held the last run back, so that it is reported once. */
+const heldSetting = 'erasure-held';
+
+/** Reports once what holds the run back. The old root key stays: a good backup of the records opens only with it. */
+const hold = async (
+  { store, root, clock, log }: RunPorts,
+  actor: Actor,
+  damaged: readonly DamagedRecord[],
+): Promise<ErasureHold> => {
+  const records = await describeDamage(store.read, damaged);
+  const told = canonicalJson(records.map(({ id, version, copy }) => `${copy} ${version} ${id}`));
+  const before = await store.read.settings.get(heldSetting);
+  const known = before?.startsWith(`${told} `) === true ? Number(before.slice(told.length + 1)) : null;
+  const since = known ?? clock.now();
+  if (known === null) {
+    const subjects = records.slice(0, mostNamed).map(({ kind, id, name, copy }) => ({ kind, id, name, copy }));
+    log.error('the erasure run is held back: stored records do not open', { records: records.length, subjects });
+    await store.write(async (tx) => {
+      await tx.settings.set(heldSetting, `${told} ${since}`);
+      await tx.audit.append({
+        kind: 'erasure.held',
+        actor,
+        tenantId: serviceTenantId,
+        subject: { kind: 'service', id: 'service' },
+        details: { rootEpoch: root.current.epoch, records: records.length, subjects },
+      });
+    });
+  }
+  return { since, records, nodes: [] };
+};
+
+/** The same for nodes that do not have the new root key yet, or still have the old one. */
+const holdForNodes = async (
+  { store, root, clock, log }: RunPorts,
+  actor: Actor,
+  nodes: readonly string[],
+): Promise<ErasureHold> => {
+  const told = `nodes ${canonicalJson([...nodes].sort())}`;
+  const before = await store.read.settings.get(heldSetting);
+  const known = before?.startsWith(`${told} `) === true ? Number(before.slice(told.length + 1)) : null;
+  const since = known ?? clock.now();
+  if (known === null) {
+    log.error('the erasure run waits for nodes: start them, or remove them', { nodes });
+    await store.write(async (tx) => {
+      await tx.settings.set(heldSetting, `${told} ${since}`);
+      await tx.audit.append({
+        kind: 'erasure.held',
+        actor,
+        tenantId: serviceTenantId,
+        subject: { kind: 'service', id: 'service' },
+        details: { rootEpoch: root.current.epoch, nodes },
+      });
+    });
+  }
+  return { since, records: [], nodes };
+};
+
+/** Whether something was destroyed before this time that old copies of the store could still give back. */
+const isRunDue = async (from: Repositories, before: number): Promise<boolean> =>
+  (await from.keys.erasable(before)).count > 0 || (await listUnerased(from, before)).length > 0;
+
+const writeKeks = async (ports: RunPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
+  try {
+    await ports.store.write(work);
+  } finally {
+    await retainStoredKeys(ports);
+  }
+};
+
+/** Thrown when the service stops in the middle of a run: the next start finishes it. */
+class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
+const background = { background: true } as const;
+
+/** Reseals everything that is under an older KEK, a few records at a time. Answers how many, and what does not open. */
+const resealAll = async (
+  ports: RunPorts,
+  isStopping: () => boolean,
+): Promise<{ readonly done: number; readonly damaged: readonly DamagedRecord[] }> => {
+  const { store, ring } = ports;
+  let done = 0;
+  const damaged: DamagedRecord[] = [];
+  for (const [tenantId, epoch] of ring.epochs())
+    for (let after: RecordPosition | null | undefined = undefined; after !== null; ) {
+      if (isStopping()) throw new Interrupted('the service is stopping');
+      const from: RecordPosition | undefined = after;
+      // A power failure may undo these: the old KEKs are there until the durable commit that follows them all.
+      const step: ResealStep = await store.write(
+        (tx) => resealStep(ports, tx, { tenantId, epoch }, recordsAtOnce, from),
+        {
+          ...background,
+          durable: false,
+        },
+      );
+      done += step.done;
+      damaged.push(...step.damaged);
+      after = step.next;
+    }
+  return { done, damaged };
+};
+
+/** Runs once, as far as possible. Answers what holds the run back; null when it is finished, or there was nothing to do. */
+export const runErasure =
+  (ports: RunPorts, isStopping: () => boolean = () => false) =>
+  (): Promise<ErasureHold | null> =>
+    // Not while a snapshot is made: it would read records whose key is removed here, and keep what was destroyed.
+    ports.exclusion.run(() => runOnce(ports, isStopping));
+
+const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<ErasureHold | null> => {
+  const { store, ring, root, clock, log, spread } = ports;
+  const actor = serviceActor(newId(clock.now()));
+  const service = { kind: 'service', id: 'service' } as const;
+
+  const asked = await store.read.settings.get(askedSetting);
+  const [, tenantId, epochBefore] = /^tenant (\S+) (\d+)$/.exec(asked ?? '') ?? [];
+  let records = 0;
+  let erasing = true;
+  if (!(await spread.isEnding())) {
+    if (root.previous === undefined) {
+      const due = (await isRunDue(store.read, ever)) || asked === 'root';
+      if (!due && asked === undefined) return null;
+      if (due) {
+        await spread.begin();
+        root.addEpoch();
+      }
+    } else root.settle();
+    // Nothing is sealed under it before every node has it.
+    const without = await spread.offer();
+    if (without.length > 0) return holdForNodes(ports, actor, without);
+    if (!(await ring.upToDate(store.read))) {
+      await writeKeks(ports, async (tx) => {
+        // What was destroyed before this moment was never sealed under the new keys.
+        const { newest } = await tx.keys.erasable(ever);
+        const startedAt = Math.max(newest ?? 0, clock.now()) + 1;
+        await tx.settings.set(startedSetting, String(startedAt));
+        await ring.addKekEpoch(tx);
+        await tx.audit.append({
+          kind: 'erasure.started',
+          actor,
+          tenantId: serviceTenantId,
+          subject: service,
+          details: { rootEpoch: root.current.epoch, keys: (await tx.keys.erasable(startedAt)).count },
+        });
+      });
+    }
+    // Not when the run has done it for every tenant, nor when an interrupted rotation had already done it.
+    if (tenantId !== undefined && ring.epochs().get(tenantId) === Number(epochBefore))
+      await writeKeks(ports, (tx) => ring.addKekEpoch(tx, tenantId));
+    erasing = root.previous !== undefined;
+    for (;;) {
+      const { done, damaged } = await resealAll(ports, isStopping);
+      records += done;
+      let isOver = false;
+      await writeKeks(ports, async (tx) => {
+        isOver = false;
+        for (const [tenantId, epoch] of ring.epochs())
+          if ((await tx.records.listOlder(tenantId, epoch, 1)).length > 0) return;
+        // No other writer in between: nothing is under an old KEK.
+        await ring.dropOldKeks(tx);
+        await ring.prove(tx);
+        isOver = true;
+      });
+      if (isOver) break;
+      // Nothing is sealed under an old KEK any more, so what is left does not open.
+      if (damaged.length > 0) return hold(ports, actor, damaged);
+    }
+    // Once more as it is committed.
+    await store.write((tx) => ring.prove(tx), { ...background, durable: false });
+    await store.checkpoint();
+    await eraseFromSnapshots(ports, actor);
+  }
+  const holding = await spread.erase();
+  if (holding.length > 0) return holdForNodes(ports, actor, holding);
+  root.erasePrevious();
+
+  const started = await store.read.settings.get(startedSetting);
+  const before = started === undefined ? 0 : Number(started);
+  const erasure = root.erasure.overwritesInPlace ? 'overwritten in place' : `best effort on ${root.erasure.fileSystem}`;
+  let keys = 0;
+  const unrecoverableAt = clock.now();
+  for (let marked = keysAtOnce; marked === keysAtOnce; keys += marked)
+    marked = await store.write(async (tx) => {
+      const erased = await tx.keys.listErasable(before, keysAtOnce);
+      for (const key of erased) {
+        await tx.keys.update({ ...key, unrecoverableAt, integrity: 'ok' });
+        await tx.audit.append({
+          kind: 'key.unrecoverable',
+          actor,
+          tenantId: key.tenantId,
+          subject: { kind: 'key', id: key.id },
+          details: {
+            name: key.name,
+            destroyedAt: key.destroyedAt === null ? null : toRfc3339(key.destroyedAt),
+            unrecoverableAt: toRfc3339(unrecoverableAt),
+            erasure,
+          },
+        });
+      }
+      return erased.length;
+    }, background);
+  await store.write(async (tx) => {
+    if (asked !== undefined) {
+      // A rotation that was asked for since then stays.
+      if ((await tx.settings.get(askedSetting)) === asked) await tx.settings.set(askedSetting, null);
+      await tx.audit.append(
+        tenantId === undefined
+          ? {
+              kind: 'root.rotated',
+              actor,
+              tenantId: serviceTenantId,
+              subject: service,
+              details: { rootEpoch: root.current.epoch, records },
+            }
+          : {
+              kind: 'tenant.key-rotated',
+              actor,
+              tenantId,
+              subject: { kind: 'tenant', id: tenantId },
+              details: { epoch: ring.epochs().get(tenantId) ?? 0, records },
+            },
+      );
+    }
+    if (!erasing) return;
+    await markErased(tx, actor, await listUnerased(tx, before), { now: unrecoverableAt, erasure });
+    await tx.audit.append({
+      kind: 'erasure.finished',
+      actor,
+      tenantId: serviceTenantId,
+      subject: service,
+      details: { rootEpoch: root.current.epoch, keys, records },
+    });
+    await tx.settings.set(startedSetting, null);
+    await tx.settings.set(heldSetting, null);
+  });
+  await spread.finish();
+  log.info('erasure run finished', { rootEpoch: root.current.epoch, keys });
+  return null;
+};
+
+export interface ErasureScheduler extends ErasureRuns {
+  /** Finishes a run that was interrupted, or starts one for destructions that have not had theirs. Called at start. */
+  resume(): Promise<void>;
+  /** Interrupts a run that is under way, and resolves when none is. None begins afterwards. */
+  stop(): Promise<void>;
+}
+
+export const createErasureScheduler = (
+  ports: RunPorts & { readonly fleet: Pick<Fleet, 'holds'> },
+  /** How long destructions are collected for one run, and how long a run waits that has failed, and one that is held back. */
+  delays: { readonly gatherMs: number; readonly retryMs: number; readonly heldMs: number },
+): ErasureScheduler => {
+  const { store, root, clock, log, fleet } = ports;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  let stopped = false;
+  let held: ErasureHold | null = null;
+  let failure: string | null = null;
+  const run = runErasure(ports, () => stopped);
+  /** How long the last run took. The next one collects destructions for as long, so that runs take at most half of the time. */
+  let lastMs = 0;
+
+  const isDue = async (): Promise<boolean> =>
+    (await isRunDue(store.read, ever)) || (await store.read.settings.get(askedSetting)) !== undefined;
+  const later = (ms: number): void => {
+    if (stopped || timer !== undefined) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      start();
+    }, ms);
+    timer.unref();
+  };
+  const soon = (): void => later(Math.max(delays.gatherMs, lastMs));
+  const start = (): void => {
+    if (running !== undefined || stopped || !fleet.holds('erasure')) return;
+    const began = clock.monotonic();
+    running = run()
+      .then(
+        async (holding) => {
+          held = holding;
+          failure = null;
+          lastMs = clock.monotonic() - began;
+          // The next check, which costs next to nothing, finds what the operator did about the damaged records.
+          if (holding !== null) later(delays.heldMs);
+          // Destructions during the run need another one.
+          else if (await isDue()) soon();
+        },
+        (error: unknown) => {
+          if (error instanceof Interrupted) return;
+          failure = error instanceof Error ? error.message : 'failed';
+          log.error('the erasure run failed and will be tried again', { error });
+          later(delays.retryMs);
+        },
+      )
+      .catch((error: unknown) => {
+        log.error('the erasure run could not be followed up', { error });
+      })
+      .finally(() => {
+        running = undefined;
+      });
+  };
+
+  return {
+    schedule: soon,
+    state: (): ErasureState => {
+      if (held !== null) return { state: 'held', hold: held, failure: null };
+      if (failure !== null) return { state: 'failed', hold: null, failure };
+      return {
+        state: running !== undefined ? 'running' : timer === undefined ? 'idle' : 'waiting',
+        hold: null,
+        failure: null,
+      };
+    },
+    resume: async () => {
+      if (!fleet.holds('erasure')) return;
+      // The service serves meanwhile.
+      if (root.previous !== undefined) start();
+      else if (await isDue()) soon();
+    },
+    stop: async () => {
+      stopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+};

@@ -1,0 +1,34 @@
+// Keys that a client sends are sealed to the recipient of their tenant (HPKE, RFC 9180), and are opened inside the addon: their
+// values are never in this process's JavaScript. The recipient ends with the KEK that it follows from, so that no later copy
+// of the store opens a message that somebody has kept.
+
+import { ServiceError } from '../../base/errors.ts';
+import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
+import type { SealedKey } from '../../ports/key-ring.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { TdeCaller } from '../index.ts';
+import { inTurn } from './slow-work.ts';
+
+/** The key, which the caller releases; null when its recipient is no more. 'invalid-ciphertext' when it does not open. */
+export const openSealed = async (
+  { ring, store }: Pick<Ports, 'ring' | 'store'>,
+  caller: TdeCaller,
+  key: SealedKey,
+  kind: UnwrappedKind,
+): Promise<KeyRef | null> => {
+  const { tenantId } = caller.application;
+  const open = (): Promise<KeyRef | null> => ring.openSealed(tenantId, key, kind);
+  // A private key's numbers are checked.
+  const inItsTurn = (): Promise<KeyRef | null> => (kind === 'private' ? inTurn('computation', caller, open) : open());
+  const opened = await inItsTurn();
+  if (opened !== null) return opened;
+  // Another node may have made this recipient a moment ago.
+  await ring.refresh(store.read);
+  return inItsTurn();
+};
+
+export const recipientChanged = (): ServiceError =>
+  new ServiceError('conflict', 'the key was sealed to a recipient that is no more', {
+    reason: 'recipient-changed',
+    hint: 'ask for the recipient again, seal the key to it, and repeat the request',
+  });

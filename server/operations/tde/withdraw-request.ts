@@ -1,0 +1,47 @@
+// The end of a request whose outcome the agent could not learn in time: its caller was told that it failed, so nothing of it may remain.
+// If the request comes later, it is refused. If it was carried out, what it created is destroyed: nobody was told its handle. Another
+// process of the database may have found it by its label and used it; then data may depend on it, and it stays.
+
+import type { Ports } from '../../ports/ports.ts';
+import { destroyKeyIn } from '../destroy-master-key.ts';
+import type { TdeOperations } from '../index.ts';
+import { destroyedBy, destroyValueIn } from './destroy-token-object.ts';
+import { withdrawOnce } from './once.ts';
+
+export const withdrawRequest = (
+  ports: Pick<Ports, 'store' | 'directory' | 'clock' | 'erasure' | 'usage'>,
+): TdeOperations['withdraw'] => {
+  const { store, directory, clock, usage } = ports;
+  const destroyKey = destroyKeyIn(ports);
+  return async (caller, key) => {
+    await usage.flush(false);
+    const afterCommit: (() => Promise<void>)[] = [];
+    const outcome = await store.write((tx) => {
+      afterCommit.length = 0;
+      return withdrawOnce(tx, caller, key, clock.now(), async (created) => {
+        for (const { id, tenantId } of created)
+          if (((await tx.keys.get(tenantId, id))?.lastUsedAt ?? null) !== null) return false;
+        for (const object of created) {
+          const { id, tenantId, handle } = object;
+          if ((await tx.keys.get(tenantId, id)) === undefined) {
+            await destroyValueIn(tx, caller, object, clock.now());
+            afterCommit.push(() => directory.renew({ objects: [handle] }));
+          } else {
+            const destroyed = await destroyKey(
+              tx,
+              caller.actor,
+              tenantId,
+              caller.application.id,
+              id,
+              destroyedBy(caller),
+            );
+            afterCommit.push(destroyed.afterCommit);
+          }
+        }
+        return true;
+      });
+    });
+    for (const each of afterCommit) await each();
+    return outcome;
+  };
+};
