@@ -384,11 +384,25 @@ const openSnapshots = (
   };
 };
 
-export const toStartError = (error: unknown): unknown => {
+/** Where the database of a configuration is, in words that an operator can follow. */
+const databaseOf = ({ postgresql, dataDirectory }: Config): string =>
+  postgresql === undefined
+    ? join(dataDirectory, 'dke.db')
+    : `the database ${postgresql.database} on ${postgresql.host}`;
+
+export const toStartError = (error: unknown, config: Config): unknown => {
   if (error instanceof StoreError) return new StartError('store', error.message, { cause: error });
-  if (error instanceof RootKeyError) return new StartError('root-key', error.message, { cause: error });
+  if (error instanceof RootKeyError)
+    return new StartError(
+      'root-key',
+      `${databaseOf(config)} and the root key ${config.root.path} do not belong together, or one of them is damaged: ${error.message}: ` +
+        'restore both from one backup; nothing was changed',
+      { cause: error },
+    );
   if (error instanceof ServiceError && error.code === 'key-tampered')
-    return new StartError('store', `${error.message}: restore the database from a backup`, { cause: error });
+    return new StartError('store', `${databaseOf(config)}: ${error.message}: restore the database from a backup`, {
+      cause: error,
+    });
   if (error instanceof CoreError) {
     if (error.code === 'memory-lock') return new StartError('memory', error.message, { cause: error });
     if (error.code === 'permission') return new StartError('permission', error.message, { cause: error });
@@ -561,7 +575,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
   const undo: (() => void | Promise<void>)[] = [];
   const fail = async (error: unknown): Promise<never> => {
     for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined);
-    throw toStartError(error);
+    throw toStartError(error, config);
   };
 
   try {
@@ -605,7 +619,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     if (isEmpty && !hasBegun && postgresql !== undefined && existsSync(config.root.path))
       throw new StartError(
         'store',
-        `the database ${postgresql.database} on ${postgresql.host} is empty, but its root key ${config.root.path} is there: name the ` +
+        `${databaseOf(config)} is empty, but its root key ${config.root.path} is there: name the ` +
           'right database, or put its contents back; to begin anew, move the root key away; nothing was changed',
       );
     if (isEmpty) await whole.write((tx) => tx.settings.set(begunSetting, 'yes'));

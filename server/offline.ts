@@ -95,7 +95,7 @@ const open = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
     for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined);
     throw error instanceof WayClosed
       ? new StartError('root-key', error.message, { cause: error })
-      : toStartError(error);
+      : toStartError(error, config);
   }
 };
 
@@ -194,7 +194,7 @@ export const migrateStore = async (config: Config, target: Config, ask: AskPassp
       throw error;
     }
   } catch (error) {
-    throw toStartError(error);
+    throw toStartError(error, config);
   } finally {
     await opened.close();
   }
@@ -266,7 +266,7 @@ export const changeProvider = async (
   } catch (error) {
     throw error instanceof WayClosed
       ? new StartError('root-key', error.message, { cause: error })
-      : toStartError(error);
+      : toStartError(error, config);
   } finally {
     for (const { key } of made) core.release(key);
     await opened.close();

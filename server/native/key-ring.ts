@@ -138,16 +138,13 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     const from = rootFor(provider, stored.rootEpoch);
     if (from === undefined)
       throw new RootKeyError(
-        `the store was sealed under root epoch ${stored.rootEpoch}, the root key is at ${provider.current.epoch}: put back the root key that belongs to this store`,
+        `a key encryption key is sealed under root epoch ${stored.rootEpoch}, and the root key is at ${provider.current.epoch}`,
       );
     try {
       return core.openRecord(from.key, kekContext(stored.tenantId, stored.epoch, stored.rootEpoch), stored.record);
     } catch (error) {
       if (error instanceof CoreError && (error.code === 'authentication-failed' || error.code === 'format'))
-        throw new RootKeyError(
-          'the root key does not open this store: put back the root key that belongs to it; nothing was changed',
-          { cause: error },
-        );
+        throw new RootKeyError('the root key does not open a key encryption key', { cause: error });
       throw error;
     }
   };

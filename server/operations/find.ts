@@ -19,7 +19,10 @@ export const defaultTenantSetting = 'default-tenant';
 
 export const findDefaultTenant = async (from: Reads<'settings' | 'tenants'>): Promise<Tenant> => {
   const id = await from.settings.get(defaultTenantSetting);
-  return orMissing(id === undefined ? undefined : await from.tenants.get(id), 'tenant');
+  const found = id === undefined ? undefined : await from.tenants.get(id);
+  // The first start makes it, and it cannot be deleted.
+  if (found === undefined) throw new ServiceError('key-tampered', 'the store has lost its default tenant');
+  return found;
 };
 export const findTenant = async (from: Reads<'tenants'>, id: string): Promise<Tenant> =>
   orMissing(await from.tenants.get(id), 'tenant');

@@ -36,6 +36,23 @@ test('a changed byte is refused by the name of its file, told, or of no conseque
   expect(Object.keys(tried)).toEqual(site.files);
 }, 300_000);
 
+test.each([
+  [
+    "one of the service's own keys is damaged",
+    "UPDATE key_records SET record = zeroblob(length(record)) WHERE class = 'token-hash'",
+  ],
+  ["one of the service's own keys is gone", "DELETE FROM key_records WHERE class = 'token-hash'"],
+  ["one of the service's own keys names another epoch", "UPDATE key_records SET epoch = 77 WHERE class = 'token-hash'"],
+  ['a key encryption key is damaged', 'UPDATE tenant_keks SET record = zeroblob(length(record))'],
+  ['a key encryption key names another root epoch', 'UPDATE tenant_keks SET root_epoch = 9'],
+  ['the default tenant is not named', "DELETE FROM settings WHERE name = 'default-tenant'"],
+])('when %s, the service refuses to start and names the database', async (_, sql) => {
+  expect(await site.tryStatement(sql)).toEqual({
+    kind: 'refused',
+    message: expect.stringMatching(/\/dke\.db(?:: | and the root key ).+: restore (?:the database|both) from /),
+  });
+});
+
 test('a changed byte anywhere in the log of the database is noticed: what was confirmed is not silently taken back', async () => {
   const size = site.sizeOf('dke-data/dke.db-wal');
   // Its head, a page in the middle, and the very last one, which could be a write that a power failure cut off.

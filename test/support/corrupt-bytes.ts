@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
 import { StartError } from '../../server/base/start-error.ts';
 import { loadConfig } from '../../server/config.ts';
@@ -58,6 +59,8 @@ export interface DamagedSite {
   readonly files: readonly string[];
   /** Starts a copy in which one byte is another. Answers what happened: 'as before', what was refused, or what is wrong. */
   tryByte(file: string, offset: number, change: number): Promise<ByteOutcome>;
+  /** The same for a copy whose database was changed with SQL. */
+  tryStatement(sql: string): Promise<ByteOutcome>;
   sizeOf(file: string): number;
   end(): void;
 }
@@ -277,10 +280,32 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
     return quarantined ? { told: [...told, ...wrong], wrong: [] } : { told, wrong };
   };
 
+  const judge = (answers: Answers | StartError, named: string): ByteOutcome => {
+    if (!(answers instanceof StartError)) {
+      const { told, wrong } = compare(answers);
+      if (wrong.length > 0) return { kind: 'wrong', what: wrong };
+      return told.length > 0 ? { kind: 'told', what: told } : { kind: 'as before' };
+    }
+    const { message } = answers;
+    return answers.class !== 'internal' && message.includes(named)
+      ? { kind: 'refused', message }
+      : { kind: 'wrong', what: [`refused without the name of ${named} (${answers.class}): ${message}`] };
+  };
+
   const files = filesBelow(folder).filter((name) => statSync(join(folder, name)).size > 0);
   return {
     files,
     sizeOf: (file) => statSync(join(folder, file)).size,
+    tryStatement: async (sql) =>
+      judge(
+        await startCopy((copy) => {
+          const database = new DatabaseSync(join(copy, 'dke-data/dke.db'));
+          const { changes } = database.prepare(sql).run();
+          database.close();
+          if (changes === 0) throw new Error(`${sql}: changed no row`);
+        }),
+        'dke.db',
+      ),
     tryByte: async (file, offset, change) => {
       let meant = false;
       const answers = await startCopy((copy) => {
@@ -300,16 +325,7 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
       });
       if (meant && answers instanceof StartError && answers.class !== 'internal')
         return { kind: 'told', what: [`another setting, which might be meant: ${answers.message}`] };
-      if (!(answers instanceof StartError)) {
-        const { told, wrong } = compare(answers);
-        if (wrong.length > 0) return { kind: 'wrong', what: wrong };
-        return told.length > 0 ? { kind: 'told', what: told } : { kind: 'as before' };
-      }
-      const { message } = answers;
-      const named = basename(file).replace(/-(wal|shm)$/, '');
-      return answers.class !== 'internal' && message.includes(named)
-        ? { kind: 'refused', message }
-        : { kind: 'wrong', what: [`refused without the name of ${named} (${answers.class}): ${message}`] };
+      return judge(answers, basename(file).replace(/-(wal|shm)$/, ''));
     },
     end: () => rmSync(folder, { recursive: true, force: true }),
   };
