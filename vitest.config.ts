@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { sqliteOnly, whenAsked } from './test/support/sqlite-only.ts';
 
@@ -27,12 +28,16 @@ const onPostgresql: TestProjectConfiguration = {
 if (store !== 'sqlite')
   for (const [files, why] of Object.entries(leftOut)) console.log(`left out on PostgreSQL: ${files}: ${why}`);
 
+// Tests start some thousand Node processes, with the same programs: each is compiled once.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'build/compile-cache');
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     projects: [...(store === 'postgresql' ? [] : [onSqlite]), ...(store === 'sqlite' ? [] : [onPostgresql])],
     pool: 'forks',
-    maxWorkers: 2,
+    // Two cores: a third file runs while another one waits for a process, a disk or a browser.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // A busy machine is late: what is waited for has its time.

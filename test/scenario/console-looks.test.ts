@@ -118,9 +118,7 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
   /** The first is `page`. */
   const signedIn: Page[] = [];
   const shoot = (name: string, from: Page): Promise<void> =>
-    allPictures || name.startsWith('light-') || tourPictures().includes(name)
-      ? eyes.shoot(name, from)
-      : Promise.resolve();
+    allPictures || tourPictures().includes(name) ? eyes.shoot(name, from) : Promise.resolve();
   /** What the browser notes, as it must, when a test has made it happen. */
   const forget = (expected: RegExp): void => {
     eyes.faults.splice(0, eyes.faults.length, ...eyes.faults.filter((fault) => !expected.test(fault)));
@@ -152,6 +150,10 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
   const expectNoBarrier = async (what: string, on = page, rules?: readonly string[]): Promise<void> => {
     expect.soft(await eyes.findBarriers(on, rules), what).toEqual([]);
   };
+  /** What says that the service is out of reach, or that the caller may not see this, is one component: axe-core looks at it on every tenth
+   * page (on each with SLOW=1, or where single pages are asked for). */
+  const looksAtState = (row: PageRow): boolean =>
+    process.env.SLOW === '1' || wanted !== undefined || pages.indexOf(row) % 10 === 0;
   const sideways = (on: Page): Promise<number> =>
     on.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
@@ -243,7 +245,7 @@ name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audi
         // A request that its page has given up cannot be refused any more.
         for (const refuse of waiting) await refuse().catch(() => undefined);
         await on.getByText('The server cannot be reached').first().waitFor();
-        await expectNoBarrier(`${row.name}, out of reach`, on);
+        if (looksAtState(row)) await expectNoBarrier(`${row.name}, out of reach`, on);
         await shoot(`unreachable-${row.name}`, on);
         // Looked for while it is out of reach: a page that asks by itself again and again has no such button soon after.
         await on.getByRole('button', { name: 'Try again' }).first().waitFor();
@@ -271,7 +273,7 @@ name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audi
       await on.goto(pathOf(row));
       await on.getByRole('heading', { level: 1 }).waitFor();
       await on.getByText('You may not do this').first().waitFor();
-      await expectNoBarrier(`${row.name}, denied`, on);
+      if (looksAtState(row)) await expectNoBarrier(`${row.name}, denied`, on);
       await shoot(`denied-${row.name}`, on);
     });
     await other.close();

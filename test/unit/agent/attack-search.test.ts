@@ -18,7 +18,7 @@ import { type InProcessAgent, room, startInProcess } from '../../support/in-proc
 import { template } from '../../support/template.ts';
 
 const seed = 20_261_121;
-const runs = Number(process.env.DKE_TEST_SEQUENCES ?? 100_000);
+const runs = Number(process.env.DKE_TEST_SEQUENCES ?? (process.env.SLOW === '1' ? 100_000 : 25_000));
 /** Bytes that choose a step, and how many steps there are at most. */
 const width = 5;
 const longest = 10;
