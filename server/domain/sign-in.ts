@@ -52,10 +52,11 @@ interface LockoutRow {
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** An address is often that of many people, so that it has more attempts. */
+/** An address is often that of many people, and a network (an IPv6 /48) that of many addresses, so they have more attempts. */
 export const lockouts = {
   user: { free: 5, firstDelayMs: 10_000, longestDelayMs: 15 * minute, forgottenAfterMs: 24 * hour },
   address: { free: 30, firstDelayMs: 10_000, longestDelayMs: 15 * minute, forgottenAfterMs: hour },
+  network: { free: 120, firstDelayMs: 10_000, longestDelayMs: 15 * minute, forgottenAfterMs: hour },
 } as const satisfies Record<string, LockoutRow>;
 export type LockoutKind = keyof typeof lockouts;
 

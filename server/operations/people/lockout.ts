@@ -1,5 +1,5 @@
-// Attempts that fail are counted before anybody knows that they do: otherwise a thousand at once would be one. What goes well takes
-// its count back. Users' names and addresses are known here by a keyed hash alone: what somebody typed as a name may be a password.
+// An attempt is counted before its outcome is known: otherwise a thousand guesses at once would count as one. An attempt that succeeds is
+// subtracted again. Users' names and addresses are stored as a keyed hash only: what somebody typed as a name may be a password.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -10,14 +10,21 @@ import type { Repositories } from '../../ports/store.ts';
 export const failuresKey = (ring: Ports['ring'], kind: LockoutKind, text: string): string =>
   ring.hashToken('sign-in-failures', `${kind}\0${text}`);
 
-/** What is counted for an address: a household has 2^64 of version 6. */
-const addressOf = (peer: string): string => (peer.includes(':') && !peer.includes('.') ? prefixOf(peer) : peer);
-const prefixOf = (peer: string): string => {
+/** The first groups of an IPv6 address, 16 bits each. */
+const prefixOf = (peer: string, groups: number): string => {
   const [head = '', tail] = peer.split('::');
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  return [...left, ...Array.from({ length: zeros }, () => '0'), ...right].slice(0, 4).join(':');
+  return [...left, ...Array.from({ length: zeros }, () => '0'), ...right].slice(0, groups).join(':');
+};
+/** What counts as one origin: a household has a /64 of IPv6 addresses, and a customer of a provider often a /48. */
+const originsOf = (peer: string | null): readonly (readonly ['address' | 'network', string])[] => {
+  if (peer === null || !peer.includes(':') || peer.includes('.')) return [['address', peer ?? 'unknown']];
+  return [
+    ['address', prefixOf(peer, 4)],
+    ['network', `${prefixOf(peer, 3)}::/48`],
+  ];
 };
 
 interface Counted {
@@ -30,17 +37,27 @@ interface Counted {
 export interface Attempt {
   /** Set when this attempt, should it fail, locks the user. */
   readonly lock: Failures | undefined;
-  /** It went well as far as it went: the counts are what they were. `done`: the whole sign-in did, so that the user's begins anew. */
+  /**
+   * This attempt succeeded: it is subtracted from the counts as they are now. A lock that another attempt has set stays. `done`: no step of the
+   * sign-in is missing, and the user's count starts again; otherwise the user's count stays as it is.
+   */
   succeeded(tx: Repositories, done: boolean): Promise<void>;
 }
 
-/** A few attempts at once from an address, then one every three seconds. */
-const burst = 20;
-const perMs = 1 / 3_000;
-const mostAddresses = 20_000;
+/** A few attempts at once, then one every three seconds; a network has four times as many. */
+const buckets = {
+  address: { burst: 20, perMs: 1 / 3_000 },
+  network: { burst: 80, perMs: 4 / 3_000 },
+} as const;
+const mostOrigins = 20_000;
+const lockedWhat: Readonly<Record<LockoutKind, string>> = {
+  user: 'for this user',
+  address: 'from this address',
+  network: 'from this network',
+};
 
 export const createLockout = ({ store, ring, clock, usage }: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage'>) => {
-  const buckets = new Map<string, { tokens: number; at: number }>();
+  const filled = new Map<string, { tokens: number; at: number }>();
 
   const refuse = (until: number, what: string): never => {
     usage.refused('api', 'locked');
@@ -52,24 +69,29 @@ export const createLockout = ({ store, ring, clock, usage }: Pick<Ports, 'store'
   };
 
   return {
-    /** Takes one from the address's bucket. 'rate-limited' when it is empty. */
+    /** Takes one from the buckets of the address. 'rate-limited' when one of them is empty. */
     admit: (peer: string | null): void => {
-      const address = addressOf(peer ?? 'unknown');
       const now = clock.monotonic();
-      const bucket = buckets.get(address) ?? { tokens: burst, at: now };
-      bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
-      bucket.at = now;
-      // The latest stand last, so that the first one is the one to forget.
-      buckets.delete(address);
-      buckets.set(address, bucket);
-      const [oldest] = buckets.keys();
-      if (buckets.size > mostAddresses && oldest !== undefined) buckets.delete(oldest);
-      if (bucket.tokens < 1)
+      const origins = originsOf(peer).map(([kind, origin]) => {
+        const { burst, perMs } = buckets[kind];
+        const bucket = filled.get(origin) ?? { tokens: burst, at: now };
+        bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
+        bucket.at = now;
+        // The latest are last, so that the first one is the one to forget.
+        filled.delete(origin);
+        filled.set(origin, bucket);
+        return bucket;
+      });
+      for (const oldest of filled.keys()) {
+        if (filled.size <= mostOrigins) break;
+        filled.delete(oldest);
+      }
+      if (origins.some(({ tokens }) => tokens < 1))
         throw new ServiceError('rate-limited', 'too many sign-ins from this address', {
           hint: 'try again in a few seconds',
           retryAfterSeconds: 3,
         });
-      bucket.tokens -= 1;
+      for (const bucket of origins) bucket.tokens -= 1;
     },
 
     /** Counts an attempt for a user, known or not, from an address. 'rate-limited' while either is locked. */
@@ -78,19 +100,11 @@ export const createLockout = ({ store, ring, clock, usage }: Pick<Ports, 'store'
       const counted = await store.write(
         async (tx) => {
           const places: Counted[] = [];
-          for (const [kind, text] of [
-            ['user', name],
-            ['address', addressOf(peer ?? 'unknown')],
-          ] as const) {
+          for (const [kind, text] of [['user', name], ...originsOf(peer)] as const) {
             const key = failuresKey(ring, kind, text);
             const before = await tx.failures.get(key);
             if (before?.lockedUntil != null && before.lockedUntil > now)
-              refuse(
-                before.lockedUntil,
-                kind === 'user'
-                  ? 'too many failed attempts for this user'
-                  : 'too many failed attempts from this address',
-              );
+              refuse(before.lockedUntil, `too many failed attempts ${lockedWhat[kind]}`);
             places.push({ kind, key, before, after: countFailure(kind, before, now) });
           }
           for (const { key, after } of places) await tx.failures.put(key, after);
@@ -103,9 +117,19 @@ export const createLockout = ({ store, ring, clock, usage }: Pick<Ports, 'store'
       return {
         lock: user?.lockedUntil == null ? undefined : user,
         succeeded: async (tx, done) => {
-          for (const { kind, key, before } of counted) {
-            if (before === undefined || (done && kind === 'user')) await tx.failures.remove(key);
-            else await tx.failures.put(key, before);
+          for (const { kind, key, before, after } of counted) {
+            if (kind === 'user' && !done) continue;
+            const current = await tx.failures.get(key);
+            if (current === undefined) continue;
+            const isOwn = current.lockedUntil === after.lockedUntil;
+            const rest: Failures = {
+              ...current,
+              failures: current.failures - 1,
+              lockedUntil: isOwn ? (before?.lockedUntil ?? null) : current.lockedUntil,
+            };
+            const isLocked = rest.lockedUntil !== null && rest.lockedUntil > clock.now();
+            if (rest.failures <= 0 || (kind === 'user' && !isLocked)) await tx.failures.remove(key);
+            else await tx.failures.put(key, rest);
           }
         },
       };

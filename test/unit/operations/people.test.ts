@@ -7,8 +7,10 @@ import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants } from '../../../server/domain/actor.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
+import { createLockout, failuresKey } from '../../../server/operations/people/lockout.ts';
 import { createSessions } from '../../../server/operations/people/sessions.ts';
 import type { PasswordHashes } from '../../../server/ports/people.ts';
+import type { Ports } from '../../../server/ports/ports.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { bytesOf, everything, goodPassword, inviteUser, makeUser, originOf } from '../../support/people.ts';
@@ -34,6 +36,25 @@ const grant = (role: Role): Grant => ({ role, scope: null, tenantId: null });
 const signIn = (name: string, password = goodPassword, from = originOf()) =>
   opened.operations.signIn.byPassword(name, bytesOf(password), from);
 const authenticate = (value: string) => opened.operations.sessions.authenticate(value, 'call-2', null);
+
+/** A store and what else a lockout needs, at a time that stands still. */
+const openLockoutStore = async (more: object) => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-people-'));
+  const clock = { now: () => 1_000, monotonic: () => 1_000 };
+  const store = await openStore({
+    path: join(folder, 'dke.db'),
+    clock,
+    authenticateRow: () => '',
+    onFatal: () => undefined,
+  });
+  const ring = { hashToken: (purpose: string, text: string) => `${purpose} ${text}` };
+  const ports = { store, ring, clock, usage: { refused: () => undefined }, ...more } as never as Ports;
+  const remove = async (): Promise<void> => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  };
+  return { store, ports, remove };
+};
 
 describe('an invitation', () => {
   test('is good once, makes the password and signs the person in', async () => {
@@ -107,23 +128,12 @@ describe('a password', () => {
         return 'wrong';
       },
     };
-    const { createLockout } = await import('../../../server/operations/people/lockout.ts');
     const { createSignIn } = await import('../../../server/operations/people/sign-in.ts');
-    const folder = mkdtempSync(join(tmpdir(), 'dke-people-'));
-    const clock = { now: () => 1_000, monotonic: () => 1_000 };
-    const store = await openStore({
-      path: join(folder, 'dke.db'),
-      clock,
-      authenticateRow: () => '',
-      onFatal: () => undefined,
-    });
-    const ring = { hashToken: (purpose: string, text: string) => `${purpose} ${text}` };
-    const ports = { store, ring, clock, passwords: hashes, usage: { refused: () => undefined } } as never;
+    const { ports, remove } = await openLockoutStore({ passwords: hashes });
     const { operations } = createSignIn(ports, undefined as never, createLockout(ports));
     for (const name of ['nobody', 'somebody']) await codeOf(operations.byPassword(name, bytesOf('x'), originOf()));
     expect(asked).toEqual([null, null]);
-    await store.close();
-    rmSync(folder, { recursive: true });
+    await remove();
   });
   test('takes the same work when there is no hash: the parameters are those of a real one', async () => {
     const parameters = { memory: 1024, passes: 1 };
@@ -202,6 +212,33 @@ describe('lockout', () => {
     expect(await codeOf(opened.operations.signIn.redeem('dkei_wrong', bytesOf('x'), originOf()))).toBe(
       'unauthenticated',
     );
+  });
+  test('a completed sign-in subtracts itself alone: a lock that another attempt set stays, of the user and of the address', async () => {
+    const { store, ports, remove } = await openLockoutStore({});
+    const lockout = createLockout(ports);
+    for (const [most, nameOf] of [
+      [5, () => 'lena'],
+      [30, (attempt: number) => `user ${attempt}`],
+    ] as const) {
+      const first = await lockout.begin(nameOf(0), '192.0.2.8');
+      for (let attempt = 1; attempt < most; attempt += 1) await lockout.begin(nameOf(attempt), '192.0.2.8');
+      await store.write((tx) => first.succeeded(tx, true));
+      expect(await codeOf(lockout.begin(nameOf(most), '192.0.2.8'))).toBe('rate-limited');
+      await store.write(async (tx) => {
+        for (const kind of ['user', 'address'] as const)
+          await tx.failures.remove(failuresKey(ports.ring, kind, kind === 'user' ? 'lena' : '192.0.2.8'));
+      });
+    }
+    await remove();
+  });
+  test('an IPv6 network has more attempts than one address, and not as many as it has addresses', async () => {
+    const attempt = (peer: string) =>
+      codeOf(opened.operations.signIn.redeem('dkei_wrong', bytesOf('x'), originOf({ peer })));
+    const codes: string[] = [];
+    for (let subnet = 0; subnet < 100; subnet += 1) codes.push(await attempt(`2001:db8:7:${subnet.toString(16)}::1`));
+    expect(codes.slice(0, 80)).toEqual(Array.from({ length: 80 }, () => 'unauthenticated'));
+    expect(codes.filter((code) => code === 'rate-limited').length).toBeGreaterThan(0);
+    expect(await attempt('2001:db8:8::1')).toBe('unauthenticated');
   });
 });
 
