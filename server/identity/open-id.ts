@@ -91,6 +91,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
 
   return {
     label: options.label,
+    managesRoles: options.roleClaim !== undefined,
 
     begin: async (redirectUri) => {
       const configuration = await lookUp();

@@ -5,6 +5,7 @@ import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { effectiveGrants, faultOfGrants, type Grant, longestBreakGlassMs } from '../domain/access.ts';
+import type { Actor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { BearerPurpose } from '../ports/key-ring.ts';
@@ -15,7 +16,7 @@ import { findToken } from './find.ts';
 import { completeGrants, nameGrant, requireGrantable } from './grants.ts';
 import type { Operations, TokenOperations } from './index.ts';
 import { checkName } from './names.ts';
-import { byId, pageOf } from './paging.ts';
+import { byId, each, pageOf } from './paging.ts';
 
 const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, BearerPurpose>;
 
@@ -125,6 +126,21 @@ export const revokeToken =
       });
       return show(after);
     });
+
+/** Revokes the API tokens of a user, in the caller's unit of work. */
+export const revokeTokensOf = async (tx: Repositories, actor: Actor, ownerId: string, now: number): Promise<void> => {
+  for await (const token of each((window) => tx.tokens.list(everyTenant, window), byId)) {
+    if (token.ownerId !== ownerId || token.revokedAt !== null || token.integrity !== 'ok') continue;
+    await tx.tokens.update({ ...token, revokedAt: now });
+    await tx.audit.append({
+      kind: 'token.revoked',
+      actor,
+      tenantId: token.tenantId ?? serviceTenantId,
+      subject: { kind: 'token', id: token.id },
+      details: { name: token.name },
+    });
+  }
+};
 
 /** Who acts by a token, and what they may do now. */
 export interface TokenHolder {

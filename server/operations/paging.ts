@@ -24,6 +24,20 @@ export const pageOf = async <T>(
   return { items: page, next: items.length > limit && last !== undefined ? cursor(last) : null };
 };
 
+/** Every item of a list, page by page. */
+export async function* each<T>(
+  list: (window: Window) => Promise<readonly T[]>,
+  cursor: (item: T) => string,
+): AsyncGenerator<T> {
+  let after: string | undefined;
+  for (;;) {
+    const page = await list({ after, limit: largestPageSize });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < largestPageSize) return;
+    after = cursor(last);
+  }
+}
 /** A cursor over a sequence is its number. */
 export const checkSequenceCursor = (query: PageRequest): void => {
   if (query.after !== undefined && !/^[0-9]{1,15}$/.test(query.after))

@@ -11,12 +11,13 @@ import type { Key } from '../domain/key.ts';
 import { largestPageSize } from '../domain/page.ts';
 import type { Tenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { Repositories, Window } from '../ports/store.ts';
+import type { Repositories } from '../ports/store.ts';
 import type { Approvals } from './approvals.ts';
 import { planForTenant, stateAfter } from './change-tenant.ts';
 import { destructionTime } from './destruction-time.ts';
 import { findTenant } from './find.ts';
 import type { TenantOperations } from './index.ts';
+import { byId, each } from './paging.ts';
 import { removeFactorsOf } from './people/users.ts';
 import { retainStoredKeys } from './retain-keys.ts';
 
@@ -26,22 +27,6 @@ type PurgePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'clock' | 'erasur
 const batch = 100;
 /** Above every epoch that a KEK can have. */
 const beyondEpochs = 0x7fffffff;
-
-/** Every item of a list, page by page. */
-async function* each<T>(
-  list: (window: Window) => Promise<readonly T[]>,
-  cursor: (item: T) => string,
-): AsyncGenerator<T> {
-  let after: string | undefined;
-  for (;;) {
-    const page = await list({ after, limit: largestPageSize });
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < largestPageSize) return;
-    after = cursor(last);
-  }
-}
-const byId = ({ id }: { readonly id: string }): string => id;
 
 /** A key's tombstone: what it was, and when it was destroyed. What a tampered row says counts no more. */
 const destroyKeyOfPurged = async (tx: Repositories, actor: Actor, key: Key, now: number): Promise<void> => {

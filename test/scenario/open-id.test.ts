@@ -8,9 +8,11 @@ import { join } from 'node:path';
 import { fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
+import type { Grant } from '../../server/domain/access.ts';
+import type { TenantActor } from '../../server/domain/actor.ts';
 import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
-import { everything, originOf } from '../support/people.ts';
+import { everything, makeUser, originOf } from '../support/people.ts';
 
 const callback = 'https://keys.example/api/session/openid/callback';
 const groups = new Map([
@@ -142,6 +144,71 @@ describe('people whose claim gives them roles', () => {
   });
   test('nobody is let in without one', async () => {
     expect(await errorOf(signIn(opened, 'nobody'))).toBe('forbidden');
+  });
+  test('lose roles, sessions and their own API tokens when the claim gives them none', async () => {
+    groups.set('lea', ['dke-auditors']);
+    const session = await signIn(opened, 'lea');
+    const { id } = session.actor;
+    const { token } = await opened.operations.profile.createToken(session, {
+      name: 'of lea',
+      expiresAt: Date.now() + 3_600_000,
+      grants: [{ role: 'auditor', scope: null }],
+    });
+    groups.set('lea', []);
+    expect(await errorOf(signIn(opened, 'lea'))).toBe('forbidden');
+    expect((await opened.operations.users.get(administrator, id)).grants).toEqual([]);
+    expect(await errorOf(opened.operations.sessions.authenticate(session.value, 'r', null))).toBe('unauthenticated');
+    expect(await errorOf(opened.operations.authenticateAdmin(token, 'r', null))).toBe('unauthenticated');
+    // Later roles do not bring the token back.
+    groups.set('lea', ['dke-auditors']);
+    await signIn(opened, 'lea');
+    expect(await errorOf(opened.operations.authenticateAdmin(token, 'r', null))).toBe('unauthenticated');
+  });
+  test('get no password and no passkey here, from nobody', async () => {
+    groups.set('mia', ['dke-auditors']);
+    const session = await signIn(opened, 'mia');
+    const { operations } = opened;
+    const password = () => Buffer.from('a long sentence of mia');
+    expect(await errorOf(operations.profile.changePassword(session, undefined, password(), originOf()))).toBe(
+      'conflict',
+    );
+    expect(await errorOf(operations.passkeys.beginNew(session))).toBe('conflict');
+    expect(await errorOf(operations.users.resetPassword(administrator, everything, session.actor.id))).toBe('conflict');
+  });
+  test('are not a user who was made for another person: with a tenant, or with a password', async () => {
+    const { operations } = opened;
+    groups.set('boss', ['dke-keys']);
+    const tenant = await operations.tenants.create(administrator, { name: 'customer' });
+    const inTenant: TenantActor = { ...administrator, tenantId: tenant.id, reach: tenant.id };
+    const own: readonly Grant[] = [{ role: 'tenant-administrator', scope: null, tenantId: tenant.id }];
+    const grants = [{ role: 'auditor', scope: null }] as const;
+    const details = { displayName: 'Squatter', email: null, mustChangePassword: false, grants };
+    // A tenant's administrator names no subject, neither at once nor later.
+    expect(await errorOf(operations.users.create(inTenant, own, { name: 'squatter', subject: 'boss', grants }))).toBe(
+      'forbidden',
+    );
+    const { user } = await operations.users.create(inTenant, own, { name: 'squatter', grants });
+    const named = { ...details, subject: 'boss' };
+    expect(await errorOf(operations.users.update(inTenant, own, user.id, named))).toBe('forbidden');
+    // Not even a platform's administrator makes a claim widen what such a user may do.
+    await operations.users.update({ ...administrator, tenantId: tenant.id }, everything, user.id, {
+      ...named,
+      grants: [{ role: 'auditor', scope: null, tenantId: tenant.id }],
+    });
+    expect(await errorOf(signIn(opened, 'boss'))).toBe('forbidden');
+    expect((await operations.users.get(administrator, user.id)).grants).toMatchObject([
+      { role: 'auditor', tenantId: tenant.id },
+    ]);
+    // A password that somebody else has been invited to choose, and one that was chosen.
+    const { user: platform, session } = await makeUser(operations, 'platform');
+    groups.set('platform-boss', ['dke-keys']);
+    await operations.users.update(administrator, everything, platform.id, {
+      ...details,
+      subject: 'platform-boss',
+      grants: session.grants,
+    });
+    expect(await errorOf(signIn(opened, 'platform-boss'))).toBe('forbidden');
+    expect((await operations.users.get(administrator, platform.id)).grants).toMatchObject([{ role: 'auditor' }]);
   });
 });
 

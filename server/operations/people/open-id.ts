@@ -4,11 +4,14 @@
 import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import type { Grant } from '../../domain/access.ts';
+import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName, isEmail, isUserName } from '../../domain/user.ts';
 import type { IdentityProvider, OpenIdPerson } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
 import { nameGrant } from '../grants.ts';
+import { revokeTokensOf } from '../manage-tokens.ts';
 import type { OpenIdOperations, SignInOrigin } from './face.ts';
 import type { Lockout } from './lockout.ts';
 import type { Sessions } from './sessions.ts';
@@ -93,22 +96,41 @@ export const createOpenIdOperations = (
     return user;
   };
 
-  const changeRoles = async (user: StoredUser, grants: readonly Grant[], from: SignInOrigin): Promise<StoredUser> => {
-    const after = { ...user, grants };
-    await store.write(async (tx) => {
-      await tx.users.update(after);
-      const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
+  /** The record of other roles, in the unit of work that gives them. The sessions with the roles of before end. */
+  const recordRoles =
+    (from: SignInOrigin) =>
+    async (tx: Repositories, { id, tenantId, name, grants }: StoredUser): Promise<void> => {
+      const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id }, null);
       await tx.audit.append({
         kind: 'user.changed',
         actor: actorOf(from),
-        tenantId: user.tenantId ?? serviceTenantId,
-        subject: { kind: 'user', id: user.id },
-        details: { name: user.name, changed: ['roles'], roles: grants.map(nameGrant), sessionsEnded },
+        tenantId: tenantId ?? serviceTenantId,
+        subject: { kind: 'user', id },
+        details: { name, changed: ['roles'], roles: grants.map(nameGrant), sessionsEnded },
       });
+    };
+
+  /** The provider gives this person no role any more: roles, sessions and own API tokens end. */
+  const withdraw = async (userId: string, from: SignInOrigin): Promise<void> => {
+    await store.write(async (tx) => {
+      const user = await tx.users.get(everyTenant, userId);
+      if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') return;
+      if (user.grants.length > 0) {
+        const after = { ...user, grants: [] };
+        await tx.users.update(after);
+        await recordRoles(from)(tx, after);
+      }
+      await revokeTokensOf(tx, actorOf(from), userId, clock.now());
     });
     sessions.forget();
-    return after;
   };
+
+  /** Why a known user cannot be somebody whose roles the provider manages: others than that person could act as this user. */
+  const isOwnedOtherwise = async (user: StoredUser): Promise<boolean> =>
+    user.tenantId !== null ||
+    user.password !== null ||
+    user.invitationHash !== null ||
+    (await store.read.factors.list(user.id)).some(({ kind }) => kind === 'passkey');
 
   return {
     label: () => provider?.label ?? null,
@@ -153,28 +175,40 @@ export const createOpenIdOperations = (
       }
       const person = await requireProvider().finish(returned, kept.data);
       const grants = grantsOf(person);
-      let user = await store.read.users.findBySubject(person.subject);
-      const refused =
-        grants !== null && grants.length === 0
-          ? 'no-role'
-          : user === undefined
-            ? grants === null
-              ? 'unknown-user'
-              : undefined
-            : user.integrity !== 'ok'
-              ? 'tampered'
-              : user.state !== 'active'
-                ? 'disabled'
-                : undefined;
-      if (refused !== undefined) {
-        await signIn.refuse({ method: 'openid', reason: refused, user }, undefined, from);
+      const known = await store.read.users.findBySubject(person.subject);
+      const reasonOf = async (): Promise<string | undefined> => {
+        if (grants !== null && grants.length === 0) return 'no-role';
+        if (known === undefined) return grants === null ? 'unknown-user' : undefined;
+        if (known.integrity !== 'ok') return 'tampered';
+        if (known.state !== 'active') return 'disabled';
+        return grants !== null && (await isOwnedOtherwise(known)) ? 'not-of-provider' : undefined;
+      };
+      const reason = await reasonOf();
+      if (reason !== undefined) {
+        if (reason === 'no-role' && known !== undefined && !(await isOwnedOtherwise(known)))
+          await withdraw(known.id, from);
+        await signIn.refuse({ method: 'openid', reason, user: known }, undefined, from);
         throw new ServiceError('forbidden', 'the provider knows you, and this service lets you do nothing', {
-          hint: `an administrator can register you: dke user create NAME --role ROLE --subject ${person.subject}`,
+          hint:
+            reason === 'not-of-provider'
+              ? 'the user of your subject has a tenant, a password or a passkey: an administrator must remove the subject from that user'
+              : `an administrator can register you: dke user create NAME --role ROLE --subject ${person.subject}`,
         });
       }
-      if (user === undefined) user = await addUser(person, grants ?? [], from);
-      else if (grants !== null && !sameGrants(user.grants, grants)) user = await changeRoles(user, grants, from);
-      return signIn.admit(user, { method: 'openid', proved: person.secondFactor ? 2 : 1 }, undefined, from);
+      const user = known ?? (await addUser(person, grants ?? [], from));
+      const change =
+        grants === null || sameGrants(user.grants, grants)
+          ? undefined
+          : { members: { grants }, record: recordRoles(from) };
+      const started = await signIn.admit(
+        user,
+        { method: 'openid', proved: person.secondFactor ? 2 : 1 },
+        undefined,
+        from,
+        change,
+      );
+      if (change !== undefined) sessions.forget();
+      return started;
     },
   };
 };

@@ -5,14 +5,16 @@ import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName } from '../../domain/user.ts';
-import type { PasskeyCredential, PasskeyQuestion, Passkeys } from '../../ports/identity.ts';
+import type { IdentityProvider, PasskeyCredential, PasskeyQuestion, Passkeys } from '../../ports/identity.ts';
 import type { StoredAttempt, StoredFactor, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
 import { checkName } from '../names.ts';
 import type { PasskeyOperations, SessionCaller, SignInOrigin, StartedSession } from './face.ts';
 import { type Factors, newFactor } from './factors.ts';
 import type { Lockout } from './lockout.ts';
 import { findSelf } from './profile.ts';
+import { refuseOwnSecret } from './provided.ts';
 import type { Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
 
@@ -47,7 +49,16 @@ const doesNotHold = (): ServiceError =>
   });
 
 export const createPasskeyOperations = (
-  { store, ring, clock, passkeys }: Pick<Ports, 'store' | 'ring' | 'clock'> & { readonly passkeys: Passkeys },
+  {
+    store,
+    ring,
+    clock,
+    passkeys,
+    provider,
+  }: Pick<Ports, 'store' | 'ring' | 'clock'> & {
+    readonly passkeys: Passkeys;
+    readonly provider: IdentityProvider | undefined;
+  },
   sessions: Sessions,
   signIn: SignIn,
   factors: Factors,
@@ -83,18 +94,26 @@ export const createPasskeyOperations = (
   const passkeysOf = async (userId: string): Promise<readonly StoredFactor[]> =>
     factors.usable(await store.read.factors.list(userId)).filter(({ kind }) => kind === 'passkey');
 
-  /** The factor whose passkey gave this answer, with its counter moved on; undefined: none. */
+  /** Keeps that a passkey was used, unless it was removed meanwhile. A counter never goes back. */
+  const keepUse = async (tx: Repositories, { id, counter }: StoredFactor): Promise<void> => {
+    const current = await tx.factors.get(id);
+    if (current === undefined) throw doesNotHold();
+    await tx.factors.update({ ...current, counter: Math.max(current.counter, counter), lastUsedAt: clock.now() });
+  };
+
+  /** The factor whose passkey gave this answer, with its new counter; undefined: none. */
   const verify = async (user: StoredUser, answer: object, challenge: string, credentialId: string) => {
     const factor = (await passkeysOf(user.id)).find((each) => credentialOf(each).id === credentialId);
     if (factor === undefined) return undefined;
     const verified = await passkeys.verify(answer, challenge, { ...credentialOf(factor), counter: factor.counter });
-    return verified === null ? undefined : { ...factor, counter: verified.counter, lastUsedAt: clock.now() };
+    return verified === null ? undefined : { ...factor, counter: verified.counter };
   };
 
   const operations: PasskeyOperations = {
     beginNew: async (caller) => {
       requireAvailable();
       const user = await findSelf(store.read, caller);
+      refuseOwnSecret(provider, user);
       await factors.requireRecent(caller);
       const known = await passkeysOf(user.id);
       return keep('passkey-registration', user.id, await passkeys.askForNew(user, known.map(credentialOf)));
@@ -103,6 +122,7 @@ export const createPasskeyOperations = (
     finishNew: async (caller, name, answer, from) => {
       checkName(name);
       const user = await findSelf(store.read, caller);
+      refuseOwnSecret(provider, user);
       const session = await factors.requireRecent(caller);
       const read = readAnswer(answer);
       const asked = read !== undefined && (await take('passkey-registration', user.id, read.challenge));
@@ -147,7 +167,7 @@ export const createPasskeyOperations = (
         await signIn.refuse({ method: 'passkey', reason, user }, undefined, from);
         throw doesNotHold();
       }
-      await store.write((tx) => tx.factors.update(factor));
+      await store.write((tx) => keepUse(tx, factor));
       return signIn.admit(user, { method: 'passkey', proved: 2 }, undefined, from);
     },
 
@@ -174,7 +194,7 @@ export const createPasskeyOperations = (
       throw doesNotHold();
     }
     const made = await store.write(async (tx) => {
-      await tx.factors.update(factor);
+      await keepUse(tx, factor);
       await attempt.succeeded(tx, true);
       return factors.prove(tx, user, session, from, caller);
     });

@@ -6,6 +6,7 @@ import { effectiveGrants } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName } from '../../domain/user.ts';
+import type { IdentityProvider } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -14,6 +15,7 @@ import { createToken } from '../manage-tokens.ts';
 import type { ProfileOperations, SessionCaller } from './face.ts';
 import type { Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
+import { refuseOwnSecret } from './provided.ts';
 import { holderOf, type Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
 import { viewUser } from './views.ts';
@@ -29,7 +31,9 @@ export const findSelf = async (from: Pick<Repositories, 'users'>, { actor }: Ses
 const longestTokenMs = 366 * 86_400_000;
 
 export const createProfile = (
-  ports: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords'>,
+  ports: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords'> & {
+    readonly provider: IdentityProvider | undefined;
+  },
   sessions: Sessions,
   signIn: SignIn,
   lockout: Lockout,
@@ -41,6 +45,7 @@ export const createProfile = (
     changePassword: async (caller, current, next, from) => {
       try {
         const user = await findSelf(store.read, caller);
+        refuseOwnSecret(ports.provider, user);
         const session = await store.read.sessions.get(everyTenant, caller.sessionId);
         if (session === undefined) throw new ServiceError('unauthenticated', 'the session has ended');
         if (user.password !== null) {

@@ -10,6 +10,7 @@ import { everyTenant } from '../../domain/tenant.ts';
 import { foldUserName } from '../../domain/user.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
 import { looksLikeBearer } from '../bearer.ts';
 import type { SignInOperations, SignInOrigin, StartedSession } from './face.ts';
 import type { Attempt, Lockout } from './lockout.ts';
@@ -66,19 +67,32 @@ export const createSignIn = (
     how: { readonly method: SignInMethod; readonly proved: 1 | 2 },
     attempt: Attempt | undefined,
     from: SignInOrigin,
-    change?: Pick<StoredUser, 'password'>,
+    change?: {
+      readonly members: Partial<Pick<StoredUser, 'password' | 'grants'>>;
+      /** What else is written in the same unit of work. */
+      readonly record?: (tx: Repositories, after: StoredUser) => Promise<void>;
+    },
   ): Promise<StartedSession> => {
     const factors = await store.read.factors.list(user.id);
-    const done = nextStep(user, factors, how.proved, people.secondFactor) !== 'second-factor';
+    const done =
+      nextStep({ ...user, ...change?.members }, factors, how.proved, people.secondFactor) !== 'second-factor';
     const made = await store.write(async (tx) => {
       const current = await tx.users.get(everyTenant, user.id);
       // Meanwhile somebody may have disabled them or taken the password.
-      if (current === undefined || current.state !== 'active' || current.password !== user.password)
+      if (
+        current === undefined ||
+        current.state !== 'active' ||
+        current.integrity !== 'ok' ||
+        current.password !== user.password ||
+        current.subject !== user.subject
+      )
         throw new ServiceError('unauthenticated', 'the user has been changed', { hint: 'sign in again' });
-      if (change !== undefined) await tx.users.update({ ...current, ...change });
+      const after = { ...current, ...change?.members };
+      if (change !== undefined) await tx.users.update(after);
+      await change?.record?.(tx, after);
       await attempt?.succeeded(tx, done);
       await tx.users.touch(user.id, clock.now());
-      return sessions.insert(tx, holderOf(user), how, from, userActor(user, from));
+      return sessions.insert(tx, holderOf(after), how, from, userActor(after, from));
     });
     return sessions.open(made, from);
   };
@@ -108,7 +122,7 @@ export const createSignIn = (
             hint: 'an administrator can give you an invitation to choose a new password',
           });
         }
-        const change = verdict === 'outdated' ? { password: await passwords.hash(password) } : undefined;
+        const change = verdict === 'outdated' ? { members: { password: await passwords.hash(password) } } : undefined;
         return await admit(user, { method: 'password', proved: 1 }, attempt, from, change);
       } finally {
         password.fill(0);

@@ -4,11 +4,12 @@
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
-import { effectivePermissions, faultOfGrants, type Grant } from '../../domain/access.ts';
+import { effectivePermissions, faultOfGrants, type Grant, isAllowed } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { AuditDetails, AuditKind } from '../../domain/audit-event.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import { foldUserName, isEmail, isUserName } from '../../domain/user.ts';
+import type { IdentityProvider } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -18,10 +19,13 @@ import { checkName } from '../names.ts';
 import { byId, pageOf } from '../paging.ts';
 import type { Invitation, UserOperations } from './face.ts';
 import { failuresKey } from './lockout.ts';
+import { refuseOwnSecret } from './provided.ts';
 import type { Sessions } from './sessions.ts';
 import { viewUser } from './views.ts';
 
-export type UserPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people' | 'identity'>;
+export type UserPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people' | 'identity'> & {
+  readonly provider: IdentityProvider | undefined;
+};
 
 export const findUser = async (
   from: Pick<Repositories, 'users'>,
@@ -43,6 +47,18 @@ const checkSubject = (subject: string | null): string | null => {
   return subject;
 };
 
+/** Whoever has a subject is given roles by a claim for the whole platform, perhaps: a tenant's administrator must not choose that person. */
+const requireSubjectRight = (own: readonly Grant[]): void => {
+  if (!isAllowed(own, 'users:manage', null, null))
+    throw new ServiceError(
+      'forbidden',
+      'only those who manage the users of the whole platform set a subject at the OpenID provider',
+      {
+        hint: 'ask an administrator of the platform',
+      },
+    );
+};
+
 /** Whether they may do everything, everywhere. */
 const isSupreme = (grants: readonly Grant[]): boolean =>
   grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
@@ -58,7 +74,7 @@ export const removeFactorsOf = async (tx: Repositories, userId: string): Promise
 };
 
 export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperations => {
-  const { store, core, ring, clock, people, identity } = ports;
+  const { store, core, ring, clock, people, identity, provider } = ports;
 
   const checkGrants = async (tx: Repositories, grants: readonly Grant[], own: readonly Grant[]): Promise<void> => {
     const fault = faultOfGrants(grants, own, 'users:manage');
@@ -153,6 +169,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
       checkName(displayName);
       checkEmail(email);
       checkSubject(subject);
+      if (subject !== null) requireSubjectRight(own);
       const grants = completeGrants(actor, input.grants);
       const now = clock.now();
       const invitation = subject === null ? invite() : null;
@@ -226,6 +243,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
           await checkGrants(tx, grants, own);
           if (!isSupreme(grants)) await refuseLast(tx, before);
         }
+        if (subject !== before.subject) requireSubjectRight(own);
         if (subject !== null && subject !== before.subject && (await tx.users.findBySubject(subject)) !== undefined)
           throw new ServiceError('conflict', 'there is a user of this subject', {
             hint: 'a subject of the OpenID provider belongs to one user: dke user list shows whom',
@@ -282,6 +300,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
       const { hash, ...invitation } = invite();
       const user = await change(actor, own, id, async (tx, before) => {
         refuseOneself(actor, id, 'resets their own password');
+        refuseOwnSecret(provider, before);
         if (before.state !== 'active')
           throw new ServiceError('conflict', 'the user is disabled', { hint: 'enable them first' });
         await refuseLast(tx, before);

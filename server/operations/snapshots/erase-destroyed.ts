@@ -47,7 +47,10 @@ export const eraseUnits = async (
     if (!(error instanceof ServiceError) || error.code !== 'not-found') throw error;
     // Somebody removed the file by hand: what is not there holds nothing. Where it went, nobody knows.
     log.error('the file of a snapshot is missing', { snapshotId: snapshot.id, directory: archive.directory });
-    await store.write((tx) => tx.snapshots.update({ ...snapshot, state: 'missing', integrity: 'ok' }));
+    await store.write(async (tx) => {
+      const now = await tx.snapshots.get(snapshot.id);
+      if (now?.state === snapshot.state) await tx.snapshots.update({ ...now, state: 'missing', integrity: 'ok' });
+    });
     return 0;
   }
   if (found.length === 0) return 0;
@@ -82,7 +85,10 @@ export const settleUnfinished = async ({
     if (!alone && clock.now() - snapshot.createdAt < 86_400_000) continue;
     archive.remove(snapshot.id);
     const failure = 'the service ended while it was made, or the disk was full';
-    await store.write((tx) => tx.snapshots.update({ ...snapshot, state: 'failed', failure, integrity: 'ok' }));
+    await store.write(async (tx) => {
+      const now = await tx.snapshots.get(snapshot.id);
+      if (now?.state === 'making') await tx.snapshots.update({ ...now, state: 'failed', failure, integrity: 'ok' });
+    });
   }
 };
 

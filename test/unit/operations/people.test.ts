@@ -6,10 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants } from '../../../server/domain/actor.ts';
+import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
 import { createLockout, failuresKey } from '../../../server/operations/people/lockout.ts';
+import { createOpenIdOperations } from '../../../server/operations/people/open-id.ts';
 import { createSessions } from '../../../server/operations/people/sessions.ts';
-import type { PasswordHashes } from '../../../server/ports/people.ts';
+import type { IdentityProvider } from '../../../server/ports/identity.ts';
+import type { PasswordHashes, StoredUser } from '../../../server/ports/people.ts';
 import type { Ports } from '../../../server/ports/ports.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
@@ -415,5 +418,73 @@ describe('who manages whom', () => {
     expect(rights.map(({ permission }) => permission)).toContain('audit:export');
     await users.disable(administrator, everything, user.id);
     expect((await users.permissions(administrator, user.id)).rights).toEqual([]);
+  });
+});
+
+describe('a sign-in at an OpenID provider that manages roles', () => {
+  test('does not enable a user who is disabled after it was read', async () => {
+    const { store, ports, remove } = await openLockoutStore({
+      core: { random: (bytes: Buffer) => bytes.fill(1), wipe: (bytes: Buffer) => bytes.fill(0) },
+      identity: { publicUrl: () => 'https://keys.example' },
+      people: { secondFactor: 'never', sessionIdleMs: 60_000, sessionMs: 60_000 },
+    });
+    const grants = [{ role: 'auditor', scope: null, tenantId: null }] as const;
+    const user: StoredUser = {
+      id: '01900000-0000-7000-8000-000000000001',
+      tenantId: null,
+      name: 'otto',
+      displayName: 'Otto',
+      email: null,
+      grants,
+      state: 'active',
+      hasPassword: false,
+      mustChangePassword: false,
+      passwordChangedAt: null,
+      subject: 'otto',
+      createdAt: 1_000,
+      lastSignInAt: null,
+      password: null,
+      invitationHash: null,
+      invitedUntil: null,
+      integrity: 'ok',
+    };
+    await store.write((tx) => tx.users.insert(user));
+    const disabling = {
+      ...store,
+      read: {
+        ...store.read,
+        users: {
+          ...store.read.users,
+          findBySubject: async (subject: string) => {
+            const found = await store.read.users.findBySubject(subject);
+            await store.write((tx) => tx.users.update({ ...user, state: 'disabled' }));
+            return found;
+          },
+        },
+      },
+    };
+    const provider: IdentityProvider = {
+      label: 'provider',
+      managesRoles: true,
+      begin: () => Promise.resolve({ url: 'https://provider.example', state: 'state', data: 'data' }),
+      finish: () =>
+        Promise.resolve({
+          subject: 'otto',
+          name: 'otto',
+          displayName: null,
+          email: null,
+          roles: ['key-manager'],
+          secondFactor: true,
+        }),
+    };
+    const opening = { ...ports, store: disabling, provider };
+    const sessions = createSessions(opening as never, undefined as never);
+    const lockout = createLockout(opening);
+    const { createSignIn } = await import('../../../server/operations/people/sign-in.ts');
+    const openId = createOpenIdOperations(opening, sessions, createSignIn(opening, sessions, lockout), lockout);
+    const { binding } = await openId.begin(originOf());
+    expect(await codeOf(openId.finish('?state=state&code=code', binding, originOf()))).toBe('unauthenticated');
+    expect(await store.read.users.get(everyTenant, user.id)).toMatchObject({ state: 'disabled', grants });
+    await remove();
   });
 });
