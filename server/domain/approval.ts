@@ -49,7 +49,7 @@ export interface ApprovalDecision {
   readonly comment: string | null;
 }
 
-/** The rule of a vault as it was when the request was made. */
+/** The rule of a vault as it was when the request was made, with those as approvers who could agree at that time. */
 export type ApprovalRule = Pick<DualControlRule, 'required' | 'approvers'> & {
   readonly vaultId: string;
   readonly vaultName: string;

@@ -19,8 +19,8 @@
 // transaction that ends the approval: once. What such a requester brings along that must not be kept while it waits (a key) is given to `run`
 // and reaches `carryOut` alone.
 //
-// Who may agree: an identity with `approvals:decide` that the rule admits, is not the requester, and was there before the request; each
-// once. One refusal ends the request.
+// Who may agree: an identity that had `approvals:decide` when the request was made and still has it, that the rule admits, and that is not the
+// requester; each once. One refusal ends the request.
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../base/bytes.ts';
@@ -45,7 +45,7 @@ import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
-import { findIdentity } from './identities.ts';
+import { findIdentity, listIdentities } from './identities.ts';
 import type { ApprovalOperations } from './index.ts';
 import { byId, pageOf } from './paging.ts';
 
@@ -272,6 +272,8 @@ export const createApprovals = (
         }
       }
     }
+    // Who may decide is fixed now: nobody becomes an approver of a request that waits already.
+    const able = (await listIdentities(tx, 'approvals:decide', plan.tenantId, now)).filter(({ id }) => id !== actor.id);
     const asked = {
       id: newId(now),
       tenantId: plan.tenantId,
@@ -279,7 +281,10 @@ export const createApprovals = (
       subject: plan.subject,
       parameters,
       impact: plan.impact,
-      rules,
+      rules: rules.map((rule) => ({
+        ...rule,
+        approvers: able.filter(({ id }) => mayApprove(rule, id)).map(({ id }) => id),
+      })),
       fingerprint,
       state: 'pending',
       requestedBy: { id: actor.id, name: actor.name },
@@ -328,8 +333,8 @@ export const createApprovals = (
         hint: decision === 'refuse' ? 'withdraw it instead' : 'another approver must agree',
       });
     if (!before.rules.some((rule) => mayApprove(rule, actor.id)))
-      throw new ServiceError('forbidden', 'the rule of the vault names other approvers', {
-        hint: 'dke vault dual-control show names them',
+      throw new ServiceError('forbidden', 'you were not an approver for this vault when the request was made', {
+        hint: 'dke vault dual-control show lists the approvers; the requester can withdraw the request and make it again',
       });
     const identity = await findIdentity(tx, actor.id, now);
     if (identity === undefined || identity.createdAt >= before.requestedAt)

@@ -15,6 +15,7 @@ import {
   openTestService,
   registerCaller,
 } from '../../support/open-service.ts';
+import { everything, makeUser } from '../../support/people.ts';
 import { queryStored } from '../../support/test-store.ts';
 
 let opened: OpenedService;
@@ -133,6 +134,32 @@ describe('destroying a master key under a rule of two', () => {
     const approval = await waits(db.destroy('destroyer'));
     await enrol('late', 'key-approver');
     await expect(approve('late', approval)).rejects.toEqual(code('forbidden'));
+  });
+
+  test('a user who was there before, and became an approver after the request, does not count', async () => {
+    const { user } = await makeUser(opened.operations, 'promoted');
+    const actor: TenantActor = inTenant(
+      { kind: 'user', id: user.id, name: 'promoted', requestId: 'request of promoted', peer: null },
+      administrator.tenantId,
+    );
+    const promote = (role: Role) =>
+      opened.operations.users.update(administrator, everything, user.id, {
+        displayName: 'Promoted',
+        email: null,
+        subject: null,
+        mustChangePassword: false,
+        grants: [{ role, scope: null, tenantId: administrator.tenantId }],
+      });
+    const decide = ({ id }: Approval, by: TenantActor) => opened.operations.approvals.approve(by, id, null);
+    const db = await database();
+    const early = await waits(db.destroy('destroyer'));
+    await promote('key-approver');
+    await expect(decide(early, actor)).rejects.toEqual(code('forbidden'));
+    await opened.operations.approvals.withdraw(person('destroyer'), early.id);
+    const late = await waits(db.destroy('destroyer'));
+    expect(late.rules[0]?.approvers).toContain(user.id);
+    expect(await decide(late, actor)).toMatchObject({ state: 'pending', missing: 1 });
+    expect(await approve('anna', late)).toMatchObject({ state: 'carried-out' });
   });
 
   test('an agreement counts only while who gave it may still give it', async () => {
