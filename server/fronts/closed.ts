@@ -13,7 +13,7 @@ export interface ClosedFrontOptions {
   readonly state: 'sealed' | 'quarantine';
   readonly requestId: () => string;
   /** Takes a passphrase; the front wipes it. Throws ServiceError. Absent: nothing is sealed. */
-  readonly unseal?: (passphrase: Buffer) => Promise<void>;
+  readonly unseal?: (passphrase: Buffer, peer: string | null) => Promise<void>;
 }
 
 const words = {
@@ -68,7 +68,7 @@ export const createSealedApp = (options: ClosedFrontOptions): Hono => {
     try {
       const passphrase = await readBody(incoming, longestPassphrase);
       try {
-        await unseal?.(passphrase);
+        await unseal?.(passphrase, incoming.socket.remoteAddress ?? null);
       } finally {
         passphrase.fill(0);
       }

@@ -1,8 +1,10 @@
 // A sealed service waits here for its root: a passphrase that somebody gives, or a provider that comes back. Guessing is slow by
-// scrypt, one guess at a time, and slower after each wrong one.
+// scrypt, one guess at a time, and slower after each wrong one from the same address. Whoever is on the service's own host waits for
+// no other address: outsiders cannot keep the service sealed.
 
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
+import { isLocal, originsOf } from '../base/origins.ts';
 import { createTurnstile, TurnstileFull } from '../base/turnstile.ts';
 import type { Log } from '../ports/log.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
@@ -10,6 +12,8 @@ import type { RootProvider } from '../ports/root-provider.ts';
 const retryEveryMs = 5_000;
 const firstPauseMs = 1_000;
 const longestPauseMs = 60_000;
+/** Addresses whose wrong passphrases are remembered. */
+const mostOrigins = 1_000;
 
 interface SealedRoot {
   unseal(passphrase: Buffer): Promise<RootProvider | undefined>;
@@ -19,8 +23,8 @@ interface SealedRoot {
 export interface Unsealing {
   /** Resolves once the root is open. */
   readonly root: Promise<RootProvider>;
-  /** 'forbidden' for a wrong passphrase, 'rate-limited' when one comes too soon after it. */
-  unseal(passphrase: Buffer): Promise<void>;
+  /** 'forbidden' for a wrong passphrase, 'rate-limited' when one from the same address comes too soon after it. */
+  unseal(passphrase: Buffer, peer: string | null): Promise<void>;
   /** How many wrong passphrases were given. */
   failures(): number;
   stop(): void;
@@ -28,7 +32,8 @@ export interface Unsealing {
 
 export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clock; log: Log }): Unsealing => {
   let failures = 0;
-  let notBefore = 0;
+  /** By address, the latest last. */
+  const pauses = new Map<string, { readonly failures: number; readonly notBefore: number }>();
   let timer: NodeJS.Timeout | undefined;
   let opened = false;
   let finish: (root: RootProvider) => void = () => undefined;
@@ -60,17 +65,27 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
     timer.unref();
   };
   look();
-  const turnstile = createTurnstile({ running: 1, waiting: 4 });
+  const outside = createTurnstile({ running: 1, waiting: 4 });
+  const local = createTurnstile({ running: 1, waiting: 4 });
   const rateLimited = (message: string, cause?: unknown): ServiceError =>
     new ServiceError('rate-limited', message, { hint: 'wait a while, then give the right one', cause });
-  const guess = async (passphrase: Buffer): Promise<void> => {
+  const guess = async (passphrase: Buffer, origin: string): Promise<void> => {
     if (opened) throw new ServiceError('conflict', 'the service is not sealed');
-    if (clock.monotonic() < notBefore) throw rateLimited('a wrong passphrase was given just now');
+    const before = pauses.get(origin);
+    if (before !== undefined && clock.monotonic() < before.notBefore)
+      throw rateLimited('a wrong passphrase was given from this address just now');
     const found = await sealed.unseal(passphrase);
     if (found === undefined) {
       failures += 1;
-      notBefore = clock.monotonic() + Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1));
-      log.warn('a wrong passphrase was given for the root key', { failures });
+      const own = (before?.failures ?? 0) + 1;
+      pauses.delete(origin);
+      pauses.set(origin, {
+        failures: own,
+        notBefore: clock.monotonic() + Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(20, own - 1)),
+      });
+      const [oldest] = pauses.keys();
+      if (pauses.size > mostOrigins && oldest !== undefined) pauses.delete(oldest);
+      log.warn('a wrong passphrase was given for the root key', { failures, origin });
       throw new ServiceError('forbidden', 'the passphrase is wrong', { hint: 'nothing was locked: try again' });
     }
     done(found);
@@ -78,9 +93,10 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
   return {
     root,
     failures: () => failures,
-    unseal: async (passphrase) => {
+    unseal: async (passphrase, peer) => {
+      const [[, origin]] = originsOf(peer);
       try {
-        await turnstile.pass(() => guess(passphrase));
+        await (isLocal(peer) ? local : outside).pass(() => guess(passphrase, origin), origin);
       } catch (error) {
         throw error instanceof TurnstileFull ? rateLimited('many passphrases are being tried', error) : error;
       }

@@ -3,29 +3,13 @@
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { originsOf } from '../../base/origins.ts';
 import { countFailure, type Failures, type LockoutKind } from '../../domain/sign-in.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 
 export const failuresKey = (ring: Ports['ring'], kind: LockoutKind, text: string): string =>
   ring.hashToken('sign-in-failures', `${kind}\0${text}`);
-
-/** The first groups of an IPv6 address, 16 bits each. */
-const prefixOf = (peer: string, groups: number): string => {
-  const [head = '', tail] = peer.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  return [...left, ...Array.from({ length: zeros }, () => '0'), ...right].slice(0, groups).join(':');
-};
-/** What counts as one origin: a household has a /64 of IPv6 addresses, and a customer of a provider often a /48. */
-const originsOf = (peer: string | null): readonly (readonly ['address' | 'network', string])[] => {
-  if (peer === null || !peer.includes(':') || peer.includes('.')) return [['address', peer ?? 'unknown']];
-  return [
-    ['address', prefixOf(peer, 4)],
-    ['network', `${prefixOf(peer, 3)}::/48`],
-  ];
-};
 
 interface Counted {
   readonly kind: LockoutKind;

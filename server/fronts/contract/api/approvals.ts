@@ -31,14 +31,9 @@ export const approvalRuleSchema = z
     vaultId: identifier,
     vaultName: z.string(),
     required: z.int().openapi({ description: 'How many must agree, beside the requester.' }),
-    approvers: z
-      .array(identifier)
-      .readonly()
-      .nullable()
-      .openapi({
-        description:
-          'Who could agree when the request was made; null in requests of older versions: whoever may approve',
-      }),
+    approvers: z.array(identifier).readonly().nullable().openapi({
+      description: 'Who could agree when the request was made; null in requests of older versions: whoever may approve',
+    }),
   })
   .openapi('ApprovalRule');
 
