@@ -192,7 +192,7 @@ beforeAll(async () => {
   applicationId = application.application.id;
   door = { accessGuid: application.accessGuid, appId: application.application.appId };
   // A machine that runs other tests answers late: what is judged is what is answered.
-  database = fleet.database('erp', application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n');
+  database = fleet.database('erp', application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 30000\n');
   expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
   const generated = await database.call('generate', { label: 'ORACLE.TDE.HSM.MK.06AA' });
   ofToken = generated.handle ?? 0;
