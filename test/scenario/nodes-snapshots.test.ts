@@ -92,15 +92,19 @@ test('in one folder, what one node has made the other verifies, exports and open
         status: 409,
         text: expect.stringContaining('there is no such opening'),
       });
-    // It outlives the node that began it, and an erasure turn.
+    // It outlives the node that began it, and an erasure run.
     const later = answerOpening(await begin(), recovery.key);
     await one.stop();
     await one.start();
     await two.api.call('POST', '/api/root/rotate', {});
-    await until('the turn', async () => {
-      const nodes = await fleet?.nodes(two);
-      return nodes?.every(({ rootEpoch, holdsOldRoot }) => rootEpoch > 1 && !holdsOldRoot) ? true : undefined;
-    });
+    await until(
+      'the turn',
+      async () => {
+        const nodes = await fleet?.nodes(two);
+        return nodes?.every(({ rootEpoch, holdsOldRoot }) => rootEpoch > 1 && !holdsOldRoot) ? true : undefined;
+      },
+      240,
+    );
     expect((await verify(two, later)).status).toBe(200);
     expect(
       fleet?.postgres.run(
