@@ -1,5 +1,5 @@
-// Quarantine: a database that is not the one of the checkpoint beside the root key, at start or later, is shown, and neither used nor
-// changed, until an operator takes it as it is. An older database may have tokens that were revoked since: so the confirmation needs a code that only
+// Quarantine: a database that is not the one of the checkpoint beside the root key is shown, and neither used nor changed, until an
+// operator takes it as it is. An older database may have tokens that were revoked since: so the confirmation needs a code that only
 // those know who have the service's host, beside the permission.
 
 import { ServiceError } from '../base/errors.ts';
@@ -7,7 +7,7 @@ import type { CryptoCore } from '../ports/crypto-core.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 import type { QuarantineOperations, QuarantineState } from './index.ts';
-import type { AuditFinding, AuditSealer, Unsound } from './seal-audit-log.ts';
+import type { AuditFinding, AuditSealer } from './seal-audit-log.ts';
 
 const mostGuesses = 10;
 
@@ -17,15 +17,13 @@ export interface QuarantineGate {
   /** The store, which takes no changes while the quarantine lasts. */
   readonly store: Store;
   readonly operations: QuarantineOperations;
-  /** From now on nothing is changed: the database is no longer the one that was signed. */
-  enter(finding: Unsound): void;
   /** Undefined: there is none. */
   closed(): { readonly reason: string; readonly code: string } | undefined;
   /** What is done once an operator has confirmed, before he is answered. */
   onConfirmed(begin: () => Promise<void>): void;
 }
 
-const describe = (place: string, finding: Unsound): string =>
+const describe = (place: string, finding: Exclude<AuditFinding, { readonly state: 'sound' }>): string =>
   finding.state === 'incomplete'
     ? `${place} lacks changes that were confirmed: its audit log has ${finding.size} records and had ${finding.expected}; its write-ahead ` +
       `log (${place}-wal) is damaged or missing, or an older copy was put back; stop the service and put the newer files back, or confirm ` +
@@ -40,7 +38,7 @@ export const createQuarantine = (
   whole: Store,
   sealer: Pick<AuditSealer, 'accept'>,
   {
-    finding: foundAtStart,
+    finding,
     place,
     core,
     log,
@@ -51,17 +49,13 @@ export const createQuarantine = (
     readonly log: Log;
   },
 ): QuarantineGate => {
-  let finding = foundAtStart;
   let open = finding.state === 'sound';
   let guesses = 0;
   let confirming = false;
   let begin: () => Promise<void> = () => Promise.resolve();
-  const newCode = (): string => {
-    const bytes = Buffer.alloc(8);
-    core.random(bytes);
-    return bytes.toString('hex');
-  };
-  let code = newCode();
+  const bytes = Buffer.alloc(8);
+  core.random(bytes);
+  const code = bytes.toString('hex');
 
   const shut = (): Promise<never> =>
     Promise.reject(
@@ -87,13 +81,6 @@ export const createQuarantine = (
         };
   return {
     store,
-    enter: (found) => {
-      if (!open) return;
-      finding = found;
-      code = newCode();
-      guesses = 0;
-      open = false;
-    },
     closed: () => {
       const { reason } = state();
       return reason === null ? undefined : { reason, code };
@@ -111,7 +98,7 @@ export const createQuarantine = (
           });
         if (guesses >= mostGuesses)
           throw new ServiceError('rate-limited', 'too many wrong codes were given', {
-            hint: 'start the service again: it prints a new code',
+            hint: 'start the service again: it says a new code',
           });
         const text = Buffer.alloc(code.length);
         text.write(given, 'latin1');

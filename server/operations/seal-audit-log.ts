@@ -10,7 +10,6 @@ import {
   verifierKey,
   verifyNote,
 } from '../base/checkpoint.ts';
-import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { rootHash } from '../base/merkle-tree.ts';
 import { type Actor, serviceActor } from '../domain/actor.ts';
@@ -25,8 +24,6 @@ const originSetting = 'audit-origin';
 type SealPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'> & {
   /** Whether this server makes checkpoints by the clock. */
   readonly isDuty: () => boolean;
-  /** The log was found to be another one while the service runs: nothing is signed any more. */
-  readonly onChanged: (finding: Unsound) => void;
 };
 
 /** The log's name in its checkpoints. */
@@ -46,18 +43,6 @@ export type AuditFinding =
   /** Records are not those that were signed, or the checkpoint beside the root key is not of this log. */
   | { readonly state: 'changed'; readonly size: number };
 
-export type Unsound = Exclude<AuditFinding, { readonly state: 'sound' }>;
-
-/** The stored log is not the one of the checkpoint beside the root key. */
-class ChangedLog extends Error {
-  override readonly name = 'ChangedLog';
-  readonly finding: Unsound;
-  constructor(finding: Unsound) {
-    super('the audit log is not the one of the checkpoint beside the root key');
-    this.finding = finding;
-  }
-}
-
 export interface AuditSealer {
   /** Covers every record; answers the newest checkpoint, also when there was nothing new. */
   checkpoint(): Promise<StoredCheckpoint | undefined>;
@@ -69,35 +54,14 @@ export interface AuditSealer {
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
 
-export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onChanged }: SealPorts): AuditSealer => {
+export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: SealPorts): AuditSealer => {
   let sealedAt = clock.monotonic();
   let lookedAt = clock.monotonic();
-  let comparedAt = clock.monotonic();
-  let changed = false;
   let sealing: Promise<StoredCheckpoint | undefined> | undefined;
 
-  /**
-   * Throws ChangedLog when the stored tree does not continue the one that was signed last. Costs what a root costs: some dozen stored hashes, whatever
-   * the size. That each record is the one of its hash is what a verification of the log shows.
-   */
-  const requireContinued = async ({ audit }: Pick<Repositories, 'audit'>, size: number): Promise<void> => {
-    const note = root.anchor.read();
-    if (note === undefined) return;
-    const kept = parseCheckpoint(note);
-    if (kept !== null && kept.size > size) throw new ChangedLog({ state: 'older', size, expected: kept.size });
-    const found = await rootHash(audit.subtree, kept?.size ?? 0).catch((error: unknown) => {
-      // Hashes of the tree are missing.
-      if (error instanceof RangeError) return null;
-      throw error;
-    });
-    if (kept === null || found === null || !found.equals(kept.root)) throw new ChangedLog({ state: 'changed', size });
-  };
-
-  /** `accepted`: an operator takes the log as it is. */
-  const seal = async (accepted: boolean): Promise<StoredCheckpoint | undefined> => {
+  const seal = async (): Promise<StoredCheckpoint | undefined> => {
     const made = await store.write(async (tx) => {
       const size = await tx.audit.size();
-      if (!accepted) await requireContinued(tx, size);
       const latest = await tx.audit.latestCheckpoint();
       if (size === 0 || latest?.size === size) return { latest, fresh: false };
       const checkpoint = { origin: await auditOrigin(tx), size, root: await rootHash(tx.audit.subtree, size) };
@@ -116,41 +80,25 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
     sealedAt = clock.monotonic();
     return made.latest;
   };
-  const checkpoint = async (accepted = false): Promise<StoredCheckpoint | undefined> => {
+  const checkpoint = async (): Promise<StoredCheckpoint | undefined> => {
     // One after the other: the later one covers what came meanwhile.
     await sealing?.catch(() => undefined);
-    sealing = seal(accepted);
-    return tellChanged(sealing);
-  };
-  /** 'key-tampered', and the service is told, when the log was changed. */
-  const tellChanged = async <T>(work: Promise<T>): Promise<T> => {
-    try {
-      return await work;
-    } catch (error) {
-      if (!(error instanceof ChangedLog)) throw error;
-      changed = true;
-      onChanged(error.finding);
-      throw new ServiceError('key-tampered', `${error.message}: nothing was signed`, {
-        hint: 'dke quarantine show tells what differs',
-        cause: error,
-      });
-    }
+    sealing = seal();
+    return sealing;
   };
   /** The newest checkpoint that another node has made, when the log is still the one of the checkpoint that is kept here. */
   const follow = async (): Promise<void> => {
     const latest = await store.read.audit.latestCheckpoint();
     const note = root.anchor.read();
     const kept = note === undefined ? null : parseCheckpoint(note);
-    const isNewer = latest !== undefined && (kept === null || latest.size > kept.size);
-    const now = clock.monotonic();
-    // Where nothing is signed any more, the log is compared all the same.
-    if (!isNewer && now - comparedAt < everyMs) return;
-    comparedAt = now;
-    await tellChanged(requireContinued(store.read, await store.read.audit.size()));
-    if (!isNewer) return;
+    if (latest === undefined || (kept !== null && kept.size >= latest.size)) return;
     const verifier = parseVerifierKey(verifierKey(await auditOrigin(store.read), ring.auditPublicKey()));
     if (verifier === null || verifyNote(latest.note, verifier) === null) {
       log.error('the newest checkpoint of the audit log is not signed by this service');
+      return;
+    }
+    if (kept !== null && !(await rootHash(store.read.audit.subtree, kept.size)).equals(kept.root)) {
+      log.error('the audit log is not the one of the checkpoint beside the root key');
       return;
     }
     root.anchor.write(latest.note);
@@ -160,11 +108,11 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
   };
 
   return {
-    checkpoint: () => checkpoint(),
+    checkpoint,
 
     turn: async () => {
       const now = clock.monotonic();
-      if (changed || now - lookedAt < lookEveryMs) return;
+      if (now - lookedAt < lookEveryMs) return;
       lookedAt = now;
       if (!isDuty()) {
         await follow();
@@ -207,7 +155,6 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
 
     accept: async (finding, actor) => {
       if (finding.state === 'sound') return;
-      changed = false;
       log.warn('the database was taken although it is not what the checkpoint beside the root key says', {
         ...finding,
       });
@@ -223,7 +170,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
           details: { ...finding, expected: finding.state === 'changed' ? null : finding.expected },
         });
       });
-      await checkpoint(true);
+      await checkpoint();
     },
   };
 };
