@@ -272,7 +272,7 @@ export const createApprovals = (
         }
       }
     }
-    // Who may decide is fixed now: nobody becomes an approver of a request that waits already.
+    // The eligible approvers are fixed now: a role that is given later does not count for this request.
     const able = (await listIdentities(tx, 'approvals:decide', plan.tenantId, now)).filter(({ id }) => id !== actor.id);
     const asked = {
       id: newId(now),

@@ -778,7 +778,7 @@ export interface TdeOperations {
   /** Data, a certificate or a public key. `value` stays the caller's. */
   createObject(caller: TdeCaller, input: NewTokenObject, value: Uint8Array): Promise<VisibleObject>;
   /**
-   * A secret or a private key. 'conflict' with the reason `recipient-changed` when it was sealed to a recipient that is no more: nothing
+   * A secret or a private key. 'conflict' with the reason `recipient-changed` when it was sealed to a public key that is no longer in use: nothing
    * was done.
    */
   importKey(caller: TdeCaller, input: NewTokenObject, key: SealedKey): Promise<VisibleObject>;

@@ -1,6 +1,6 @@
-// A sealed service waits here for its root: a passphrase that somebody gives, or a provider that comes back. Guessing is slow by
-// scrypt, one guess at a time, and slower after each wrong one from the same address. Whoever is on the service's own host waits for
-// no other address: outsiders cannot keep the service sealed.
+// A sealed service waits here for its root key: for a passphrase, or for a provider that is available again. scrypt makes guesses slow, one is
+// checked at a time, and each wrong one makes its address wait longer. Requests from the service's own host never wait for other addresses, so
+// outsiders cannot keep the service sealed.
 
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
@@ -68,12 +68,12 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
   const outside = createTurnstile({ running: 1, waiting: 4 });
   const local = createTurnstile({ running: 1, waiting: 4 });
   const rateLimited = (message: string, cause?: unknown): ServiceError =>
-    new ServiceError('rate-limited', message, { hint: 'wait a while, then give the right one', cause });
+    new ServiceError('rate-limited', message, { hint: 'wait a minute, then enter the correct passphrase', cause });
   const guess = async (passphrase: Buffer, origin: string): Promise<void> => {
     if (opened) throw new ServiceError('conflict', 'the service is not sealed');
     const before = pauses.get(origin);
     if (before !== undefined && clock.monotonic() < before.notBefore)
-      throw rateLimited('a wrong passphrase was given from this address just now');
+      throw rateLimited('a wrong passphrase was just entered from this address');
     const found = await sealed.unseal(passphrase);
     if (found === undefined) {
       failures += 1;
@@ -98,7 +98,7 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
       try {
         await (isLocal(peer) ? local : outside).pass(() => guess(passphrase, origin), origin);
       } catch (error) {
-        throw error instanceof TurnstileFull ? rateLimited('many passphrases are being tried', error) : error;
+        throw error instanceof TurnstileFull ? rateLimited('too many passphrases are being checked', error) : error;
       }
     },
     stop: () => {

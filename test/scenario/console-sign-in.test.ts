@@ -302,7 +302,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
     // The provider still knows carla.
     await context.clearCookies();
     await atProvider('nobody');
-    await page.getByText('this service lets you do nothing', { exact: false }).waitFor();
+    await page.getByText('has no access to this service', { exact: false }).waitFor();
     await lookClosely('refused-by-provider');
     forgive(/401/);
     expect(eyes.faults).toEqual([]);

@@ -149,7 +149,7 @@ describe('a sealed service', () => {
     expect([wrong.code, wrong.stderr]).toEqual([9, expect.stringMatching(/the passphrase is wrong/)]);
     const soon = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'passphrase'));
     if (soon.code !== 0) {
-      expect(soon.stderr).toMatch(/a wrong passphrase was given from this address just now/);
+      expect(soon.stderr).toMatch(/a wrong passphrase was just entered from this address/);
       await until('another try is taken', async () => {
         const { code } = await command(sealed, 'root', 'unseal', '--passphrase-file', join(folder, 'passphrase'));
         return code === 0 ? true : undefined;

@@ -36,17 +36,19 @@ export const instanceText = (instance: InstanceHeader): string =>
 
 export type ObjectClass = 'secret-key' | 'public-key' | 'private-key' | 'certificate' | 'data';
 /** With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639 (r1). */
-export type KeyAlgorithm =
-  | 'aes'
-  | 'generic'
-  | 'rsa'
-  | 'ec'
-  | 'secp256k1'
-  | 'brainpool'
-  | 'ed25519'
-  | 'ed448'
-  | 'x25519'
-  | 'x448';
+export const keyAlgorithms = [
+  'aes',
+  'generic',
+  'rsa',
+  'ec',
+  'secp256k1',
+  'brainpool',
+  'ed25519',
+  'ed448',
+  'x25519',
+  'x448',
+] as const;
+export type KeyAlgorithm = (typeof keyAlgorithms)[number];
 export type KeyUsage = 'encrypt' | 'decrypt' | 'wrap' | 'unwrap' | 'sign' | 'verify' | 'derive';
 
 /** A token object as the service knows it. `attributes` is the agent's own encoding, kept verbatim and bound to the record. */

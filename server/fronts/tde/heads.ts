@@ -14,6 +14,7 @@ import {
   type FindHead,
   type InstanceHeader,
   type KeyUsage,
+  keyAlgorithms,
   leastVerifiedMac,
   type MacHead,
   maxEnvelope,
@@ -35,18 +36,7 @@ const base64 = (most: number) =>
     .regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'not Base64');
 
 const objectClass = z.enum(['secret-key', 'public-key', 'private-key', 'certificate', 'data']);
-const algorithm = z.enum([
-  'aes',
-  'generic',
-  'rsa',
-  'ec',
-  'secp256k1',
-  'brainpool',
-  'ed25519',
-  'ed448',
-  'x25519',
-  'x448',
-]);
+const algorithm = z.enum(keyAlgorithms);
 const usage = z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive']);
 const usages = z.array(usage).max(7);
 const label = base64(1024);

@@ -96,7 +96,7 @@ export const createOpenIdOperations = (
     return user;
   };
 
-  /** The record of other roles, in the unit of work that gives them. The sessions with the roles of before end. */
+  /** Records changed roles in the unit of work that changes them, and ends the sessions that have the earlier roles. */
   const recordRoles =
     (from: SignInOrigin) =>
     async (tx: Repositories, { id, tenantId, name, grants }: StoredUser): Promise<void> => {
@@ -110,22 +110,22 @@ export const createOpenIdOperations = (
       });
     };
 
-  /** The provider gives this person no role any more: roles, sessions and own API tokens end. */
+  /** The provider no longer gives this person a role: removes the roles, ends the sessions and revokes the user's own API tokens. */
   const withdraw = async (userId: string, from: SignInOrigin): Promise<void> => {
     await store.write(async (tx) => {
       const user = await tx.users.get(everyTenant, userId);
       if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') return;
-      if (user.grants.length > 0) {
-        const after = { ...user, grants: [] };
-        await tx.users.update(after);
-        await recordRoles(from)(tx, after);
-      }
+      // It reads every token, so it is done once: a user without roles can create none.
+      if (user.grants.length === 0) return;
+      const after = { ...user, grants: [] };
+      await tx.users.update(after);
+      await recordRoles(from)(tx, after);
       await revokeTokensOf(tx, actorOf(from), userId, clock.now());
     });
     sessions.forget();
   };
 
-  /** Why a known user cannot be somebody whose roles the provider manages: others than that person could act as this user. */
+  /** Whether another person could act as this user: then the provider's claim must not give it roles. */
   const isOwnedOtherwise = async (user: StoredUser): Promise<boolean> =>
     user.tenantId !== null ||
     user.password !== null ||
@@ -188,7 +188,7 @@ export const createOpenIdOperations = (
         if (reason === 'no-role' && known !== undefined && !(await isOwnedOtherwise(known)))
           await withdraw(known.id, from);
         await signIn.refuse({ method: 'openid', reason, user: known }, undefined, from);
-        throw new ServiceError('forbidden', 'the provider knows you, and this service lets you do nothing', {
+        throw new ServiceError('forbidden', 'your account at the OpenID provider has no access to this service', {
           hint:
             reason === 'not-of-provider'
               ? 'the user of your subject has a tenant, a password or a passkey: an administrator must remove the subject from that user'

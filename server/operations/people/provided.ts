@@ -1,4 +1,5 @@
-// Users whose roles the OpenID provider manages sign in there only: what signs in here by itself would work after the provider has removed them.
+// Users whose roles the OpenID provider manages sign in only there. A password or passkey of DKE would keep working after the provider has removed
+// the user.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { IdentityProvider } from '../../ports/identity.ts';
@@ -12,9 +13,9 @@ export const refuseOwnSecret = (
   if (provider?.managesRoles === true && subject !== null)
     throw new ServiceError(
       'conflict',
-      'the OpenID provider manages this user, who has no password and no passkey here',
+      'the OpenID provider manages this user: passwords and passkeys cannot be set here',
       {
-        hint: 'sign in at the OpenID provider; to make a local user of it, an administrator removes the subject first',
+        hint: 'sign in at the OpenID provider; for a local user, an administrator must remove the subject first',
       },
     );
 };

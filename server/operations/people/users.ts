@@ -47,12 +47,12 @@ const checkSubject = (subject: string | null): string | null => {
   return subject;
 };
 
-/** Whoever has a subject is given roles by a claim for the whole platform, perhaps: a tenant's administrator must not choose that person. */
+/** A claim may give the owner of a subject roles for the whole platform, so a tenant's administrator must not set subjects. */
 const requireSubjectRight = (own: readonly Grant[]): void => {
   if (!isAllowed(own, 'users:manage', null, null))
     throw new ServiceError(
       'forbidden',
-      'only those who manage the users of the whole platform set a subject at the OpenID provider',
+      'setting a subject at the OpenID provider requires users:manage for the whole platform',
       {
         hint: 'ask an administrator of the platform',
       },

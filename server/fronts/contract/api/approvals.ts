@@ -32,7 +32,8 @@ export const approvalRuleSchema = z
     vaultName: z.string(),
     required: z.int().openapi({ description: 'How many must agree, beside the requester.' }),
     approvers: z.array(identifier).readonly().nullable().openapi({
-      description: 'Who could agree when the request was made; null in requests of older versions: whoever may approve',
+      description:
+        'Eligible approvers when the request was made. Null in requests of older versions: every user or token with approvals:decide.',
     }),
   })
   .openapi('ApprovalRule');

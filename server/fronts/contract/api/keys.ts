@@ -5,6 +5,7 @@ import { mostTags, tagPattern } from '../../../base/tags.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
 import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
 import type { KeyState } from '../../../domain/lifecycle.ts';
+import { keyAlgorithms } from '../tde.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import {
   displayName,
@@ -27,18 +28,7 @@ export const keyShape = {
   vaultId: identifier,
   name: z.string().openapi({ description: "A master key's name is its label, in hexadecimal when that is no text." }),
   kind,
-  algorithm: z.enum([
-    'aes',
-    'generic',
-    'rsa',
-    'ec',
-    'secp256k1',
-    'brainpool',
-    'ed25519',
-    'ed448',
-    'x25519',
-    'x448',
-  ] satisfies KeyAlgorithm[]),
+  algorithm: z.enum(keyAlgorithms satisfies readonly KeyAlgorithm[]),
   bits: z.int(),
   type: z.string().openapi({ description: 'For people: AES-256, RSA-3072, P-384, brainpoolP256r1, Ed25519.' }),
   usages: z

@@ -71,7 +71,7 @@ const usePasskey = (begin: string, give: (answer: object) => Promise<Session>) =
 
 /** Why the provider's way ended here: words of ours, chosen by the code in the address. */
 const refusals: Readonly<Record<string, string>> = {
-  forbidden: 'The provider knows you, but this service lets you do nothing. An administrator can register you.',
+  forbidden: 'Your account at the provider has no access to this service. Ask an administrator to register you.',
   unavailable: 'The provider does not answer.',
   'rate-limited': 'Too many attempts: wait a little.',
 };

@@ -65,7 +65,7 @@ const Detail = ({ approval }: { approval: Approval }) => (
     {approval.rules.map((rule) => (
       <p key={rule.vaultId} className="text-muted">
         {rule.vaultName}: {rule.required} beside the requester must agree
-        {rule.approvers !== null && `, of ${rule.approvers.length} who may agree`}.
+        {rule.approvers !== null && `, of ${rule.approvers.length} eligible`}.
       </p>
     ))}
     {approval.decisions.length > 0 && (

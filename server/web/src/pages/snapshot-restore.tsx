@@ -177,7 +177,7 @@ const Rules = ({ snapshotId, found }: { snapshotId: string; found: SnapshotResto
         {found.rules.map((rule) => (
           <li key={rule.vaultId}>
             {rule.vaultName}: {rule.required} beside you
-            {rule.approvers !== null && `, of ${rule.approvers.length} who may agree`}
+            {rule.approvers !== null && `, of ${rule.approvers.length} eligible`}
           </li>
         ))}
       </ul>
