@@ -8,7 +8,7 @@ import { wireTable } from '../conformance/reference/wires.ts';
 
 export const differencesPage = (): string => `# Where the library differs from the standard
 
-${rules.length} rules of PKCS#11 2.40 are looked at on \`libdke_pkcs11.so\` and on SoftHSM2 with the same calls. Each rule that a token answers
+${rules.length} rules of PKCS#11 2.40 are checked on \`libdke_pkcs11.so\` and on SoftHSM2 with the same calls. Each rule that a token answers
 otherwise than the standard is in one of the first two tables, with the reason; the rest hold on both. The tests compare the tokens
 with the rules and this page with the tests (\`node test/support/differences-page.ts\` writes it).
 
