@@ -1,5 +1,8 @@
 // What a committed change touched of that which servers keep in memory.
 
+/** The setting with the rotation that was requested: `root`, or `tenant`, its id and the epoch of its key at that time. */
+export const rotationSetting = 'rotation-asked';
+
 export interface Changes {
   readonly tenants?: readonly string[];
   readonly vaults?: readonly string[];
@@ -14,7 +17,7 @@ export interface Changes {
   readonly everything?: boolean;
   /** The set of tenants' KEKs. */
   readonly keks?: boolean;
-  /** A key was destroyed and waits for its erasure turn. */
+  /** An erasure run is due: a key was destroyed, or a rotation was requested. The name is the one that older nodes understand. */
   readonly destroyed?: boolean;
 }
 

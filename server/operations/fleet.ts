@@ -51,7 +51,7 @@ export interface RunningFleet extends Fleet {
 export interface FleetHooks {
   /** An operator has removed this node. */
   removed(): void;
-  /** A key was destroyed, on any node. */
+  /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
   destroyed(): void;
   /** Once a second, and when a root key is on its way. */
   turned(turn: RootTurn | undefined): Promise<void>;

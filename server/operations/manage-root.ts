@@ -3,9 +3,9 @@
 
 import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
+import { rotationSetting } from '../domain/changes.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Operations } from './index.ts';
-import { askedSetting } from './run-erasure.ts';
 
 export const manageRoot = ({
   store,
@@ -14,7 +14,7 @@ export const manageRoot = ({
   erasure,
 }: Pick<Ports, 'store' | 'ring' | 'root' | 'erasure'>): Operations['root'] => {
   const read = async (): ReturnType<Operations['root']['get']> => {
-    const asked = await store.read.settings.get(askedSetting);
+    const asked = await store.read.settings.get(rotationSetting);
     return {
       epoch: root.current.epoch,
       previousEpoch: root.previous?.epoch ?? null,
@@ -29,7 +29,7 @@ export const manageRoot = ({
       await store.write(async (tx) => {
         const tenant = tenantId === undefined ? undefined : await tx.tenants.get(tenantId);
         if (tenantId !== undefined && tenant === undefined) throw new ServiceError('not-found', 'no such tenant');
-        const before = await tx.settings.get(askedSetting);
+        const before = await tx.settings.get(rotationSetting);
         // Every tenant's key is new after a rotation of the root.
         if (before === 'root') return;
         if (before !== undefined && tenantId !== undefined)
@@ -37,7 +37,7 @@ export const manageRoot = ({
             hint: 'wait until dke root show says that nothing is being rotated',
           });
         await tx.settings.set(
-          askedSetting,
+          rotationSetting,
           tenantId === undefined ? 'root' : `tenant ${tenantId} ${ring.epochs().get(tenantId) ?? 0}`,
         );
         await tx.audit.append({

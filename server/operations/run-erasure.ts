@@ -9,6 +9,7 @@ import { canonicalJson } from '../base/bytes.ts';
 import { toRfc3339 } from '../base/clock.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { type Actor, serviceActor } from '../domain/actor.ts';
+import { rotationSetting } from '../domain/changes.ts';
 import type { ErasureHold, ErasureRuns, ErasureState } from '../ports/erasure.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -31,8 +32,6 @@ const mostNamed = 20;
 const recordsAtOnce = 32;
 /** Keys marked as unrecoverable in one unit of work, each with a record in the audit log. */
 const keysAtOnce = 10;
-/** The rotation that was asked for: `root`, or `tenant`, its id and the epoch of its key at that time. */
-export const askedSetting = 'rotation-asked';
 /** What held the last run back, so that it is reported once. */
 const heldSetting = 'erasure-held';
 
@@ -148,7 +147,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
   const actor = serviceActor(newId(clock.now()));
   const service = { kind: 'service', id: 'service' } as const;
 
-  const asked = await store.read.settings.get(askedSetting);
+  const asked = await store.read.settings.get(rotationSetting);
   const [, tenantId, epochBefore] = /^tenant (\S+) (\d+)$/.exec(asked ?? '') ?? [];
   let records = 0;
   let erasing = true;
@@ -238,7 +237,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
   await store.write(async (tx) => {
     if (asked !== undefined) {
       // A rotation that was asked for since then stays.
-      if ((await tx.settings.get(askedSetting)) === asked) await tx.settings.set(askedSetting, null);
+      if ((await tx.settings.get(rotationSetting)) === asked) await tx.settings.set(rotationSetting, null);
       await tx.audit.append(
         tenantId === undefined
           ? {
@@ -297,7 +296,7 @@ export const createErasureScheduler = (
   let lastMs = 0;
 
   const isDue = async (): Promise<boolean> =>
-    (await isRunDue(store.read, ever)) || (await store.read.settings.get(askedSetting)) !== undefined;
+    (await isRunDue(store.read, ever)) || (await store.read.settings.get(rotationSetting)) !== undefined;
   const later = (ms: number): void => {
     if (stopped || timer !== undefined) return;
     timer = setTimeout(() => {

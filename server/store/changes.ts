@@ -1,7 +1,7 @@
-// What a unit of work changes of that which nodes keep in memory, seen where it is written: no operation can forget to tell. What
-// is read from the store each time it is asked for (tokens, settings, the logs) is not told of.
+// What a unit of work changes that other nodes must know, noted where it is written, so that no operation can omit it: what nodes keep in memory, and
+// that an erasure run is due. What is read from the store at each use (tokens, other settings, the logs) is not noted.
 
-import type { Changes } from '../domain/changes.ts';
+import { type Changes, rotationSetting } from '../domain/changes.ts';
 import type { Repositories } from '../ports/store.ts';
 
 type Writers = {
@@ -25,6 +25,9 @@ const writers = {
   tenantRows: {
     put: () => ({ everything: true }),
     putRecords: () => ({ everything: true }),
+  },
+  settings: {
+    set: (name, value) => (name === rotationSetting && value !== null ? { destroyed: true } : {}),
   },
   vaults: {
     insert: ({ id }) => ({ vaults: [id] }),
@@ -71,7 +74,8 @@ export const noteChanges = (tx: Repositories, note: (changes: Changes) => void):
         name,
         async (...values) => {
           const answer = await given[name]?.(...values);
-          note(changesOf(...values));
+          const changes = changesOf(...values);
+          if (Object.keys(changes).length > 0) note(changes);
           return answer;
         },
       ]);

@@ -86,6 +86,22 @@ test('every node has the new root key and none the old one when a key is unrecov
   await expectAllServe([one, two]);
 });
 
+test('a rotation is carried out wherever it is requested: also on the node that does not have the duty', async () => {
+  await untilActive(fleet, one, ['one', 'two']);
+  const before = (await rootsOf(one))[0]?.rootEpoch ?? 0;
+  const holder = await until('a node with the duty', async () =>
+    (await fleet.nodes(one)).find(({ duties }) => duties.includes('erasure')),
+  );
+  const other = holder.name === 'one' ? two : one;
+  await other.api.call('POST', '/api/root/rotate', {});
+  await until('the rotation', async () =>
+    (await rootsOf(other)).every(({ rootEpoch, holdsOldRoot }) => rootEpoch === before + 1 && !holdsOldRoot)
+      ? true
+      : undefined,
+  );
+  await expectAllServe([one, two]);
+});
+
 test('a node that is away is waited for, by name', async () => {
   await untilActive(fleet, one, ['one', 'two']);
   await two.stop();
