@@ -97,14 +97,10 @@ test('in one folder, what one node has made the other verifies, exports and open
     await one.stop();
     await one.start();
     await two.api.call('POST', '/api/root/rotate', {});
-    await until(
-      'the turn',
-      async () => {
-        const nodes = await fleet?.nodes(two);
-        return nodes?.every(({ rootEpoch, holdsOldRoot }) => rootEpoch > 1 && !holdsOldRoot) ? true : undefined;
-      },
-      240,
-    );
+    await until('the turn', async () => {
+      const nodes = await fleet?.nodes(two);
+      return nodes?.every(({ rootEpoch, holdsOldRoot }) => rootEpoch > 1 && !holdsOldRoot) ? true : undefined;
+    });
     expect((await verify(two, later)).status).toBe(200);
     expect(
       fleet?.postgres.run(
