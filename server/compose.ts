@@ -102,7 +102,7 @@ import { createRequestMinutes } from './operations/request-minutes.ts';
 import { rotateAccessGuid } from './operations/rotate-access-guid.ts';
 import { rotateKey } from './operations/rotate-key.ts';
 import { createErasureScheduler, type ErasureScheduler } from './operations/run-erasure.ts';
-import { type AuditSealer, createAuditSealer } from './operations/seal-audit-log.ts';
+import { type AuditSealer, createAuditSealer, type Unsound } from './operations/seal-audit-log.ts';
 import { createSearchOperation } from './operations/search.ts';
 import { setCompatibility } from './operations/set-compatibility.ts';
 import { setUp } from './operations/set-up.ts';
@@ -707,7 +707,16 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         },
       },
     );
-    const sealer = createAuditSealer({ store: whole, ring, root, clock, log, isDuty: () => fleet.holds('audit') });
+    let enterQuarantine: (found: Unsound) => void = () => undefined;
+    const sealer = createAuditSealer({
+      store: whole,
+      ring,
+      root,
+      clock,
+      log,
+      isDuty: () => fleet.holds('audit'),
+      onChanged: (found) => enterQuarantine(found),
+    });
     const finding = await sealer.inspect();
     if (finding.state !== 'sound' && acceptDatabase) await sealer.accept(finding);
     const place = postgresql === undefined ? databasePath : `${postgresql.database} on ${postgresql.host}`;
@@ -932,21 +941,34 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       begun = true;
       handle = serving;
     };
-    const closed = quarantine.closed();
-    if (closed === undefined) await begin();
-    else {
+    const close = (): void => {
+      const closed = quarantine.closed();
+      if (closed === undefined) return;
       const closedApp = new Hono();
       addClosedHealth(closedApp, { state: 'quarantine', requestId });
       addClosedDataPaths(closedApp, { state: 'quarantine', requestId });
       closedApp.route('/', app);
       handle = createDispatch(closedApp, []);
       directory.setHealthy(false);
-      await directory.loadTenants();
       log.error('the service is in quarantine', { reason: closed.reason });
       options.say?.(`quarantine: ${closed.reason}`);
       options.say?.(`quarantine confirmation code: ${closed.code}`);
+    };
+    if (quarantine.closed() === undefined) await begin();
+    else {
+      close();
+      await directory.loadTenants();
       quarantine.onConfirmed(begin);
     }
+    enterQuarantine = (found) => {
+      if (!begun || quarantine.closed() !== undefined) return;
+      quarantine.enter(found);
+      quarantine.onConfirmed(() => {
+        handle = serving;
+        return Promise.resolve();
+      });
+      close();
+    };
 
     return {
       operations,
@@ -977,7 +999,10 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         }
         // The store may be away, or its disk full: everything is given back all the same, in this order, and the first failure told.
         const failures: unknown[] = [];
+        // In quarantine nothing is written.
+        const isClosed = quarantine.closed() !== undefined;
         const recordEnd = () =>
+          isClosed ||
           store.write((tx) =>
             tx.audit.append({
               kind: 'service.stopped',
@@ -998,7 +1023,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
           () => meter.stop(),
           recordEnd,
           // Nobody waits for the last checkpoint, and the next one makes up for it.
-          () => sealer.checkpoint().catch((error: unknown) => log.error('the last checkpoint failed', { error })),
+          () =>
+            isClosed ||
+            sealer.checkpoint().catch((error: unknown) => log.error('the last checkpoint failed', { error })),
           () => forwarding.stop(2_000),
           () => fleet.stop(),
           () => directory.close(),

@@ -12,10 +12,13 @@ export interface Checkpoint {
   readonly size: number;
   /** 32 bytes. */
   readonly root: Buffer;
+  /** The set of the database's policy rows, on an extension line. Undefined where there is no such line. */
+  readonly rows?: { readonly version: number; readonly tag: string } | undefined;
 }
 
 /** The text that is signed, with its last line feed. */
-export const checkpointText = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${toBase64(root)}\n`;
+export const checkpointText = ({ origin, size, root, rows }: Checkpoint): string =>
+  `${origin}\n${size}\n${toBase64(root)}\n${rows === undefined ? '' : `rows ${rows.version} ${rows.tag}\n`}`;
 
 const ed25519 = 1;
 const keyIdOf = (name: string, publicKey: Uint8Array): Buffer =>
@@ -54,16 +57,24 @@ export const signedNote = (checkpoint: Checkpoint, publicKey: Uint8Array, signat
   return `${checkpointText(checkpoint)}\n— ${origin} ${line}\n`;
 };
 
+const rowsOf = (lines: readonly string[]): Pick<Checkpoint, 'rows'> => {
+  for (const line of lines) {
+    const [, version, tag] = /^rows (0|[1-9][0-9]{0,14}) ([0-9a-f]{64})$/.exec(line) ?? [];
+    if (tag !== undefined) return { rows: { version: Number(version), tag } };
+  }
+  return {};
+};
+
 /** Reads a note without looking at its signatures. Null when it is none. */
 export const parseCheckpoint = (note: string): Checkpoint | null => {
   const end = note.lastIndexOf('\n\n');
   if (end < 0 || !note.endsWith('\n') || !note.slice(end + 2).startsWith('— ')) return null;
-  const [origin = '', count = '', encoded = ''] = note.slice(0, end).split('\n');
+  const [origin = '', count = '', encoded = '', ...extensions] = note.slice(0, end).split('\n');
   const root = parseBase64(encoded);
   const size = Number(count);
   if (origin === '' || !/^(0|[1-9][0-9]{0,15})$/.test(count) || !Number.isSafeInteger(size) || root?.length !== 32)
     return null;
-  return { origin, size, root };
+  return { origin, size, root, ...rowsOf(extensions) };
 };
 
 /** The checkpoint of a note that this verifier's key has signed; null when it has not, or when the note is none. */

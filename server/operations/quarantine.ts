@@ -1,5 +1,5 @@
-// Quarantine: a database that is not the one of the checkpoint beside the root key is shown, and neither used nor changed, until an
-// operator takes it as it is. An older database may have tokens that were revoked since: so the confirmation needs a code that only
+// Quarantine: a database that is not the one of the checkpoint beside the root key, at start or later, is shown, and neither used nor
+// changed, until an operator takes it as it is. An older database may have tokens that were revoked since: so the confirmation needs a code that only
 // those know who have the service's host, beside the permission.
 
 import { ServiceError } from '../base/errors.ts';
@@ -7,7 +7,7 @@ import type { CryptoCore } from '../ports/crypto-core.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 import type { QuarantineOperations, QuarantineState } from './index.ts';
-import type { AuditFinding, AuditSealer } from './seal-audit-log.ts';
+import { type AuditFinding, type AuditSealer, expectedOf, type Unsound } from './seal-audit-log.ts';
 
 const mostGuesses = 10;
 
@@ -17,13 +17,15 @@ export interface QuarantineGate {
   /** The store, which takes no changes while the quarantine lasts. */
   readonly store: Store;
   readonly operations: QuarantineOperations;
+  /** From now on nothing is changed: the database is no longer the one that was signed. */
+  enter(finding: Unsound): void;
   /** Undefined: there is none. */
   closed(): { readonly reason: string; readonly code: string } | undefined;
   /** What is done once an operator has confirmed, before he is answered. */
   onConfirmed(begin: () => Promise<void>): void;
 }
 
-const describe = (place: string, finding: Exclude<AuditFinding, { readonly state: 'sound' }>): string =>
+const describe = (place: string, finding: Unsound): string =>
   finding.state === 'incomplete'
     ? `${place} lacks changes that were confirmed: its audit log has ${finding.size} records and had ${finding.expected}; its write-ahead ` +
       `log (${place}-wal) is damaged or missing, or an older copy was put back; stop the service and put the newer files back, or confirm ` +
@@ -31,14 +33,18 @@ const describe = (place: string, finding: Exclude<AuditFinding, { readonly state
     : finding.state === 'older'
       ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
         'service and put the newer database back, or confirm that this one was restored on purpose'
-      : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
-        'service; stop the service and put the right database back, or confirm that this one is to be used';
+      : finding.state === 'rows-changed'
+        ? `${place} has rows that are not those that the service wrote last: older rows were put back, or rows were removed or added` +
+          `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and put the right database ` +
+          'back, or confirm that this one is to be used'
+        : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
+          'service; stop the service and put the right database back, or confirm that this one is to be used';
 
 export const createQuarantine = (
   whole: Store,
   sealer: Pick<AuditSealer, 'accept'>,
   {
-    finding,
+    finding: foundAtStart,
     place,
     core,
     log,
@@ -49,13 +55,17 @@ export const createQuarantine = (
     readonly log: Log;
   },
 ): QuarantineGate => {
+  let finding = foundAtStart;
   let open = finding.state === 'sound';
   let guesses = 0;
   let confirming = false;
   let begin: () => Promise<void> = () => Promise.resolve();
-  const bytes = Buffer.alloc(8);
-  core.random(bytes);
-  const code = bytes.toString('hex');
+  const newCode = (): string => {
+    const bytes = Buffer.alloc(8);
+    core.random(bytes);
+    return bytes.toString('hex');
+  };
+  let code = newCode();
 
   const shut = (): Promise<never> =>
     Promise.reject(
@@ -77,10 +87,17 @@ export const createQuarantine = (
           reason: describe(place, finding),
           finding: finding.state,
           size: finding.size,
-          expected: finding.state === 'changed' ? null : finding.expected,
+          expected: expectedOf(finding),
         };
   return {
     store,
+    enter: (found) => {
+      if (!open) return;
+      finding = found;
+      code = newCode();
+      guesses = 0;
+      open = false;
+    },
     closed: () => {
       const { reason } = state();
       return reason === null ? undefined : { reason, code };
@@ -98,7 +115,7 @@ export const createQuarantine = (
           });
         if (guesses >= mostGuesses)
           throw new ServiceError('rate-limited', 'too many wrong codes were given', {
-            hint: 'start the service again: it says a new code',
+            hint: 'start the service again: it prints a new code',
           });
         const text = Buffer.alloc(code.length);
         text.write(given, 'latin1');

@@ -1,8 +1,10 @@
-// Checkpoints of the audit log: at every thousandth record, each minute in which there was one, and when somebody asks. Each is
-// stored, and kept beside the root key, away from the database: at start the two are compared, so that a database that
-// was put back from an older copy, or changed, does not begin to serve.
+// Checkpoints of the audit log: at every thousandth record, each minute in which there was one, and on request. Each checkpoint also
+// names the version of the set of policy rows. It is stored, and kept beside the root key, away from the database. At start and before
+// each checkpoint the two are compared, and the rows are compared with their set once a minute: a database that was put back from an older
+// copy, or changed, is not served.
 
 import {
+  type Checkpoint,
   checkpointText,
   parseCheckpoint,
   parseVerifierKey,
@@ -10,20 +12,26 @@ import {
   verifierKey,
   verifyNote,
 } from '../base/checkpoint.ts';
+import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { rootHash } from '../base/merkle-tree.ts';
 import { type Actor, serviceActor } from '../domain/actor.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { Repositories, StoredCheckpoint } from '../ports/store.ts';
+import type { Repositories, RowSetHead, StoredCheckpoint } from '../ports/store.ts';
 
 const everyRecords = 1_000;
 const everyMs = 60_000;
 const lookEveryMs = 1_000;
+/** Comparing all policy rows takes at most this part of the time. */
+const comparingShare = 0.01;
+const mostNamed = 5;
 const originSetting = 'audit-origin';
 
 type SealPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'> & {
   /** Whether this server makes checkpoints by the clock. */
   readonly isDuty: () => boolean;
+  /** The log was found to be another one while the service runs: nothing is signed any more. */
+  readonly onChanged: (finding: Unsound) => void;
 };
 
 /** The log's name in its checkpoints. */
@@ -41,7 +49,29 @@ export type AuditFinding =
   /** It lacks changes that were confirmed since: its log is damaged or was taken away, or an older copy was put back. */
   | { readonly state: 'incomplete'; readonly size: number; readonly expected: number }
   /** Records are not those that were signed, or the checkpoint beside the root key is not of this log. */
-  | { readonly state: 'changed'; readonly size: number };
+  | { readonly state: 'changed'; readonly size: number }
+  /** Policy rows were put back to an older state, removed or added. `older`: some of the rows that were put back, where they are known. */
+  | { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] };
+
+export type Unsound = Exclude<AuditFinding, { readonly state: 'sound' }>;
+
+/** The database is not the one of the checkpoint beside the root key. */
+class ChangedDatabase extends Error {
+  override readonly name = 'ChangedDatabase';
+  readonly finding: Unsound;
+  constructor(finding: Unsound) {
+    super('the database is not the one of the checkpoint beside the root key');
+    this.finding = finding;
+  }
+}
+
+/** How many records there should be, where that is known. */
+export const expectedOf = (finding: Unsound): number | null => ('expected' in finding ? finding.expected : null);
+
+/** Whether these rows may follow those of a checkpoint. */
+const continues = ({ rows }: Checkpoint, head: RowSetHead | undefined): boolean =>
+  rows === undefined ||
+  (head !== undefined && (head.version > rows.version || (head.version === rows.version && head.tag === rows.tag)));
 
 export interface AuditSealer {
   /** Covers every record; answers the newest checkpoint, also when there was nothing new. */
@@ -54,17 +84,49 @@ export interface AuditSealer {
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
 
-export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: SealPorts): AuditSealer => {
+export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onChanged }: SealPorts): AuditSealer => {
   let sealedAt = clock.monotonic();
   let lookedAt = clock.monotonic();
+  let comparedAt = clock.monotonic();
+  let rowsDueAt = clock.monotonic() + everyMs;
+  let changed = false;
   let sealing: Promise<StoredCheckpoint | undefined> | undefined;
 
-  const seal = async (): Promise<StoredCheckpoint | undefined> => {
+  /**
+   * Throws ChangedDatabase when the stored tree does not continue the one that was signed last. Costs what a root costs: some dozen stored hashes, whatever
+   * the size. That each record is the one of its hash is what a verification of the log shows.
+   */
+  const requireContinued = async (
+    { audit, whole }: Pick<Repositories, 'audit' | 'whole'>,
+    size: number,
+  ): Promise<void> => {
+    const note = root.anchor.read();
+    if (note === undefined) return;
+    const kept = parseCheckpoint(note);
+    if (kept !== null && kept.size > size) throw new ChangedDatabase({ state: 'older', size, expected: kept.size });
+    const found = await rootHash(audit.subtree, kept?.size ?? 0).catch((error: unknown) => {
+      // Hashes of the tree are missing.
+      if (error instanceof RangeError) return null;
+      throw error;
+    });
+    if (kept === null || found === null || !found.equals(kept.root))
+      throw new ChangedDatabase({ state: 'changed', size });
+    if (!continues(kept, await whole.rowSet())) throw new ChangedDatabase({ state: 'rows-changed', size, older: [] });
+  };
+
+  /** `accepted`: an operator takes the log as it is. */
+  const seal = async (accepted: boolean): Promise<StoredCheckpoint | undefined> => {
     const made = await store.write(async (tx) => {
       const size = await tx.audit.size();
+      if (!accepted) await requireContinued(tx, size);
       const latest = await tx.audit.latestCheckpoint();
       if (size === 0 || latest?.size === size) return { latest, fresh: false };
-      const checkpoint = { origin: await auditOrigin(tx), size, root: await rootHash(tx.audit.subtree, size) };
+      const checkpoint = {
+        origin: await auditOrigin(tx),
+        size,
+        root: await rootHash(tx.audit.subtree, size),
+        rows: await tx.whole.rowSet(),
+      };
       const note = signedNote(checkpoint, ring.auditPublicKey(), ring.signAudit(checkpointText(checkpoint)));
       const stored = { size, at: clock.now(), note };
       await tx.audit.insertCheckpoint(stored);
@@ -80,25 +142,57 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: Sea
     sealedAt = clock.monotonic();
     return made.latest;
   };
-  const checkpoint = async (): Promise<StoredCheckpoint | undefined> => {
+  const checkpoint = async (accepted = false): Promise<StoredCheckpoint | undefined> => {
     // One after the other: the later one covers what came meanwhile.
     await sealing?.catch(() => undefined);
-    sealing = seal();
-    return sealing;
+    sealing = seal(accepted);
+    return tellChanged(sealing);
+  };
+  /** 'key-tampered', and the service is told, when the log was changed. */
+  const tellChanged = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof ChangedDatabase)) throw error;
+      changed = true;
+      onChanged(error.finding);
+      throw new ServiceError('key-tampered', `${error.message}: nothing was signed`, {
+        hint: 'dke quarantine show tells what differs',
+        cause: error,
+      });
+    }
+  };
+  /** All policy rows against their set. Not awaited by the clock: with many rows it takes seconds. */
+  const compareRows = async (): Promise<void> => {
+    const from = clock.monotonic();
+    try {
+      const { isSound, older } = await store.snapshot((state) => state.whole.compareRowSet());
+      if (!isSound) {
+        const size = await store.read.audit.size();
+        await tellChanged(
+          Promise.reject(new ChangedDatabase({ state: 'rows-changed', size, older: older.slice(0, mostNamed) })),
+        );
+      }
+    } catch (error) {
+      log.error('the policy rows could not be compared with their set', { error });
+    }
+    rowsDueAt = clock.monotonic() + Math.max(everyMs, (clock.monotonic() - from) / comparingShare);
   };
   /** The newest checkpoint that another node has made, when the log is still the one of the checkpoint that is kept here. */
   const follow = async (): Promise<void> => {
     const latest = await store.read.audit.latestCheckpoint();
     const note = root.anchor.read();
     const kept = note === undefined ? null : parseCheckpoint(note);
-    if (latest === undefined || (kept !== null && kept.size >= latest.size)) return;
+    const isNewer = latest !== undefined && (kept === null || latest.size > kept.size);
+    const now = clock.monotonic();
+    // Where nothing is signed any more, the log is compared all the same.
+    if (!isNewer && now - comparedAt < everyMs) return;
+    comparedAt = now;
+    await tellChanged(requireContinued(store.read, await store.read.audit.size()));
+    if (!isNewer) return;
     const verifier = parseVerifierKey(verifierKey(await auditOrigin(store.read), ring.auditPublicKey()));
     if (verifier === null || verifyNote(latest.note, verifier) === null) {
       log.error('the newest checkpoint of the audit log is not signed by this service');
-      return;
-    }
-    if (kept !== null && !(await rootHash(store.read.audit.subtree, kept.size)).equals(kept.root)) {
-      log.error('the audit log is not the one of the checkpoint beside the root key');
       return;
     }
     root.anchor.write(latest.note);
@@ -108,15 +202,19 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: Sea
   };
 
   return {
-    checkpoint,
+    checkpoint: () => checkpoint(),
 
     turn: async () => {
       const now = clock.monotonic();
-      if (now - lookedAt < lookEveryMs) return;
+      if (changed || now - lookedAt < lookEveryMs) return;
       lookedAt = now;
       if (!isDuty()) {
         await follow();
         return;
+      }
+      if (now >= rowsDueAt) {
+        rowsDueAt = Number.POSITIVE_INFINITY;
+        compareRows().catch((error: unknown) => log.error('the policy rows could not be compared', { error }));
       }
       const size = await store.read.audit.size();
       const covered = (await store.read.audit.latestCheckpoint())?.size ?? 0;
@@ -135,7 +233,12 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: Sea
         expected > size && !(isNew && note === undefined)
           ? { state: 'incomplete', size, expected }
           : { state: 'sound' };
-      if (note === undefined) return sound;
+      const rows = await store.rowSet.load();
+      /** Rows have versions from now on. */
+      const isFirst = rows.head === undefined && (note === undefined || parseCheckpoint(note)?.rows === undefined);
+      if (isFirst && rows.rows > 0) await store.rowSet.adopt(0);
+      const rowsChanged: AuditFinding = { state: 'rows-changed', size, older: [] };
+      if (note === undefined) return rows.isSound || isFirst ? sound : rowsChanged;
       const origin = await auditOrigin(store.read);
       const verifier = parseVerifierKey(verifierKey(origin, ring.auditPublicKey()));
       const anchored = verifier === null ? null : verifyNote(note, verifier);
@@ -150,15 +253,20 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: Sea
       }
       if (anchored.size > size) return { state: 'older', size, expected: anchored.size };
       const found = await rootHash(store.read.audit.subtree, anchored.size);
-      return found.equals(anchored.root) ? sound : { state: 'changed', size };
+      if (!found.equals(anchored.root)) return { state: 'changed', size };
+      if (sound.state !== 'sound' || isFirst) return sound;
+      return rows.isSound && continues(anchored, rows.head) ? sound : rowsChanged;
     },
 
     accept: async (finding, actor) => {
       if (finding.state === 'sound') return;
+      changed = false;
       log.warn('the database was taken although it is not what the checkpoint beside the root key says', {
         ...finding,
       });
       store.committed?.accept();
+      const note = root.anchor.read();
+      await store.rowSet.adopt((note === undefined ? null : parseCheckpoint(note))?.rows?.version ?? 0);
       await store.write(async (tx) => {
         await nameLog(tx);
         await tx.audit.dropCheckpoints();
@@ -167,10 +275,10 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty }: Sea
           actor: actor ?? serviceActor(newId(clock.now())),
           tenantId: serviceTenantId,
           subject: { kind: 'service', id: 'audit-log' },
-          details: { ...finding, expected: finding.state === 'changed' ? null : finding.expected },
+          details: { state: finding.state, size: finding.size, expected: expectedOf(finding) },
         });
       });
-      await checkpoint();
+      await checkpoint(true);
     },
   };
 };

@@ -64,6 +64,11 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
     for (const id of checked.tampered) findings.push(`${table} ${id}: the row was changed from outside`);
   }
 
+  const { isSound, older } = await read.whole.compareRowSet();
+  if (!isSound)
+    findings.push('rows: they are not those that the service wrote last: some were put back, removed or added');
+  for (const name of older) findings.push(`${name}: an older row was put back`);
+
   const opens = (record: WholeRecord): boolean => {
     if (record.record === null) return false;
     try {
@@ -170,6 +175,8 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
   };
   const anchorNote = root.anchor.read();
   const anchored = anchorNote === undefined || verifier === null ? null : verifyNote(anchorNote, verifier);
+  if (anchored?.rows !== undefined && ((await read.whole.rowSet())?.version ?? 0) < anchored.rows.version)
+    findings.push(`rows: they are older than the checkpoint beside the root key`);
   if (anchored !== null && anchored.size > size)
     findings.push(`audit log: it has ${size} records, the checkpoint beside the root key ${anchored.size}`);
   for (let after: string | undefined; ; ) {

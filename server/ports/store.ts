@@ -159,6 +159,13 @@ export interface CarriedOutRequest {
   readonly at: number;
 }
 
+/** The set of all authenticated rows in one version, which grows with each change. */
+export interface RowSetHead {
+  readonly version: number;
+  /** Its authentication code, 64 hexadecimal digits: two sets of one version with different rows have different ones. */
+  readonly tag: string;
+}
+
 /** A key record as it lies there; null after it was wiped. */
 export interface WholeRecord extends Omit<StoredRecord, 'record'> {
   readonly record: Buffer | null;
@@ -170,6 +177,10 @@ export interface Repositories extends PeopleRepositories {
     /** Tables whose rows are authenticated. */
     policyTables(): readonly string[];
     checkRows(table: string): Promise<{ readonly rows: number; readonly tampered: readonly string[] }>;
+    /** The set that all authenticated rows are in; undefined before the first one, or when the service did not write it. */
+    rowSet(): Promise<RowSetHead | undefined>;
+    /** Reads all of them: through `snapshot` while somebody may write. `older`: those of which the service knows a newer version. */
+    compareRowSet(): Promise<{ readonly isSound: boolean; readonly older: readonly string[] }>;
     /** In one order, without the first `after`. */
     records(after: number, limit: number): Promise<readonly WholeRecord[]>;
     /** By handle, greater than `after`. */
@@ -569,6 +580,16 @@ export interface Store {
   ): Promise<T>;
   /** Reads one state from beginning to end, while others write. Nothing may be written through it. */
   snapshot<T>(work: (from: Repositories) => Promise<T>): Promise<T>;
+  /** The set of all authenticated rows: see `whole.compareRowSet`. */
+  readonly rowSet: {
+    /**
+     * Once, when the key of the codes is open: from then on, rows that are older than the newest ones count as tampered. `isSound`: the rows are those
+     * that the service wrote last. `head` is undefined where no row has been written since rows have versions.
+     */
+    load(): Promise<{ readonly head: RowSetHead | undefined; readonly isSound: boolean; readonly rows: number }>;
+    /** Takes the rows as they are, under a version above this one. */
+    adopt(atLeast: number): Promise<void>;
+  };
   /** Name of the newest change of the tables. */
   readonly schema: string;
   /** Units of work that wait for their turn. */

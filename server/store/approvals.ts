@@ -6,7 +6,7 @@ import { ServiceError } from '../base/errors.ts';
 import type { Approval, ApprovalState, GovernedKind } from '../domain/approval.ts';
 import type { SubjectKind } from '../domain/audit-event.ts';
 import type { Repositories } from '../ports/store.ts';
-import * as rows from './rows.ts';
+import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import { alsoInScope, inScope } from './tenants.ts';
 
@@ -72,12 +72,8 @@ const toApproval = (row: Schema['approvals'], integrity: Approval['integrity']):
   };
 };
 
-export const createApprovalRepository = (
-  db: Kysely<Schema>,
-  authenticate: rows.RowAuthenticator,
-): Repositories['approvals'] => {
-  const read = (row: Schema['approvals']): Approval =>
-    toApproval(row, rows.rowIntegrity(authenticate, 'approvals', { ...row }));
+export const createApprovalRepository = (db: Kysely<Schema>, policyRows: PolicyRows): Repositories['approvals'] => {
+  const read = (row: Schema['approvals']): Approval => toApproval(row, policyRows.integrity('approvals', { ...row }));
   return {
     get: async (tenant, id) => {
       const row = await inScope(db.selectFrom('approvals').selectAll().where('id', '=', id), tenant).executeTakeFirst();
@@ -101,18 +97,14 @@ export const createApprovalRepository = (
           .execute()
       ).map(read),
     insert: async (approval) => {
-      await db
-        .insertInto('approvals')
-        .values(rows.sealRow(authenticate, 'approvals', approvalRow(approval)))
-        .execute();
+      await policyRows.insert('approvals', approvalRow(approval));
     },
     update: async (approval) => {
       if (approval.integrity !== 'ok')
         throw new ServiceError('key-tampered', 'the stored request for approval was changed from outside', {
           hint: 'withdraw nothing and approve nothing: make the request again',
         });
-      const { id, ...change } = rows.sealRow(authenticate, 'approvals', approvalRow(approval));
-      await db.updateTable('approvals').set(change).where('id', '=', id).execute();
+      await policyRows.update('approvals', approvalRow(approval));
     },
   };
 };

@@ -9,6 +9,7 @@ import type { Repositories } from '../ports/store.ts';
 import { StoreError } from './errors.ts';
 import { nodeLocks } from './postgres/node-link.ts';
 import { createRepositories } from './repositories.ts';
+import { createRowSet } from './row-set.ts';
 import type { RowAuthenticator } from './rows.ts';
 import type { Schema } from './schema.ts';
 
@@ -189,7 +190,8 @@ export const copyStore = async (
   for (const { name } of there)
     if (!seeded.includes(name) && (await countOf(to.db, name)) > 0)
       throw new StoreError('open', `${to.place} is not empty (${name}): name an empty database; nothing was changed`);
-  const { audit, settings } = createRepositories(to.db, authenticateRow, clock);
+  const over = (db: Kysely<Schema>) => createRepositories(db, createRowSet(authenticateRow, false), 'again', clock);
+  const { audit, settings } = over(to.db);
   // A first start that was cut off has said so.
   if ((await audit.size()) > 0 || (await settings.get('begun')) !== undefined)
     throw new StoreError('open', `${to.place} is not empty (settings): name an empty database; nothing was changed`);
@@ -208,7 +210,7 @@ export const copyStore = async (
         const later = Math.max(epoch, clock.now()) + 1;
         await target.updateTable('node_head').set({ epoch: later }).execute();
       }
-      const [before, after] = [source, target].map((db) => createRepositories(db, authenticateRow, clock));
+      const [before, after] = [source, target].map(over);
       if (before === undefined || after === undefined) throw new Error('unreachable');
       const size = await before.audit.size();
       const root = size === 0 ? Buffer.alloc(0) : await rootHash(before.audit.subtree, size);

@@ -2,7 +2,8 @@
 
 import type { Kysely } from 'kysely';
 import type { IdempotencyRepository, StoredRequest } from '../ports/idempotency.ts';
-import * as rows from './rows.ts';
+import type { PolicyRows } from './row-set.ts';
+import { refuseTampered } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 const table = 'idempotency_keys';
@@ -17,10 +18,7 @@ const requestRow = (request: StoredRequest) => ({
   body: request.answer?.body ?? null,
 });
 
-export const createIdempotencyRows = (
-  db: Kysely<Schema>,
-  authenticate: rows.RowAuthenticator,
-): IdempotencyRepository => ({
+export const createIdempotencyRows = (db: Kysely<Schema>, policyRows: PolicyRows): IdempotencyRepository => ({
   get: async (id) => {
     const row = await db.selectFrom(table).selectAll().where('id', '=', id).executeTakeFirst();
     return (
@@ -31,28 +29,23 @@ export const createIdempotencyRows = (
         run: row.run,
         createdAt: row.created_at,
         answer: row.location === null ? null : { location: row.location, body: row.body },
-        integrity: rows.rowIntegrity(authenticate, table, row),
+        integrity: policyRows.integrity(table, row),
       }
     );
   },
-  insert: async (request) => {
-    const made = await db
-      .insertInto(table)
-      .values(rows.sealRow(authenticate, table, requestRow(request)))
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .returning('id')
-      .executeTakeFirst();
-    return made !== undefined;
-  },
+  insert: (request) => policyRows.insertNew(table, requestRow(request)),
   update: async (request) => {
-    rows.refuseTampered(request);
-    const { id, ...change } = rows.sealRow(authenticate, table, requestRow(request));
-    await db.updateTable(table).set(change).where('id', '=', id).execute();
+    refuseTampered(request);
+    await policyRows.update(table, requestRow(request));
   },
   remove: async (id) => {
-    await db.deleteFrom(table).where('id', '=', id).execute();
+    await policyRows.remove(table, [id]);
   },
   prune: async (before) => {
-    await db.deleteFrom(table).where('created_at', '<', before).execute();
+    const old = await db.selectFrom(table).select('id').where('created_at', '<', before).execute();
+    await policyRows.remove(
+      table,
+      old.map(({ id }) => id),
+    );
   },
 });

@@ -16,6 +16,7 @@ import { keyUses } from './migrations/2025-06-key-uses.ts';
 import { keyStoreLooks } from './migrations/2025-07-key-store-looks.ts';
 import { erasureIndexes } from './migrations/2025-08-erasure-indexes.ts';
 import { compatibility } from './migrations/2025-09-compatibility.ts';
+import { rowSet } from './migrations/2025-10-row-set.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -520,6 +521,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-07-key-store-looks': keyStoreLooks(kinds),
     '2025-08-erasure-indexes': erasureIndexes(),
     '2025-09-compatibility': compatibility(),
+    '2025-10-row-set': rowSet(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -2,12 +2,12 @@
 
 import type { Kysely, Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
-import { ServiceError } from '../base/errors.ts';
 import type { SignInMethod } from '../domain/sign-in.ts';
 import { type FactorKind, foldUserName, type UserState } from '../domain/user.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { PeopleRepositories, StoredAttempt, StoredFactor, StoredSession, StoredUser } from '../ports/people.ts';
-import { type PolicyTable, parseGrants, type RowAuthenticator, rowIntegrity, sealRow } from './rows.ts';
+import type { PolicyRows } from './row-set.ts';
+import { parseGrants, refuseTampered } from './rows.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
 import { inScope } from './tenants.ts';
@@ -106,20 +106,14 @@ const toSession = (row: Row<'sessions'>, integrity: Integrity): StoredSession =>
   integrity,
 });
 
-const refuseTampered = (entity: { readonly integrity: Integrity }): void => {
-  if (entity.integrity !== 'ok')
-    throw new ServiceError('key-tampered', 'the stored record was changed from outside', {
-      hint: 'compare the database with a backup; the audit log has an alarm that names the record',
-    });
-};
+const idsOf = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
 
 export const createPeople = (
   db: Kysely<Schema>,
-  authenticate: RowAuthenticator,
+  policyRows: PolicyRows,
   terms: Pick<Terms, 'add' | 'renew'>,
 ): PeopleRepositories => {
-  const check = (table: PolicyTable, row: { readonly row_mac: string; readonly [column: string]: unknown }) =>
-    rowIntegrity(authenticate, table, row);
+  const check = policyRows.integrity;
   const readUser = (row: Row<'users'> | undefined) => row && toUser(row, check('users', row));
   const readFactor = (row: Row<'user_factors'>) => toFactor(row, check('user_factors', row));
   const readSession = (row: Row<'sessions'>) => toSession(row, check('sessions', row));
@@ -155,17 +149,14 @@ export const createPeople = (
         return Number(row.count);
       },
       insert: async (user) => {
-        await db
-          .insertInto('users')
-          .values(sealRow(authenticate, 'users', userRow(user)))
-          .execute();
+        await policyRows.insert('users', userRow(user));
         await terms.add('users', userRow(user));
       },
       update: async (user) => {
         refuseTampered(user);
-        const { id, last_sign_in_at: _, ...change } = sealRow(authenticate, 'users', userRow(user));
-        await db.updateTable('users').set(change).where('id', '=', id).execute();
-        await terms.renew('users', { id, ...change });
+        const { last_sign_in_at: _, ...row } = userRow(user);
+        await policyRows.update('users', row);
+        await terms.renew('users', row);
       },
       touch: async (id, at) => {
         await db.updateTable('users').set({ last_sign_in_at: at }).where('id', '=', id).execute();
@@ -193,18 +184,14 @@ export const createPeople = (
                 .execute()
             ).map(readFactor),
       insert: async (factor) => {
-        await db
-          .insertInto('user_factors')
-          .values(sealRow(authenticate, 'user_factors', factorRow(factor)))
-          .execute();
+        await policyRows.insert('user_factors', factorRow(factor));
       },
       update: async (factor) => {
         refuseTampered(factor);
-        const { id, ...change } = sealRow(authenticate, 'user_factors', factorRow(factor));
-        await db.updateTable('user_factors').set(change).where('id', '=', id).execute();
+        await policyRows.update('user_factors', factorRow(factor));
       },
       remove: async (id) => {
-        await db.deleteFrom('user_factors').where('id', '=', id).execute();
+        await policyRows.remove('user_factors', [id]);
       },
     },
 
@@ -229,27 +216,29 @@ export const createPeople = (
         return (await query.execute()).map(readSession);
       },
       insert: async (session) => {
-        await db
-          .insertInto('sessions')
-          .values(sealRow(authenticate, 'sessions', sessionRow(session)))
-          .execute();
+        await policyRows.insert('sessions', sessionRow(session));
       },
       touch: async (id, at) => {
         await db.updateTable('sessions').set({ used_at: at }).where('id', '=', id).execute();
       },
       remove: async (id) => {
-        await db.deleteFrom('sessions').where('id', '=', id).execute();
+        await policyRows.remove('sessions', [id]);
       },
       removeOf: async (holder, except) => {
-        let query = db.deleteFrom('sessions').where('holder_kind', '=', holder.kind).where('holder_id', '=', holder.id);
+        let query = db
+          .selectFrom('sessions')
+          .select('id')
+          .where('holder_kind', '=', holder.kind)
+          .where('holder_id', '=', holder.id);
         if (except !== null) query = query.where('id', '<>', except);
-        return Number((await query.executeTakeFirst()).numDeletedRows);
+        return policyRows.remove('sessions', idsOf(await query.execute()));
       },
       prune: async (now, idleSince) => {
         const query = db
-          .deleteFrom('sessions')
+          .selectFrom('sessions')
+          .select('id')
           .where((e) => e.or([e('expires_at', '<=', now), e('used_at', '<=', idleSince)]));
-        return Number((await query.executeTakeFirst()).numDeletedRows);
+        return policyRows.remove('sessions', idsOf(await query.execute()));
       },
     },
 

@@ -20,6 +20,7 @@ import { createNodes } from './nodes.ts';
 import { createNotificationRepository } from './notifications.ts';
 import { createPeople } from './people.ts';
 import { createRequestLog } from './request-log.ts';
+import type { ReadingAs, RowSet } from './row-set.ts';
 import * as rows from './rows.ts';
 import { createRunbookRuns } from './runbook-runs.ts';
 import type { Schema } from './schema.ts';
@@ -59,6 +60,7 @@ const columnsWithoutContent = (
     created_at: 0,
     destroyed_at: 0,
     row_mac: 0,
+    row_version: 0,
   } satisfies Record<Exclude<keyof Schema['tde_objects'], 'content'>, 0>) as Exclude<
     keyof Schema['tde_objects'],
     'content'
@@ -69,13 +71,9 @@ const columnsWithoutContent = (
 const laterOf = (known: Expression<number | null>, at: number) =>
   sql<number>`case when ${known} > ${at} then ${known} else ${at} end`;
 
-export const createRepositories = (
-  db: Kysely<Schema>,
-  authenticate: rows.RowAuthenticator,
-  clock: Clock,
-): Repositories => {
-  const check = (table: rows.PolicyTable, row: { readonly row_mac: string; readonly [column: string]: unknown }) =>
-    rows.rowIntegrity(authenticate, table, row);
+export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingAs, clock: Clock): Repositories => {
+  const policyRows = set.over(db, as);
+  const check = policyRows.integrity;
 
   const auditLog = createAuditLog(db);
   const terms = createTerms(db);
@@ -140,7 +138,7 @@ export const createRepositories = (
       },
     },
 
-    tenants: createTenants(db, authenticate, clock),
+    tenants: createTenants(db, policyRows, clock),
 
     keks: {
       list: async () =>
@@ -171,7 +169,7 @@ export const createRepositories = (
       },
     },
 
-    whole: createWhole(db, authenticate),
+    whole: createWhole(db, policyRows, set),
     records: createKeyRecords(db),
 
     vaults: {
@@ -196,17 +194,13 @@ export const createRepositories = (
         return (await query.execute()).map((row) => rows.toVault(row, check('vaults', row)));
       },
       insert: async (vault) => {
-        await db
-          .insertInto('vaults')
-          .values(rows.sealRow(authenticate, 'vaults', rows.vaultRow(vault)))
-          .execute();
+        await policyRows.insert('vaults', rows.vaultRow(vault));
         await terms.add('vaults', rows.vaultRow(vault));
       },
       update: async (vault) => {
         rows.refuseTampered(vault);
-        const { id, ...change } = rows.sealRow(authenticate, 'vaults', rows.vaultRow(vault));
-        await db.updateTable('vaults').set(change).where('id', '=', id).execute();
-        await terms.renew('vaults', { id, ...change });
+        await policyRows.update('vaults', rows.vaultRow(vault));
+        await terms.renew('vaults', rows.vaultRow(vault));
       },
     },
 
@@ -219,23 +213,19 @@ export const createRepositories = (
       list: async (tenant, filter, window) =>
         (await listKeys(db, tenant, filter, window)).map((row) => rows.toKey(row, check('keys', row))),
       insert: async (key) => {
-        await db
-          .insertInto('keys')
-          .values({
-            ...rows.sealRow(authenticate, 'keys', rows.keyRow(key)),
-            first_used_at: key.firstUsedAt,
-            last_used_at: key.lastUsedAt,
-          })
-          .execute();
+        await policyRows.insert('keys', {
+          ...rows.keyRow(key),
+          first_used_at: key.firstUsedAt,
+          last_used_at: key.lastUsedAt,
+        });
         await terms.add('keys', rows.keyRow(key));
         if (key.tags.length > 0) await keyTags.renew([rows.keyRow(key)]);
       },
       update: async (key) => {
         rows.refuseTampered(key);
-        const { id, ...change } = rows.sealRow(authenticate, 'keys', rows.keyRow(key));
-        await db.updateTable('keys').set(change).where('id', '=', id).execute();
-        await terms.renew('keys', { id, ...change });
-        await keyTags.renew([{ id, ...change }]);
+        await policyRows.update('keys', rows.keyRow(key));
+        await terms.renew('keys', rows.keyRow(key));
+        await keyTags.renew([rows.keyRow(key)]);
       },
       touch: async (id, first, last) => {
         await db
@@ -332,10 +322,7 @@ export const createRepositories = (
         return (await query.execute()).map((row) => rows.toGroup(row, check('tde_groups', row)));
       },
       insert: async (group) => {
-        await db
-          .insertInto('tde_groups')
-          .values(rows.sealRow(authenticate, 'tde_groups', rows.groupRow(group)))
-          .execute();
+        await policyRows.insert('tde_groups', rows.groupRow(group));
         await terms.add('tde_groups', rows.groupRow(group));
       },
     },
@@ -363,17 +350,13 @@ export const createRepositories = (
         return (await query.execute()).map((row) => rows.toApplication(row, check('tde_applications', row)));
       },
       insert: async (application) => {
-        await db
-          .insertInto('tde_applications')
-          .values(rows.sealRow(authenticate, 'tde_applications', rows.applicationRow(application)))
-          .execute();
+        await policyRows.insert('tde_applications', rows.applicationRow(application));
         await terms.add('tde_applications', rows.applicationRow(application));
       },
       update: async (application) => {
         rows.refuseTampered(application);
-        const { id, ...change } = rows.sealRow(authenticate, 'tde_applications', rows.applicationRow(application));
-        await db.updateTable('tde_applications').set(change).where('id', '=', id).execute();
-        await terms.renew('tde_applications', { id, ...change });
+        await policyRows.update('tde_applications', rows.applicationRow(application));
+        await terms.renew('tde_applications', rows.applicationRow(application));
       },
     },
 
@@ -392,15 +375,11 @@ export const createRepositories = (
             .execute()
         ).map((row) => rows.toAccessGuid(row, check('access_guids', row))),
       insert: async (accessGuid) => {
-        await db
-          .insertInto('access_guids')
-          .values(rows.sealRow(authenticate, 'access_guids', rows.accessGuidRow(accessGuid)))
-          .execute();
+        await policyRows.insert('access_guids', rows.accessGuidRow(accessGuid));
       },
       update: async (accessGuid) => {
         rows.refuseTampered(accessGuid);
-        const { id, ...change } = rows.sealRow(authenticate, 'access_guids', rows.accessGuidRow(accessGuid));
-        await db.updateTable('access_guids').set(change).where('id', '=', id).execute();
+        await policyRows.update('access_guids', rows.accessGuidRow(accessGuid));
       },
       touch: async (id, at) => {
         await db.updateTable('access_guids').set({ last_used_at: at }).where('id', '=', id).execute();
@@ -549,15 +528,11 @@ export const createRepositories = (
         return handle;
       },
       insert: async (object) => {
-        await db
-          .insertInto('tde_objects')
-          .values(rows.sealRow(authenticate, 'tde_objects', rows.objectRow(object)))
-          .execute();
+        await policyRows.insert('tde_objects', rows.objectRow(object));
       },
       update: async (object) => {
         rows.refuseTampered(object);
-        const { handle, ...change } = rows.sealRow(authenticate, 'tde_objects', rows.objectRow(object));
-        await db.updateTable('tde_objects').set(change).where('handle', '=', handle).execute();
+        await policyRows.update('tde_objects', rows.objectRow(object));
       },
       destroy: async (handle, at) => {
         const row = await objectQuery().where('tde_objects.handle', '=', handle).executeTakeFirst();
@@ -570,13 +545,14 @@ export const createRepositories = (
             .where('handle', '=', handle)
             .execute();
         // Destruction takes a tampered row too; it stays recognisable, because only a sound row gets a fresh code.
-        const destroyed = { ...own, content: null, destroyed_at: at };
-        const sealed = check('tde_objects', own) === 'ok' ? rows.sealRow(authenticate, 'tde_objects', destroyed) : own;
-        await db
-          .updateTable('tde_objects')
-          .set({ content: null, destroyed_at: at, row_mac: sealed.row_mac })
-          .where('handle', '=', handle)
-          .execute();
+        if (check('tde_objects', own) === 'ok')
+          await policyRows.update('tde_objects', { ...own, content: null, destroyed_at: at });
+        else
+          await db
+            .updateTable('tde_objects')
+            .set({ content: null, destroyed_at: at })
+            .where('handle', '=', handle)
+            .execute();
       },
     },
 
@@ -617,23 +593,16 @@ export const createRepositories = (
           .execute();
       },
       insert: async (endpoint) => {
-        await db
-          .insertInto('endpoints')
-          .values({ ...rows.sealRow(authenticate, 'endpoints', rows.endpointRow(endpoint)), last_used_at: null })
-          .execute();
+        await policyRows.insert('endpoints', { ...rows.endpointRow(endpoint), last_used_at: null });
         await terms.add('endpoints', rows.endpointRow(endpoint));
       },
       update: async (endpoint) => {
         rows.refuseTampered(endpoint);
-        const { id, ...change } = rows.sealRow(authenticate, 'endpoints', rows.endpointRow(endpoint));
-        await db.updateTable('endpoints').set(change).where('id', '=', id).execute();
-        await terms.renew('endpoints', { id, ...change });
+        await policyRows.update('endpoints', rows.endpointRow(endpoint));
+        await terms.renew('endpoints', rows.endpointRow(endpoint));
       },
       insertCredential: async (tenantId, credential) => {
-        await db
-          .insertInto('endpoint_credentials')
-          .values(rows.sealRow(authenticate, 'endpoint_credentials', rows.credentialRow(credential)))
-          .execute();
+        await policyRows.insert('endpoint_credentials', rows.credentialRow(credential));
         await terms.addCredential(tenantId, rows.credentialRow(credential));
       },
       removeCredential: async (id) => {
@@ -643,7 +612,7 @@ export const createRepositories = (
           .where('id', '=', id)
           .executeTakeFirst();
         if (row !== undefined) await terms.removeCredential(row.endpoint_id, row.access_key_id);
-        await db.deleteFrom('endpoint_credentials').where('id', '=', id).execute();
+        await policyRows.remove('endpoint_credentials', [id]);
       },
       touchCredential: async (id, at) => {
         await db.updateTable('endpoint_credentials').set({ last_used_at: at }).where('id', '=', id).execute();
@@ -677,17 +646,13 @@ export const createRepositories = (
         return Number(row.count);
       },
       insert: async (token) => {
-        await db
-          .insertInto('api_tokens')
-          .values(rows.sealRow(authenticate, 'api_tokens', rows.tokenRow(token)))
-          .execute();
+        await policyRows.insert('api_tokens', rows.tokenRow(token));
         await terms.add('api_tokens', rows.tokenRow(token));
       },
       update: async (token) => {
         rows.refuseTampered(token);
-        const { id, ...change } = rows.sealRow(authenticate, 'api_tokens', rows.tokenRow(token));
-        await db.updateTable('api_tokens').set(change).where('id', '=', id).execute();
-        await terms.renew('api_tokens', { id, ...change });
+        await policyRows.update('api_tokens', rows.tokenRow(token));
+        await terms.renew('api_tokens', rows.tokenRow(token));
       },
       touch: async (id, at) => {
         await db.updateTable('api_tokens').set({ last_used_at: at }).where('id', '=', id).execute();
@@ -740,10 +705,7 @@ export const createRepositories = (
             .execute()
         ).map(checkedStore),
       insert: async (store) => {
-        await db
-          .insertInto('external_key_stores')
-          .values(rows.sealRow(authenticate, 'external_key_stores', rows.externalKeyStoreRow(store)))
-          .execute();
+        await policyRows.insert('external_key_stores', rows.externalKeyStoreRow(store));
         await terms.add('external_key_stores', rows.externalKeyStoreRow(store));
       },
       setConnection: async (id, connection) => {
@@ -757,7 +719,7 @@ export const createRepositories = (
         await db.updateTable('external_key_stores').set({ looked_at: at }).where('id', '=', id).execute();
       },
       remove: async (id) => {
-        await db.deleteFrom('external_key_stores').where('id', '=', id).execute();
+        await policyRows.remove('external_key_stores', [id]);
         await terms.remove(id);
       },
     },
@@ -787,19 +749,19 @@ export const createRepositories = (
 
     latency: createLatency(db),
     runbookRuns: createRunbookRuns(db),
-    approvals: createApprovalRepository(db, authenticate),
+    approvals: createApprovalRepository(db, policyRows),
 
     notifications: createNotificationRepository(db),
 
     requests: createRequestLog(db),
     search: createSearch(db),
-    snapshots: createSnapshots(db, authenticate),
+    snapshots: createSnapshots(db, policyRows),
     openings: createOpenings(db),
-    recoveryKeys: createRecoveryKeys(db, authenticate),
+    recoveryKeys: createRecoveryKeys(db, policyRows),
     keyBindings: createKeyBindings(db),
-    tenantRows: createTenantRows(db, authenticate, terms, keyTags),
-    ...createPeople(db, authenticate, terms),
-    idempotency: createIdempotencyRows(db, authenticate),
+    tenantRows: createTenantRows(db, policyRows, terms, keyTags),
+    ...createPeople(db, policyRows, terms),
+    idempotency: createIdempotencyRows(db, policyRows),
   };
 };
 

@@ -123,7 +123,18 @@ export const policyColumns = {
   endpoint_credentials: ['id', 'endpoint_id', 'access_key_id', 'created_at'],
   external_key_stores: ['id', 'tenant_id', 'name', 'custom_key_store_id', 'region', 'endpoint_id', 'created_at'],
   recovery_keys: ['id', 'name', 'public_key', 'created_at', 'removed_at'],
-  snapshots: ['id', 'tenant_id', 'origin', 'created_at', 'audit_size', 'recovery_key_ids', 'signer'],
+  snapshots: [
+    'id',
+    'tenant_id',
+    'origin',
+    'created_at',
+    'audit_size',
+    'recovery_key_ids',
+    'signer',
+    'state',
+    'deleted_at',
+    'purged_at',
+  ],
   approvals: [
     'id',
     'tenant_id',
@@ -167,7 +178,7 @@ export const policyColumns = {
     'created_at',
   ],
   idempotency_keys: ['id', 'fingerprint', 'request_id', 'run', 'created_at', 'location', 'body'],
-  user_factors: ['id', 'user_id', 'kind', 'name', 'data', 'confirmed_at', 'created_at'],
+  user_factors: ['id', 'user_id', 'kind', 'name', 'data', 'confirmed_at', 'created_at', 'counter'],
   sessions: [
     'id',
     'tenant_id',
@@ -189,13 +200,20 @@ type Row<T extends keyof Schema> = Selectable<Schema[T]>;
 /** Columns that rows written before them do not have: where there is nothing in one, the code is what it was without it. */
 const later: ReadonlySet<string> = new Set(['tags', 'compatibility']);
 
-const rowText = (table: PolicyTable, row: { readonly [column: string]: unknown }): string =>
-  canonicalJson([
-    table,
-    ...policyColumns[table]
-      .map((column) => [column, row[column]] as const)
-      .flatMap(([column, value]) => (later.has(column) && value == null ? [] : [value])),
-  ]);
+/** Columns that are under the code of rows that carry a version (row-set.ts), and of no row written before. */
+const sinceVersions: { readonly [T in PolicyTable]?: ReadonlySet<string> } = {
+  snapshots: new Set(['state', 'deleted_at', 'purged_at']),
+  user_factors: new Set(['counter']),
+};
+
+const rowText = (table: PolicyTable, row: { readonly [column: string]: unknown }): string => {
+  const version = Number(row.row_version ?? 0);
+  const columns: readonly string[] = policyColumns[table];
+  const values = columns
+    .filter((column) => version > 0 || sinceVersions[table]?.has(column) !== true)
+    .flatMap((column) => (later.has(column) && row[column] == null ? [] : [row[column]]));
+  return canonicalJson([table, ...values, ...(version > 0 ? [{ version }] : [])]);
+};
 
 /** The authentication code of a row: 64 hexadecimal digits. */
 export const authenticationCode = (
@@ -204,12 +222,10 @@ export const authenticationCode = (
   row: { readonly [column: string]: unknown },
 ): string => authenticate(rowText(table, row));
 
-type Policy<T extends PolicyTable> = Pick<Row<T>, (typeof policyColumns)[T][number] & keyof Row<T>>;
-
 /** The row with its authentication code. */
-export const sealRow = <T extends PolicyTable, R extends Policy<T>>(
+export const sealRow = <R extends { readonly [column: string]: unknown }>(
   authenticate: RowAuthenticator,
-  table: T,
+  table: PolicyTable,
   row: R,
 ): R & { readonly row_mac: string } => ({ ...row, row_mac: authenticate(rowText(table, row)) });
 

@@ -1,5 +1,6 @@
 // The tables as Kysely sees them. Portable types only: text, integers below 2^53, bytes. Flags are 0 or 1, lists and
-// details canonical JSON, instants milliseconds since the epoch. `row_mac` authenticates the policy columns (rows.ts).
+// details canonical JSON, instants milliseconds since the epoch. `row_mac` authenticates the policy columns (rows.ts); `row_version` is the version of the row set in which
+// the row was written (row-set.ts).
 
 import type { Generated } from 'kysely';
 
@@ -16,6 +17,7 @@ export interface Schema {
     purged_at: number | null;
     unrecoverable_at: number | null;
     row_mac: string;
+    row_version: number;
   };
   tenant_keks: { tenant_id: string; epoch: number; root_epoch: number; record: Uint8Array };
   key_records: {
@@ -40,6 +42,7 @@ export interface Schema {
     /** How often its keys are to be rotated. */
     profile: string;
     row_mac: string;
+    row_version: number;
   };
   keys: {
     id: string;
@@ -64,11 +67,20 @@ export interface Schema {
     first_used_at: number | null;
     last_used_at: number | null;
     row_mac: string;
+    row_version: number;
   };
   /** Where the list of keys of a tag looks: made of what stands in `keys`. */
   key_tags: { tenant_id: string; tag: string; key_id: string };
   key_versions: { key_id: string; version: number; created_at: number };
-  tde_groups: { id: string; tenant_id: string; name: string; vault_id: string; created_at: number; row_mac: string };
+  tde_groups: {
+    id: string;
+    tenant_id: string;
+    name: string;
+    vault_id: string;
+    created_at: number;
+    row_mac: string;
+    row_version: number;
+  };
   tde_applications: {
     id: string;
     tenant_id: string;
@@ -80,6 +92,7 @@ export interface Schema {
     compatibility: string | null;
     created_at: number;
     row_mac: string;
+    row_version: number;
   };
   access_guids: {
     id: string;
@@ -89,6 +102,7 @@ export interface Schema {
     removed_at: number | null;
     last_used_at: number | null;
     row_mac: string;
+    row_version: number;
   };
   instances: {
     id: string;
@@ -132,6 +146,7 @@ export interface Schema {
     destroyed_at: number | null;
     content: Uint8Array | null;
     row_mac: string;
+    row_version: number;
   };
   endpoints: {
     id: string;
@@ -146,6 +161,7 @@ export interface Schema {
     /** When its key was last used through it. */
     last_used_at: number | null;
     row_mac: string;
+    row_version: number;
   };
   endpoint_credentials: {
     id: string;
@@ -154,6 +170,7 @@ export interface Schema {
     created_at: number;
     last_used_at: number | null;
     row_mac: string;
+    row_version: number;
   };
   api_tokens: {
     id: string;
@@ -169,6 +186,7 @@ export interface Schema {
     /** The user whose token it is; null: the service's. */
     owner_id: string | null;
     row_mac: string;
+    row_version: number;
   };
   users: {
     id: string;
@@ -189,6 +207,7 @@ export interface Schema {
     created_at: number;
     last_sign_in_at: number | null;
     row_mac: string;
+    row_version: number;
   };
   user_factors: {
     id: string;
@@ -201,6 +220,7 @@ export interface Schema {
     created_at: number;
     last_used_at: number | null;
     row_mac: string;
+    row_version: number;
   };
   sessions: {
     id: string;
@@ -216,6 +236,7 @@ export interface Schema {
     peer: string | null;
     agent: string | null;
     row_mac: string;
+    row_version: number;
   };
   sign_in_attempts: { hash: string; kind: string; user_id: string | null; data: string; expires_at: number };
   sign_in_failures: { id: string; failures: number; failed_at: number; locked_until: number | null };
@@ -246,6 +267,7 @@ export interface Schema {
     created_at: number;
     removed_at: number | null;
     row_mac: string;
+    row_version: number;
   };
   snapshots: {
     id: string;
@@ -264,6 +286,7 @@ export interface Schema {
     purged_at: number | null;
     failure: string | null;
     row_mac: string;
+    row_version: number;
   };
   snapshot_openings: { id: string; snapshot_id: string; actor_id: string; expires_at: number };
   snapshot_exports: { id: string; snapshot_id: string; at: number; actor_id: string; actor_name: string };
@@ -280,6 +303,7 @@ export interface Schema {
     connection: string;
     looked_at: number | null;
     row_mac: string;
+    row_version: number;
   };
   diagnoses: {
     id: string;
@@ -354,6 +378,7 @@ export interface Schema {
     /** Canonical JSON of what is only read as a whole. */
     document: string;
     row_mac: string;
+    row_version: number;
   };
   nodes: {
     id: string;
@@ -379,6 +404,7 @@ export interface Schema {
     location: string | null;
     body: string | null;
     row_mac: string;
+    row_version: number;
   };
   /** One row: the number of the last change, and how often the set of KEKs has changed. */
   node_head: { id: number; epoch: number; keks: number };
@@ -387,6 +413,8 @@ export interface Schema {
   /** At most one row: the root key that is on its way to all nodes. */
   root_turns: { id: number; epoch: number; node_id: string; phase: string };
   root_parcels: { node_id: string; epoch: number; public_key: Uint8Array; sealed: Uint8Array };
+  /** At most one row: the newest version, the masked sum over all policy rows, and its authentication code (row-set.ts). */
+  row_set: { id: number; version: number; sum: string; tag: string };
   /** Derived from the other tables: search.ts. */
   search_terms: { scope: string; kind: string; term: string; subject_id: string; field: string };
   /** Requests of database hosts that were carried out. `handles`: JSON. */

@@ -2,7 +2,6 @@
 
 import type { Kysely, Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
-import { ServiceError } from '../base/errors.ts';
 import type { RecoveryKey, Snapshot, SnapshotCounts, SnapshotExport, Verification } from '../domain/snapshot.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type {
@@ -12,7 +11,8 @@ import type {
   SnapshotRepository,
 } from '../ports/snapshots.ts';
 import { readDocument } from './documents.ts';
-import * as rows from './rows.ts';
+import type { PolicyRows } from './row-set.ts';
+import { refuseTampered } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 const countsExample = { rows: {}, units: 0, materials: 0, leftOut: 0, erased: 0 } satisfies SnapshotCounts;
@@ -72,13 +72,9 @@ const recoveryKeyRow = (key: RecoveryKey) => ({
   removed_at: key.removedAt,
 });
 
-const refuseTampered = (integrity: Integrity): void => {
-  if (integrity !== 'ok') throw new ServiceError('key-tampered', 'the stored record was changed from outside');
-};
-
-export const createSnapshots = (db: Kysely<Schema>, authenticate: rows.RowAuthenticator): SnapshotRepository => {
+export const createSnapshots = (db: Kysely<Schema>, policyRows: PolicyRows): SnapshotRepository => {
   const load = (row: Selectable<Schema['snapshots']>): Snapshot =>
-    toSnapshot(row, rows.rowIntegrity(authenticate, 'snapshots', row));
+    toSnapshot(row, policyRows.integrity('snapshots', row));
   const exported = () =>
     db
       .selectFrom('snapshot_exports')
@@ -99,15 +95,11 @@ export const createSnapshots = (db: Kysely<Schema>, authenticate: rows.RowAuthen
       return (await query.execute()).map(load);
     },
     insert: async (snapshot) => {
-      await db
-        .insertInto('snapshots')
-        .values(rows.sealRow(authenticate, 'snapshots', snapshotRow(snapshot)))
-        .execute();
+      await policyRows.insert('snapshots', snapshotRow(snapshot));
     },
     update: async (snapshot) => {
-      refuseTampered(snapshot.integrity);
-      const { id, ...change } = rows.sealRow(authenticate, 'snapshots', snapshotRow(snapshot));
-      await db.updateTable('snapshots').set(change).where('id', '=', id).execute();
+      refuseTampered(snapshot);
+      await policyRows.update('snapshots', snapshotRow(snapshot));
     },
     exports: async (snapshotId) =>
       (await exported().where('snapshot_exports.snapshot_id', '=', snapshotId).execute()).map(toExport),
@@ -133,14 +125,14 @@ export const createSnapshots = (db: Kysely<Schema>, authenticate: rows.RowAuthen
   };
 };
 
-export const createRecoveryKeys = (db: Kysely<Schema>, authenticate: rows.RowAuthenticator): RecoveryKeyRepository => {
+export const createRecoveryKeys = (db: Kysely<Schema>, policyRows: PolicyRows): RecoveryKeyRepository => {
   const load = (row: Selectable<Schema['recovery_keys']>): RecoveryKey => ({
     id: row.id,
     name: row.name,
     publicKey: row.public_key,
     createdAt: row.created_at,
     removedAt: row.removed_at,
-    integrity: rows.rowIntegrity(authenticate, 'recovery_keys', row),
+    integrity: policyRows.integrity('recovery_keys', row),
   });
   return {
     get: async (id) => {
@@ -150,15 +142,11 @@ export const createRecoveryKeys = (db: Kysely<Schema>, authenticate: rows.RowAut
     list: async () =>
       (await db.selectFrom('recovery_keys').selectAll().orderBy('created_at').orderBy('id').execute()).map(load),
     insert: async (key) => {
-      await db
-        .insertInto('recovery_keys')
-        .values(rows.sealRow(authenticate, 'recovery_keys', recoveryKeyRow(key)))
-        .execute();
+      await policyRows.insert('recovery_keys', recoveryKeyRow(key));
     },
     update: async (key) => {
-      refuseTampered(key.integrity);
-      const { id, ...change } = rows.sealRow(authenticate, 'recovery_keys', recoveryKeyRow(key));
-      await db.updateTable('recovery_keys').set(change).where('id', '=', id).execute();
+      refuseTampered(key);
+      await policyRows.update('recovery_keys', recoveryKeyRow(key));
     },
   };
 };

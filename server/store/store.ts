@@ -16,6 +16,7 @@ import { createMigrations } from './migrations.ts';
 import { openPostgres, type PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import { createRequestLog } from './request-log.ts';
+import { createRowSet, OutdatedRow, readVersion } from './row-set.ts';
 import type { RowAuthenticator } from './rows.ts';
 import type { Schema } from './schema.ts';
 import { makeTerms } from './search.ts';
@@ -153,7 +154,9 @@ const openOver = async (
   let lasting = true;
   let epoch = 0;
   let keks: number | undefined;
-  const plain = createRepositories(writerDb, authenticateRow, clock);
+  const set = createRowSet(authenticateRow, shared !== undefined);
+  const { transaction } = set;
+  const plain = createRepositories(writerDb, set, 'transaction', clock);
   const tx = noteChanges(plain, (changes) => unit.push(changes));
   let told: { readonly epoch: number; readonly keks: number } | undefined;
   let records: number | undefined;
@@ -164,6 +167,7 @@ const openOver = async (
         lasting = durable;
         unit = [];
         done = [];
+        transaction.begin();
         const found = await engine.begin(run, durable);
         if (found === keks) return;
         await onKeks?.(plain);
@@ -171,26 +175,34 @@ const openOver = async (
       },
       prepare: async () => {
         requireTrusted();
+        await transaction.prepare(writerDb);
         told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
         records = lasting && engine.mark !== undefined ? await plain.audit.size() : undefined;
       },
       commit: async () => {
         await engine.commit(run);
+        transaction.committed();
         if (records !== undefined) engine.mark?.write(records);
         if (told !== undefined) ({ epoch, keks } = told);
         engine.committed();
       },
-      rollback: () => engine.rollback(run),
+      rollback: () => {
+        transaction.rolledBack();
+        return engine.rollback(run);
+      },
       savepoint: () => {
         unit = [];
+        transaction.savepoint();
         return run('savepoint unit');
       },
       releaseSavepoint: async () => {
         await run('release savepoint unit');
+        transaction.releaseSavepoint();
         done.push(...unit);
       },
       rollbackToSavepoint: () => {
         unit = [];
+        transaction.savepoint();
         return run('rollback to savepoint unit');
       },
     },
@@ -216,7 +228,18 @@ const openOver = async (
   const copyable: Copyable = { db: writerDb, dialect: engine.name, place: engine.place };
 
   const requests = requestsDb === undefined ? {} : { requests: createRequestLog(requestsDb, engine.requests?.hashes) };
-  const read = guarded({ ...createRepositories(readerDb, authenticateRow, clock), ...requests }, translateRead);
+  const readers = (as: 'reader' | 'again') => ({ ...createRepositories(readerDb, set, as, clock), ...requests });
+  const read = guarded(readers('reader'), readers('again'), translateRead);
+  const inOneState = async <T>(work: (db: Kysely<Schema>) => Promise<T>): Promise<T> => {
+    const dialect = engine.lasting();
+    if (dialect === null) return readerDb.transaction().setIsolationLevel('repeatable read').execute(work);
+    const db = new Kysely<Schema>({ dialect });
+    try {
+      return await db.transaction().execute(work);
+    } finally {
+      await db.destroy();
+    }
+  };
   const store: Store = {
     dialect: engine.name,
     path: engine.path,
@@ -228,19 +251,18 @@ const openOver = async (
     write: (work, { durable = true, background = false } = {}) =>
       writer.submit(() => work(tx), { durable, background }),
     schema: Object.keys(await createMigrations(engine.columns).getMigrations()).at(-1) ?? '',
-    snapshot: async (work) => {
-      const dialect = engine.lasting();
-      if (dialect === null)
-        return readerDb
-          .transaction()
-          .setIsolationLevel('repeatable read')
-          .execute((db) => work(createRepositories(db, authenticateRow, clock)));
-      const db = new Kysely<Schema>({ dialect });
-      try {
-        return await db.transaction().execute((own) => work(createRepositories(own, authenticateRow, clock)));
-      } finally {
-        await db.destroy();
-      }
+    snapshot: (work) => inOneState(async (db) => work(createRepositories(db, set, await readVersion(db), clock))),
+    rowSet: {
+      load: async () => {
+        let loaded: Awaited<ReturnType<typeof set.load>> | undefined;
+        // Between two commits, so that none is missed.
+        await writer.pause(async () => {
+          loaded = await inOneState(set.load);
+        });
+        if (loaded === undefined) throw new Error('unreachable');
+        return loaded;
+      },
+      adopt: (atLeast) => writer.submit(() => set.adopt(writerDb, atLeast)),
     },
     waiting: () => writer.waiting(),
     probe: async () => {
@@ -262,24 +284,53 @@ const openOver = async (
   return store;
 };
 
-/** The repositories with their errors translated. */
-const guarded = (repositories: Repositories, translate: (error: unknown) => unknown): Repositories => {
-  const fail = (error: unknown): never => {
-    throw translate(error);
+/** How often a read is repeated whose rows were changed meanwhile. */
+const mostRepeats = 5;
+
+/**
+ * The repositories with their errors translated. A read that met a row older than the newest one is done again, the last time by `again`, which
+ * tells of such a row.
+ */
+const guarded = (
+  repositories: Repositories,
+  again: Repositories,
+  translate: (error: unknown) => unknown,
+): Repositories => {
+  type Method = (...values: unknown[]) => unknown;
+  const readAgain = async (method: Method, last: Method, values: unknown[]): Promise<unknown> => {
+    for (let times = 0; times < mostRepeats; times += 1)
+      try {
+        return await method(...values);
+      } catch (error) {
+        if (!(error instanceof OutdatedRow)) throw error;
+      }
+    return last(...values);
   };
-  const wrap = (group: object): object =>
+  const wrap = (group: object, lasts: object): object =>
     Object.fromEntries(
-      Object.entries(group).map(([name, method]: [string, (...values: unknown[]) => unknown]) => [
+      Object.entries(group).map(([name, method]: [string, Method]) => [
         name,
         (...values: unknown[]) => {
           // Some tell of the tables without asking the database.
           const answer = method(...values);
-          return answer instanceof Promise ? answer.catch(fail) : answer;
+          if (!(answer instanceof Promise)) return answer;
+          const last = (lasts as Readonly<Record<string, Method>>)[name] ?? method;
+          return answer
+            .catch((error: unknown) => {
+              if (!(error instanceof OutdatedRow)) throw error;
+              return readAgain(method, last, values);
+            })
+            .catch((error: unknown) => {
+              throw translate(error);
+            });
         },
       ]),
     );
   return Object.fromEntries(
-    Object.entries(repositories).map(([name, group]: [string, object]) => [name, wrap(group)]),
+    Object.entries(repositories).map(([name, group]: [string, object]) => [
+      name,
+      wrap(group, again[name as keyof Repositories]),
+    ]),
   ) as unknown as Repositories;
 };
 

@@ -7,6 +7,7 @@ import type { SnapshotRow } from '../ports/snapshot-archive.ts';
 import type { TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
 import { putRecords } from './key-records.ts';
 import type { KeyTags } from './key-tags.ts';
+import type { PolicyRows } from './row-set.ts';
 import * as rows from './rows.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
@@ -37,6 +38,10 @@ const policy = (table: TenantTable): readonly string[] => [
 ];
 const columns = (table: TenantTable): readonly string[] => [...policy(table), ...(marks[table] ?? [])];
 
+/** What authenticates a row. */
+const codeColumns = (table: TenantTable): readonly string[] =>
+  isAuthenticated(table) ? ['row_mac', 'row_version'] : [];
+
 /** What a row is found by, and what makes it unique. */
 const identity: { readonly [T in TenantTable]?: readonly [string, ...string[]] } = {
   key_versions: ['key_id', 'version'],
@@ -64,15 +69,15 @@ const inParts = async <T>(all: readonly T[], each: (part: readonly T[]) => Promi
 
 export const createTenantRows = (
   db: Kysely<Schema>,
-  authenticate: rows.RowAuthenticator,
+  policyRows: PolicyRows,
   terms: Pick<Terms, 'renewRows'>,
   tags: Pick<KeyTags, 'renew'>,
 ): TenantRows => {
   const selection = (table: TenantTable): RawBuilder<unknown> =>
-    sql.join([...columns(table), ...(isAuthenticated(table) ? ['row_mac'] : [])].map((column) => sql.ref(column)));
-  const load = (table: TenantTable, { row_mac, ...row }: Loose): TenantRow => {
+    sql.join([...columns(table), ...codeColumns(table)].map((column) => sql.ref(column)));
+  const load = (table: TenantTable, { row_mac, row_version, ...row }: Loose): TenantRow => {
     const integrity: Integrity = isAuthenticated(table)
-      ? rows.rowIntegrity(authenticate, table, { ...row, row_mac: String(row_mac) })
+      ? policyRows.integrity(table, { ...row, row_version, row_mac: String(row_mac) })
       : 'ok';
     return { row, integrity };
   };
@@ -110,31 +115,33 @@ export const createTenantRows = (
       return Number(found[0]?.count ?? 0);
     },
     put: async (table, given) => {
-      const names = [...columns(table), ...(isAuthenticated(table) ? ['row_mac'] : [])];
+      const names = [...columns(table), ...codeColumns(table)];
       const own = identityOf(table);
-      const replaced = [...policy(table), ...(isAuthenticated(table) ? ['row_mac'] : [])].filter(
-        (name) => !own.includes(name),
-      );
-      await inParts(given, async (part) => {
-        const tuples = part.map(({ row, integrity }) => {
-          // The row itself says nothing that its columns do not.
-          const whole: Loose = Object.fromEntries(columns(table).map((column) => [column, row[column] ?? null]));
-          const sealed: Loose = isAuthenticated(table)
-            ? {
-                ...whole,
-                row_mac: integrity === 'ok' ? rows.authenticationCode(authenticate, table, whole) : integrity,
-              }
-            : whole;
-          return sql`(${sql.join(names.map((name) => sql.val(sealed[name])))})`;
-        });
-        const change =
-          replaced.length === 0
-            ? sql`do nothing`
-            : sql`do update set ${sql.join(replaced.map((name) => sql`${sql.ref(name)} = ${sql.ref(`excluded.${name}`)}`))}`;
+      const replaced = [...policy(table), ...codeColumns(table)].filter((name) => !own.includes(name));
+      const change =
+        replaced.length === 0
+          ? sql`do nothing`
+          : sql`do update set ${sql.join(replaced.map((name) => sql`${sql.ref(name)} = ${sql.ref(`excluded.${name}`)}`))}`;
+      const write = async (part: readonly Loose[]): Promise<void> => {
+        const tuples = part.map((row) => sql`(${sql.join(names.map((name) => sql.val(row[name])))})`);
         await sql`
           insert into ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
           values ${sql.join(tuples)}
           on conflict (${sql.join(own.map((name) => sql.ref(name)))}) ${change}`.execute(db);
+      };
+      await inParts(given, async (part) => {
+        // The row itself says nothing that its columns do not.
+        const whole = part.map(({ row, integrity }) => ({
+          row: Object.fromEntries(columns(table).map((column) => [column, row[column] ?? null])) as Loose,
+          code: integrity === 'ok' ? undefined : integrity,
+        }));
+        if (isAuthenticated(table))
+          await policyRows.put(
+            table,
+            whole.map(({ row, code }) => ({ row: { ...row, id: String(row.id) }, code })),
+            write,
+          );
+        else await write(whole.map(({ row }) => row));
         await terms.renewRows(
           table,
           part.map(({ row }) => row),

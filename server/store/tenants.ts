@@ -5,7 +5,8 @@ import type { Clock } from '../base/clock.ts';
 import { everyTenant, type Tenant, type TenantScope, type TenantState } from '../domain/tenant.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { Repositories } from '../ports/store.ts';
-import { type RowAuthenticator, refuseTampered, rowIntegrity, sealRow } from './rows.ts';
+import type { PolicyRows } from './row-set.ts';
+import { refuseTampered } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 /** A query over a table whose rows belong to tenants; Kysely's own types would need the table's name at every call. */
@@ -52,13 +53,9 @@ const tenantRow = (tenant: Tenant) => ({
   unrecoverable_at: tenant.unrecoverableAt,
 });
 
-export const createTenants = (
-  db: Kysely<Schema>,
-  authenticate: RowAuthenticator,
-  clock: Clock,
-): Repositories['tenants'] => {
+export const createTenants = (db: Kysely<Schema>, policyRows: PolicyRows, clock: Clock): Repositories['tenants'] => {
   const checked = (row: Selectable<Schema['tenants']>): Tenant =>
-    toTenant(row, rowIntegrity(authenticate, 'tenants', { ...row }));
+    toTenant(row, policyRows.integrity('tenants', { ...row }));
   const all = () => db.selectFrom('tenants').selectAll();
   type Counted = 'vaults' | 'keys' | 'endpoints' | 'tde_applications';
   const count = async (table: Counted, id: string, operator: '=' | '!=', state: string): Promise<number> => {
@@ -98,15 +95,11 @@ export const createTenants = (
       return row && checked(row);
     },
     insert: async (tenant) => {
-      await db
-        .insertInto('tenants')
-        .values(sealRow(authenticate, 'tenants', tenantRow(tenant)))
-        .execute();
+      await policyRows.insert('tenants', tenantRow(tenant));
     },
     update: async (tenant) => {
       refuseTampered(tenant);
-      const { id, ...change } = sealRow(authenticate, 'tenants', tenantRow(tenant));
-      await db.updateTable('tenants').set(change).where('id', '=', id).execute();
+      await policyRows.update('tenants', tenantRow(tenant));
     },
   };
 };

@@ -2,19 +2,22 @@
 
 import type { Kysely } from 'kysely';
 import type { Repositories, WholeRecord } from '../ports/store.ts';
-import { type PolicyTable, policyColumns, type RowAuthenticator, rowIntegrity } from './rows.ts';
+import { type PolicyRows, policyTables, type RowSet } from './row-set.ts';
+import type { PolicyTable } from './rows.ts';
 import type { Schema } from './schema.ts';
 
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
 
-export const createWhole = (db: Kysely<Schema>, authenticate: RowAuthenticator): Repositories['whole'] => ({
-  policyTables: () => Object.keys(policyColumns),
+export const createWhole = (db: Kysely<Schema>, policyRows: PolicyRows, set: RowSet): Repositories['whole'] => ({
+  policyTables: () => policyTables,
+  rowSet: () => set.head(db),
+  compareRowSet: () => set.compare(db),
   checkRows: async (table) => {
     const found = await db
       .selectFrom(table as PolicyTable)
       .selectAll()
       .execute();
-    const tampered = found.filter((row) => rowIntegrity(authenticate, table as PolicyTable, row) !== 'ok').map(nameOf);
+    const tampered = found.filter((row) => policyRows.integrity(table as PolicyTable, row) !== 'ok').map(nameOf);
     return { rows: found.length, tampered };
   },
   records: async (after, limit) => {

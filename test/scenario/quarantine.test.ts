@@ -1,14 +1,18 @@
 // A database that is older than the checkpoint beside its root key, before the real server: shown, neither used nor changed, until an
 // operator of its host confirms.
-import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { runCommand } from '../support/command.ts';
-import { openConsoleApi } from '../support/console-api.ts';
+import { type ConsoleApi, openConsoleApi } from '../support/console-api.ts';
 import { builtServer } from '../support/killed-server.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
+
+/** An export ends with a checkpoint that covers everything. */
+const seal = (api: ConsoleApi) => api.send('GET', '/api/audit/export');
 
 test('an older database is in quarantine: read, not used, not changed; a confirmation needs the code of its host', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-quarantine-'));
@@ -73,6 +77,76 @@ test('an older database is in quarantine: read, not used, not changed; a confirm
     await server.stop();
     server = await begin();
     expect((await openConsoleApi(server, token).send('GET', '/health')).text).toBe('{"status":"healthy"}');
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 240_000);
+
+test('a log that is rewritten while the service runs is not signed: quarantine, until an operator of the host confirms', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-quarantine-'));
+  const server = await startServerProcess({ folder, program: [builtServer] });
+  try {
+    const tokenFile = join(folder, 'token');
+    writeFileSync(tokenFile, server.adminToken, { mode: 0o600 });
+    const api = openConsoleApi(server, server.adminToken);
+    const xks = await createXksEndpoint({ server, api }, 'cloud');
+    const sealed = await xks.encrypt(Buffer.alloc(32, 1));
+    await seal(api);
+    const anchor = () => readFileSync(join(server.dataDirectory, 'root.key.checkpoint'), 'utf8');
+    const signed = anchor();
+
+    // Who did it is another one, and the hashes fit: as somebody would write who knows how the log is kept.
+    const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'));
+    const { changes } = database
+      .prepare("UPDATE audit_events SET actor_name = 'somebody else', leaf_hash = randomblob(32) WHERE sequence = 2")
+      .run();
+    database.close();
+    expect(changes).toBe(1);
+    expect((await xks.decrypt(sealed.body)).status).toBe(200);
+    await api.call('POST', '/api/vaults', { name: 'after the change' });
+    const refused = await seal(api);
+    expect([refused.status, JSON.parse(refused.text)]).toMatchObject([409, { code: 'key-tampered' }]);
+
+    expect(anchor()).toBe(signed);
+    const health = await api.send('GET', '/health');
+    expect([health.status, health.text]).toEqual([503, '{"status":"quarantine"}']);
+    expect((await xks.decrypt(sealed.body)).status).toBe(503);
+    expect((await api.send('POST', '/api/vaults', { name: 'now' })).status).toBe(503);
+    expect(await api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'changed' });
+
+    const [, code = ''] = /^quarantine confirmation code: (\w+)$/m.exec(server.output()) ?? [];
+    const connection = ['--server', server.url, '--ca-file', server.caFile, '--token-file', tokenFile];
+    const confirmed = await runCommand([...connection, 'quarantine', 'confirm', '--code', code]);
+    expect([confirmed.code, confirmed.stderr]).toEqual([0, '']);
+    expect((await api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+    expect((await xks.decrypt(sealed.body)).status).toBe(200);
+    const [record] = await api.audit('kind=audit-log.accepted');
+    expect(record).toMatchObject({ details: { state: 'changed' } });
+    await api.call('POST', '/api/vaults', { name: 'now' });
+    await seal(api);
+    expect(anchor()).not.toBe(signed);
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}, 240_000);
+
+test('a service that ends in quarantine writes nothing, and is in quarantine at the next start', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-quarantine-'));
+  let server = await startServerProcess({ folder, program: [builtServer] });
+  try {
+    const token = server.adminToken;
+    const api = openConsoleApi(server, token);
+    await seal(api);
+    const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'));
+    database.exec('UPDATE audit_events SET leaf_hash = randomblob(32) WHERE sequence = 1');
+    database.close();
+    await api.call('POST', '/api/vaults', { name: 'after the change' });
+    expect((await seal(api)).status).toBe(409);
+    expect(await server.stop()).toBe(0);
+    server = await startServerProcess({ folder, program: [builtServer] });
+    expect(await openConsoleApi(server, token).call('GET', '/api/quarantine')).toMatchObject({ finding: 'changed' });
   } finally {
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
