@@ -1,0 +1,625 @@
+// Whoever can write to the database puts back what the service itself has written: an older version of a row, a row that was removed, a
+// copy of a row under another id, the values of another row. Each attack is carried out on a row of each policy table while the store is
+// open, on both databases. The row counts as tampered when it is loaded, and the comparison with the row set finds all of them.
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { systemClock } from '../../server/base/clock.ts';
+import { newId } from '../../server/base/ids.ts';
+import type { Approval } from '../../server/domain/approval.ts';
+import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts';
+import { type ExternalKeyStore, neverLooked } from '../../server/domain/external-key-store.ts';
+import type { Key } from '../../server/domain/key.ts';
+import type { RecoveryKey, Snapshot } from '../../server/domain/snapshot.ts';
+import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
+import type { Tenant } from '../../server/domain/tenant.ts';
+import type { Vault } from '../../server/domain/vault.ts';
+import { newTenant } from '../../server/operations/create-tenant.ts';
+import type { StoredRequest } from '../../server/ports/idempotency.ts';
+import type { StoredFactor, StoredSession, StoredUser } from '../../server/ports/people.ts';
+import type { Repositories, Store, StoredAccessGuid, StoredObject, StoredToken } from '../../server/ports/store.ts';
+import { policyColumns } from '../../server/store/rows.ts';
+import { openPostgresStore, openStore } from '../../server/store/store.ts';
+import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
+
+const authenticateRow = (text: string): string =>
+  createHmac('sha256', 'row key of the test').update(text).digest('hex');
+
+type Table = keyof typeof policyColumns;
+type Row = Readonly<Record<string, SQLInputValue>>;
+
+const tenant = newTenant('default', 1);
+const ids = new Map<Table, string>();
+const idOf = (table: Table): string => {
+  const id = ids.get(table) ?? newId(2);
+  ids.set(table, id);
+  return id;
+};
+const ok = { integrity: 'ok' } as const;
+
+/** How one row of each table is written, changed or removed, and what the service makes of it when it loads it. */
+interface Sample {
+  make(tx: Repositories): Promise<unknown>;
+  /** Undefined: rows of this table are not changed, only removed. */
+  readonly change?: (tx: Repositories) => Promise<unknown>;
+  readonly remove?: (tx: Repositories) => Promise<unknown>;
+  load(read: Repositories): Promise<{ readonly integrity: 'ok' | 'tampered' } | undefined>;
+}
+const sample = <T extends { readonly integrity: 'ok' | 'tampered' }>(
+  insert: (tx: Repositories, entity: T) => Promise<unknown>,
+  load: (read: Repositories) => Promise<{ readonly integrity: 'ok' | 'tampered' } | undefined>,
+  entity: T,
+  changes: {
+    readonly change?: { readonly write: (tx: Repositories, entity: T) => Promise<unknown>; readonly to: Partial<T> };
+    readonly remove?: (tx: Repositories) => Promise<unknown>;
+  },
+): Sample => {
+  const { change, remove } = changes;
+  return {
+    make: (tx) => insert(tx, entity),
+    load,
+    ...(change === undefined ? {} : { change: (tx: Repositories) => change.write(tx, { ...entity, ...change.to }) }),
+    ...(remove === undefined ? {} : { remove }),
+  };
+};
+
+const samples = (): Readonly<Record<Table, Sample>> => ({
+  tenants: sample<Tenant>(
+    (tx, entity) => tx.tenants.insert(entity),
+    (read) => read.tenants.get(tenant.id),
+    tenant,
+    { change: { write: (tx, entity) => tx.tenants.update(entity), to: { state: 'suspended' } } },
+  ),
+  vaults: sample<Vault>(
+    (tx, entity) => tx.vaults.insert(entity),
+    (read) => read.vaults.get(tenant.id, idOf('vaults')),
+    {
+      id: idOf('vaults'),
+      tenantId: tenant.id,
+      name: 'vault',
+      kind: 'general',
+      state: 'enabled',
+      createdAt: 2,
+      dualControl: { required: 2, approvers: null, actions: ['destroy'], databases: 'refused' },
+      profile: 'standard',
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.vaults.update(entity), to: { dualControl: null } } },
+  ),
+  keys: sample<Key>(
+    (tx, entity) => tx.keys.insert(entity),
+    (read) => read.keys.get(tenant.id, idOf('keys')),
+    {
+      id: idOf('keys'),
+      tenantId: tenant.id,
+      vaultId: idOf('vaults'),
+      name: 'key',
+      kind: 'general',
+      algorithm: 'aes',
+      bits: 256,
+      usages: ['encrypt', 'decrypt'],
+      state: 'active',
+      disabledAt: null,
+      currentVersion: 1,
+      createdAt: 3,
+      deletedAt: null,
+      reimportedAt: null,
+      destroyedAt: null,
+      unrecoverableAt: null,
+      applicationId: null,
+      tags: [],
+      firstUsedAt: null,
+      lastUsedAt: null,
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.keys.update(entity), to: { state: 'disabled', disabledAt: 4 } } },
+  ),
+  tde_groups: sample<TdeGroup>(
+    (tx, entity) => tx.groups.insert(entity),
+    (read) => read.groups.get(tenant.id, idOf('tde_groups')),
+    { id: idOf('tde_groups'), tenantId: tenant.id, name: 'group', vaultId: idOf('vaults'), createdAt: 2, ...ok },
+    {},
+  ),
+  tde_applications: sample<TdeApplication>(
+    (tx, entity) => tx.applications.insert(entity),
+    (read) => read.applications.get(tenant.id, idOf('tde_applications')),
+    {
+      id: idOf('tde_applications'),
+      tenantId: tenant.id,
+      groupId: idOf('tde_groups'),
+      name: 'application',
+      appId: 'app',
+      state: 'enabled',
+      compatibility: [],
+      createdAt: 2,
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.applications.update(entity), to: { state: 'disabled' } } },
+  ),
+  access_guids: sample<StoredAccessGuid>(
+    (tx, entity) => tx.accessGuids.insert(entity),
+    (read) => read.accessGuids.findByHash('hash'),
+    {
+      id: idOf('access_guids'),
+      applicationId: idOf('tde_applications'),
+      hash: 'hash',
+      createdAt: 2,
+      removedAt: null,
+      lastUsedAt: null,
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.accessGuids.update(entity), to: { removedAt: 5 } } },
+  ),
+  tde_objects: sample<StoredObject>(
+    (tx, entity) => tx.objects.insert(entity),
+    (read) => read.objects.getById(idOf('tde_objects')),
+    {
+      handle: 1,
+      id: idOf('tde_objects'),
+      tenantId: tenant.id,
+      groupId: idOf('tde_groups'),
+      applicationId: idOf('tde_applications'),
+      class: 'data',
+      label: '',
+      algorithm: null,
+      bits: null,
+      usages: [],
+      sensitive: false,
+      extractable: true,
+      alwaysSensitive: false,
+      neverExtractable: false,
+      modifiable: true,
+      destroyable: true,
+      local: false,
+      private: true,
+      checkValue: null,
+      publicKey: null,
+      wrappedSensitive: false,
+      attributes: '{}',
+      createdAt: 2,
+      destroyedAt: null,
+      content: null,
+      state: 'active',
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.objects.update(entity), to: { modifiable: false } } },
+  ),
+  endpoints: sample<Endpoint>(
+    (tx, entity) => tx.endpoints.insert(entity),
+    (read) => read.endpoints.get(tenant.id, idOf('endpoints')),
+    {
+      id: idOf('endpoints'),
+      tenantId: tenant.id,
+      name: 'endpoint',
+      prefix: '/p',
+      vaultId: idOf('vaults'),
+      keyId: idOf('keys'),
+      state: 'enabled',
+      settings: defaultSettings,
+      createdAt: 2,
+      credentials: [],
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.endpoints.update(entity), to: { state: 'disabled' } } },
+  ),
+  endpoint_credentials: {
+    make: (tx) =>
+      tx.endpoints.insertCredential(tenant.id, {
+        id: idOf('endpoint_credentials'),
+        endpointId: idOf('endpoints'),
+        accessKeyId: 'A'.repeat(20),
+        createdAt: 2,
+        lastUsedAt: null,
+      }),
+    remove: (tx) => tx.endpoints.removeCredential(idOf('endpoint_credentials')),
+    // One that was moved to another endpoint is not found at its own.
+    load: async (read) => {
+      const { tampered } = await read.whole.checkRows('endpoint_credentials');
+      if (tampered.length > 0) return { integrity: 'tampered' };
+      return read.endpoints.get(tenant.id, idOf('endpoints'));
+    },
+  },
+  external_key_stores: sample<ExternalKeyStore>(
+    (tx, entity) => tx.externalKeyStores.insert(entity),
+    (read) => read.externalKeyStores.get(tenant.id, idOf('external_key_stores')),
+    {
+      id: idOf('external_key_stores'),
+      tenantId: tenant.id,
+      name: 'store',
+      customKeyStoreId: 'cks-1',
+      region: 'eu-central-1',
+      endpointId: idOf('endpoints'),
+      createdAt: 2,
+      connection: neverLooked,
+      ...ok,
+    },
+    { remove: (tx) => tx.externalKeyStores.remove(idOf('external_key_stores')) },
+  ),
+  recovery_keys: sample<RecoveryKey>(
+    (tx, entity) => tx.recoveryKeys.insert(entity),
+    (read) => read.recoveryKeys.get(idOf('recovery_keys')),
+    { id: idOf('recovery_keys'), name: 'safe', publicKey: 'key', createdAt: 2, removedAt: null, ...ok },
+    { change: { write: (tx, entity) => tx.recoveryKeys.update(entity), to: { removedAt: 4 } } },
+  ),
+  snapshots: sample<Snapshot>(
+    (tx, entity) => tx.snapshots.insert(entity),
+    (read) => read.snapshots.get(idOf('snapshots')),
+    {
+      id: idOf('snapshots'),
+      tenantId: tenant.id,
+      origin: 'asked',
+      state: 'held',
+      createdAt: 2,
+      auditSize: 0,
+      size: 1,
+      counts: null,
+      recoveryKeyIds: [],
+      signer: null,
+      verification: null,
+      verifiedAt: null,
+      deletedAt: null,
+      purgedAt: null,
+      failure: null,
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.snapshots.update(entity), to: { state: 'missing' } } },
+  ),
+  approvals: sample<Approval>(
+    (tx, entity) => tx.approvals.insert(entity),
+    (read) => read.approvals.get(tenant.id, idOf('approvals')),
+    {
+      id: idOf('approvals'),
+      tenantId: tenant.id,
+      kind: 'key.delete',
+      subject: { kind: 'key', id: idOf('keys'), name: 'key' },
+      parameters: {},
+      impact: {},
+      rules: [],
+      fingerprint: '',
+      state: 'pending',
+      requestedBy: { id: 'a', name: 'a' },
+      requestedAt: 2,
+      expiresAt: 1_000,
+      endedAt: null,
+      decisions: [],
+      missing: 0,
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.approvals.update(entity), to: { state: 'withdrawn', endedAt: 3 } } },
+  ),
+  api_tokens: sample<StoredToken>(
+    (tx, entity) => tx.tokens.insert(entity),
+    (read) => read.tokens.findByHash('token hash'),
+    {
+      id: idOf('api_tokens'),
+      tenantId: null,
+      kind: 'api',
+      name: 'token',
+      grants: [{ role: 'administrator', scope: null, tenantId: null }],
+      hash: 'token hash',
+      createdAt: 2,
+      expiresAt: null,
+      revokedAt: null,
+      lastUsedAt: null,
+      ownerId: null,
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.tokens.update(entity), to: { revokedAt: 5 } } },
+  ),
+  users: sample<StoredUser>(
+    (tx, entity) => tx.users.insert(entity),
+    (read) => read.users.findByName('ada'),
+    {
+      id: idOf('users'),
+      tenantId: null,
+      name: 'Ada',
+      displayName: 'Ada',
+      email: null,
+      grants: [],
+      state: 'active',
+      hasPassword: false,
+      mustChangePassword: false,
+      passwordChangedAt: null,
+      subject: null,
+      createdAt: 2,
+      lastSignInAt: null,
+      password: null,
+      invitationHash: null,
+      invitedUntil: null,
+      ...ok,
+    },
+    { change: { write: (tx, entity) => tx.users.update(entity), to: { state: 'disabled' } } },
+  ),
+  user_factors: sample<StoredFactor>(
+    (tx, entity) => tx.factors.insert(entity),
+    async (read) => (await read.factors.list(idOf('users')))[0],
+    {
+      id: idOf('user_factors'),
+      userId: idOf('users'),
+      kind: 'totp',
+      name: 'phone',
+      data: '{}',
+      counter: 7,
+      confirmedAt: 3,
+      createdAt: 2,
+      lastUsedAt: null,
+      ...ok,
+    },
+    {
+      change: { write: (tx, entity) => tx.factors.update(entity), to: { counter: 8 } },
+      remove: (tx) => tx.factors.remove(idOf('user_factors')),
+    },
+  ),
+  sessions: sample<StoredSession>(
+    (tx, entity) => tx.sessions.insert(entity),
+    (read) => read.sessions.findByHash('session hash'),
+    {
+      id: idOf('sessions'),
+      tenantId: null,
+      hash: 'session hash',
+      holder: { kind: 'user', id: idOf('users') },
+      method: 'password',
+      proved: 1,
+      createdAt: 2,
+      usedAt: 2,
+      expiresAt: 1_000,
+      peer: null,
+      agent: null,
+      ...ok,
+    },
+    { remove: (tx) => tx.sessions.removeOf({ kind: 'user', id: idOf('users') }, null) },
+  ),
+  idempotency_keys: sample<StoredRequest>(
+    (tx, entity) => tx.idempotency.insert(entity),
+    (read) => read.idempotency.get(idOf('idempotency_keys')),
+    {
+      id: idOf('idempotency_keys'),
+      fingerprint: 'f',
+      requestId: 'r',
+      run: 'run',
+      createdAt: 2,
+      answer: null,
+      ...ok,
+    },
+    {
+      change: {
+        write: (tx, entity) => tx.idempotency.update(entity),
+        to: { answer: { location: '/api/x', body: null } },
+      },
+      remove: (tx) => tx.idempotency.prune(3),
+    },
+  ),
+});
+const tables = Object.keys(policyColumns) as readonly Table[];
+/** Each row behind those that it refers to. */
+const order: readonly Table[] = [
+  ...(['tenants', 'vaults', 'keys', 'tde_groups', 'tde_applications', 'access_guids', 'tde_objects'] as const),
+  ...(['endpoints', 'endpoint_credentials', 'external_key_stores', 'recovery_keys', 'snapshots'] as const),
+  ...(['approvals', 'api_tokens', 'users', 'user_factors', 'sessions', 'idempotency_keys'] as const),
+];
+
+let postgres: PostgresServer;
+let place: PostgresPlace;
+let databases = 0;
+let client: pg.Client | undefined;
+const connect = async (): Promise<pg.Client> => {
+  const { host, port, user, database } = place;
+  const made = new pg.Client({ host, port, user, database });
+  await made.connect();
+  made.setTypeParser(pg.types.builtins.INT8, Number);
+  // Whoever owns the database turns its constraints off.
+  await made.query('set session_replication_role = replica');
+  return made;
+};
+beforeAll(async () => {
+  postgres = await startPostgres();
+}, 240_000);
+afterAll(() => postgres?.remove());
+
+interface Database {
+  readonly name: string;
+  prepare(): void;
+  open(folder: string): Promise<Store>;
+  /** Past the store; the statement has `?` for values. */
+  ask(folder: string, statement: string, ...values: readonly SQLInputValue[]): Promise<readonly Row[]>;
+}
+const surroundings = {
+  clock: systemClock,
+  authenticateRow,
+  onFatal: (error: Error) => {
+    throw error;
+  },
+};
+const implementations: readonly Database[] = [
+  {
+    name: 'sqlite',
+    prepare: () => undefined,
+    open: (folder) => openStore({ path: join(folder, 'dke.db'), ...surroundings }),
+    ask: async (folder, statement, ...values) => {
+      const database = new DatabaseSync(join(folder, 'dke.db'));
+      try {
+        database.exec('pragma foreign_keys = off');
+        // The store may still be ending a transaction, which waiting in SQLite would keep this process from.
+        const asked = await vi.waitFor(() => {
+          try {
+            return { rows: database.prepare(statement).all(...values) as unknown as readonly Row[] };
+          } catch (error) {
+            if ((error as { readonly errcode?: number }).errcode === 5) throw error;
+            return { error };
+          }
+        }, 60_000);
+        if ('error' in asked) throw asked.error;
+        return asked.rows;
+      } finally {
+        database.close();
+      }
+    },
+  },
+  {
+    name: 'postgres',
+    prepare: () => {
+      databases += 1;
+      place = postgres.createDatabase(`writer_${databases}`);
+      client = undefined;
+    },
+    open: () =>
+      openPostgresStore({ postgres: { ...place, password: undefined, ca: undefined, readers: 2 }, ...surroundings }),
+    ask: async (_folder, statement, ...values) => {
+      client ??= await connect();
+      let at = 0;
+      return (
+        await client.query(
+          statement.replaceAll('?', () => `$${++at}`),
+          [...values],
+        )
+      ).rows;
+    },
+  },
+];
+
+describe.each(implementations)('in the $name database', ({ prepare, open, ask }) => {
+  let folder: string;
+  let store: Store;
+  const all = samples();
+
+  const rowOf = async (table: Table, id: SQLInputValue = rowId(table)): Promise<Row> => {
+    const [row] = await ask(folder, `select * from ${table} where id = ?`, id);
+    if (row === undefined) throw new Error(`${table} has no row ${String(id)}`);
+    return row;
+  };
+  const rowId = (table: Table): string => (table === 'tenants' ? tenant.id : idOf(table));
+  const put = (table: Table, row: Row) =>
+    ask(
+      folder,
+      `insert into ${table} (${Object.keys(row).join(', ')}) values (${Object.keys(row)
+        .map(() => '?')
+        .join(', ')})`,
+      ...Object.values(row),
+    );
+  const remove = (table: Table) => ask(folder, `delete from ${table} where id = ?`, rowId(table));
+  const replace = async (table: Table, row: Row): Promise<void> => {
+    await remove(table);
+    await put(table, row);
+  };
+  const isSound = async (): Promise<boolean> => (await store.snapshot((state) => state.whole.compareRowSet())).isSound;
+  const integrityOf = async (table: Table): Promise<string | undefined> =>
+    (await all[table].load(store.read))?.integrity;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'dke-writer-'));
+    prepare();
+    store = await open(folder);
+    await store.rowSet.load();
+    for (const table of order) await store.write((tx) => all[table].make(tx));
+  });
+  afterEach(async () => {
+    await client?.end();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('the samples are one of each table', async () => {
+    expect([...order].toSorted()).toEqual([...tables].toSorted());
+    for (const table of order) expect([table, await integrityOf(table)]).toEqual([table, 'ok']);
+    expect(await isSound()).toBe(true);
+  });
+
+  test.each(tables.filter((table) => all[table].change !== undefined))(
+    'an older row of %s that is put back is tampered, and found',
+    async (table) => {
+      const { change } = all[table];
+      const older = await rowOf(table);
+      await store.write(async (tx) => change?.(tx));
+      const newer = await rowOf(table);
+      expect([await integrityOf(table), await isSound()]).toEqual(['ok', true]);
+      await replace(table, older);
+      expect([await integrityOf(table), await isSound()]).toEqual(['tampered', false]);
+      const { older: named } = await store.snapshot((state) => state.whole.compareRowSet());
+      expect(named).toEqual([`${table} ${rowId(table)}`]);
+      // Nothing is written over it, so that it does not become a sound one.
+      await expect(store.write(async (tx) => change?.(tx))).rejects.toMatchObject({ code: 'key-tampered' });
+      await replace(table, newer);
+      expect([await integrityOf(table), await isSound()]).toEqual(['ok', true]);
+
+      // The same while nobody runs.
+      await store.close();
+      await replace(table, older);
+      store = await open(folder);
+      expect((await store.rowSet.load()).isSound).toBe(false);
+    },
+  );
+
+  test.each(tables.filter((table) => all[table].remove !== undefined))(
+    'a removed row of %s that is put back is found',
+    async (table) => {
+      const removed = await rowOf(table);
+      await store.write(async (tx) => all[table].remove?.(tx));
+      expect(await isSound()).toBe(true);
+      await put(table, removed);
+      expect(await isSound()).toBe(false);
+      // Of a database that others write to, too, only the comparison tells.
+      if (store.link === undefined) expect(await integrityOf(table)).toBe('tampered');
+    },
+  );
+
+  test('a row of any table that is removed is found', async () => {
+    for (const table of tables) {
+      const removed = await rowOf(table);
+      await remove(table);
+      expect([table, await isSound()]).toEqual([table, false]);
+      await put(table, removed);
+      expect([table, await isSound()]).toEqual([table, true]);
+    }
+  });
+
+  test('a value that is put into another column or row is tampered', async () => {
+    const undetected: string[] = [];
+    for (const table of tables) {
+      const row = await rowOf(table);
+      const columns: readonly string[] = policyColumns[table];
+      for (const column of columns.filter((each) => each !== 'id'))
+        for (const other of ['row_version', ...columns].filter((each) => row[each] !== row[column])) {
+          // What the database itself refuses, for its type or its constraints, does not get in.
+          const isPut = await ask(folder, `update ${table} set ${column} = ${other} where id = ?`, rowId(table)).then(
+            () => true,
+            () => false,
+          );
+          if (!isPut || (await rowOf(table))[column] === row[column]) continue;
+          // Not found under its name any more, or tampered.
+          if ((await integrityOf(table)) === 'ok') undetected.push(`${table}: ${column} = ${other}`);
+          await replace(table, row);
+        }
+    }
+    expect(undetected).toEqual([]);
+  });
+
+  test('the set itself cannot be put back, changed or removed', async () => {
+    const [older] = await ask(folder, 'select * from row_set');
+    const was = await rowOf('api_tokens');
+    await store.write(async (tx) => all.api_tokens.change?.(tx));
+    const [newer] = await ask(folder, 'select * from row_set');
+    const putSet = async (row: Row | undefined): Promise<void> => {
+      await ask(folder, 'delete from row_set');
+      if (row !== undefined)
+        await ask(
+          folder,
+          `insert into row_set (${Object.keys(row).join(', ')}) values (?, ?, ?, ?)`,
+          ...Object.values(row),
+        );
+    };
+    // A whole older state: rows and set.
+    await replace('api_tokens', was);
+    await putSet(older);
+    expect([await integrityOf('api_tokens'), await isSound()]).toEqual(['tampered', false]);
+    await putSet(undefined);
+    expect(await isSound()).toBe(false);
+    await putSet({ ...newer, version: Number(newer?.version) + 1 });
+    expect(await isSound()).toBe(false);
+    await putSet({ ...newer, sum: '0'.repeat(64) });
+    expect(await isSound()).toBe(false);
+  });
+});
