@@ -78,7 +78,15 @@ const tables: Readonly<Record<string, readonly [where: string, ...identity: stri
   key_records: ['tenant_id = ? and record is not null', 'object_id', 'version', 'class'],
 };
 /** Marks of use, codes, and what is sealed anew each time. */
-const passedOver = new Set(['row_mac', 'row_version', 'last_used_at', 'first_used_at', 'connection', 'record', 'epoch']);
+const passedOver = new Set([
+  'row_mac',
+  'row_version',
+  'last_used_at',
+  'first_used_at',
+  'connection',
+  'record',
+  'epoch',
+]);
 
 /** Every row of a tenant as the database has it, read past the service. */
 export const dumpTenant = ({ folder }: Pick<OpenedService, 'folder'>, tenantId: string): Promise<Dump> =>

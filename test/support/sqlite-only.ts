@@ -5,7 +5,7 @@ const noService = 'no service runs';
 /** What is about the embedded database's files, or has nothing to do with a store, or brings a PostgreSQL of its own. */
 export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/conformance/**': 'the library and the front, over the same service: the store does not matter',
-  'test/contract/{columns,search,store}.test.ts': 'runs on both stores by itself',
+  'test/contract/{columns,database-writer,search,store}.test.ts': 'runs on both stores by itself',
   'test/contract/request-log.test.ts': 'runs on both stores by itself, or looks into the embedded one',
   'test/house/**': noService,
   'test/native/**': noService,
