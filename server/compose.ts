@@ -689,6 +689,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     let spread: RootSpread | undefined;
     let folder: SnapshotFolder | undefined;
     let joinFault: StartError | undefined;
+    let enterQuarantine: (found: Unsound) => void = () => undefined;
     const fleet = createFleet(
       { store: whole, ring, clock, log },
       { id: nodeId, name: config.node.name, version, contactMs: postgresql?.contactMs ?? 0 },
@@ -697,6 +698,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
           joinFault = removedFault();
           onFatal(joinFault);
         },
+        lost: () => enterQuarantine({ state: 'lost-changes' }),
         destroyed: () => erasure?.schedule(),
         turned: (turn) => spread?.follow(turn) ?? Promise.resolve(),
         mayTendSnapshots: () => folder?.mayTend() ?? Promise.resolve(true),
@@ -707,7 +709,6 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         },
       },
     );
-    let enterQuarantine: (found: Unsound) => void = () => undefined;
     const sealer = createAuditSealer({
       store: whole,
       ring,
@@ -963,9 +964,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     enterQuarantine = (found) => {
       if (!begun || quarantine.closed() !== undefined) return;
       quarantine.enter(found);
-      quarantine.onConfirmed(() => {
+      quarantine.onConfirmed(async () => {
+        await fleet.resume();
         handle = serving;
-        return Promise.resolve();
       });
       close();
     };

@@ -9,7 +9,7 @@ import { type Changes, mergeChanges } from '../domain/changes.ts';
 import { type Duty, duties, type FleetNode } from '../domain/node.ts';
 import type { Directory } from '../ports/directory.ts';
 import type { Fleet } from '../ports/fleet.ts';
-import type { NodeLink, RootTurn, SeenNode } from '../ports/node-link.ts';
+import type { ChangeMark, NodeLink, RootTurn, SeenNode } from '../ports/node-link.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { FleetMember } from '../ports/xks-directory.ts';
 
@@ -45,12 +45,16 @@ export interface RunningFleet extends Fleet {
   join(face: RootFace): Promise<void>;
   /** Shows what was committed here after its caller was told that nobody knows. */
   show(changes: Changes): Promise<void>;
+  /** Reads everything again: an operator has taken the database as it is. */
+  resume(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface FleetHooks {
   /** An operator has removed this node. */
   removed(): void;
+  /** Changes that this node has heard of are not in the database any more. Until `resume` it uses no keys and has no duties. */
+  lost(): void;
   /** An erasure run is due: a key was destroyed, or a rotation requested, on any node. */
   destroyed(): void;
   /** Once a second, and when a root key is on its way. */
@@ -126,6 +130,10 @@ const createLoneFleet = (
       const row = { ...self, ...face, epoch: 0, startedAt, heartbeatAt: startedAt, state: 'active' } as const;
       await store.write((tx) => tx.nodes.put(row));
     },
+    resume: async () => {
+      await ring.refresh(store.read);
+      await inner?.reload();
+    },
     show: async (changes) => {
       if (inner === undefined) return;
       await take(store, ring, inner, changes);
@@ -142,7 +150,9 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
 
   let inner: Directory | undefined;
   /** The last change that is shown here. */
-  let applied = 0;
+  let applied: ChangeMark = { epoch: 0, history: '' };
+  /** It is not in the database any more. */
+  let lost = false;
   /** What others said that they show. */
   const shown = new Map<string, number>();
   const waiters = new Set<() => void>();
@@ -159,34 +169,55 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   const watching = new AsyncLocalStorage<Set<string>>();
 
   const silence = (): number => Math.max(clock.monotonic() - contact.monotonic, clock.now() - contact.wall);
-  const inContact = (): boolean => self.contactMs === 0 || silence() < self.contactMs;
+  const inContact = (): boolean => !lost && (self.contactMs === 0 || silence() < self.contactMs);
   const requireContact = (): void => {
     if (inContact()) return;
+    if (lost)
+      throw new ServiceError(
+        'unavailable',
+        'changes that were confirmed are missing in the database: this node uses no keys',
+        {
+          hint: 'dke quarantine show tells what to do',
+        },
+      );
     throw new ServiceError('unavailable', 'this node has not heard of changes for too long: it uses no keys', {
       hint: 'look why it does not reach its database; other nodes may go on',
     });
   };
 
+  /** The database has gone back, as after a failover to a standby that lagged behind. */
+  const loseTrack = async (): Promise<void> => {
+    if (lost) return;
+    lost = true;
+    log.error('changes that this node has heard of are missing in the database', { ...applied });
+    hooks.lost();
+    for (const duty of duties) await link.giveUp(duty);
+  };
+
   let catching: Promise<void> | undefined;
   const readChanges = async (): Promise<void> => {
     // Not before the first load: what is heard until then is part of it.
-    if (inner === undefined || applied === 0) return;
+    if (inner === undefined || applied.epoch === 0 || lost) return;
     for (;;) {
       const found = await link.changesSince(applied);
-      if (found === undefined) {
-        log.warn('more has changed than is kept for nodes that are behind: everything is read again');
-        const { epoch } = await link.beat({ id: self.id, epoch: applied });
+      if (found === 'lost') {
+        await loseTrack();
+        return;
+      }
+      if (found === 'pruned') {
+        log.warn('changes were pruned before this node had read them: everything is read again');
+        const { last } = await link.beat({ id: self.id, epoch: applied.epoch });
         await ring.refresh(store.read);
         await inner.reload();
-        applied = epoch;
+        applied = last;
       } else {
         if (found.changes.length === 0) return;
         const changes = mergeChanges(found.changes);
         await take(store, ring, inner, changes);
-        applied = found.epoch;
+        applied = found.last;
         if (changes.destroyed === true) hooks.destroyed();
       }
-      if (joined) await link.tellApplied(self.id, applied);
+      if (joined) await link.tellApplied(self.id, applied.epoch);
     }
   };
   /** Shows everything that is committed when it is called. */
@@ -198,8 +229,19 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     });
     await catching;
   };
+  /** Also a change that seems to be shown is looked up: after a failover another one may have had its number. */
   const reach = async (epoch: number): Promise<void> => {
-    while (applied < epoch) await catchUp();
+    do await catchUp();
+    while (!lost && applied.epoch < epoch);
+    if (lost)
+      throw new ServiceError(
+        'unavailable',
+        'changes that were confirmed are missing in the database: this one may be made',
+        {
+          hint: 'dke quarantine show tells what to do',
+          reason: 'unconfirmed',
+        },
+      );
   };
 
   /** Names of those that may go on with what was before this change. */
@@ -248,13 +290,15 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   };
   const beat = async (): Promise<void> => {
     const began = { monotonic: clock.monotonic(), wall: clock.now() };
-    const { state, epoch, turn } = await link.beat({ id: self.id, epoch: applied });
+    // Others wait for a node that has lost track, until it has read everything again.
+    const { state, last, turn } = await link.beat({ id: self.id, epoch: lost ? 0 : applied.epoch });
     if (state === undefined || state === 'removed') {
       hooks.removed();
       return;
     }
     draining = state === 'draining';
-    if (epoch > applied) await catchUp();
+    if (last.epoch !== applied.epoch || last.history !== applied.history) await catchUp();
+    if (lost) return;
     contact = began;
     if (away) log.info('this node hears of changes again');
     away = false;
@@ -295,6 +339,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       if (!stopped && joined) void beatNow();
     },
     lost: () => {
+      // The next database may be another one, in which these numbers are of other changes.
+      shown.clear();
       if (!stopped && joined) void beatNow();
     },
   });
@@ -311,7 +357,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       state: isSilent ? 'silent' : node.state,
       startedAt: node.startedAt,
       heartbeatAt: node.heartbeatAt,
-      behind: Math.max(0, applied - Math.max(node.epoch, shown.get(node.id) ?? 0)),
+      behind: Math.max(0, applied.epoch - Math.max(node.epoch, shown.get(node.id) ?? 0)),
       rootEpoch: node.rootEpoch,
       holdsOldRoot: node.oldestRootEpoch < node.rootEpoch,
       usesKeysUntil: isSilent && node.contactMs > node.silentMs ? node.heartbeatAt + node.contactMs : null,
@@ -350,7 +396,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
           await reach(epoch);
           for (const name of await waitForOthers(epoch)) watching.getStore()?.add(name);
         },
-        epoch: () => applied,
+        epoch: () => applied.epoch,
         fleetSize: size,
         otherNodes: () =>
           seen.flatMap(({ id, name, version, state, silentMs, contactMs }): FleetMember[] => {
@@ -371,9 +417,10 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       };
     },
     join: async (face) => {
-      const { epoch } = await link.beat({ id: self.id, epoch: 0 });
-      applied = epoch;
+      const { last } = await link.beat({ id: self.id, epoch: 0 });
+      applied = last;
       await inner?.load();
+      const { epoch } = last;
       const row = { id: self.id, name: self.name, version: self.version, contactMs: self.contactMs, epoch, ...face };
       if (!(await link.join(row))) {
         hooks.removed();
@@ -385,6 +432,14 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     },
     // What was announced is read like any other's.
     show: () => catchUp(),
+    resume: async () => {
+      const { last } = await link.beat({ id: self.id, epoch: 0 });
+      await ring.refresh(store.read);
+      await inner?.reload();
+      applied = last;
+      lost = false;
+      await beatNow();
+    },
     stop: async () => {
       stopped = true;
       clearTimeout(timer);

@@ -895,7 +895,7 @@ export interface QuarantineState {
   readonly quarantined: boolean;
   readonly reason: string | null;
   /** `older`, `incomplete`: records are missing. `changed`: they are not those that were signed. */
-  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | null;
+  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | null;
   /** Records of the audit log that the database has, and had at the checkpoint. */
   readonly size: number | null;
   readonly expected: number | null;

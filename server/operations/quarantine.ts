@@ -7,7 +7,7 @@ import type { CryptoCore } from '../ports/crypto-core.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 import type { QuarantineOperations, QuarantineState } from './index.ts';
-import { type AuditFinding, type AuditSealer, expectedOf, type Unsound } from './seal-audit-log.ts';
+import { type AuditFinding, type AuditSealer, expectedOf, sizeOf, type Unsound } from './seal-audit-log.ts';
 
 const mostGuesses = 10;
 
@@ -33,12 +33,15 @@ const describe = (place: string, finding: Unsound): string =>
     : finding.state === 'older'
       ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
         'service and put the newer database back, or confirm that this one was restored on purpose'
-      : finding.state === 'rows-changed'
-        ? `${place} has rows that are not those that the service wrote last: older rows were put back, or rows were removed or added` +
-          `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and put the right database ` +
-          'back, or confirm that this one is to be used'
-        : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
-          'service; stop the service and put the right database back, or confirm that this one is to be used';
+      : finding.state === 'lost-changes'
+        ? `${place} has gone back: changes that were confirmed are missing, as after a failover to a standby that lagged behind; put the newest ` +
+          'database back, or confirm on each node that this one is to be used, and repeat what is missing (the sinks of the audit log have it)'
+        : finding.state === 'rows-changed'
+          ? `${place} has rows that are not those that the service wrote last: older rows were put back, or rows were removed or added` +
+            `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and put the right database ` +
+            'back, or confirm that this one is to be used'
+          : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +
+            'service; stop the service and put the right database back, or confirm that this one is to be used';
 
 export const createQuarantine = (
   whole: Store,
@@ -86,7 +89,7 @@ export const createQuarantine = (
           quarantined: true,
           reason: describe(place, finding),
           finding: finding.state,
-          size: finding.size,
+          size: sizeOf(finding),
           expected: expectedOf(finding),
         };
   return {

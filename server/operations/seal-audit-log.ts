@@ -51,7 +51,9 @@ export type AuditFinding =
   /** Records are not those that were signed, or the checkpoint beside the root key is not of this log. */
   | { readonly state: 'changed'; readonly size: number }
   /** Policy rows were put back to an older state, removed or added. `older`: some of the rows that were put back, where they are known. */
-  | { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] };
+  | { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] }
+  /** Changes that this node has heard of are missing: the database has gone back while the service ran. */
+  | { readonly state: 'lost-changes' };
 
 export type Unsound = Exclude<AuditFinding, { readonly state: 'sound' }>;
 
@@ -67,6 +69,8 @@ class ChangedDatabase extends Error {
 
 /** How many records there should be, where that is known. */
 export const expectedOf = (finding: Unsound): number | null => ('expected' in finding ? finding.expected : null);
+/** How many there are, where that matters. */
+export const sizeOf = (finding: Unsound): number | null => ('size' in finding ? finding.size : null);
 
 /** Whether these rows may follow those of a checkpoint. */
 const continues = ({ rows }: Checkpoint, head: RowSetHead | undefined): boolean =>
@@ -275,7 +279,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
           actor: actor ?? serviceActor(newId(clock.now())),
           tenantId: serviceTenantId,
           subject: { kind: 'service', id: 'audit-log' },
-          details: { state: finding.state, size: finding.size, expected: expectedOf(finding) },
+          details: { state: finding.state, size: sizeOf(finding), expected: expectedOf(finding) },
         });
       });
       await checkpoint(true);

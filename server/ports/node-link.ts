@@ -41,11 +41,17 @@ export interface RootParcel {
   readonly sealed: Buffer;
 }
 
+/** A change, by its number and its random id: after a failover that has lost changes, another change may have the same number. */
+export interface ChangeMark {
+  readonly epoch: number;
+  readonly history: string;
+}
+
 export interface Beat {
   /** Undefined: the row is gone. */
   readonly state: NodeState | undefined;
   /** The last change of all. */
-  readonly epoch: number;
+  readonly last: ChangeMark;
   readonly turn: RootTurn | undefined;
 }
 
@@ -61,8 +67,13 @@ export interface NodeLink {
   /** It ends in order: nobody waits for it. */
   leave(id: string): Promise<void>;
   nodes(): Promise<readonly SeenNode[]>;
-  /** Undefined: there were more than are kept. */
-  changesSince(epoch: number): Promise<{ readonly epoch: number; readonly changes: readonly Changes[] } | undefined>;
+  /**
+   * What has changed since this change. 'pruned': some of it is not kept any more. 'lost': this change is not there any more: the database has gone
+   * back.
+   */
+  changesSince(
+    mark: ChangeMark,
+  ): Promise<{ readonly last: ChangeMark; readonly changes: readonly Changes[] } | 'pruned' | 'lost'>;
   /** Forgets changes older than this. */
   pruneChanges(olderThanMs: number): Promise<void>;
   /** Tells all nodes that this one shows everything up to `epoch`. */

@@ -17,6 +17,7 @@ import { keyStoreLooks } from './migrations/2025-07-key-store-looks.ts';
 import { erasureIndexes } from './migrations/2025-08-erasure-indexes.ts';
 import { compatibility } from './migrations/2025-09-compatibility.ts';
 import { rowSet } from './migrations/2025-10-row-set.ts';
+import { changeHistory } from './migrations/2025-11-change-history.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -522,6 +523,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-08-erasure-indexes': erasureIndexes(),
     '2025-09-compatibility': compatibility(),
     '2025-10-row-set': rowSet(kinds),
+    '2025-11-change-history': changeHistory(),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -406,10 +406,17 @@ export interface Schema {
     row_mac: string;
     row_version: number;
   };
-  /** One row: the number of the last change, and how often the set of KEKs has changed. */
-  node_head: { id: number; epoch: number; keks: number };
+  /** One row: the number of the last change, its id, and how often the set of KEKs has changed. */
+  node_head: { id: number; epoch: number; keks: number; history: string };
   /** What other nodes must read again, by the number of the change. */
-  node_changes: { epoch: number; previous: number; at: number; changes: string };
+  node_changes: {
+    epoch: number;
+    previous: number;
+    history: string;
+    previous_history: string;
+    at: number;
+    changes: string;
+  };
   /** At most one row: the root key that is on its way to all nodes. */
   root_turns: { id: number; epoch: number; node_id: string; phase: string };
   root_parcels: { node_id: string; epoch: number; public_key: Uint8Array; sealed: Uint8Array };

@@ -42,6 +42,10 @@ export interface PostgresServer {
   restart(how?: NodeJS.Signals): Promise<void>;
   stop(how?: NodeJS.Signals): Promise<void>;
   start(): Promise<void>;
+  /** Stops it, keeps a copy of its state, and starts it again. */
+  keepState(): Promise<void>;
+  /** As a standby that had not received what came after the state that was kept, and takes over: connections are lost. */
+  failOver(): Promise<void>;
   /** Ends it at once and deletes its files, for a process that is ending itself. */
   drop(): void;
   /** Stops it and deletes its files. */
@@ -67,6 +71,7 @@ export const startPostgres = async ({
     env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' },
   } as const;
   const data = join(folder, 'data');
+  const kept = join(folder, 'kept');
   execFileSync(
     join(postgresqlPrograms, 'initdb'),
     ['-D', data, '-U', 'dke', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
@@ -115,6 +120,17 @@ export const startPostgres = async ({
     stop,
     restart: async (how) => {
       await stop(how);
+      await start();
+    },
+    keepState: async () => {
+      await stop();
+      execFileSync('cp', ['-a', data, kept]);
+      await start();
+    },
+    failOver: async () => {
+      await stop('SIGQUIT');
+      rmSync(data, { recursive: true, force: true });
+      execFileSync('cp', ['-a', kept, data]);
       await start();
     },
     drop: () => {

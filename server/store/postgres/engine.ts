@@ -200,11 +200,14 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
       link,
       announce: async (changes) => {
         const [row] = await writer.query(
-          `with head as (
-             update node_head set epoch = epoch + 1, keks = keks + $1 returning epoch, keks),
+          `with last as (select history from node_head),
+           head as (
+             update node_head set epoch = epoch + 1, keks = keks + $1, history = gen_random_uuid()::text
+             returning epoch, keks, history),
            told as (
-             insert into node_changes (epoch, previous, at, changes)
-             select epoch, epoch - 1, (extract(epoch from clock_timestamp()) * 1000)::bigint, $2 from head)
+             insert into node_changes (epoch, previous, history, previous_history, at, changes)
+             select head.epoch, head.epoch - 1, head.history, last.history,
+                    (extract(epoch from clock_timestamp()) * 1000)::bigint, $2 from head, last)
            select epoch, keks, pg_notify('dke', 'changed') from head`,
           [changes.keks === true ? 1 : 0, JSON.stringify(changes)],
         );

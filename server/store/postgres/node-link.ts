@@ -165,14 +165,14 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       // A heartbeat need not outlive the database, and must not wait for its disk: one that hangs would make every node look dead.
       const row = await one(
         `with own as (update nodes set heartbeat_at = ${nowSql}, epoch = $2 where id = $1 returning state)
-         select (select state from own) as state, h.epoch as epoch, t.epoch as turn, t.node_id, t.phase,
+         select (select state from own) as state, h.epoch as epoch, h.history, t.epoch as turn, t.node_id, t.phase,
                 set_config('synchronous_commit', 'off', true)
            from node_head h left join root_turns t on t.id = 1`,
         [id, epoch],
       );
       return {
         state: (row.state ?? undefined) as SeenNode['state'] | undefined,
-        epoch: Number(row.epoch),
+        last: { epoch: Number(row.epoch), history: String(row.history) },
         turn: toTurn(row),
       };
     },
@@ -203,16 +203,25 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
           silentMs: Math.max(0, Number(row.silent_ms)),
         }),
       ),
-    changesSince: async (epoch) => {
+    changesSince: async (mark) => {
+      // One statement sees one state: the head, and the changes that lead to it.
       const rows = await query(
-        `select epoch, previous, changes from node_changes where epoch > $1 order by epoch limit ${mostChanges}`,
-        [epoch],
+        `select h.epoch as head_epoch, h.history as head_history, c.epoch, c.previous, c.history, c.previous_history, c.changes
+         from node_head h left join (
+           select * from node_changes where epoch > $1 order by epoch limit ${mostChanges}) c on true
+         order by c.epoch`,
+        [mark.epoch],
       );
       const [first] = rows;
-      if (first === undefined) return { epoch, changes: [] };
-      if (Number(first.previous) > epoch) return undefined;
+      const head = { epoch: Number(first?.head_epoch), history: String(first?.head_history) };
+      if (head.epoch < mark.epoch) return 'lost';
+      if (head.epoch === mark.epoch) return head.history === mark.history ? { last: mark, changes: [] } : 'lost';
+      // The head is ahead, and no change continues from the mark.
+      if (first === undefined || first.epoch === null || Number(first.previous) > mark.epoch) return 'pruned';
+      if (String(first.previous_history) !== mark.history) return 'lost';
+      const newest = rows.at(-1);
       return {
-        epoch: Number(rows.at(-1)?.epoch),
+        last: { epoch: Number(newest?.epoch), history: String(newest?.history) },
         changes: rows.map((row) => JSON.parse(String(row.changes)) as Changes),
       };
     },

@@ -8,7 +8,7 @@ export const quarantineSchema = z
     quarantined: z.boolean(),
     reason: z.string().nullable(),
     finding: z
-      .enum(['older', 'incomplete', 'changed', 'rows-changed'])
+      .enum(['older', 'incomplete', 'changed', 'rows-changed', 'lost-changes'])
       .nullable()
       .openapi({
         description:

@@ -1,0 +1,77 @@
+// What a node has heard of is not there any more: a standby that lagged behind has taken over, or the node was away for longer than changes
+// are kept. No node goes on with what was taken away.
+import { randomBytes } from 'node:crypto';
+import { afterEach, expect, test, vi } from 'vitest';
+import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+let fleet: TestFleet;
+afterEach(() => fleet?.end(), 120_000);
+
+const plain = randomBytes(32);
+const siteOf = (member: FleetMember) => ({ api: member.api, server: member.server });
+const start = async (): Promise<readonly [FleetMember, FleetMember]> => {
+  fleet = await startFleet(['one', 'two']);
+  const [one, two] = [fleet.member('one'), fleet.member('two')];
+  await untilActive(fleet, one, ['one', 'two']);
+  return [one, two];
+};
+const endpointsOf = async (member: FleetMember, names: readonly string[]): Promise<readonly XksEndpoint[]> => {
+  const made: XksEndpoint[] = [];
+  for (const name of names) made.push(await createXksEndpoint(siteOf(member), name));
+  return made;
+};
+const codeOf = ({ server }: FleetMember): string =>
+  [...server.output().matchAll(/^quarantine confirmation code: (\w+)$/gm)].at(-1)?.[1] ?? '';
+
+test('after a failover that has lost changes every node is in quarantine, until an operator confirms', async () => {
+  const [one, two] = await start();
+  const before = await endpointsOf(one, ['a', 'b', 'c']);
+  const later = await endpointsOf(one, ['d', 'e', 'f']);
+  await fleet.postgres.keepState();
+  await untilActive(fleet, one, ['one', 'two']);
+  for (const { endpoint } of before) await one.api.call('POST', `/api/endpoints/${endpoint.id}/disable`);
+  for (const each of before) expect((await each.at(two.server).encrypt(plain)).status).toBe(400);
+
+  await fleet.postgres.failOver();
+  // Each change is in force on every node when it is answered, or it is not answered as made.
+  for (const each of later) {
+    const { status } = await one.api.send('POST', `/api/endpoints/${each.endpoint.id}/disable`);
+    if (status === 200) expect((await each.at(two.server).encrypt(plain)).status).not.toBe(200);
+  }
+  for (const { api, server } of [one, two]) {
+    await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
+    expect(await api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'lost-changes' });
+    for (const each of [...before, ...later]) expect((await each.at(server).encrypt(plain)).status).toBe(503);
+    expect((await api.send('POST', '/api/vaults', { name: 'now' })).status).toBe(503);
+  }
+
+  for (const member of [one, two]) await member.api.call('POST', '/api/quarantine/confirm', { code: codeOf(member) });
+  for (const { api } of [one, two])
+    await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+  // What was lost is as it was before, on both; and changes reach both again.
+  const [lost] = before;
+  if (lost === undefined) throw new Error('there is no endpoint');
+  for (const { server } of [one, two]) expect((await lost.at(server).encrypt(plain)).status).toBe(200);
+  await one.api.call('POST', `/api/endpoints/${lost.endpoint.id}/disable`);
+  for (const { server } of [one, two]) expect((await lost.at(server).encrypt(plain)).status).toBe(400);
+});
+
+test('a node that was away while changes were pruned reads everything again before it uses a key', async () => {
+  const [one, two] = await start();
+  const [endpoint] = await endpointsOf(one, ['away']);
+  if (endpoint === undefined) throw new Error('there is no endpoint');
+  const there = endpoint.at(two.server);
+  expect((await there.encrypt(plain)).status).toBe(200);
+  two.server.child.kill('SIGSTOP');
+  try {
+    await one.api.call('POST', `/api/endpoints/${endpoint.endpoint.id}/disable`);
+    // What the node with the duty does after ten minutes.
+    fleet.postgres.run('dke', 'delete from node_changes');
+  } finally {
+    two.server.child.kill('SIGCONT');
+  }
+  await expect.poll(async () => (await there.encrypt(plain)).status).toBe(400);
+});
