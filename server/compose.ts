@@ -332,7 +332,7 @@ const openSnapshots = (
   const manage = manageSnapshots(ports, approvals, settings);
   const openings = createOpenings(ports);
   const verify = verifySnapshot(ports);
-  const restore = restoreSnapshot(ports, approvals);
+  const restore = restoreSnapshot(ports, approvals, settings);
   const schedule = scheduleSnapshots(ports, make, manage, (expression, due) => {
     const job = new Cron(
       expression,

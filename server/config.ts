@@ -8,6 +8,7 @@ import { dirname, resolve } from 'node:path';
 import { Cron } from 'croner';
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
+import { parseVerifierKey } from './base/checkpoint.ts';
 import { StartError } from './base/start-error.ts';
 
 const hostName = z.string().regex(/^[A-Za-z0-9.:-]{1,253}$/, 'a host name or an address');
@@ -183,6 +184,19 @@ const schema = z.strictObject({
       keep_count: z.int().min(1).max(10_000).optional(),
       keep_days: z.int().min(1).max(36_500).optional(),
       undelete_days: z.int().min(0).max(3650).default(30),
+      trusted_signers: z
+        .array(
+          z
+            .string()
+            .max(500)
+            .refine(
+              (text) => parseVerifierKey(text) !== null,
+              'is no verifier key: it is what dke audit log shows as verifierKey on the service that made the snapshots',
+            ),
+        )
+        .max(100)
+        .default([]),
+      restore_second_person: z.boolean().default(true),
     })
     .prefault({}),
   /** How long a deleted tenant can be restored. */
@@ -445,6 +459,10 @@ export interface Config {
     readonly keepCount: number | null;
     readonly keepDays: number | null;
     readonly undeleteDays: number;
+    /** Verifier keys of other services whose snapshots may be imported. */
+    readonly trustedSigners: readonly string[];
+    /** Whether a restore that creates or reactivates credentials waits for a second person. */
+    readonly restoreSecondPerson: boolean;
   };
   readonly tenants: { readonly retentionDays: number };
   readonly limits: {
@@ -579,6 +597,8 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<C
       keepCount: parsed.snapshots.keep_count ?? null,
       keepDays: parsed.snapshots.keep_days ?? null,
       undeleteDays: parsed.snapshots.undelete_days,
+      trustedSigners: parsed.snapshots.trusted_signers,
+      restoreSecondPerson: parsed.snapshots.restore_second_person,
     },
     tenants: { retentionDays: parsed.tenants.retention_days },
     limits: {

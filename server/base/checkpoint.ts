@@ -50,6 +50,10 @@ export const parseVerifierKey = (text: string): Verifier | null => {
   return { name, keyId, key };
 };
 
+/** The 32 bytes of RFC 8032. */
+export const publicKeyOf = ({ key }: Pick<Verifier, 'key'>): Buffer =>
+  Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url');
+
 /** Text and signature (64 bytes) as a note. The signer's name is the log's origin. */
 export const signedNote = (checkpoint: Checkpoint, publicKey: Uint8Array, signature: Uint8Array): string => {
   const { origin } = checkpoint;

@@ -6,7 +6,7 @@ import { stat } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { KeyRef } from '../../addon/core.ts';
 import { parseBase64 } from '../base/bytes.ts';
-import { parseVerifierKey } from '../base/checkpoint.ts';
+import { parseVerifierKey, publicKeyOf } from '../base/checkpoint.ts';
 import { openingContext, sealingContext } from '../base/recovery-key.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Snapshot, SnapshotRestore } from '../fronts/contract/api/snapshots.ts';
@@ -93,7 +93,7 @@ const verifyFile = async (
     throw new CommandError('config', `${signer} is no verifier key`, {
       hint: 'it is what dke audit log shows as verifierKey: NAME+ID+KEY',
     });
-  const trusted = [Buffer.from(verifier.key.export({ format: 'jwk' }).x ?? '', 'base64url')];
+  const trusted = [publicKeyOf(verifier)];
   const fail = (error: unknown): never => {
     throw new CommandError('checks-failed', error instanceof Error ? error.message : 'the snapshot is damaged');
   };
@@ -134,7 +134,7 @@ const showRestore = (output: Output, restored: SnapshotRestore): void => {
     output.record(restored);
     return;
   }
-  const { counts, stayDestroyed, revived, rules, ...rest } = restored;
+  const { counts, stayDestroyed, activated, rules, ...rest } = restored;
   output.record(rest);
   output.list({ items: Object.entries(counts) }, [
     ['WHAT', ([table]) => table],
@@ -155,9 +155,10 @@ const showRestore = (output: Output, restored: SnapshotRestore): void => {
       ['DUAL CONTROL OF', (row) => row.vaultName],
       ['MUST AGREE', (row) => row.required],
     ]);
-  if (revived.length > 0)
-    output.list({ items: revived }, [
-      ['HOLDS AGAIN', (row) => row.kind],
+  if (activated.length > 0)
+    output.list({ items: activated }, [
+      ['BECOMES ACTIVE', (row) => row.kind],
+      ['BY', (row) => row.change],
       ['ID', (row) => row.id],
       ['NAME', (row) => row.name],
     ]);

@@ -49,7 +49,10 @@ export interface ApprovalDecision {
   readonly comment: string | null;
 }
 
-/** The rule of a vault as it was when the request was made, with those as approvers who could agree at that time. */
+/**
+ * The rule of a vault as it was when the request was made, with those as approvers who could agree at that time. The service's own rule has the
+ * service's id instead of a vault's, and says what it is about.
+ */
 export type ApprovalRule = Pick<DualControlRule, 'required' | 'approvers'> & {
   readonly vaultId: string;
   readonly vaultName: string;

@@ -162,7 +162,17 @@ export const auditKinds = {
   'snapshot.restored': {
     severity: 'critical',
     activity: 'update',
-    fields: ['tenantId', 'newTenant', 'newIds', 'made', 'changed', 'unchanged', 'stayDestroyed', 'revived'],
+    fields: [
+      'tenantId',
+      'newTenant',
+      'newIds',
+      'made',
+      'changed',
+      'unchanged',
+      'stayDestroyed',
+      'activated',
+      'activatedCount',
+    ],
   },
   'group.created': { severity: 'info', activity: 'create', fields: ['name', 'vaultId'] },
   'application.registered': { severity: 'info', activity: 'create', fields: ['name', 'groupId', 'appId'] },

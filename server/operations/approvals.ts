@@ -26,7 +26,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../base/bytes.ts';
 import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
-import { newId } from '../base/ids.ts';
+import { newId, serviceTenantId } from '../base/ids.ts';
 import { isAllowed, type Permission } from '../domain/access.ts';
 import { type Actor, inTenant, serviceActor, type TenantActor } from '../domain/actor.ts';
 import {
@@ -58,6 +58,8 @@ export interface Plan {
   readonly vaults: readonly Vault[];
   /** Of these the rule itself may become another one: it has its say whatever it names. */
   readonly ruled?: ReadonlySet<string>;
+  /** What makes the service itself ask for a second person; null: nothing. */
+  readonly second?: string | null;
   readonly impact: Approval['impact'];
   readonly state: AuditValue;
 }
@@ -119,9 +121,10 @@ const describe = ({ kind, subject, requestedBy }: Approval) => ({
   requestedBy: requestedBy.name,
 });
 
-const rulesOf = (kind: GovernedKind, { vaults, ruled }: Plan): readonly ApprovalRule[] => {
+const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Plan): readonly ApprovalRule[] => {
   const action = governedKinds[kind];
-  return vaults.flatMap(({ id, name, dualControl, integrity }): readonly ApprovalRule[] => {
+  const own = second === null ? [] : [{ vaultId: serviceTenantId, vaultName: second, required: 1, approvers: null }];
+  const ofVaults = vaults.flatMap(({ id, name, dualControl, integrity }): readonly ApprovalRule[] => {
     // A rule that was taken out of its row beside the service is still a rule: nothing is done until somebody has looked.
     if (integrity !== 'ok')
       throw new ServiceError('key-tampered', `the stored vault ${name} was changed from outside`, {
@@ -131,6 +134,7 @@ const rulesOf = (kind: GovernedKind, { vaults, ruled }: Plan): readonly Approval
     if (dualControl === null || !governs) return [];
     return [{ vaultId: id, vaultName: name, required: dualControl.required, approvers: dualControl.approvers }];
   });
+  return [...own, ...ofVaults];
 };
 
 const fingerprintOf = (rules: readonly ApprovalRule[], parameters: Parameters, { state }: Plan): string =>

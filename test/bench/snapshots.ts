@@ -55,7 +55,9 @@ export const fill = async ({ operations }: OpenedService, tenantId: string, keys
 export const measureSnapshots = async (store: StoreName, keys: number): Promise<SnapshotFigure> => {
   const [place, otherPlace] = [await openPlace(store), await openPlace(store)];
   const opened = await openTestService({ toml: `${settings}${place.toml}` });
-  const other = await openTestService({ toml: `${settings}${otherPlace.toml}` });
+  const { verifierKey } = await opened.operations.audit.log();
+  const trusting = `[snapshots]\ntrusted_signers = ["${verifierKey}"]\nrestore_second_person = false\n`;
+  const other = await openTestService({ toml: `${settings}${trusting}${otherPlace.toml}` });
   try {
     const tenantId = (await opened.operations.tenants.default()).id;
     await fill(opened, tenantId, keys);
@@ -74,7 +76,6 @@ export const measureSnapshots = async (store: StoreName, keys: number): Promise<
     const verifySeconds = await seconds(async () =>
       opened.operations.snapshots.verify(administrator, id, await hand.answer(id)),
     );
-    const { verifierKey } = await opened.operations.audit.log();
     const content = await opened.operations.snapshots.export(administrator, id);
     await other.operations.snapshots.import(administrator, content, verifierKey);
     const restoreSeconds = await seconds(() => there.restore(id, { newTenant: 'restored' }));

@@ -23,6 +23,7 @@ let recoveryFile: string;
 let passphraseFile: string;
 let application: RegisteredApplication;
 let database: Database;
+let publicKey: string;
 const labels = [newLabel(), newLabel()] as const;
 const handles: number[] = [];
 const wrapped: string[] = [];
@@ -71,7 +72,9 @@ describe('a recovery key', () => {
       passphraseFile,
     ]);
     expect([made.code, made.stderr]).toEqual([0, '']);
-    const { id, publicKey } = JSON.parse(made.stdout) as { readonly id: string; readonly publicKey: string };
+    const key = JSON.parse(made.stdout) as { readonly id: string; readonly publicKey: string };
+    const { id } = key;
+    ({ publicKey } = key);
     expect((statSync(recoveryFile).mode & 0o777).toString(8)).toBe('600');
     const shown = await runCommand(['-o', 'json', 'recovery-key', 'show', recoveryFile]);
     expect(JSON.parse(shown.stdout)).toMatchObject({ id, publicKey, passphrase: true });
@@ -191,6 +194,10 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
     writeToken(site.server.adminToken);
     expect((await decrypted(1)).rv).not.toBe('CKR_OK');
 
+    const untrusted = await run('snapshot', 'import', copy, '--signer', verifier);
+    expect(untrusted.stderr).toContain('snapshots.trusted_signers in dke.toml');
+    await site.stopServer();
+    await site.startServer(`[snapshots]\ntrusted_signers = ["${verifier}"]\nrestore_second_person = false\n`);
     const unknown = await run('snapshot', 'import', copy);
     expect(unknown.code).not.toBe(0);
     expect(unknown.stderr).toContain('verifier key');
@@ -198,6 +205,10 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
     expect(imported).toMatchObject({ id, origin: 'imported', state: 'held' });
     const { items: tenants } = await json<{ readonly items: readonly { readonly id: string }[] }>('tenant', 'list');
     const into = ['--into', tenants[0]?.id ?? ''];
+    expect((await run('snapshot', 'restore', id, ...withKey(), ...confirm(id))).stderr).toContain(
+      'is not registered here',
+    );
+    await json('recovery-key', 'register', publicKey, '--name', 'safe of the bank');
     expect((await run('snapshot', 'restore', id, ...withKey(), ...confirm(id))).stderr).toContain('not here');
     const restored = await json<SnapshotRestore>('snapshot', 'restore', id, ...withKey(), ...into, ...confirm(id));
     expect(restored).toMatchObject({ newTenant: false, newIds: false, newHandles: 0 });

@@ -1,7 +1,7 @@
 // Snapshots as they are kept: listed, exported, imported, deleted with a time in which that can be undone, purged by the clock; and which
 // of them may still hold a key.
 
-import { parseVerifierKey } from '../../base/checkpoint.ts';
+import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
@@ -16,6 +16,7 @@ import { findKey } from '../find.ts';
 import { byId, pageOf } from '../paging.ts';
 import { eraseUnits, listSnapshots, settleUnfinished } from './erase-destroyed.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
+import { requireTrusted } from './verify-snapshot.ts';
 
 export interface SnapshotSettings {
   readonly directory: string;
@@ -26,6 +27,10 @@ export interface SnapshotSettings {
   readonly keepDays: number | null;
   /** How long a deletion can be undone. */
   readonly undeleteDays: number;
+  /** Verifier keys of other services whose snapshots may be imported. */
+  readonly trustedSigners: readonly string[];
+  /** Whether a restore that creates or reactivates credentials waits for a second person. */
+  readonly restoreSecondPerson: boolean;
 }
 
 type ManagePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'log'>;
@@ -142,7 +147,7 @@ export const manageSnapshots = (
       await governedExport.run(inTenant(actor, tenantId), { snapshotId: id });
       return archive.content(id);
     },
-    /** `signer`: the verifier key of the service that made it, when that is not this one. What is destroyed here is taken out at once. */
+    /** `signer`: the verifier key of the service that made it, when that is not this one: one of `trustedSigners`. What is destroyed here is taken out at once. */
     import: async (actor: Actor, body: AsyncIterable<Uint8Array>, signer: string | undefined): Promise<Snapshot> => {
       const given = signer === undefined ? null : parseVerifierKey(signer);
       if (signer !== undefined && given === null)
@@ -150,7 +155,8 @@ export const manageSnapshots = (
           hint: 'it is what dke audit log shows as verifierKey on the service that made the snapshot: NAME+ID+KEY',
         });
       const own = ring.auditPublicKey();
-      const other = given === null ? null : Buffer.from(given.key.export({ format: 'jwk' }).x ?? '', 'base64url');
+      if (signer !== undefined) requireTrusted(ring, settings.trustedSigners, signer);
+      const other = given === null ? null : publicKeyOf(given);
       const arrived = newId(clock.now());
       return exclusion.run(async () => {
         await archive.receive(arrived, body);

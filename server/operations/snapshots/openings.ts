@@ -13,6 +13,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { StoredOpening } from '../../ports/snapshots.ts';
 import type { Repositories, StoredRecord } from '../../ports/store.ts';
 import { findSnapshot } from './find-snapshot.ts';
+import { isForeign } from './verify-snapshot.ts';
 
 export interface Opening {
   readonly id: string;
@@ -80,6 +81,14 @@ export const createOpenings = ({
       if (recipient === undefined)
         throw new ServiceError('conflict', 'the snapshot is not sealed to this recovery key', {
           hint: `it is sealed to: ${recipients.map((each) => each.recoveryKeyId).join(', ')}`,
+        });
+      // Another service may seal to anybody: then the key must be one that is registered here.
+      const registered = (await store.read.recoveryKeys.list()).some(
+        ({ id, removedAt, integrity }) => id === recipient.recoveryKeyId && removedAt === null && integrity === 'ok',
+      );
+      if (isForeign(ring, snapshot) && !registered)
+        throw new ServiceError('conflict', `the recovery key ${recipient.recoveryKeyId} is not registered here`, {
+          hint: 'a snapshot of another service opens with a registered recovery key only: dke recovery-key register',
         });
       const now = clock.now();
       const opening = { id: newId(now), snapshotId, actorId: actor.id, expiresAt: now + lifetimeMs };

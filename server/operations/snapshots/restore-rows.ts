@@ -36,10 +36,17 @@ export interface RestoreOutcome {
   readonly newIds: boolean;
   readonly counts: { readonly [T in TenantTable]?: RestoreCounts };
   readonly stayDestroyed: readonly StaysDestroyed[];
-  /** Credentials and endpoints that had been removed and hold again. */
-  readonly revived: readonly { readonly kind: string; readonly id: string; readonly name: string }[];
+  /** What it creates, reactivates or changes of that which decides who may use keys. */
+  readonly activated: readonly Activated[];
   /** Handles that were taken: old and new. */
   readonly newHandles: number;
+}
+
+export interface Activated {
+  readonly kind: 'application' | 'access-guid' | 'endpoint' | 'credential' | 'dual-control';
+  readonly change: 'created' | 'reactivated' | 'changed';
+  readonly id: string;
+  readonly name: string;
 }
 
 export interface RestoreTarget {
@@ -118,7 +125,7 @@ export const restoreRows = async (
   const { tenantRows } = tx;
   const counters = new Map<TenantTable, Counter>();
   const stayDestroyed: StaysDestroyed[] = [];
-  const revived: RestoreOutcome['revived'][number][] = [];
+  const activated: Activated[] = [];
   /** Units of which nothing comes back, and when they were destroyed. By the snapshot's own ids. */
   const gone = new Map<string, number>();
   let newIds = false;
@@ -159,6 +166,21 @@ export const restoreRows = async (
         if (typeof row.destroyed_at === 'number')
           for (const id of ids) if (row.id === id || row.id === idHere(id)) gone.set(id, row.destroyed_at);
     }
+  };
+
+  /** Names what gives somebody the use of keys, or changes who must agree. */
+  const noteActivated = (table: TenantTable, row: SnapshotRow, before: SnapshotRow | undefined): void => {
+    const change = before === undefined ? 'created' : 'reactivated';
+    const note = (kind: Activated['kind'], name: SnapshotRow[string] | undefined, how: Activated['change'] = change) =>
+      activated.push({ kind, change: how, id: String(row.id), name: String(name) });
+    const becomes = (state: string): boolean => row.state === state && before?.state !== state;
+    if (table === 'tde_applications' && becomes('enabled')) note('application', row.name);
+    if (table === 'access_guids' && row.removed_at === null && (before === undefined || before.removed_at !== null))
+      note('access-guid', row.application_id);
+    if (table === 'endpoints' && becomes('enabled')) note('endpoint', row.name);
+    if (table === 'endpoint_credentials') note('credential', row.access_key_id);
+    if (table === 'vaults' && !same(row.dual_control, before?.dual_control))
+      note('dual-control', row.name, before === undefined ? 'created' : 'changed');
   };
 
   const labels = new Map<string, string>();
@@ -229,8 +251,7 @@ export const restoreRows = async (
       if (existing === undefined) {
         counter.made += 1;
         put.push({ row: wanted, integrity: tampered ? 'tampered' : 'ok' });
-        if (table === 'endpoint_credentials' && !target.newTenant && !newIds && tenantId === fromTenantId)
-          revived.push({ kind: 'credential', id: String(row.id), name: String(row.access_key_id) });
+        noteActivated(table, wanted, undefined);
         continue;
       }
       const differs = policy.some((column) => !same(wanted[column], existing.row[column]));
@@ -241,10 +262,7 @@ export const restoreRows = async (
       }
       counter.changed += 1;
       put.push({ row: wanted, integrity: 'ok' });
-      if (table === 'access_guids' && existing.row.removed_at !== null && row.removed_at === null)
-        revived.push({ kind: 'access-guid', id: String(row.id), name: String(row.application_id) });
-      if (table === 'endpoints' && existing.row.state === 'deleted')
-        revived.push({ kind: 'endpoint', id: String(row.id), name: String(row.name) });
+      noteActivated(table, wanted, existing.row);
     }
     await tenantRows.put(table, put);
     if (table !== 'keys' || (tenantId === fromTenantId && !newIds)) return;
@@ -417,7 +435,7 @@ export const restoreRows = async (
     newIds,
     counts,
     stayDestroyed: stayDestroyed.map((each) => ({ ...each, label: labels.get(each.id) ?? null })),
-    revived,
+    activated,
     newHandles,
   };
 };

@@ -7,6 +7,7 @@ import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
 import type { ApprovalRule } from '../../domain/approval.ts';
 import { largestPageSize } from '../../domain/page.ts';
+import type { Snapshot } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -15,8 +16,9 @@ import { checkTenantName, createTenantIn, newTenant as makeTenant } from '../cre
 import { findTenant } from '../find.ts';
 import { retainStoredKeys } from '../retain-keys.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
-import { type RestoreOutcome, type RestoreTarget, restoreRows } from './restore-rows.ts';
-import { trustedFor } from './verify-snapshot.ts';
+import type { SnapshotSettings } from './manage-snapshots.ts';
+import { type Activated, type RestoreOutcome, type RestoreTarget, restoreRows } from './restore-rows.ts';
+import { isForeign, requireTrusted, trustedFor } from './verify-snapshot.ts';
 
 type RestorePorts = Pick<
   Ports,
@@ -34,6 +36,14 @@ export interface RestoreRequest {
 /** What was restored; of a dry run also whose dual control has a say (nobody's: it would be done at once). */
 export type RuledRestore = RestoreOutcome & { readonly rules: readonly ApprovalRule[] };
 
+/** Where others find the request: the snapshot's tenant; where it is not here, the one that it goes into, or the oldest. */
+const tenantToAskIn = async (from: Repositories, fromTenantId: string, into: string | null): Promise<string> => {
+  if ((await from.tenants.get(fromTenantId)) !== undefined) return fromTenantId;
+  return into ?? (await from.tenants.list())[0]?.id ?? fromTenantId;
+};
+
+const isCredential = ({ kind }: Activated): boolean => kind === 'access-guid' || kind === 'credential';
+
 /** Takes a unit of work back, with what it found. */
 class TakenBack extends Error {
   override readonly name = 'TakenBack';
@@ -50,9 +60,10 @@ const chooseTarget = async (
   { ring, clock }: Pick<Ports, 'ring' | 'clock'>,
   tx: Repositories,
   actor: Actor,
-  fromTenantId: string,
+  snapshot: Snapshot,
   { tenantId, newTenant }: Pick<RestoreRequest, 'tenantId' | 'newTenant'>,
 ): Promise<RestoreTarget> => {
+  const { tenantId: fromTenantId } = snapshot;
   if (newTenant !== null) {
     const now = clock.now();
     // Its own id, where nobody has it: what names the tenant elsewhere goes on being right.
@@ -71,25 +82,38 @@ const chooseTarget = async (
       hint: 'restore the tenant first, or name a new one to restore into',
     });
   if (
-    id !== fromTenantId &&
+    (id !== fromTenantId || isForeign(ring, snapshot)) &&
     (await tx.tenantRows.count('keys', id)) + (await tx.tenantRows.count('tde_groups', id)) > 0
   )
     throw new ServiceError('conflict', 'the tenant has keys or groups of its own', {
-      hint: 'restore into the tenant that the snapshot is of, an empty one, or a new one',
+      hint: isForeign(ring, snapshot)
+        ? 'a snapshot of another service is restored into an empty tenant, or a new one'
+        : 'restore into the tenant that the snapshot is of, an empty one, or a new one',
     });
   return { tenantId: id, newTenant: false, fromTenantId };
 };
 
 /** What is restored into where, as it is kept while it waits. */
-type Wanted = { readonly snapshotId: string; readonly tenantId: string | null; readonly newTenant: string | null };
+type Wanted = {
+  readonly snapshotId: string;
+  readonly tenantId: string | null;
+  readonly newTenant: string | null;
+  /** It creates or reactivates credentials: a second person must agree. */
+  readonly credentials: boolean;
+};
 
-export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Approvals, 'withApproval'>) => {
+export const restoreSnapshot = (
+  ports: RestorePorts,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+  { restoreSecondPerson, trustedSigners }: Pick<SnapshotSettings, 'restoreSecondPerson' | 'trustedSigners'>,
+) => {
   const { store, ring, core, archive, erasure, exclusion, usage, log } = ports;
 
   const restoreIn = async (tx: Repositories, actor: Actor, key: KeyRef, wanted: Wanted): Promise<RestoreOutcome> => {
     const { snapshotId } = wanted;
     const snapshot = await findSnapshot(tx, snapshotId, ['held']);
-    const target = await chooseTarget(ports, tx, actor, snapshot.tenantId, wanted);
+    requireTrusted(ring, trustedSigners, snapshot.signer);
+    const target = await chooseTarget(ports, tx, actor, snapshot, wanted);
     return restoreRows(ports, tx, archive.items(snapshotId, key, trustedFor(ring, snapshot)), target);
   };
 
@@ -100,17 +124,18 @@ export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Appr
   const governed = withApproval('snapshot.restore', {
     permission: 'snapshots:restore',
     by: 'requester',
-    plan: async (from, _tenantId, { snapshotId, tenantId, newTenant }: Wanted) => {
+    plan: async (from, askedIn, { snapshotId, tenantId, newTenant, credentials }: Wanted) => {
       const snapshot = await findSnapshot(from, snapshotId, ['held']);
       const into = newTenant === null ? (tenantId ?? snapshot.tenantId) : null;
       const there = into === null ? [] : await vaultsOf(from, into);
       const source = into === snapshot.tenantId ? [] : await vaultsOf(from, snapshot.tenantId);
       const at = toRfc3339(snapshot.createdAt);
       return {
-        tenantId: snapshot.tenantId,
+        tenantId: askedIn,
         subject: { kind: 'snapshot', id: snapshotId, name: at },
         vaults: [...source, ...there],
         ruled: new Set(there.map(({ id }) => id)),
+        second: credentials ? 'restores that create credentials' : null,
         impact: { into: newTenant ?? into, newTenant: newTenant !== null, keys: snapshot.counts?.rows.keys ?? 0 },
         state: { at },
       };
@@ -132,7 +157,8 @@ export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Appr
           changed: sum('changed'),
           unchanged: sum('unchanged'),
           stayDestroyed: found.stayDestroyed.slice(0, mostNamed).map(({ id: keyId, name }) => ({ id: keyId, name })),
-          revived: found.revived.slice(0, mostNamed).map((each) => ({ ...each })),
+          activated: found.activated.slice(0, mostNamed).map((each) => ({ ...each })),
+          activatedCount: found.activated.length,
         },
       });
       return { answer: found, afterCommit: () => Promise.resolve() };
@@ -142,23 +168,29 @@ export const restoreSnapshot = (ports: RestorePorts, { withApproval }: Pick<Appr
   /** `key`: the snapshot's own; it is released here. Throws `ApprovalNeeded` where it waits; a dry run never does. */
   return async (actor: Actor, id: string, key: KeyRef, request: RestoreRequest): Promise<RuledRestore> => {
     const { dryRun, ...target } = request;
-    const wanted: Wanted = { snapshotId: id, ...target };
-    try {
-      const { tenantId } = await findSnapshot(store.read, id, ['held']);
-      const acting = inTenant(actor, tenantId);
-      const rules = dryRun ? (await governed.plan(acting, wanted)).rules : [];
-      await usage.flush(false);
-      const outcome = await exclusion
-        .run(() =>
-          dryRun
-            ? store.write(async (tx): Promise<RestoreOutcome> => {
-                throw new TakenBack(await restoreIn(tx, actor, key, wanted));
-              })
-            : governed.run(acting, wanted, key),
-        )
+    const wanted: Wanted = { snapshotId: id, ...target, credentials: false };
+    /** Does all of it, and takes it back. */
+    const tryOut = (): Promise<RestoreOutcome> =>
+      store
+        .write(async (tx): Promise<RestoreOutcome> => {
+          throw new TakenBack(await restoreIn(tx, actor, key, wanted));
+        })
         .catch((error: unknown) => {
           if (error instanceof TakenBack) return error.outcome;
           throw error;
+        });
+    try {
+      const { tenantId } = await findSnapshot(store.read, id, ['held']);
+      const acting = inTenant(actor, await tenantToAskIn(store.read, tenantId, target.tenantId));
+      await usage.flush(false);
+      let rules: readonly ApprovalRule[] = [];
+      const outcome = await exclusion
+        .run(async () => {
+          const found = dryRun || restoreSecondPerson ? await tryOut() : undefined;
+          const credentials = restoreSecondPerson && found?.activated.some(isCredential) === true;
+          if (found === undefined || !dryRun) return governed.run(acting, { ...wanted, credentials }, key);
+          ({ rules } = await governed.plan(acting, { ...wanted, credentials }));
+          return found;
         })
         // A tenant's key that was not committed is taken out of memory.
         .finally(() =>

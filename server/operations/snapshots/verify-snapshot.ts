@@ -1,6 +1,6 @@
 // Looks whether a snapshot is what was signed; with its key, whether every key in it is the one that went in. What was found stays with it.
 
-import { parseVerifierKey } from '../../base/checkpoint.ts';
+import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, Verification } from '../../domain/snapshot.ts';
@@ -18,7 +18,27 @@ export const trustedFor = (
 ): TrustedSigners => {
   const other = origin === 'imported' && signer !== null ? parseVerifierKey(signer) : null;
   const own = ring.auditPublicKey();
-  return other === null ? [own] : [own, Buffer.from(other.key.export({ format: 'jwk' }).x ?? '', 'base64url')];
+  return other === null ? [own] : [own, publicKeyOf(other)];
+};
+
+/** Throws 'forbidden' unless this service made what this key signed, or the configuration names the key. */
+export const requireTrusted = (ring: Ports['ring'], trustedSigners: readonly string[], signer: string | null): void => {
+  const keyOf = (text: string | null): Buffer | undefined => {
+    const verifier = text === null ? null : parseVerifierKey(text);
+    return verifier === null ? undefined : publicKeyOf(verifier);
+  };
+  const key = keyOf(signer);
+  const trusted = [ring.auditPublicKey(), ...trustedSigners.flatMap((text) => keyOf(text) ?? [])];
+  if (key !== undefined && trusted.some((each) => each.equals(key))) return;
+  throw new ServiceError('forbidden', 'this service does not trust the signer of the snapshot', {
+    hint: 'who imports a snapshot does not decide whom to trust: add the verifier key to snapshots.trusted_signers in dke.toml',
+  });
+};
+
+/** Whether another service made it: then only that service's word says what is in it, and to whom it is sealed. */
+export const isForeign = (ring: Ports['ring'], { signer }: Pick<Snapshot, 'signer'>): boolean => {
+  const verifier = signer === null ? null : parseVerifierKey(signer);
+  return verifier === null || !publicKeyOf(verifier).equals(ring.auditPublicKey());
 };
 
 const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

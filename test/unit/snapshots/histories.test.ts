@@ -39,11 +39,12 @@ let hand: SnapshotHand;
 let thereHand: SnapshotHand;
 let verifier: string;
 beforeAll(async () => {
-  here = await openTestService({ toml: memory });
-  there = await openTestService({ toml: memory });
+  here = await openTestService({ toml: `${memory}[snapshots]\nrestore_second_person = false\n` });
+  verifier = (await here.operations.audit.log()).verifierKey;
+  const trusting = `[snapshots]\ntrusted_signers = ["${verifier}"]\nrestore_second_person = false\n`;
+  there = await openTestService({ toml: `${memory}${trusting}` });
   hand = await handOf(here);
   thereHand = await handOf(there, hand.recovery);
-  verifier = (await here.operations.audit.log()).verifierKey;
 }, 240_000);
 afterAll(async () => {
   await here?.remove();

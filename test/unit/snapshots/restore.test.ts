@@ -16,11 +16,12 @@ import {
 import { makeRecoveryKey } from '../../support/snapshot-files.ts';
 import { checksOf, dumpTenant, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
+const settings = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
 let opened: OpenedService;
 let hand: SnapshotHand;
 let tenantId: string;
 beforeAll(async () => {
-  opened = await openTestService();
+  opened = await openTestService({ toml: `${settings}[snapshots]\nrestore_second_person = false\n` });
   tenantId = administrator.tenantId;
 });
 afterAll(() => opened?.remove());
@@ -270,7 +271,8 @@ describe('restoring elsewhere', () => {
     const { verifierKey } = await operations.audit.log();
     const from = await dumpTenant(opened, tenantId);
 
-    const other = await openTestService();
+    const trusting = `${settings}[snapshots]\ntrusted_signers = ["${verifierKey}"]\nrestore_second_person = false\n`;
+    const other = await openTestService({ toml: trusting });
     try {
       const there = await handOf(other, hand.recovery);
       const fresh = (await other.operations.tenants.default()).id;
@@ -299,7 +301,7 @@ describe('restoring elsewhere', () => {
 
       // After a restart too.
       await other.stop();
-      const again = await openTestService({ folder: other.folder });
+      const again = await openTestService({ folder: other.folder, toml: trusting });
       const later = await again.operations.tde.authenticate(login);
       expect(await again.operations.tde.decrypt(later, handle, cbc, secret)).toEqual(Buffer.alloc(16, 9));
       await again.stop();

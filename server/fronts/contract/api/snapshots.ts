@@ -87,10 +87,20 @@ export const restoreSchema = z
     stayDestroyed: z
       .array(z.strictObject({ id: identifier, name: z.string(), label: z.string().nullable(), destroyedAt: moment }))
       .readonly(),
-    revived: z
-      .array(z.strictObject({ kind: z.string(), id: identifier, name: z.string() }))
+    activated: z
+      .array(
+        z.strictObject({
+          kind: z.enum(['application', 'access-guid', 'endpoint', 'credential', 'dual-control']),
+          change: z.enum(['created', 'reactivated', 'changed']),
+          id: identifier,
+          name: z.string(),
+        }),
+      )
       .readonly()
-      .openapi({ description: 'Credentials and endpoints that had been removed since, and hold again: look at them.' }),
+      .openapi({
+        description:
+          'Applications, credentials and endpoints that the restore creates or reactivates, and dual-control rules that it changes: check them.',
+      }),
     newHandles: z.int(),
     rules: z
       .array(approvalRuleSchema)

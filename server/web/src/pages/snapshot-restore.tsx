@@ -115,15 +115,15 @@ const Impact = ({ found }: { found: SnapshotRestore }) => {
             </ul>
           )}
         </section>
-        {found.revived.length > 0 && (
+        {found.activated.length > 0 && (
           <Notice
             tone="warn"
-            title={`${found.revived.length} that had been removed ${found.dryRun ? 'would hold' : 'hold'} again`}
+            title={`${found.activated.length} credentials, applications, endpoints or rules ${found.dryRun ? 'would become' : 'became'} active`}
           >
             <ul className="list-disc pl-5">
-              {found.revived.map(({ kind, id, name }) => (
+              {found.activated.map(({ kind, change, id, name }) => (
                 <li key={`${kind} ${id}`} className="wrap-anywhere">
-                  {kind} {name}
+                  {kind} {name}: {change}
                 </li>
               ))}
             </ul>

@@ -1,0 +1,139 @@
+// A recovery officer who acts alone forges a snapshot: with a service of their own they make a file for the tenant of somebody else, with an
+// access_guid that they know, sealed to their own recovery key and signed by their own service.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
+import { ApprovalNeeded } from '../../../server/domain/approval.ts';
+import type { TdeCaller } from '../../../server/operations/index.ts';
+import type { RestoreRequest } from '../../../server/operations/snapshots/index.ts';
+import {
+  administrator,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+} from '../../support/open-service.ts';
+import { errorOf } from '../../support/people.ts';
+import { answerOpening, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+
+const settings = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
+async function* pieces(file: Buffer): AsyncGenerator<Uint8Array> {
+  yield file;
+}
+const fileOf = ({ config }: OpenedService, id: string): Buffer =>
+  readFileSync(join(config.snapshots.directory, `${id}.dkesnap`));
+
+let forger: OpenedService;
+let victim: OpenedService;
+let forged: { readonly id: string; readonly file: Buffer; readonly signer: string; readonly accessGuid: string };
+let caller: TdeCaller;
+let recovery: SnapshotHand['recovery'];
+let tenantId: string;
+const opened: OpenedService[] = [];
+const open = async (toml: string, folder?: string): Promise<OpenedService> => {
+  const made = await openTestService({ toml, ...(folder === undefined ? {} : { folder }) });
+  opened.push(made);
+  return made;
+};
+
+beforeEach(async () => {
+  victim = await open(settings);
+  tenantId = (await victim.operations.tenants.default()).id;
+  ({ caller } = await registerCaller(victim, 'erp'));
+  await victim.operations.tde.generateKey(caller, masterKey('pages'));
+  const hand = await handOf(victim);
+  ({ recovery } = hand);
+  const genuine = await hand.make(tenantId);
+
+  const { verifierKey } = await victim.operations.audit.log();
+  forger = await open(`${settings}[snapshots]\ntrusted_signers = ["${verifierKey}"]\nrestore_second_person = false\n`);
+  const theirs = await handOf(forger, hand.recovery);
+  await forger.operations.snapshots.import(administrator, pieces(fileOf(victim, genuine)), verifierKey);
+  const copy = await theirs.restore(genuine, { newTenant: 'the same tenant' });
+  expect(copy.tenantId).toBe(tenantId);
+  const actor = { ...administrator, tenantId };
+  const issued = await forger.operations.applications.rotateAccessGuid(actor, caller.application.id);
+  const id = await theirs.make(tenantId);
+  forged = {
+    id,
+    file: fileOf(forger, id),
+    signer: (await forger.operations.audit.log()).verifierKey,
+    accessGuid: issued.accessGuid,
+  };
+}, 120_000);
+afterEach(async () => {
+  for (const each of opened.splice(0).toReversed()) await each.remove();
+});
+
+const login = (service: OpenedService) =>
+  service.operations.tde.authenticate({
+    accessGuid: forged.accessGuid,
+    appId: caller.appId,
+    instance: caller.instance,
+    requestId: 'r',
+    peer: null,
+  });
+
+test('its signer is not trusted because the person who imports it says so', async () => {
+  const { snapshots } = victim.operations;
+  expect(await errorOf(snapshots.import(administrator, pieces(forged.file), forged.signer))).toBe('forbidden');
+  expect(await errorOf(login(victim))).toBe('unauthenticated');
+});
+
+const trusting = async (more: string): Promise<OpenedService> => {
+  await victim.stop();
+  return open(`${settings}[snapshots]\ntrusted_signers = ["${forged.signer}"]\n${more}`, victim.folder);
+};
+const restore = async ({ operations: { snapshots } }: OpenedService, request: Partial<RestoreRequest> = {}) =>
+  snapshots.restore(
+    administrator,
+    forged.id,
+    answerOpening(await snapshots.beginOpening(administrator, forged.id, recovery.id), recovery.key),
+    { tenantId: null, newTenant: null, dryRun: false, ...request },
+  );
+
+test('a service that trusts the signer restores it into no tenant that has keys', async () => {
+  const service = await trusting('restore_second_person = false\n');
+  await service.operations.snapshots.import(administrator, pieces(forged.file), forged.signer);
+  expect(await errorOf(restore(service))).toBe('conflict');
+  expect(await errorOf(restore(service, { dryRun: true }))).toBe('conflict');
+  expect(await errorOf(login(service))).toBe('unauthenticated');
+});
+
+test('it opens with a recovery key that is registered, and no other', async () => {
+  const service = await trusting('');
+  const { snapshots, recoveryKeys } = service.operations;
+  await snapshots.import(administrator, pieces(forged.file), forged.signer);
+  for (const { id } of await recoveryKeys.list(administrator)) await recoveryKeys.remove(administrator, id);
+  expect(await errorOf(snapshots.beginOpening(administrator, forged.id, undefined))).toBe('conflict');
+});
+
+test('a signer that is trusted no more is not restored from', async () => {
+  const service = await trusting('restore_second_person = false\n');
+  await service.operations.snapshots.import(administrator, pieces(forged.file), forged.signer);
+  await service.stop();
+  const later = await open(`${settings}[snapshots]\nrestore_second_person = false\n`, victim.folder);
+  expect(await errorOf(restore(later, { newTenant: 'copy' }))).toBe('forbidden');
+});
+
+test('a restore that creates credentials names them and waits for a second person', async () => {
+  const service = await open(`${settings}[snapshots]\ntrusted_signers = ["${forged.signer}"]\n`);
+  await service.operations.recoveryKeys.register(administrator, {
+    name: 'safe',
+    publicKey: formatRecoveryKey(recovery.publicKey),
+  });
+  await service.operations.snapshots.import(administrator, pieces(forged.file), forged.signer);
+  const planned = await restore(service, { newTenant: 'moved', dryRun: true });
+  expect(planned.activated).toEqual(
+    expect.arrayContaining([
+      { kind: 'application', change: 'created', id: caller.application.id, name: 'erp' },
+      expect.objectContaining({ kind: 'access-guid', change: 'created', name: caller.application.id }),
+    ]),
+  );
+  expect(planned.rules).toMatchObject([{ vaultName: 'restores that create credentials', required: 1 }]);
+  await expect(restore(service, { newTenant: 'moved' })).rejects.toBeInstanceOf(ApprovalNeeded);
+  expect(await errorOf(login(service))).toBe('unauthenticated');
+  const [waiting] = (await service.operations.approvals.list(administrator, { limit: 10 })).items;
+  expect(waiting).toMatchObject({ kind: 'snapshot.restore', state: 'pending', missing: 1 });
+});
