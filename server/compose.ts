@@ -753,7 +753,11 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const ownSpread = createRootSpread({ core, root, ring, store, clock, log, fleet });
     spread = ownSpread;
     erasure = createErasureScheduler(
-      { store, core, ring, root, clock, log, archive, exclusion, fleet, spread: ownSpread },
+      {
+        ...{ store, core, ring, root, clock, log, archive, exclusion, fleet },
+        spread: ownSpread,
+        missingSnapshots: config.erasure.missingSnapshots,
+      },
       { gatherMs: config.erasure.gatherMs, retryMs: 30_000, heldMs: 2_000 },
     );
     const turns = erasure;

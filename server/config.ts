@@ -171,7 +171,12 @@ const schema = z.strictObject({
         .default([]),
     })
     .prefault({}),
-  erasure: z.strictObject({ gather_ms: z.int().min(0).max(3_600_000).default(1000) }).prefault({}),
+  erasure: z
+    .strictObject({
+      gather_ms: z.int().min(0).max(3_600_000).default(1000),
+      missing_snapshots: z.enum(['wait', 'name']).default('wait'),
+    })
+    .prefault({}),
   snapshots: z
     .strictObject({
       directory: filePath.optional(),
@@ -452,7 +457,7 @@ export interface Config {
   readonly node: { readonly name: string };
   /** No providers: the file at `path` holds the root key itself. */
   readonly root: { readonly path: string; readonly providers: readonly RootWayConfig[] };
-  readonly erasure: { readonly gatherMs: number };
+  readonly erasure: { readonly gatherMs: number; readonly missingSnapshots: 'wait' | 'name' };
   readonly snapshots: {
     readonly directory: string;
     readonly schedule: string | null;
@@ -587,7 +592,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<C
       path: parsed.root.path === undefined ? resolve(dataDirectory, 'root.key') : resolve(folder, parsed.root.path),
       providers: parsed.root.providers.map((way) => toRootWay(way, folder)),
     },
-    erasure: { gatherMs: parsed.erasure.gather_ms },
+    erasure: { gatherMs: parsed.erasure.gather_ms, missingSnapshots: parsed.erasure.missing_snapshots },
     snapshots: {
       directory:
         parsed.snapshots.directory === undefined

@@ -93,7 +93,7 @@ export const auditKinds = {
   'key.unrecoverable': {
     severity: 'high',
     activity: 'delete',
-    fields: ['name', 'destroyedAt', 'unrecoverableAt', 'erasure'],
+    fields: ['name', 'destroyedAt', 'unrecoverableAt', 'erasure', 'except'],
   },
   /** A copy of the key's record did not open, and was made anew from the other one. */
   'key.repaired': { severity: 'high', activity: 'update', fields: ['name', 'version', 'copy', 'from'] },
@@ -138,7 +138,11 @@ export const auditKinds = {
   'root.provider-rewrapped': { severity: 'high', activity: 'update', fields: ['name', 'type'] },
   'erasure.started': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys'] },
   /** The turn waits: `records` do not open, and would never again after it. */
-  'erasure.held': { severity: 'critical', activity: 'other', fields: ['rootEpoch', 'records', 'subjects', 'nodes'] },
+  'erasure.held': {
+    severity: 'critical',
+    activity: 'other',
+    fields: ['rootEpoch', 'records', 'subjects', 'nodes', 'snapshots'],
+  },
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
   'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },

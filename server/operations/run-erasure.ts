@@ -18,12 +18,14 @@ import { ever, startedSetting } from './destruction-time.ts';
 import { listUnerased, markErased } from './purge-tenant.ts';
 import { type DamagedRecord, describeDamage, type ResealStep, resealStep } from './reseal-records.ts';
 import { retainStoredKeys } from './retain-keys.ts';
-import { eraseFromSnapshots } from './snapshots/erase-destroyed.ts';
+import { eraseFromSnapshots, listSnapshots } from './snapshots/erase-destroyed.ts';
 import type { RootSpread } from './spread-root.ts';
 
 type RunPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'> & {
   /** Of several nodes, how each gets the new root key and ends the old one. */
   readonly spread: Pick<RootSpread, 'isEnding' | 'begin' | 'offer' | 'erase' | 'finish'>;
+  /** Whether a destroyed key becomes unrecoverable while the file of a snapshot that may hold it is missing. */
+  readonly missingSnapshots: 'wait' | 'name';
 };
 
 /** Damaged records that the audit log names. */
@@ -32,6 +34,8 @@ const mostNamed = 20;
 const recordsAtOnce = 32;
 /** Keys marked as unrecoverable in one unit of work, each with a record in the audit log. */
 const keysAtOnce = 10;
+/** Destroyed keys whose tenants are looked up. */
+const mostLooked = 10_000;
 /** What held the last run back, so that it is reported once. */
 const heldSetting = 'erasure-held';
 
@@ -60,21 +64,27 @@ const hold = async (
       });
     });
   }
-  return { since, records, nodes: [] };
+  return { since, records, nodes: [], snapshots: [] };
 };
 
-/** The same for nodes that do not have the new root key yet, or still have the old one. */
-const holdForNodes = async (
+/** The same for what an operator must bring back or give up: nodes with the old root key, or missing files of snapshots. */
+const holdFor = async (
   { store, root, clock, log }: RunPorts,
   actor: Actor,
-  nodes: readonly string[],
+  what: 'nodes' | 'snapshots',
+  names: readonly string[],
 ): Promise<ErasureHold> => {
-  const told = `nodes ${canonicalJson([...nodes].sort())}`;
+  const told = `${what} ${canonicalJson([...names].sort())}`;
   const before = await store.read.settings.get(heldSetting);
   const known = before?.startsWith(`${told} `) === true ? Number(before.slice(told.length + 1)) : null;
   const since = known ?? clock.now();
   if (known === null) {
-    log.error('the erasure run waits for nodes: start them, or remove them', { nodes });
+    log.error(
+      what === 'nodes'
+        ? 'the erasure run waits for nodes: start them, or remove them'
+        : 'the erasure run waits for missing files of snapshots: bring them back and verify the snapshots, or delete the snapshots',
+      { [what]: names },
+    );
     await store.write(async (tx) => {
       await tx.settings.set(heldSetting, `${told} ${since}`);
       await tx.audit.append({
@@ -82,16 +92,27 @@ const holdForNodes = async (
         actor,
         tenantId: serviceTenantId,
         subject: { kind: 'service', id: 'service' },
-        details: { rootEpoch: root.current.epoch, nodes },
+        details: { rootEpoch: root.current.epoch, [what]: names },
       });
     });
   }
-  return { since, records: [], nodes };
+  return { since, records: [], nodes: [], snapshots: [], [what]: names };
 };
 
 /** Whether something was destroyed before this time that old copies of the store could still give back. */
 const isRunDue = async (from: Repositories, before: number): Promise<boolean> =>
   (await from.keys.erasable(before)).count > 0 || (await listUnerased(from, before)).length > 0;
+
+/** Missing snapshots of the tenants whose destroyed keys, or which themselves, are to become unrecoverable. */
+const missingFor = async ({ store }: Pick<RunPorts, 'store'>): Promise<readonly string[]> => {
+  const missing = await listSnapshots(store.read, ['missing']);
+  if (missing.length === 0) return [];
+  const tenants = new Set([
+    ...(await store.read.keys.listErasable(ever, mostLooked)).map(({ tenantId }) => tenantId),
+    ...(await listUnerased(store.read, ever)).map(({ id }) => id),
+  ]);
+  return missing.filter(({ tenantId }) => tenants.has(tenantId)).map(({ id }) => id);
+};
 
 const writeKeks = async (ports: RunPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
   try {
@@ -151,6 +172,8 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
   const [, tenantId, epochBefore] = /^tenant (\S+) (\d+)$/.exec(asked ?? '') ?? [];
   let records = 0;
   let erasing = true;
+  /** Snapshots that nobody could look into. */
+  let missing: readonly string[] = [];
   if (!(await spread.isEnding())) {
     if (root.previous === undefined) {
       const due = (await isRunDue(store.read, ever)) || asked === 'root';
@@ -162,7 +185,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
     } else root.settle();
     // Nothing is sealed under it before every node has it.
     const without = await spread.offer();
-    if (without.length > 0) return holdForNodes(ports, actor, without);
+    if (without.length > 0) return holdFor(ports, actor, 'nodes', without);
     if (!(await ring.upToDate(store.read))) {
       await writeKeks(ports, async (tx) => {
         // What was destroyed before this moment was never sealed under the new keys.
@@ -204,9 +227,11 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
     await store.write((tx) => ring.prove(tx), { ...background, durable: false });
     await store.checkpoint();
     await eraseFromSnapshots(ports, actor);
+    missing = await missingFor(ports);
+    if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
   }
   const holding = await spread.erase();
-  if (holding.length > 0) return holdForNodes(ports, actor, holding);
+  if (holding.length > 0) return holdFor(ports, actor, 'nodes', holding);
   root.erasePrevious();
 
   const started = await store.read.settings.get(startedSetting);
@@ -229,6 +254,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
             destroyedAt: key.destroyedAt === null ? null : toRfc3339(key.destroyedAt),
             unrecoverableAt: toRfc3339(unrecoverableAt),
             erasure,
+            ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
           },
         });
       }
@@ -291,7 +317,10 @@ export const createErasureScheduler = (
   let stopped = false;
   let held: ErasureHold | null = null;
   let failure: string | null = null;
-  const run = runErasure(ports, () => stopped);
+  const runOnceMore = runErasure(ports, () => stopped);
+  /** While files of snapshots are missing, nothing is read anew but that. */
+  const run = async (): Promise<ErasureHold | null> =>
+    held !== null && held.snapshots.length > 0 && (await missingFor(ports)).length > 0 ? held : runOnceMore();
   /** How long the last run took. The next one collects destructions for as long, so that runs take at most half of the time. */
   let lastMs = 0;
 

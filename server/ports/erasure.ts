@@ -3,8 +3,8 @@
 import type { RecordClass } from './key-ring.ts';
 
 /**
- * Why the turn does not end: records that do not open, while the old root key is the only hope that they ever do, or nodes that have
- * not taken the new root key or not given up the old one.
+ * Why the run does not end: records that do not open, while the old root key is the only hope that they ever do; nodes that have not taken the
+ * new root key or not given up the old one; or missing files of snapshots that may hold destroyed keys.
  */
 export interface ErasureHold {
   readonly since: number;
@@ -17,6 +17,8 @@ export interface ErasureHold {
   }[];
   /** Their names. */
   readonly nodes: readonly string[];
+  /** Ids of snapshots whose files are missing. */
+  readonly snapshots: readonly string[];
 }
 
 export interface ErasureState {

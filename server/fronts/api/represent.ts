@@ -413,6 +413,7 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
             since: moment(service.erasure.hold.since),
             records: service.erasure.hold.records,
             nodes: service.erasure.hold.nodes,
+            snapshots: service.erasure.hold.snapshots,
           },
   },
   store: { dialect: service.store.dialect, path: service.store.path },

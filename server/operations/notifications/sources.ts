@@ -367,7 +367,7 @@ export const createSources = (
         tenantId: serviceTenantId,
         subject: service,
         harmAt: hold.since,
-        details: { records: hold.records.length },
+        details: { records: hold.records.length, nodes: hold.nodes, snapshots: hold.snapshots },
       });
     return found;
   };

@@ -97,6 +97,19 @@ export const manageSnapshots = (
     store.write(async (tx) => {
       const before = await findSnapshot(tx, id, ['held', 'missing'], reach);
       const deletedAt = clock.now();
+      // Nothing is left that could be brought back: whoever deletes it says that the file is destroyed.
+      if (before.state === 'missing') {
+        const purged: Snapshot = { ...before, state: 'purged', deletedAt, purgedAt: deletedAt };
+        await tx.snapshots.update(purged);
+        await tx.audit.append({
+          kind: 'snapshot.purged',
+          actor,
+          tenantId: before.tenantId,
+          subject: subjectOf(id),
+          details: { origin: before.origin },
+        });
+        return purged;
+      }
       const after: Snapshot = { ...before, state: 'deleted', deletedAt };
       await tx.snapshots.update(after);
       await tx.audit.append({

@@ -7,9 +7,10 @@ import type { Snapshot, Verification } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotClosing, TrustedSigners } from '../../ports/snapshot-archive.ts';
+import { eraseUnits } from './erase-destroyed.ts';
 import { findSnapshot } from './find-snapshot.ts';
 
-type VerifyPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock'>;
+type VerifyPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>;
 
 /** The service's own key, and that of the service from which the snapshot was imported. */
 export const trustedFor = (
@@ -76,7 +77,7 @@ export const verifySnapshot =
   (ports: VerifyPorts) =>
   /** `key`: opened too; it is released here. */
   async (actor: Actor, id: string, key: KeyRef | null): Promise<Snapshot> => {
-    const { store, core, ring, archive, clock } = ports;
+    const { store, core, ring, archive, clock, exclusion } = ports;
     try {
       const snapshot = await findSnapshot(store.read, id, ['held', 'missing']);
       let finding: string | null = null;
@@ -85,6 +86,11 @@ export const verifySnapshot =
         const trusted = trustedFor(ring, snapshot);
         const inspection = await archive.inspect(id, trusted);
         erased = inspection.erased.length;
+        // What was destroyed while the file was away is erased before anything else is done with it.
+        if (snapshot.state === 'missing' && inspection.closing.snapshotId === id)
+          erased += await exclusion.run(async () =>
+            eraseUnits(ports, actor, snapshot, new Set(await store.read.tenantRows.destroyedSince(-1))),
+          );
         if (inspection.closing.snapshotId !== id) finding = 'it is the file of another snapshot';
         else if (key !== null) finding = await openAll(ports, id, key, trusted, inspection.closing);
       } catch (error) {

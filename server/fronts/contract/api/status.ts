@@ -1,7 +1,7 @@
 // What the service tells about itself: version, health, storage, erasure, locked memory.
 
 import { z } from '@hono/zod-openapi';
-import { moment, type RouteGroup } from './row.ts';
+import { identifier, moment, type RouteGroup } from './row.ts';
 
 export const statusSchema = z
   .strictObject({
@@ -31,7 +31,7 @@ export const statusSchema = z
       pendingKeys: z.int(),
       state: z.enum(['idle', 'waiting', 'running', 'held', 'failed']).openapi({
         description:
-          'held: stored records do not open, and would never again after the turn, or nodes do not take part; failed: the turn is tried again',
+          'held: stored records do not open, and never would after the run; or nodes do not take part; or files of snapshots are missing. failed: the run is tried again.',
       }),
       failure: z.string().nullable(),
       hold: z
@@ -52,6 +52,10 @@ export const statusSchema = z
             .array(z.string())
             .readonly()
             .openapi({ description: 'Nodes that it waits for: start or remove them.' }),
+          snapshots: z.array(identifier).readonly().openapi({
+            description:
+              'Snapshots whose files are missing: bring the files back and verify the snapshots, or delete them.',
+          }),
         })
         .nullable(),
     }),

@@ -30,7 +30,22 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
         {status.erasure.fileSystem} may keep copies of overwritten blocks. Move the root key file to ext4 or xfs.
       </Notice>
     )}
-    {status.erasure.hold !== null && (
+    {status.erasure.hold !== null && status.erasure.hold.snapshots.length > 0 && (
+      <Notice tone="warn" title="Destroyed keys wait for missing snapshots">
+        The files of these snapshots are missing, and may hold destroyed keys. Bring the files back and verify the
+        snapshots, or delete the snapshots if their files are destroyed. The erasure run then continues.
+        <ul className="mt-2 list-disc space-y-1 pl-5">
+          {status.erasure.hold.snapshots.slice(0, 20).map((id) => (
+            <li key={id}>
+              <Link to="/snapshots" className="underline">
+                {id}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </Notice>
+    )}
+    {status.erasure.hold !== null && status.erasure.hold.records.length > 0 && (
       <Notice tone="warn" title="Destroyed keys wait: the erasure turn is held back">
         These stored records do not open, and never would again after the turn. Put back a backup of the store that was
         made since the last turn; or give them up: delete or destroy the key, remove the credential, destroy the object.

@@ -1,0 +1,71 @@
+// The file of a snapshot is away while a key is destroyed: the key does not become unrecoverable behind it, and it is taken out of the file before
+// anything else is done with the file.
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import {
+  administrator,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+} from '../../support/open-service.ts';
+import { handOf, type SnapshotHand } from '../../support/snapshots.ts';
+
+let opened: OpenedService;
+let hand: SnapshotHand;
+let keyId: string;
+let snapshotId: string;
+afterEach(() => opened?.remove());
+
+const path = (): string => join(opened.config.snapshots.directory, `${snapshotId}.dkesnap`);
+const away = (): string => join(opened.folder, 'away.dkesnap');
+const keyNow = () => opened.operations.keys.get(administrator, keyId);
+const status = async () => (await opened.operations.status(administrator)).erasure;
+/** A snapshot with a key, whose file is then away, and the key destroyed. */
+const begin = async (missing: string): Promise<void> => {
+  opened = await openTestService({
+    toml: `[erasure]\ngather_ms = 5\n${missing}[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n`,
+  });
+  const { operations } = opened;
+  hand = await handOf(opened);
+  const { caller } = await registerCaller(opened, 'erp');
+  const { handle, id } = await operations.tde.generateKey(caller, masterKey('pages'));
+  keyId = id;
+  snapshotId = await hand.make((await operations.tenants.default()).id);
+  renameSync(path(), away());
+  await operations.tde.destroyObject(caller, handle);
+};
+
+test('a destroyed key waits for a missing file, and is taken out of it when the file is back', async () => {
+  await begin('');
+  await expect.poll(async () => (await status()).hold?.snapshots).toEqual([snapshotId]);
+  expect(await keyNow()).toMatchObject({ state: 'destroyed', unrecoverableAt: null });
+  renameSync(away(), path());
+  expect(await opened.operations.snapshots.verify(administrator, snapshotId, null)).toMatchObject({
+    state: 'held',
+    counts: { erased: 1 },
+  });
+  await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
+  const copy = await hand.restore(snapshotId, { newTenant: 'copy' });
+  expect(copy.stayDestroyed.map(({ name }) => name)).toEqual(['pages']);
+});
+
+test('a missing snapshot that is deleted is destroyed: nothing waits for it', async () => {
+  await begin('');
+  await expect.poll(async () => (await status()).state).toBe('held');
+  expect(await opened.operations.snapshots.delete(administrator, snapshotId)).toMatchObject({ state: 'purged' });
+  await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
+});
+
+test('where the configuration says so, the missing snapshot is named instead, and still loses the key when it is back', async () => {
+  await begin('missing_snapshots = "name"\n');
+  await expect.poll(async () => (await keyNow()).unrecoverableAt).not.toBeNull();
+  const { items } = await opened.operations.audit.list(administrator, { kind: 'key.unrecoverable', limit: 10 });
+  expect(items).toMatchObject([{ subjectId: keyId, details: { except: [snapshotId] } }]);
+  renameSync(away(), path());
+  expect(await opened.operations.snapshots.verify(administrator, snapshotId, null)).toMatchObject({
+    state: 'held',
+    counts: { erased: 1 },
+  });
+});
