@@ -52,6 +52,17 @@ const checkUsable = (key: XksKeyView, usage: 'encrypt' | 'decrypt'): void => {
   if (!key.usages.includes(usage)) throw new XksRefusal('InvalidKeyUsageException', `the key does not allow ${usage}`);
 };
 
+/** Whether an operation of this kind is not refused because of the key. */
+export const isUsable = (key: XksKeyView, usage: 'encrypt' | 'decrypt'): boolean => {
+  try {
+    checkUsable(key, usage);
+    return true;
+  } catch (error) {
+    if (error instanceof XksRefusal) return false;
+    throw error;
+  }
+};
+
 const checkRules = ({ endpoint, parsed }: XksCall): void => {
   if (endpoint.settings.rules.length === 0) return;
   const rule = endpoint.denyingRule(requireMetadata(parsed));

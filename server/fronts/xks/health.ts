@@ -1,7 +1,15 @@
 // GetHealthStatus. Operators may probe it too: see `operatorProbes`.
 
 import type { FleetMember, XksEndpointView } from '../../ports/xks-directory.ts';
-import { jsonAnswer, requireEnabled, requireMetadata, type XksAnswer, type XksCall, type XksContext } from './call.ts';
+import {
+  isUsable,
+  jsonAnswer,
+  requireEnabled,
+  requireMetadata,
+  type XksAnswer,
+  type XksCall,
+  type XksContext,
+} from './call.ts';
 import { XksRefusal } from './errors.ts';
 
 /** What the specification takes. */
@@ -23,7 +31,15 @@ const requireHealthy = (context: XksContext, endpoint: XksEndpointView): void =>
   if (!context.directory.healthy()) throw new XksRefusal('DependencyTimeoutException', 'the service is not healthy');
 };
 
+/** All nodes share the keys: where the endpoint's key cannot encrypt, none of them can. */
+const canEncrypt = ({ directory }: XksContext, endpoint: XksEndpointView): boolean => {
+  const key = directory.key(endpoint, endpoint.externalKeyId);
+  return key !== undefined && isUsable(key, 'encrypt');
+};
+
 export const getHealthStatus = (context: XksContext, call: XksCall): XksAnswer => {
+  const usable = canEncrypt(context, call.endpoint);
+  const statusOf = (state: FleetMember['state']): string => (usable ? healthStatuses[state] : 'UNAVAILABLE');
   if (!(call.parsed.empty && call.endpoint.settings.operatorProbes)) requireMetadata(call.parsed);
   requireHealthy(context, call.endpoint);
   const { vendor, name, version, node } = context.product;
@@ -33,11 +49,11 @@ export const getHealthStatus = (context: XksContext, call: XksCall): XksAnswer =
     xksProxyModel: `${name} ${version}`,
     ekmVendor: vendor,
     ekmFleetDetails: [
-      { id: node, model: `${name} ${version}`, healthStatus: 'ACTIVE' },
+      { id: node, model: `${name} ${version}`, healthStatus: statusOf('active') },
       ...context.directory.otherNodes().map((other) => ({
         id: other.name,
         model: `${name} ${other.version}`,
-        healthStatus: healthStatuses[other.state],
+        healthStatus: statusOf(other.state),
       })),
     ].slice(0, mostDetails),
   });

@@ -162,6 +162,17 @@ describe('GetHealthStatus', () => {
     expect(await send('POST', `${base}/health`, {}, '{}')).toMatchObject({ status: 401 });
     expect(await post(`${base}/health`, {})).toMatchObject({ status: 400, body: { errorName: 'ValidationException' } });
   });
+  test.each([
+    ['is disabled', { enabled: false }],
+    ['may not encrypt', { usages: ['decrypt'] }],
+    ['is not there, or its vault is disabled', undefined],
+  ])('of an endpoint whose key %s is UNAVAILABLE', async (_, change) => {
+    if (change === undefined) directory.keys.clear();
+    else directory.keys.set('Key-1', { ...aesKey('Key-1'), ...change });
+    expect(
+      await post(`${base}/health`, { requestMetadata: { kmsRequestId: 'r-1', kmsOperation: 'KmsHealthCheck' } }),
+    ).toMatchObject({ status: 200, body: { ekmFleetDetails: [{ id: 'node-1', healthStatus: 'UNAVAILABLE' }] } });
+  });
   test('an unhealthy service says so', async () => {
     directory.state.healthy = false;
     expect(await post(`${base}/health`, {})).toMatchObject({
