@@ -95,7 +95,7 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
       readonly items: readonly Named[];
       readonly next: string | null;
     };
-    found.push(...page.items.filter((item) => item.name === name && item.state !== 'deleted'));
+    found.push(...page.items.filter((item) => item.name === name.normalize('NFC') && item.state !== 'deleted'));
     after = page.next ?? undefined;
   } while (after !== undefined);
   const [only, ...others] = found;

@@ -1,8 +1,9 @@
-// From the wire to what a handler is given: query, JSON body. Strict: unknown members, repeated query parameters and
+// From the wire to what a handler is given: query, JSON body. Strict: unknown members, repeated members and query parameters, and
 // anything that is not JSON are refused, and every wrong field is named.
 
 import type { z } from '@hono/zod-openapi';
 import { ServiceError } from '../../base/errors.ts';
+import { repeatedMember } from '../../base/json-members.ts';
 import { tenantParameter } from '../contract/api/row.ts';
 import type { FieldFault } from '../shared/problem.ts';
 import { HttpRefusal, ValidationError } from './errors.ts';
@@ -28,13 +29,15 @@ const check = (schema: z.ZodObject, value: unknown): Record<string, unknown> => 
 export const readQuery = (schema: z.ZodObject | undefined, url: string): Record<string, unknown> => {
   const parameters = new URL(url).searchParams;
   const all = [...parameters.keys()];
-  const repeated = all.filter((name, at) => all.indexOf(name) !== at);
-  if (repeated.length > 0) {
-    throw new ValidationError([...new Set(repeated)].map((path) => ({ path, message: 'is given more than once' })));
+  const seen = new Set<string>();
+  const repeated = new Set(all.filter((name) => seen.has(name) || !seen.add(name)));
+  if (repeated.size > 0) {
+    throw new ValidationError([...repeated].map((path) => ({ path, message: 'is given more than once' })));
   }
   // What every route takes is looked at elsewhere: see authenticate.
   const names = all.filter((name) => name !== tenantParameter);
-  if (schema !== undefined) return check(schema, Object.fromEntries(names.map((name) => [name, parameters.get(name)])));
+  if (schema !== undefined)
+    return check(schema, Object.fromEntries(names.map((name) => [name, parameters.get(name)?.normalize('NFC')])));
   if (names.length > 0) throw new ValidationError(names.map((path) => ({ path, message: 'is unknown' })));
   return {};
 };
@@ -51,11 +54,17 @@ export const readJson = (
     });
   }
   let value: unknown;
+  let text: string;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+    // One form for each name, whichever way a keyboard composes its letters.
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body).normalize('NFC');
+    value = JSON.parse(text);
   } catch {
     throw new ServiceError('validation', 'the body is not valid JSON');
   }
+  const repeated = repeatedMember(text);
+  if (repeated !== undefined)
+    throw new ValidationError([{ path: repeated.slice(0, 200), message: 'is given more than once' }]);
   if (schema !== undefined) return check(schema, value);
   if (typeof value === 'object' && value !== null && Object.keys(value).length === 0) return {};
   throw new ServiceError('validation', 'this request takes no body');

@@ -168,6 +168,16 @@ describe('a request that is not as the contract says is refused by name', () => 
     expect(response.headers.get('allow')).toBe('POST, GET');
   });
 
+  test('HEAD, which would carry out what GET does', async () => {
+    const response = await request('/api/vaults', withToken({ method: 'HEAD' }));
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET']);
+  });
+
+  test('a member that is given twice', async () => {
+    const { status, problem } = await refused(post('{"name":"a","na\\u006de":"b"}'));
+    expect([status, problem.errors]).toEqual([400, [{ path: 'name', message: 'is given more than once' }]]);
+  });
+
   test('without ever repeating a value, which may be a credential in the wrong place', async () => {
     const response = await request('/api/vaults', withToken(post({ name: { token: 'dket_secret' } })));
     expect(await response.text()).not.toContain('dket_secret');
