@@ -159,11 +159,14 @@ export const addUser = (program: Command): void => {
       );
 
   secretTarget(noun.command('reset-password <user>'))
-    .description('Takes the password away, ends their sessions, and shows an invitation to choose another one.')
+    .option('--revoke-tokens', 'revoke their own API tokens, too')
+    .description('Removes the password, ends their sessions, and shows an invitation to choose a new one.')
     .action(
-      action<SecretTarget>(async ({ call, output, resolve }, options, user) => {
+      action<SecretTarget & { readonly revokeTokens?: true }>(async ({ call, output, resolve }, options, user) => {
         const id = await resolve('user', user);
-        await tellInvitation(output, options, () => call(routes.resetPassword, { path: { id } }));
+        await tellInvitation(output, options, () =>
+          call(routes.resetPassword, { path: { id }, body: { revokeTokens: options.revokeTokens === true } }),
+        );
       }),
     );
 

@@ -592,8 +592,11 @@ export interface TokenOperations {
     },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
   list(actor: TenantActor, query: PageRequest): Promise<Page<ApiToken>>;
-  /** The last live one of an administrator is not revoked ('conflict'). */
-  revoke(actor: TenantActor, id: string): Promise<ApiToken>;
+  /**
+   * The last live one of an administrator is not revoked ('conflict'); 'forbidden' for one with roles that `own` could not give, unless it is the
+   * actor's.
+   */
+  revoke(actor: TenantActor, own: readonly Grant[] | 'the service', id: string): Promise<ApiToken>;
 }
 
 export interface HealthCheck {

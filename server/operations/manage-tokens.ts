@@ -38,6 +38,12 @@ export const createToken =
     if (fault !== undefined)
       throw new ServiceError('validation', fault, { hint: 'GET /api/roles lists the roles (dke token roles)' });
     const breaksGlass = grants.some(({ role }) => role === 'break-glass');
+    const inEmergency = own !== 'the service' && own.length > 0 && own.every(({ role }) => role === 'break-glass');
+    if (inEmergency && (expiresAt === undefined || expiresAt === null || expiresAt > now + longestBreakGlassMs))
+      throw new ServiceError(
+        'validation',
+        'a token that is made in an emergency holds for eight hours at most: give its expiry',
+      );
     if (breaksGlass && (expiresAt === undefined || expiresAt === null || expiresAt > now + longestBreakGlassMs))
       throw new ServiceError('validation', 'a break-glass token holds for eight hours at most: give its expiry');
     if (expiresAt !== undefined && expiresAt !== null && (!Number.isSafeInteger(expiresAt) || expiresAt <= now))
@@ -98,9 +104,15 @@ export const listTokens =
 
 export const revokeToken =
   ({ store, clock }: Pick<Ports, 'store' | 'clock'>): TokenOperations['revoke'] =>
-  (actor, id) =>
+  (actor, own, id) =>
     store.write(async (tx) => {
       const before = await findToken(tx, actor.reach, id);
+      const isTheirs = before.id === actor.id || (before.ownerId !== null && before.ownerId === actor.id);
+      const fault = isTheirs || before.grants.length === 0 ? undefined : faultOfGrants(before.grants, own);
+      if (fault !== undefined)
+        throw new ServiceError('forbidden', 'this token may do more than you could give', {
+          hint: 'only those who could give a token all its roles revoke it',
+        });
       if (before.revokedAt !== null) return show(before);
       const now = clock.now();
       const live = before.expiresAt === null || before.expiresAt > now;

@@ -201,7 +201,7 @@ describe('the service', () => {
     await opened.operations.dualControl.change(administrator, vault.id, {
       ...{ required: 1, approvers: [record.id], actions: ['destroy'], databases: 'allowed' },
     });
-    await opened.operations.tokens.revoke(administrator, record.id);
+    await opened.operations.tokens.revoke(administrator, 'the service', record.id);
     const raised = await until('a notification', async () =>
       (await inbox(opened)).find(({ kind }) => kind === 'dual-control.unsatisfiable'),
     );

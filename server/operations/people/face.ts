@@ -41,11 +41,12 @@ export interface UserOperations {
   /** Ends their sessions; tokens that they made hold no more while they are disabled. */
   disable(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   unlock(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
-  /** The password holds no more, and sessions end; the invitation makes a new one. */
+  /** Removes the password and ends sessions; the user chooses a new one with the invitation. `revokeTokens`: their own API tokens, too. */
   resetPassword(
     actor: TenantActor,
     own: readonly Grant[],
     id: string,
+    options?: { readonly revokeTokens?: boolean | undefined },
   ): Promise<{ readonly user: UserView; readonly invitation: Invitation }>;
   /** For somebody who has lost what they had: every factor goes, recovery codes too, and sessions end. */
   removeFactors(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;

@@ -15,6 +15,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { makeBearer } from '../bearer.ts';
 import { completeGrants, nameGrant, requireGrantable } from '../grants.ts';
+import { revokeTokensOf } from '../manage-tokens.ts';
 import { checkName } from '../names.ts';
 import { byId, pageOf } from '../paging.ts';
 import type { Invitation, UserOperations } from './face.ts';
@@ -296,7 +297,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
         return user;
       }),
 
-    resetPassword: async (actor, own, id) => {
+    resetPassword: async (actor, own, id, { revokeTokens = false } = {}) => {
       const { hash, ...invitation } = invite();
       const user = await change(actor, own, id, async (tx, before) => {
         refuseOneself(actor, id, 'resets their own password');
@@ -313,6 +314,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
         };
         await tx.users.update(after);
         const sessionsEnded = await endSessionsOf(tx, id);
+        if (revokeTokens) await revokeTokensOf(tx, actor, id, clock.now());
         await record(tx, 'invitation.issued', actor, after, {
           name: after.name,
           expiresAt: toRfc3339(invitation.expiresAt),

@@ -1,3 +1,4 @@
+// Repeated members are found in any JSON text, and only those.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { repeatedMember } from '../../../server/base/json-members.ts';

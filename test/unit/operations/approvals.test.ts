@@ -167,7 +167,7 @@ describe('destroying a master key under a rule of two', () => {
     const db = await database();
     const approval = await waits(db.destroy('destroyer'));
     await approve('leaver', approval);
-    await opened.operations.tokens.revoke(administrator, tokenIds.leaver ?? '');
+    await opened.operations.tokens.revoke(administrator, 'the service', tokenIds.leaver ?? '');
     expect(await approve('anna', approval)).toMatchObject({ state: 'pending' });
     expect(await db.state()).toBe('active');
     expect(await approve('bert', approval)).toMatchObject({ state: 'carried-out' });
@@ -177,7 +177,7 @@ describe('destroying a master key under a rule of two', () => {
     await enrol('gone', 'key-destroyer');
     const db = await database();
     const approval = await waits(db.destroy('gone'));
-    await opened.operations.tokens.revoke(administrator, tokenIds.gone ?? '');
+    await opened.operations.tokens.revoke(administrator, 'the service', tokenIds.gone ?? '');
     await approve('anna', approval);
     await expect(approve('bert', approval)).rejects.toEqual(code('conflict'));
     expect(await opened.operations.approvals.get(administrator, approval.id)).toMatchObject({ state: 'outdated' });

@@ -1,3 +1,4 @@
+// Which names are taken: those of every script, and none that looks like another one or like nothing.
 import { expect, test } from 'vitest';
 import { checkName } from '../../../server/operations/names.ts';
 

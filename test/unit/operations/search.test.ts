@@ -120,7 +120,7 @@ describe('the logs', () => {
     expect((await find(auditor, 'nightly', ['audit-actor'])).items).toEqual([]);
     const { actor: nightly } = await operations.authenticateAdmin(made.token, 'request-78', null);
     await operations.vaults.create(inTenant(nightly, actor.tenantId), { name: 'made at night' });
-    await operations.tokens.revoke(actor, made.record.id);
+    await operations.tokens.revoke(actor, 'the service', made.record.id);
     expect((await find(auditor, 'NIGHTLY', ['audit-actor'])).items).toMatchObject([
       { kind: 'audit-actor', id: made.record.id, name: 'nightly export', field: 'actor' },
     ]);

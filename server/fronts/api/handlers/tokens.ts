@@ -12,5 +12,5 @@ export const tokensHandlers = ({ access, tokens }: Operations): Handlers['tokens
   },
   list: async ({ actor, query }) => representPage(await tokens.list(actor, query), representToken),
   roles: () => Promise.resolve({ items: access.roles().map(representRole) }),
-  revoke: async ({ actor, path }) => representToken(await tokens.revoke(actor, path.id)),
+  revoke: async ({ actor, grants: own, path }) => representToken(await tokens.revoke(actor, own, path.id)),
 });

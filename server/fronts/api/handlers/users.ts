@@ -16,8 +16,8 @@ export const usersHandlers = ({ users }: Operations): Handlers['users'] => ({
   enable: async ({ actor, grants: own, path }) => representUser(await users.enable(actor, own, path.id)),
   disable: async ({ actor, grants: own, path }) => representUser(await users.disable(actor, own, path.id)),
   unlock: async ({ actor, grants: own, path }) => representUser(await users.unlock(actor, own, path.id)),
-  resetPassword: async ({ actor, grants: own, path }) => {
-    const { user, invitation } = await users.resetPassword(actor, own, path.id);
+  resetPassword: async ({ actor, grants: own, path, body }) => {
+    const { user, invitation } = await users.resetPassword(actor, own, path.id, body);
     return { id: user.id, answer: representInvited(user, invitation) };
   },
   removeFactors: async ({ actor, grants: own, path }) => representUser(await users.removeFactors(actor, own, path.id)),

@@ -156,7 +156,9 @@ export const userRoutes = {
     needs: 'users:manage',
     tenancy: 'both',
     summary: 'Reset a password',
-    description: 'The password holds no more, sessions end, and the answer is an invitation to choose another one.',
+    description:
+      'Removes the password, ends the sessions, and answers an invitation to choose a new password. The API tokens of the user keep working unless revokeTokens is true.',
+    body: z.strictObject({ revokeTokens: z.boolean().optional() }).openapi('PasswordReset'),
     answer: invitedSchema,
     creates: true,
     showsSecret: true,

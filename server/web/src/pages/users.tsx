@@ -7,7 +7,7 @@ import type { InvitedUser, OpenSession, RoleDescription, User } from '../api/typ
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { Button } from '../components/button.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
-import { SelectField, TextField } from '../components/field.tsx';
+import { CheckField, SelectField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { InvitationDialog, PersonFields } from '../components/invitation.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
@@ -97,6 +97,7 @@ const UserDialog = ({
 }) => {
   const client = useQueryClient();
   const own = userPath(user.id);
+  const [revokeTokens, setRevokeTokens] = useState(false);
   const shared = { renews: [path], onClose };
   switch (action) {
     case 'delete':
@@ -109,7 +110,7 @@ const UserDialog = ({
       return (
         <FormDialog<InvitedUser>
           title={`Reset the password of “${user.displayName}”?`}
-          call={{ method: 'POST', path: `${own}/invitation`, body: {} }}
+          call={{ method: 'POST', path: `${own}/invitation`, body: { revokeTokens } }}
           creates
           submitLabel="Reset"
           submitTone="danger"
@@ -119,7 +120,12 @@ const UserDialog = ({
             await client.invalidateQueries({ queryKey: [path] });
           }}
         >
-          {() => <p>The present one holds no more and their sessions end. You get an invitation to hand over.</p>}
+          {() => (
+            <>
+              <p>Removes the present password and ends their sessions. You get an invitation to hand over.</p>
+              <CheckField label="Revoke their API tokens, too" checked={revokeTokens} onValue={setRevokeTokens} />
+            </>
+          )}
         </FormDialog>
       );
     case 'factors':

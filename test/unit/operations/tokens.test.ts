@@ -1,0 +1,69 @@
+// Tokens and who may end or make them: nobody revokes what they could not give, a token of an emergency does not outlive it, and tokens that
+// are removed from the database do not bring a new administrator.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Grant } from '../../../server/domain/access.ts';
+import { inTenant } from '../../../server/domain/actor.ts';
+import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
+import { queryStored } from '../../support/test-store.ts';
+
+let opened: OpenedService;
+beforeEach(async () => {
+  opened = await openTestService();
+});
+afterEach(() => opened.remove());
+
+const hour = 3_600_000;
+
+test('a token is revoked by those who could give it, and by whose it is', async () => {
+  const { tokens } = opened.operations;
+  const { tenantId } = administrator;
+  const within: Grant[] = [{ role: 'administrator', scope: null, tenantId }];
+  const tenantAdministrator: Grant[] = [{ role: 'tenant-administrator', scope: null, tenantId }];
+  const actor = { ...inTenant({ ...administrator, id: 'somebody' }, tenantId), reach: tenantId };
+  const { record } = await tokens.create({ ...administrator, reach: tenantId }, everything, {
+    name: 'a',
+    grants: within,
+  });
+  expect(await errorOf(tokens.revoke(actor, tenantAdministrator, record.id))).toBe('forbidden');
+  expect(await tokens.revoke({ ...actor, id: record.id }, tenantAdministrator, record.id)).toMatchObject({
+    revokedAt: expect.any(Number),
+  });
+});
+
+test('a token that a break-glass token makes ends within eight hours', async () => {
+  const { tokens } = opened.operations;
+  const glass: Grant[] = [{ role: 'break-glass', scope: null, tenantId: null }];
+  const wanted = { name: 'left behind', grants: [{ role: 'auditor', scope: null, tenantId: null }] } as const;
+  for (const expiresAt of [null, Date.now() + 9 * hour])
+    expect(await errorOf(tokens.create(administrator, glass, { ...wanted, expiresAt }))).toBe('validation');
+  const { record } = await tokens.create(administrator, glass, { ...wanted, expiresAt: Date.now() + hour });
+  expect(record.expiresAt).toBeGreaterThan(Date.now());
+});
+
+test('a password reset leaves the API tokens of the user, unless they are to be revoked', async () => {
+  const { users, signIn, tokens } = opened.operations;
+  const { user } = await makeUser(opened.operations, 'Ada');
+  const actor = { ...administrator, kind: 'user', id: user.id, name: user.name } as const;
+  const { record } = await tokens.create(actor, user.grants, {
+    name: 'own',
+    grants: [...user.grants],
+    ownerId: user.id,
+  });
+  const revokedAt = async () =>
+    (await tokens.list(administrator, { limit: 100 })).items.find(({ id }) => id === record.id)?.revokedAt;
+  const { invitation } = await users.resetPassword(administrator, everything, user.id);
+  expect(await revokedAt()).toBeNull();
+  await signIn.redeem(invitation.token, bytesOf(goodPassword), originOf());
+  await users.resetPassword(administrator, everything, user.id, { revokeTokens: true });
+  expect(await revokedAt()).toEqual(expect.any(Number));
+});
+
+test('tokens that were removed from the database bring no new administrator token', async () => {
+  const { folder } = opened;
+  expect(opened.service.adminToken).toMatch(/^dke/);
+  await opened.stop();
+  await queryStored(folder, 'delete from api_tokens');
+  opened = await openTestService({ folder, acceptDatabase: true });
+  expect(opened.service.adminToken).toBeUndefined();
+});
