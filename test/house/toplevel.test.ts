@@ -14,9 +14,12 @@ const manifest = JSON.parse(read('package.json')) as Manifest;
 const allowed = [
   '.ci',
   '.gitignore',
+  'ARCHITECTURE.md',
   'CHANGELOG.md',
   'CMakeLists.txt',
+  'CONTRIBUTING.md',
   'LICENSE',
+  'SECURITY.md',
   'README.md',
   'addon',
   'biome.json',
