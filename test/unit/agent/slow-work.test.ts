@@ -72,7 +72,9 @@ describe('calls of another process are answered during', () => {
       C_Sign: () => own.sign(mech(CKM.SHA256_RSA_PKCS), key, encrypted),
       C_SignFinal: () => own.signInParts(mech(CKM.SHA256_RSA_PKCS), key, encrypted.subarray(0, 3)),
     };
-    for (const [name, call] of Object.entries(slow)) expect(await answeredDuring(other, call), name).toBeGreaterThan(1);
+    // On a busy machine the other process may not get its turn during one call.
+    for (const [name, call] of Object.entries(slow))
+      await expect.poll(() => answeredDuring(other, call), { message: name }).toBeGreaterThan(1);
   }, 120_000);
 });
 
