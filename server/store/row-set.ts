@@ -9,7 +9,7 @@
 // "Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash). The numbers and the sum stay secret, because whoever knows many of
 // them could combine old rows to the same sum; what is stored is masked with a pad that belongs to its version.
 
-import { type Kysely, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { RowSetHead } from '../ports/store.ts';
@@ -126,6 +126,9 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
   /** The newest that this process has seen. */
   let newest: Head = { version: 0, tag: '', sum: 0n };
 
+  /** Put together once: it is part of every commit. */
+  let headStatement: CompiledQuery | undefined;
+
   // Of the transaction under way: what it found, what it has changed, and what the unit of work in it has.
   let base: Head | undefined;
   let batch = noChanges();
@@ -161,12 +164,19 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
   const writeHead = async (db: Kysely<Schema>, version: number, sum: bigint): Promise<Head> => {
     const text = masked({ version, sum });
     const tag = tagOf(version, text);
-    const change = { version, sum: text, tag };
-    await db
+    const parameters = [1, version, text, tag];
+    headStatement ??= db
       .insertInto('row_set')
-      .values({ id: 1, ...change })
-      .onConflict((conflict) => conflict.column('id').doUpdateSet(change))
-      .execute();
+      .values({ id: 1, version, sum: text, tag })
+      .onConflict((conflict) =>
+        conflict.column('id').doUpdateSet((e) => ({
+          version: e.ref('excluded.version'),
+          sum: e.ref('excluded.sum'),
+          tag: e.ref('excluded.tag'),
+        })),
+      )
+      .compile();
+    await db.executeQuery({ ...headStatement, parameters });
     return { version, tag, sum };
   };
   /** What the transaction under way began with. */
