@@ -234,6 +234,7 @@ const schema = z.strictObject({
       role_claim: z.string().min(1).max(255).optional(),
       roles: z.record(z.string(), z.string()).default({}),
       second_factor: z.enum(['claims', 'provider', 'ours']).default('claims'),
+      token_hours: z.int().min(1).max(8760).default(24),
     })
     .refine(
       ({ issuer, client_id }) => (issuer === undefined) === (client_id === undefined),
@@ -497,6 +498,8 @@ export interface Config {
         /** By the claim's value. */
         readonly roles: Readonly<Record<string, string>>;
         readonly secondFactor: 'claims' | 'provider' | 'ours';
+        /** How long API tokens of users whose roles come from the claim live at most. */
+        readonly tokenMs: number;
       }
     | undefined;
   /** `loopback`: the service's own host reads them without a token. */
@@ -556,6 +559,7 @@ const toOidc = (oidc: Parsed['oidc'], folder: string): Config['oidc'] => {
     roleClaim: oidc.role_claim,
     roles: oidc.roles,
     secondFactor: oidc.second_factor,
+    tokenMs: oidc.token_hours * 3_600_000,
   };
 };
 

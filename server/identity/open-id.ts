@@ -23,6 +23,8 @@ export interface OpenIdOptions {
   readonly roles: ReadonlyMap<string, Role>;
   /** `claims`: what `amr` says (RFC 8176); `provider`: it always asks; `ours`: the service asks. */
   readonly secondFactor: 'claims' | 'provider' | 'ours';
+  /** How long API tokens of people live at most whose roles come from the claim, in milliseconds. */
+  readonly tokenMs: number;
 }
 
 interface Kept {
@@ -92,6 +94,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
   return {
     label: options.label,
     managesRoles: options.roleClaim !== undefined,
+    tokenMs: options.tokenMs,
 
     begin: async (redirectUri) => {
       const configuration = await lookUp();

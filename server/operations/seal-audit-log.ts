@@ -172,10 +172,8 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
     try {
       const { isSound, older } = await store.snapshot((state) => state.whole.compareRowSet());
       if (!isSound) {
-        const size = await store.read.audit.size();
-        await tellChanged(
-          Promise.reject(new ChangedDatabase({ state: 'rows-changed', size, older: older.slice(0, mostNamed) })),
-        );
+        changed = true;
+        onChanged({ state: 'rows-changed', size: await store.read.audit.size(), older: older.slice(0, mostNamed) });
       }
     } catch (error) {
       log.error('the policy rows could not be compared with their set', { error });
@@ -212,13 +210,14 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
       const now = clock.monotonic();
       if (changed || now - lookedAt < lookEveryMs) return;
       lookedAt = now;
+      // Each node does: those that find nothing go on.
+      if (now >= rowsDueAt) {
+        rowsDueAt = Number.POSITIVE_INFINITY;
+        void compareRows();
+      }
       if (!isDuty()) {
         await follow();
         return;
-      }
-      if (now >= rowsDueAt) {
-        rowsDueAt = Number.POSITIVE_INFINITY;
-        compareRows().catch((error: unknown) => log.error('the policy rows could not be compared', { error }));
       }
       const size = await store.read.audit.size();
       const covered = (await store.read.audit.latestCheckpoint())?.size ?? 0;

@@ -56,6 +56,8 @@ export interface IdentityProvider {
   readonly label: string;
   /** Whether a claim of the provider gives its people their roles. */
   readonly managesRoles: boolean;
+  /** How long API tokens of these people live at most, in milliseconds. */
+  readonly tokenMs: number;
   /** `data`: what `finish` needs, a secret of this sign-in. 'unavailable' when the provider does not answer. */
   begin(redirectUri: string): Promise<{ readonly url: string; readonly state: string; readonly data: string }>;
   /** `returned`: the whole address that the browser came back to. 'unauthenticated' for whatever does not hold. */

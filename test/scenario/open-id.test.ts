@@ -164,6 +164,22 @@ describe('people whose claim gives them roles', () => {
     await signIn(opened, 'lea');
     expect(await errorOf(opened.operations.authenticateAdmin(token, 'r', null))).toBe('unauthenticated');
   });
+  test('have tokens that expire within a day', async () => {
+    groups.set('kim', ['dke-auditors']);
+    const session = await signIn(opened, 'kim');
+    const { profile } = opened.operations;
+    const day = 86_400_000;
+    const grants = [{ role: 'auditor', scope: null }] as const;
+    expect(
+      await errorOf(profile.createToken(session, { name: 'long', expiresAt: Date.now() + day + 60_000, grants })),
+    ).toBe('validation');
+    const { record } = await profile.createToken(session, {
+      name: 'short',
+      expiresAt: Date.now() + day - 60_000,
+      grants,
+    });
+    expect(record.expiresAt).toBeLessThan(Date.now() + day);
+  });
   test('get no password and no passkey here, from nobody', async () => {
     groups.set('mia', ['dke-auditors']);
     const session = await signIn(opened, 'mia');

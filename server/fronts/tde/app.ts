@@ -317,10 +317,13 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
     const caller = await authenticate(incoming, path, id);
     if (incoming.headers['content-type'] !== envelopeType)
       throw new ServiceError('validation', `the content type is ${envelopeType}`);
+    const isThere = incoming.complete;
     const body = await readBody(incoming, maxEnvelope, wipe);
     try {
+      // A body may come long after its head: what was changed meanwhile counts.
+      const callerNow = isThere ? caller : await authenticate(incoming, path, id);
       const key = incoming.headers[onceHeader.toLowerCase()];
-      return { route: path.route, reply: await run(path.route, caller, parseHandle(path.handle), body, key) };
+      return { route: path.route, reply: await run(path.route, callerNow, parseHandle(path.handle), body, key) };
     } finally {
       wipe(body);
     }

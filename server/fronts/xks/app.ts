@@ -96,6 +96,22 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       });
   };
 
+  /** The endpoint as it is now, and what it asks of the connection: throws the refusal. */
+  const lookUp = (incoming: IncomingMessage, trace: Trace, { prefix }: XksPath): XksEndpointView => {
+    const endpoint = directory.endpoint(prefix);
+    if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'no such path');
+    trace.endpoint = endpoint;
+    const { clientCertificate } = endpoint.settings;
+    if (clientCertificate === null) return endpoint;
+    const reason = checkClientCertificate(incoming.socket as TLSSocket, clientCertificate);
+    if (reason !== undefined)
+      throw new XksRefusal('AuthenticationFailedException', 'the client certificate is missing or not accepted', {
+        reason,
+        closes: true,
+      });
+    return endpoint;
+  };
+
   /** What can be told before the body is there: throws the refusal. */
   const findEndpoint = (incoming: IncomingMessage, trace: Trace): void => {
     const path = parseXksPath(incoming.url ?? '');
@@ -103,23 +119,15 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     trace.path = path;
     if (incoming.method !== 'POST')
       throw new XksRefusal('InvalidUriPathException', 'this path takes POST', { status: 405 });
-    const endpoint = directory.endpoint(path.prefix);
-    if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'no such path');
-    trace.endpoint = endpoint;
+    lookUp(incoming, trace, path);
     if (overdue()) throw busy;
-    const { clientCertificate } = endpoint.settings;
-    if (clientCertificate === null) return;
-    const reason = checkClientCertificate(incoming.socket as TLSSocket, clientCertificate);
-    if (reason !== undefined)
-      throw new XksRefusal('AuthenticationFailedException', 'the client certificate is missing or not accepted', {
-        reason,
-        closes: true,
-      });
   };
 
   const answer = (incoming: IncomingMessage, trace: Trace, body: Buffer | null): XksAnswer => {
-    const { path, endpoint } = trace;
-    if (path === null || endpoint === null) throw new Error('a body was read without an endpoint');
+    const { path } = trace;
+    if (path === null) throw new Error('a body was read without an endpoint');
+    // A body may come long after its head: what was changed meanwhile counts.
+    const endpoint = lookUp(incoming, trace, path);
     if (body === null) throw new XksRefusal('ValidationException', 'the body is longer than 64 KiB', { status: 413 });
     try {
       if (

@@ -15,7 +15,7 @@ import { createToken } from '../manage-tokens.ts';
 import type { ProfileOperations, SessionCaller } from './face.ts';
 import type { Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
-import { refuseOwnSecret } from './provided.ts';
+import { refuseLongToken, refuseOwnSecret } from './provided.ts';
 import { holderOf, type Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
 import { viewUser } from './views.ts';
@@ -97,6 +97,7 @@ export const createProfile = (
       const user = await findSelf(store.read, caller);
       if (expiresAt > clock.now() + longestTokenMs)
         throw new ServiceError('validation', "somebody's own token holds for a year at most");
+      refuseLongToken(ports.provider, user, expiresAt - clock.now());
       const actor: TenantActor = {
         ...caller.actor,
         tenantId: user.tenantId ?? serviceTenantId,

@@ -5,6 +5,20 @@ import { ServiceError } from '../../base/errors.ts';
 import type { IdentityProvider } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 
+/** 'validation' for a token that would work for too long after the provider has removed its user. */
+export const refuseLongToken = (
+  provider: IdentityProvider | undefined,
+  { subject }: Pick<StoredUser, 'subject'>,
+  lifetimeMs: number,
+): void => {
+  if (provider?.managesRoles !== true || subject === null || lifetimeMs <= provider.tokenMs) return;
+  throw new ServiceError(
+    'validation',
+    `the OpenID provider manages this user: a token expires within ${provider.tokenMs / 3_600_000} hours`,
+    { hint: 'choose an earlier expiry; oidc.token_hours in dke.toml sets the limit' },
+  );
+};
+
 /** 'conflict' for a user who may have no password and no passkey. */
 export const refuseOwnSecret = (
   provider: IdentityProvider | undefined,

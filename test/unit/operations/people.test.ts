@@ -466,6 +466,7 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
     const provider: IdentityProvider = {
       label: 'provider',
       managesRoles: true,
+      tokenMs: 86_400_000,
       begin: () => Promise.resolve({ url: 'https://provider.example', state: 'state', data: 'data' }),
       finish: () =>
         Promise.resolve({

@@ -1,5 +1,8 @@
 // What the TDE front makes of requests that no agent sends: its heads, paths and headers under random input, over the real
 // service. Whatever comes is answered with a problem that names a known code, and nothing secret is in it or in the log.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serviceErrorCodes } from '../../../server/base/errors.ts';
@@ -229,6 +232,42 @@ describe('the way to a route', () => {
     expect((await at('a b')).requestId).toMatch(/^[0-9a-f-]{36}$/);
     expect((await at('x'.repeat(129))).requestId).toMatch(/^[0-9a-f-]{36}$/);
   });
+});
+
+test('an application that is disabled between the head and the body of a request is refused', async () => {
+  const { caller: slow, accessGuid: own } = await registerCaller(opened, 'slow');
+  const server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const body = Buffer.from(packEnvelope({}));
+  const head = once(server, 'request');
+  try {
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      const sent = request(
+        {
+          host: '127.0.0.1',
+          port: (server.address() as AddressInfo).port,
+          method: 'POST',
+          path: `/tde/v1/${own}/db/info`,
+          headers: headers({ authorization: `Bearer ${own}`, 'content-length': String(body.length) }),
+        },
+        resolve,
+      );
+      sent.once('error', reject);
+      sent.write(body.subarray(0, 1));
+      head
+        .then(() => opened.operations.applications.disable(administrator, slow.application.id))
+        .then(() => sent.end(body.subarray(1)), reject);
+    });
+    const response = await answered;
+    expect(JSON.parse(Buffer.concat(await response.toArray()).toString('utf8'))).toMatchObject({
+      code: expect.stringMatching(/^(unauthenticated|forbidden|disabled|application-disabled)$/),
+    });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
 });
 
 test('no secret that came in is in the log or in the audit log, and nothing failed inside', async () => {

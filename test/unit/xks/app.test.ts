@@ -5,7 +5,7 @@ import { createServer, request, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { createXksFront } from '../../../server/fronts/xks/app.ts';
 import { signXksRequest } from '../../support/sign.ts';
@@ -172,6 +172,37 @@ describe('GetHealthStatus', () => {
     expect(
       await post(`${base}/health`, { requestMetadata: { kmsRequestId: 'r-1', kmsOperation: 'KmsHealthCheck' } }),
     ).toMatchObject({ status: 200, body: { ekmFleetDetails: [{ id: 'node-1', healthStatus: 'UNAVAILABLE' }] } });
+  });
+  test('what was changed between the head and the body of a request counts', async () => {
+    const body = JSON.stringify({ requestMetadata: { kmsRequestId: 'r-1', kmsOperation: 'KmsHealthCheck' } });
+    const lookedUp = vi.spyOn(directory.endpoints, 'get');
+    const halves = new Promise<number | undefined>((resolve, reject) => {
+      const outgoing = request(
+        {
+          host: '127.0.0.1',
+          port,
+          path: `${base}/health`,
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'content-length': String(body.length) },
+          ca: certificate,
+        },
+        (incoming) => {
+          incoming.resume();
+          resolve(incoming.statusCode);
+        },
+      );
+      outgoing.on('error', reject);
+      outgoing.write(body.slice(0, 10));
+      expect
+        .poll(() => lookedUp.mock.calls.length)
+        .toBe(1)
+        .then(() => {
+          directory.endpoints.delete('acme');
+          outgoing.end(body.slice(10));
+        }, reject);
+    });
+    expect(await halves).toBe(404);
+    lookedUp.mockRestore();
   });
   test('an unhealthy service says so', async () => {
     directory.state.healthy = false;
