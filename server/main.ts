@@ -257,11 +257,12 @@ export const startServer = async ({
       },
     );
   } else {
-    await serve(first);
+    // Before anything else can fail: it is made once, and the next start shows none.
     if (first.adminToken !== undefined) {
       if (tokenFile === undefined) say(`administrator token (shown once): ${first.adminToken}`);
       else writeFirstToken(tokenFile, first.adminToken, say);
     }
+    await serve(first);
     sayListening(first.certificatePath);
   }
 

@@ -4,14 +4,15 @@
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Core } from '../addon/core.ts';
-import { systemClock } from './base/clock.ts';
+import { systemClock, toRfc3339 } from './base/clock.ts';
 import { newId, serviceTenantId } from './base/ids.ts';
 import { StartError } from './base/start-error.ts';
 import { readPostgresql, toStartError } from './compose.ts';
 import type { Config } from './config.ts';
-import type { Actor } from './domain/actor.ts';
+import { type Actor, acrossTenants } from './domain/actor.ts';
 import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
+import { createToken } from './operations/manage-tokens.ts';
 import { type VerificationReport, verifyStore } from './operations/verify-store.ts';
 import type { KeyRing } from './ports/key-ring.ts';
 import type { RootProvider } from './ports/root-provider.ts';
@@ -214,6 +215,45 @@ const operator = (): Actor => ({
   requestId: newId(systemClock.now()),
   peer: null,
 });
+
+/** How long a token of `recoverAdministrator` lives: long enough to make another one. */
+const recoveredMs = 24 * 3_600_000;
+
+/**
+ * Makes an administrator token while the service is stopped: for an operator of the host when no administrator can sign in. Needs the root key, and is
+ * recorded. Throws StartError.
+ */
+export const recoverAdministrator = async (
+  config: Config,
+  ask: AskPassphrase,
+): Promise<{ readonly token: string; readonly expiresAt: number }> => {
+  const opened = await open(config, ask);
+  try {
+    const { store, core, ring } = opened;
+    const actor = operator();
+    const expiresAt = systemClock.now() + recoveredMs;
+    const name = 'made on the host';
+    const { record, token } = await createToken({ store, core, ring, clock: systemClock })(
+      acrossTenants(actor, serviceTenantId),
+      'the service',
+      { name, expiresAt, grants: [{ role: 'administrator', scope: null, tenantId: null }] },
+    );
+    await store.write((tx) =>
+      tx.audit.append({
+        kind: 'administrator.recovered',
+        actor,
+        tenantId: serviceTenantId,
+        subject: { kind: 'token', id: record.id },
+        details: { name, expiresAt: toRfc3339(expiresAt) },
+      }),
+    );
+    return { token, expiresAt };
+  } catch (error) {
+    throw toStartError(error, config);
+  } finally {
+    await opened.close();
+  }
+};
 
 export type ProviderChange = 'add' | 'remove' | 'rewrap';
 

@@ -1,7 +1,11 @@
 // `dke server`: runs the service in this process.
 
 import type { Command } from 'commander';
-import { askSecret } from './terminal.ts';
+import { toRfc3339 } from '../base/clock.ts';
+import { loadConfig } from '../config.ts';
+import { type GlobalOptions, type SecretTarget, secretTarget, showSecret } from './caller.ts';
+import { openOutput } from './output.ts';
+import { askFor, askSecret } from './terminal.ts';
 
 interface ServerOptions {
   readonly config?: string;
@@ -10,8 +14,8 @@ interface ServerOptions {
 }
 
 export const addServer = (program: Command): void => {
-  program
-    .command('server')
+  const server = program.command('server');
+  server
     .summary('run the service')
     .description(
       'Runs console, XKS proxy and database API on one HTTPS listener until SIGTERM or SIGINT. SIGHUP reads the\n' +
@@ -42,5 +46,30 @@ export const addServer = (program: Command): void => {
         },
       });
       process.exit();
+    });
+
+  secretTarget(server.command('new-administrator'))
+    .description(
+      'Makes an administrator token on the host of a stopped service, for 24 hours: when no administrator can sign in.\n' +
+        'Needs the root key, and is recorded in the audit log.',
+    )
+    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
+    .option('--passphrase-file <file>', 'with the passphrase that opens the root key (mode 600)')
+    .action(async (_: object, command: Command) => {
+      const { config, passphraseFile, output, ...target } = command.optsWithGlobals<
+        GlobalOptions & SecretTarget & { readonly config?: string; readonly passphraseFile?: string }
+      >();
+      const { recoverAdministrator } = await import('../offline.ts');
+      await showSecret(
+        openOutput(output, (text) => {
+          process.stdout.write(text);
+        }),
+        target,
+        async () => {
+          const loaded = loadConfig(config, process.cwd());
+          const { token, expiresAt } = await recoverAdministrator(loaded, askFor(passphraseFile, undefined));
+          return { shown: { expiresAt: toRfc3339(expiresAt) }, secret: { token }, file: `${token}\n` };
+        },
+      );
     });
 };

@@ -3,6 +3,7 @@
 import {
   chmodSync,
   copyFileSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,9 +13,12 @@ import {
 } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../support/command.ts';
+import { openConsoleApi } from '../support/console-api.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { startSpoilt, usedFolder } from '../support/spoilt-server.ts';
@@ -78,6 +82,28 @@ describe('the first start', () => {
   });
 });
 
+test('an operator of the host makes an administrator token while the service is stopped', async () => {
+  const server = await start();
+  const command = (...more: readonly string[]) =>
+    runCommand(['-o', 'json', 'server', 'new-administrator', '--config', join(server.folder, 'dke.toml'), ...more], {
+      cwd: server.folder,
+    });
+  const running = await command();
+  expect([running.code, running.stdout]).toEqual([expect.any(Number), '']);
+  expect(running.code).not.toBe(0);
+  await server.stop();
+  const file = join(server.folder, 'administrator.token');
+  const made = await command('--out', file);
+  expect([made.code, made.stderr]).toEqual([0, '']);
+  expect(Date.parse((JSON.parse(made.stdout) as { expiresAt: string }).expiresAt)).toBeGreaterThan(Date.now());
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const again = await start({ folder: server.folder });
+  const api = openConsoleApi(again, readFileSync(file, 'utf8').trim());
+  expect(await api.call('GET', '/health')).toEqual({ status: 'healthy' });
+  const [record] = await api.audit('kind=administrator.recovered');
+  expect(record).toMatchObject({ actorName: expect.stringContaining("of the service's host") });
+});
+
 describe('a server that cannot start', () => {
   let folder: string;
   beforeAll(async () => {
@@ -133,6 +159,13 @@ describe('a server that cannot start', () => {
     try {
       const refused = startServerProcess({ port });
       await expect(refused).rejects.toMatchObject({ exitCode: 4, message: expect.stringContaining(`port ${port}`) });
+      // The token is made once: the next start shows none.
+      const own = mkdtempSync(join(tmpdir(), 'dke-port-'));
+      const file = join(own, 'token');
+      writeFileSync(join(own, 'dke.toml'), `[server]\nhost = "127.0.0.1"\nport = ${port}\n`);
+      const { code } = await runCommand(['server', '--config', 'dke.toml', '--token-out', file], { cwd: own });
+      expect([code, readFileSync(file, 'utf8')]).toEqual([4, expect.stringMatching(/^dket_\S+\n$/)]);
+      rmSync(own, { recursive: true });
     } finally {
       squatter.close();
     }

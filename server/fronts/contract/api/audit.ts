@@ -125,6 +125,7 @@ const kinds = {
   'sign-in.refused': 0,
   'token.created': 0,
   'break-glass.given': 0,
+  'administrator.recovered': 0,
   'token.revoked': 0,
   'authentication.failed': 0,
 } as const satisfies Record<AuditKind, 0>;
