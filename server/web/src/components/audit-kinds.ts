@@ -122,6 +122,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'sign-in.refused': 'Sign-in refused',
   'token.created': 'API token created',
   'break-glass.given': 'Break-glass token created',
+  'administrator.recovered': 'Administrator token made on the host',
   'token.revoked': 'API token revoked',
   'authentication.failed': 'Authentication failed',
 };
