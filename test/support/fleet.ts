@@ -81,7 +81,11 @@ export const startBalancer = async (): Promise<Balancer> => {
         back.once('close', () => connected.splice(connected.indexOf(port), 1));
         let asked = 0;
         let waits = false;
+        /** A request may come in pieces: it counts when its first piece follows an answer. */
+        let isAnswered = true;
         front.on('data', () => {
+          if (!isAnswered) return;
+          isAnswered = false;
           asked += 1;
           if (!holding || asked <= helloPieces) return;
           waits ||= passing === 0;
@@ -95,6 +99,7 @@ export const startBalancer = async (): Promise<Balancer> => {
           for (const part of kept.splice(0)) if (!front.destroyed) front.write(part);
         };
         back.on('data', (part: Buffer) => {
+          isAnswered = true;
           if (holding && waits) {
             kept.push(part);
             held.add(goOn);
