@@ -1,5 +1,5 @@
-// Repeated members of JSON objects. JSON.parse keeps the last of them, another parser perhaps the first: two programs that read the same
-// document must not see two requests (RFC 8259, section 4; RFC 8725 on JSON handling asks for the same).
+// Repeated members of JSON objects. JSON.parse keeps the last of them, and another parser may keep the first. Two programs that read the same
+// document must not see two different requests (RFC 8259, section 4; RFC 7493, section 2.3).
 
 /** The first member that its object has twice; undefined when there is none. `text` is valid JSON. Takes time in proportion to the text. */
 export const repeatedMember = (text: string): string | undefined => {

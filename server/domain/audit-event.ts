@@ -320,7 +320,7 @@ export const auditKinds = {
   'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'roles', 'expiresAt'] },
   /** Somebody may do everything for a while. */
   'break-glass.given': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },
-  /** On the service's host, by somebody who has its root key. */
+  /** On the service's host, by an operator who can open its root key. */
   'administrator.recovered': { severity: 'critical', activity: 'create', fields: ['name', 'expiresAt'] },
   'token.revoked': { severity: 'medium', activity: 'delete', fields: ['name'] },
   /** The application is known when its access_guid was removed, or when it is disabled. */

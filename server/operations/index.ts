@@ -897,7 +897,10 @@ export interface RootOperations {
 export interface QuarantineState {
   readonly quarantined: boolean;
   readonly reason: string | null;
-  /** `older`, `incomplete`: records are missing. `changed`: they are not those that were signed. */
+  /**
+   * `older`, `incomplete`: audit records are missing. `changed`: they are not the ones that were signed. `rows-changed`: policy rows were restored,
+   * removed or added in the database. `lost-changes`: confirmed changes are missing, as after a failover.
+   */
   readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | null;
   /** Records of the audit log that the database has, and had at the checkpoint. */
   readonly size: number | null;

@@ -34,10 +34,10 @@ const describe = (place: string, finding: Unsound): string =>
       ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
         'service and put the newer database back, or confirm that this one was restored on purpose'
       : finding.state === 'lost-changes'
-        ? `${place} has gone back: changes that were confirmed are missing, as after a failover to a standby that lagged behind; put the newest ` +
-          'database back, or confirm on each node that this one is to be used, and repeat what is missing (the sinks of the audit log have it)'
+        ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
+          'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
         : finding.state === 'rows-changed'
-          ? `${place} has rows that are not those that the service wrote last: older rows were put back, or rows were removed or added` +
+          ? `${place} has rows that are not those that the service wrote last: older rows were restored, or rows were removed or added` +
             `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and put the right database ` +
             'back, or confirm that this one is to be used'
           : `${place} is not the database of the checkpoint beside the root key: its audit log was changed, or belongs to another ` +

@@ -82,7 +82,7 @@ const holdFor = async (
     log.error(
       what === 'nodes'
         ? 'the erasure run waits for nodes: start them, or remove them'
-        : 'the erasure run waits for missing files of snapshots: bring them back and verify the snapshots, or delete the snapshots',
+        : 'the erasure run waits for missing snapshot files: restore them and verify the snapshots, or delete the snapshots',
       { [what]: names },
     );
     await store.write(async (tx) => {
@@ -172,7 +172,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
   const [, tenantId, epochBefore] = /^tenant (\S+) (\d+)$/.exec(asked ?? '') ?? [];
   let records = 0;
   let erasing = true;
-  /** Snapshots that nobody could look into. */
+  /** Snapshots whose files are missing. */
   let missing: readonly string[] = [];
   if (!(await spread.isEnding())) {
     if (root.previous === undefined) {
@@ -318,7 +318,7 @@ export const createErasureScheduler = (
   let held: ErasureHold | null = null;
   let failure: string | null = null;
   const runOnceMore = runErasure(ports, () => stopped);
-  /** While files of snapshots are missing, nothing is read anew but that. */
+  /** While files of snapshots are missing, a run only checks whether they still are. */
   const run = async (): Promise<ErasureHold | null> =>
     held !== null && held.snapshots.length > 0 && (await missingFor(ports)).length > 0 ? held : runOnceMore();
   /** How long the last run took. The next one collects destructions for as long, so that runs take at most half of the time. */

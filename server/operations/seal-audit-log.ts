@@ -50,7 +50,7 @@ export type AuditFinding =
   | { readonly state: 'incomplete'; readonly size: number; readonly expected: number }
   /** Records are not those that were signed, or the checkpoint beside the root key is not of this log. */
   | { readonly state: 'changed'; readonly size: number }
-  /** Policy rows were put back to an older state, removed or added. `older`: some of the rows that were put back, where they are known. */
+  /** Policy rows were restored to an older version, removed or added. `older`: some of the restored rows, where they are known. */
   | { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] }
   /** Changes that this node has heard of are missing: the database has gone back while the service ran. */
   | { readonly state: 'lost-changes' };
@@ -210,7 +210,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
       const now = clock.monotonic();
       if (changed || now - lookedAt < lookEveryMs) return;
       lookedAt = now;
-      // Each node does: those that find nothing go on.
+      // Every node compares, whether or not it writes checkpoints.
       if (now >= rowsDueAt) {
         rowsDueAt = Number.POSITIVE_INFINITY;
         void compareRows();

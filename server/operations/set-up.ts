@@ -24,7 +24,7 @@ export const setUp =
       });
     }
     if ((await store.read.tokens.list(everyTenant, { limit: 1 })).length > 0) return { adminToken: undefined };
-    // Tokens that were removed from the database come back from nowhere: the audit log knows that there was a first one.
+    // Tokens that somebody removed from the database are not replaced: the audit log shows that there was a first one.
     const [made] = await store.read.audit.list(everyTenant, { kind: 'token.created', order: 'oldest' }, { limit: 1 });
     if (made !== undefined) return { adminToken: undefined };
     const { token } = await createToken(ports)(acrossTenants(actor, serviceTenantId), 'the service', {

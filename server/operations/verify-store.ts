@@ -66,8 +66,10 @@ export const verifyStore = async ({ store, ring, root, core }: Needs): Promise<V
 
   const { isSound, older } = await read.whole.compareRowSet();
   if (!isSound)
-    findings.push('rows: they are not those that the service wrote last: some were put back, removed or added');
-  for (const name of older) findings.push(`${name}: an older row was put back`);
+    findings.push(
+      'rows: they are not those that the service wrote last: older rows were restored, or rows were removed or added',
+    );
+  for (const name of older) findings.push(`${name}: an older version of the row was restored`);
 
   const opens = (record: WholeRecord): boolean => {
     if (record.record === null) return false;

@@ -179,7 +179,7 @@ export interface Repositories extends PeopleRepositories {
     checkRows(table: string): Promise<{ readonly rows: number; readonly tampered: readonly string[] }>;
     /** The set that all authenticated rows are in; undefined before the first one, or when the service did not write it. */
     rowSet(): Promise<RowSetHead | undefined>;
-    /** Reads all of them: through `snapshot` while somebody may write. `older`: those of which the service knows a newer version. */
+    /** Reads all of them: through `snapshot` while others may write. `older`: those of which the service knows a newer version. */
     compareRowSet(): Promise<{ readonly isSound: boolean; readonly older: readonly string[] }>;
     /** In one order, without the first `after`. */
     records(after: number, limit: number): Promise<readonly WholeRecord[]>;

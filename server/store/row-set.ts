@@ -6,7 +6,7 @@
 // - A stored sum that is older than one already seen is refused.
 //
 // The sum adds one pseudorandom number for each row, modulo 2^256 (an incremental multiset hash: Clarke, Devadas, van Dijk, Gassend, Suh:
-// "Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash). The numbers and the sum stay secret, because whoever knows many of
+// "Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash). The numbers and the sum stay secret, because a person who knows many of
 // them could combine old rows to the same sum; what is stored is masked with a pad that belongs to its version.
 
 import { type CompiledQuery, type Kysely, sql } from 'kysely';
@@ -53,7 +53,7 @@ interface Changes {
 }
 const noChanges = (): Changes => ({ delta: 0n, rows: [] });
 
-/** A row is older than the newest one known: the read began before a commit, or the row was put back. Reading again tells which. */
+/** A row is older than the newest one known: the read began before a commit, or an older row was restored. Reading again shows which. */
 export class OutdatedRow extends Error {
   override readonly name = 'OutdatedRow';
 }
@@ -67,11 +67,11 @@ export type ReadingAs = 'reader' | 'again' | 'transaction' | number;
 /** The policy rows of one connection. */
 export interface PolicyRows {
   integrity(table: PolicyTable, row: Loose & { readonly row_mac: string }): Integrity;
-  insert<T extends PolicyTable>(table: T, row: Loose & { readonly id: string }): Promise<void>;
+  insert(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** The same; false, and nothing is changed, when there is one of this id. */
-  insertNew<T extends PolicyTable>(table: T, row: Loose & { readonly id: string }): Promise<boolean>;
+  insertNew(table: PolicyTable, row: Loose & { readonly id: string }): Promise<boolean>;
   /** Replaces these columns; does nothing when there is no such row. Throws 'key-tampered' when the stored one is not what the service wrote last. */
-  update<T extends PolicyTable>(table: T, row: Loose & { readonly id: string }): Promise<void>;
+  update(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** Answers how many there were. */
   remove(table: PolicyTable, ids: readonly string[]): Promise<number>;
   /** Inserts or replaces with a statement of the caller's, which gets the sealed rows. A code that is given instead of a row's own is kept. */
@@ -88,7 +88,7 @@ export interface RowSet {
   load(
     db: Kysely<Schema>,
   ): Promise<{ readonly head: RowSetHead | undefined; readonly isSound: boolean; readonly rows: number }>;
-  /** In one state of the database. `older`: names of rows that were put back, as far as this process knows. */
+  /** In one state of the database. `older`: names of restored older rows, as far as this process knows. */
   compare(db: Kysely<Schema>): Promise<{ readonly isSound: boolean; readonly older: readonly string[] }>;
   head(db: Kysely<Schema>): Promise<RowSetHead | undefined>;
   /** The newest version that this process has seen. */
@@ -149,7 +149,7 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
       'key-tampered',
       'the stored rows are older than what the service wrote last: nothing was changed',
       {
-        hint: 'dke verify tells what differs; put the newest database back',
+        hint: 'restore the newest database; dke verify shows what differs',
       },
     );
   };

@@ -97,7 +97,7 @@ export const manageSnapshots = (
     store.write(async (tx) => {
       const before = await findSnapshot(tx, id, ['held', 'missing'], reach);
       const deletedAt = clock.now();
-      // Nothing is left that could be brought back: whoever deletes it says that the file is destroyed.
+      // There is no file to undelete: the person who deletes the snapshot confirms that it is destroyed.
       if (before.state === 'missing') {
         const purged: Snapshot = { ...before, state: 'purged', deletedAt, purgedAt: deletedAt };
         await tx.snapshots.update(purged);

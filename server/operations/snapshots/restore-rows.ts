@@ -168,7 +168,7 @@ export const restoreRows = async (
     }
   };
 
-  /** Names what gives somebody the use of keys, or changes who must agree. */
+  /** Names rows that let a caller use keys, and changes of who must agree. */
   const noteActivated = (table: TenantTable, row: SnapshotRow, before: SnapshotRow | undefined): void => {
     const change = before === undefined ? 'created' : 'reactivated';
     const note = (kind: Activated['kind'], name: SnapshotRow[string] | undefined, how: Activated['change'] = change) =>

@@ -54,7 +54,7 @@ export const statusSchema = z
             .openapi({ description: 'Nodes that it waits for: start or remove them.' }),
           snapshots: z.array(identifier).readonly().openapi({
             description:
-              'Snapshots whose files are missing: bring the files back and verify the snapshots, or delete them.',
+              'Snapshots whose files are missing: restore the files and verify the snapshots, or delete the snapshots.',
           }),
         })
         .nullable(),

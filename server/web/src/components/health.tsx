@@ -32,7 +32,7 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
     )}
     {status.erasure.hold !== null && status.erasure.hold.snapshots.length > 0 && (
       <Notice tone="warn" title="Destroyed keys wait for missing snapshots">
-        The files of these snapshots are missing, and may hold destroyed keys. Bring the files back and verify the
+        The files of these snapshots are missing, and may hold destroyed keys. Restore the files and verify the
         snapshots, or delete the snapshots if their files are destroyed. The erasure run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {status.erasure.hold.snapshots.slice(0, 20).map((id) => (
