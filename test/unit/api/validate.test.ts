@@ -1,0 +1,24 @@
+// A body is read in one form of Unicode, so that the same name from two keyboards is one name.
+import { z } from '@hono/zod-openapi';
+import { expect, test } from 'vitest';
+import { readJson, readQuery } from '../../../server/fronts/api/validate.ts';
+
+const composed = 'Schl\u00fcssel';
+const decomposed = 'Schlu\u0308ssel';
+const schema = z.strictObject({ name: z.string() });
+
+test('names in a body and in a query arrive in form NFC', () => {
+  expect(decomposed).not.toBe(composed);
+  expect(readJson(schema, 'application/json', Buffer.from(JSON.stringify({ name: decomposed })))).toEqual({
+    name: composed,
+  });
+  expect(readQuery(schema, `https://localhost/api/x?name=${encodeURIComponent(decomposed)}`)).toEqual({
+    name: composed,
+  });
+});
+test('two members that are the same in form NFC are one that is given twice', () => {
+  const body = Buffer.from(`{"${composed}":1,"${decomposed}":2}`);
+  expect(() => readJson(z.strictObject({}), 'application/json', body)).toThrow(
+    expect.objectContaining({ errors: [{ path: composed, message: 'is given more than once' }] }),
+  );
+});
