@@ -40,9 +40,6 @@ export const negotiate = (version: number): { readonly answer: number; readonly 
   return { answer: foreignVersion, dialect: version >= 2 ? 'p11-kit-0.26' : 'p11-kit-0.24' };
 };
 
-/** p11-kit's handshake text, the first argument of C_Initialize. */
-export const handshake = Buffer.from('PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1', 'latin1');
-
 /** Templates nest at most this deep, as in p11-kit. */
 const maxDepth = 8;
 /**

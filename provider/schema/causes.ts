@@ -279,7 +279,6 @@ export const causes = {
 
 export type CauseName = keyof typeof causes;
 export const causeNames = Object.keys(causes) as CauseName[];
-export const isCauseName = (text: string): text is CauseName => Object.hasOwn(causes, text);
 
 /** The facts of a cause: what stands in its braces. */
 type Braced<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Braced<Rest> : never;

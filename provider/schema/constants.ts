@@ -116,12 +116,6 @@ export const HKDF_SALT = {
   KEY: 0x00000004,
 } as const;
 
-/** OAEP parameter sources. */
-export const CKZ = {
-  DATA_SPECIFIED: 0x00000001,
-  SALT_SPECIFIED: 0x00000001,
-} as const;
-
 /** Flags: of slots, tokens, sessions, mechanisms, and of C_Initialize, C_WaitForSlotEvent and C_SessionCancel. */
 export const CKF = {
   TOKEN_PRESENT: 0x00000001,

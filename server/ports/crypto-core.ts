@@ -5,19 +5,14 @@ import type { Core } from '../../addon/core.ts';
 export type {
   CipherParameters,
   Curve,
-  Digest,
   Direction,
   KeyDescription,
   KeyRef,
   MacParameters,
   MemoryStatus,
-  MessagePart,
   OaepParameters,
   RecordContext,
-  RootFile,
-  RsaEncryptionParameters,
   SignatureParameters,
-  Sp800108Parameters,
   UnwrappedKind,
 } from '../../addon/core.ts';
 

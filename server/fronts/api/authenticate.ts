@@ -87,5 +87,3 @@ export const createAuthenticator = (
     else setCookie(context, sessionCookie, value, attributes);
   },
 });
-
-export type Authenticator = ReturnType<typeof createAuthenticator>;

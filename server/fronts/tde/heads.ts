@@ -11,7 +11,6 @@ import {
   type CreateObject,
   type DeriveHead,
   type Destination,
-  type FindHead,
   type InstanceHeader,
   type KeyUsage,
   keyAlgorithms,
@@ -238,7 +237,6 @@ export const heads = {
 } as const satisfies Record<keyof TdeRoutes, z.ZodType>;
 
 export type Heads = { readonly [R in keyof TdeRoutes]: z.infer<(typeof heads)[R]> };
-export type { FindHead };
 
 /** The longest head has the attributes of two objects, with 64 KiB each. */
 const longestHead = 512 * 1024;

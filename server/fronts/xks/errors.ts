@@ -1,6 +1,4 @@
-// The proxy protocol's errors: every errorName with its status, and what each of the service's errors is called here.
-
-import type { ServiceErrorCode } from '../../base/errors.ts';
+// The proxy protocol's errors: every errorName with its status.
 
 export const xksErrors = {
   ValidationException: 400,
@@ -18,30 +16,6 @@ export const xksErrors = {
 } as const;
 
 export type XksErrorName = keyof typeof xksErrors;
-
-export const xksErrorOf = {
-  validation: 'ValidationException',
-  unauthenticated: 'AuthenticationFailedException',
-  forbidden: 'AccessDeniedException',
-  'sign-in-incomplete': 'AccessDeniedException',
-  'not-found': 'InvalidUriPathException',
-  'key-not-found': 'KeyNotFoundException',
-  'key-disabled': 'InvalidStateException',
-  'key-destroyed': 'KeyNotFoundException',
-  'key-usage': 'InvalidKeyUsageException',
-  'key-tampered': 'InvalidStateException',
-  conflict: 'InvalidStateException',
-  'label-exists': 'InternalException',
-  'precondition-failed': 'InternalException',
-  'invalid-ciphertext': 'InvalidCiphertextException',
-  'data-length': 'ValidationException',
-  unsupported: 'UnsupportedOperationException',
-  'payload-too-large': 'ValidationException',
-  'rate-limited': 'ThrottlingException',
-  'dependency-timeout': 'DependencyTimeoutException',
-  unavailable: 'DependencyTimeoutException',
-  internal: 'InternalException',
-} as const satisfies Record<ServiceErrorCode, XksErrorName>;
 
 /** A refusal on its way to the answer. The message is short printable ASCII and holds no key, plaintext or path of ours. */
 export class XksRefusal extends Error {

@@ -130,4 +130,3 @@ export const createNotificationWatch = (
     },
   };
 };
-export type NotificationWatch = ReturnType<typeof createNotificationWatch>;

@@ -19,7 +19,6 @@ export const quarantineSchema = z
     expected: z.int().nullable().openapi({ description: 'Records at the checkpoint beside the root key.' }),
   })
   .openapi('Quarantine');
-export type QuarantineState = z.output<typeof quarantineSchema>;
 
 export const quarantineRoutes = {
   get: {

@@ -64,7 +64,6 @@ export const configBundleSchema = z
     library: z.string().openapi({ description: 'Where Oracle looks for the library.' }),
   })
   .openapi('ConfigBundle');
-export type ConfigBundle = z.output<typeof configBundleSchema>;
 
 const issuedShape = {
   record: accessGuidSchema,

@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { FactorKind, UserState } from '../../../domain/user.ts';
-import { displayName, identifier, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 import { grantSchema, newGrantSchema } from './tokens.ts';
 
 export const factorSchema = z
@@ -201,6 +201,3 @@ export const userRoutes = {
     changes: 'get',
   },
 } as const satisfies RouteGroup;
-
-/** Short lists of one user. */
-export const factorList = listOf(factorSchema);

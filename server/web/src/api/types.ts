@@ -21,14 +21,13 @@ export type {
 } from '../../../fronts/contract/api/endpoints.ts';
 export type { ExternalKeyStore } from '../../../fronts/contract/api/external-key-stores.ts';
 export type { DeletedKey, Key, KeyUse, KeyVersion } from '../../../fronts/contract/api/keys.ts';
-export type { BlastRadius, DestroyedMasterKey, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
+export type { BlastRadius, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
 export type { Node } from '../../../fronts/contract/api/nodes.ts';
 export type { Notification } from '../../../fronts/contract/api/notifications.ts';
 export type { LatencyPoint } from '../../../fronts/contract/api/overview.ts';
 export type { RecoveryKey } from '../../../fronts/contract/api/recovery-keys.ts';
 export type { CorrelatedRequests, EndpointRequest } from '../../../fronts/contract/api/requests.ts';
 export type { Root } from '../../../fronts/contract/api/root.ts';
-export type { Problem } from '../../../fronts/contract/api/row.ts';
 export type {
   FilledRunbook,
   Runbook,
