@@ -1,4 +1,4 @@
-// A new root key on its way to every node, and the old one's end on every node (decision 12).
+// A new root key on its way to every node, and the old one's end on every node (decision 22).
 //
 // The node that has the duty makes the new key and seals it to each other node's own X25519 key. Which key that is, a node tells in its
 // row, with a proof: a record under the root key that binds the node, that key and the root keys it still holds. Whoever can write to

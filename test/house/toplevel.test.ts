@@ -13,6 +13,7 @@ const manifest = JSON.parse(read('package.json')) as Manifest;
 
 const allowed = [
   '.ci',
+  '.editorconfig',
   '.gitignore',
   'ARCHITECTURE.md',
   'CHANGELOG.md',
