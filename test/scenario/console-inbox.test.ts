@@ -105,7 +105,7 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
     await page.getByLabel('Kind').selectOption({ label: notificationKindNames['audit.sink-behind'] });
     await page.getByRole('status').filter({ hasText: '1 shown' }).waitFor();
     await row('collector')
-      .getByRole('button', { name: /^Take:/ })
+      .getByRole('button', { name: /^Acknowledge:/ })
       .click();
     await row('collector').getByText('first administrator').waitFor();
     await row('collector').getByRole('link', { name: 'See the sinks' }).click();

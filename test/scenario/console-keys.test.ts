@@ -38,7 +38,7 @@ describe.runIf(chromiumPath !== null)('keys at the console', { timeout: 600_000 
     await page.getByRole('menuitem', { name: 'Delete…' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('It was used within the last 7 days').waitFor();
-    await dialog.getByText('through the endpoint aws-eu-central-1. Whoever needs it next will be refused.').waitFor();
+    await dialog.getByText('through the endpoint aws-eu-central-1. Further requests will fail.').waitFor();
     await dialog.getByText('Key store endpoints that have it: aws-eu-central-1.').waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
     await dialog.getByLabel(/^Type the key name/).fill('orders-2026');

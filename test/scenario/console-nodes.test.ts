@@ -42,11 +42,11 @@ describe.runIf(chromiumPath !== null)('nodes at the console', { timeout: 300_000
     const south = fleet.member('south');
     await south.stop('SIGKILL');
     await rowOf('south').getByText('Silent', { exact: true }).waitFor();
-    await page.getByText('south should run, and is not heard of').waitFor();
+    await page.getByText('south is offline').waitFor();
     await eyes.lookClosely('nodes-silent', page);
     await south.start();
     await rowOf('south').getByText('Runs', { exact: true }).waitFor();
-    await page.getByText('south should run, and is not heard of').waitFor({ state: 'detached' });
+    await page.getByText('south is offline').waitFor({ state: 'detached' });
     expect(eyes.faults).toEqual([]);
   });
 });

@@ -279,7 +279,7 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
     // The certificate is the server's own: nobody outside trusts it.
     await page.getByRole('button', { name: 'Actions on external key store orders in the cloud' }).click();
     await page.getByRole('menuitem', { name: 'Look now…' }).click();
-    await dialog(/^Look at/)
+    await dialog(/^Check/)
       .getByRole('button', { name: 'Look now' })
       .click();
     await page.getByText('XKS_PROXY_INVALID_TLS_CONFIGURATION').waitFor();

@@ -61,13 +61,13 @@ describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, 
   });
 
   test('a copy of the root key is somebody’s word, which is audited and taken back', async () => {
-    await press('A copy of it lies in a place of its own');
+    await press('I stored a copy separately');
     const rootKey = step('Keep the root key safe');
     const unfold = rootKey.locator('summary').first();
     await unfold.filter({ hasText: 'In clear' }).click();
     await rootKey.getByText('Settled by first administrator').waitFor();
-    await press('It does not, after all');
-    await page.getByRole('button', { name: 'A copy of it lies in a place of its own' }).click();
+    await press('Mark as not done');
+    await page.getByRole('button', { name: 'I stored a copy separately' }).click();
     await unfold.filter({ hasText: 'In clear' }).click();
     await rootKey.getByText('Settled by first administrator').waitFor();
     expect((await site.api.audit('kind=setup.settled')).map(({ details }) => details.settled)).toEqual([

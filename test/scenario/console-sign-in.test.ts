@@ -156,8 +156,8 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
 
   test('an administrator comes by an invitation, which wants a password and a passkey', async () => {
     await redeem('ada', 'administrator');
-    await heading('A second factor is wanted');
-    await focusOn('A second factor is wanted');
+    await heading('Set up two-step verification');
+    await focusOn('Set up two-step verification');
     await lookClosely('enrolment');
     await typeInto('Name of the passkey', 'this laptop');
     await page.keyboard.press('Enter');
@@ -282,7 +282,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
       await page.waitForURL((url) => url.origin === new URL(page.url()).origin && url.origin !== provider.issuer);
     };
     await atProvider(null);
-    await page.getByText('The sign-in at the provider does not hold', { exact: false }).waitFor();
+    await page.getByText('The sign-in at the provider is not valid', { exact: false }).waitFor();
     await focusOn('Name');
     await lookClosely('cancelled-at-provider');
     await atProvider('carla');

@@ -109,7 +109,7 @@ const readProblem = async (response: Response): Promise<ApiProblem> => {
     status: response.status,
     code: text(document.code) ?? 'unexpected-answer',
     title: text(document.title) ?? `The server answered ${response.status}`,
-    detail: text(document.detail) ?? text(document.title) ?? 'The answer holds no explanation.',
+    detail: text(document.detail) ?? text(document.title) ?? 'The answer has no explanation.',
     hint: text(document.hint),
     permission: text(document.permission),
     requestId: text(document.requestId) ?? response.headers.get('x-request-id') ?? undefined,
@@ -193,7 +193,7 @@ const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
       code: 'approval-pending',
       title: 'This waits for others to agree',
       detail: `Dual control holds it back: ${missing} more must agree.`,
-      hint: 'It is among the approvals now, where its state is shown; whoever asked cannot agree.',
+      hint: 'It now waits under Approvals, which shows its state. The requester cannot approve it.',
       requestId: id,
     });
   }

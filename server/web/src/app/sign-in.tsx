@@ -60,7 +60,7 @@ export const SignIn = () => {
       {ended && (
         <div className="mt-4">
           <Notice tone="info" title="Your session has ended">
-            Its time was over, or somebody has ended it. Sign in, and you are back where you were.
+            Your session expired or was ended. Sign in to continue where you were.
           </Notice>
         </div>
       )}
@@ -148,7 +148,7 @@ const PasswordFields = ({
       label="New password"
       type="password"
       autoComplete="new-password"
-      help="Long is better than strange: four or five words that belong to you alone."
+      help="Use a long passphrase: four or five words that only you know."
       value={password}
       onValue={onPassword}
     />
@@ -283,7 +283,7 @@ const asked = {
   'new-password': ['A new password is needed', 'Yours has been reset or has become too old.'],
   'second-factor': ['Your second factor is needed', 'Your password is right; this shows that it is you.'],
   enrolment: [
-    'A second factor is wanted',
+    'Set up two-step verification',
     'Your roles ask for one: codes of an app on your phone, or a passkey of this device or a security key.',
   ],
 } as const satisfies Record<NonNullable<Session['missing']>, readonly [string, string]>;

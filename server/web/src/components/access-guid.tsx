@@ -34,7 +34,7 @@ export const AccessGuidDialog = ({
 }) => (
   <SecretOnceDialog
     title={`Credential of “${applicationName}”`}
-    notice="This is the only time the access_guid is shown: the service keeps a keyed hash of it. Whoever has it can use this application's master keys."
+    notice="The access_guid is shown only once: the service keeps a keyed hash of it. Anyone who has it can use this application's master keys."
     taken="I have stored the access_guid or the configuration file"
     onClose={onClose}
   >

@@ -19,7 +19,7 @@ export const ruleExample = `[
     "when": { "viaService": ["lambda.*.amazonaws.com"] } },
   { "name": "our account", "effect": "allow",
     "when": { "account": ["111122223333"] } },
-  { "name": "nobody else", "effect": "deny", "when": {} }
+  { "name": "all others", "effect": "deny", "when": {} }
 ]`;
 
 const describeRule = ({ when }: AuthorizationRule): string => {

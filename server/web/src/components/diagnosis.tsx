@@ -45,7 +45,7 @@ export const VerdictBadge = ({ diagnosis }: { diagnosis: Diagnosis }) => {
   const count = diagnosis.results.filter((result) => result.state === state).length;
   return (
     <Badge tone={tone} icon={icon}>
-      {state === 'ok' ? 'All well' : `${count} ${state === 'failed' ? 'failed' : count === 1 ? 'warning' : 'warnings'}`}
+      {state === 'ok' ? 'Passed' : `${count} ${state === 'failed' ? 'failed' : count === 1 ? 'warning' : 'warnings'}`}
     </Badge>
   );
 };
@@ -55,7 +55,7 @@ export const formatDiagnosis = (name: string, diagnosis: Diagnosis): string => {
   const first = firstOf(diagnosis);
   const width = Math.max(...diagnosis.results.map(({ layer }) => layer.length));
   return [
-    `${name}, ${diagnosis.at}: ${first === undefined ? 'all well' : `${first.state}: ${first.title}: ${first.evidence}`}`,
+    `${name}, ${diagnosis.at}: ${first === undefined ? 'passed' : `${first.state}: ${first.title}: ${first.evidence}`}`,
     ...(first?.fix === undefined ? [] : [`  ${first.fix}`]),
     '',
     ...diagnosis.results.flatMap(({ state, layer, title, evidence, predicts, fix }) => [
@@ -206,7 +206,7 @@ export const DiagnosisView = ({ name, diagnosis }: { name: string; diagnosis: Di
         <div className="flex gap-3 rounded-lg border border-ok/30 bg-ok-soft p-4">
           <Icon name="active" className="mt-0.5 size-5 text-ok" />
           <div>
-            <p className="font-semibold">Every layer is well</p>
+            <p className="font-semibold">All checks passed</p>
             <p>From this node and through the public name, the endpoint does what the cloud key service will ask.</p>
           </div>
         </div>

@@ -73,11 +73,11 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
       {(fault) => (
         <>
           <p className="text-muted">
-            What is chosen here is done only when others have agreed, never by the one who asks alone. A stricter rule
-            holds at once; a weaker one needs the agreement that the present one asks for.
+            These actions need approval: the requester cannot carry them out alone. A stricter rule takes effect at
+            once. A weaker rule needs the approvals that the current rule requires.
           </p>
           <fieldset className="space-y-2">
-            <legend className="mb-1 font-medium">What needs agreement</legend>
+            <legend className="mb-1 font-medium">Actions that need approval</legend>
             {actions.map(([action, text]) => (
               <CheckField
                 key={action}
@@ -117,7 +117,7 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
               }
             >
               {plan.data.approvers.length === 0
-                ? 'Nobody could agree now.'
+                ? 'No eligible approver at the moment.'
                 : `Could agree now: ${plan.data.approvers.map(({ name }) => name).join(', ')}.`}
             </Notice>
           )}

@@ -30,7 +30,7 @@ const CredentialDialog = ({
 }) => (
   <SecretOnceDialog
     title={`Credential of “${endpoint.name}”`}
-    notice="This is the only time the secret access key is shown. Whoever has it can encrypt and decrypt through this endpoint."
+    notice="The secret access key is shown only once. Anyone who has it can encrypt and decrypt through this endpoint."
     taken="I have stored the credential or the file"
     onClose={onClose}
   >
@@ -80,7 +80,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
     >
       {endpoint.credentials.length === 0 ? (
         <EmptyState title="No credential yet">
-          Without one nobody can call this endpoint. Add one and hand its JSON file to the cloud key service.
+          This endpoint cannot be called without a credential. Add one and give its JSON file to the cloud key service.
         </EmptyState>
       ) : (
         <DataTable

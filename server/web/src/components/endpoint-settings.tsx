@@ -116,7 +116,7 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
   return (
     <Panel
       title="Who may call"
-      description="Beside the signature, which every request needs."
+      description="In addition to SigV4, which every request needs."
       actions={endpoint.state !== 'deleted' && <Button onClick={() => setOpen(true)}>Change…</Button>}
     >
       <Facts

@@ -46,10 +46,10 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
       </Notice>
     )}
     {status.erasure.hold !== null && status.erasure.hold.records.length > 0 && (
-      <Notice tone="warn" title="Destroyed keys wait: the erasure turn is held back">
-        These stored records do not open, and never would again after the turn. Put back a backup of the store that was
-        made since the last turn; or give them up: delete or destroy the key, remove the credential, destroy the object.
-        The turn then goes on by itself.
+      <Notice tone="warn" title="Destroyed keys wait: the erasure run is held back">
+        These stored records cannot be opened, and the run would make this permanent. Restore a backup of the store that
+        was made since the last run. Or give the records up: delete or destroy the key, remove the credential, destroy
+        the object. The run then continues.
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {status.erasure.hold.records.slice(0, 20).map(({ kind, id, name, version, copy }) => (
             <li key={`${id} ${version} ${copy}`} className="break-words">
@@ -67,7 +67,7 @@ const Warnings = ({ status }: { status: Status }): ReactNode => (
       </Notice>
     )}
     {status.erasure.failure !== null && (
-      <Notice tone="warn" title="The erasure turn failed and is tried again">
+      <Notice tone="warn" title="The erasure run failed and is retried">
         {status.erasure.failure}
       </Notice>
     )}

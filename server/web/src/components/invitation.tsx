@@ -34,7 +34,7 @@ export const PersonFields = ({
 export const InvitationDialog = ({ invited, onClose }: { invited: InvitedUser; onClose: () => void }) => (
   <SecretOnceDialog
     title={`Invitation of “${invited.user.displayName}”`}
-    notice="This is the only time the invitation is shown. Whoever opens it chooses the password: hand it over yourself."
+    notice="The invitation is shown only once. The person who opens it chooses the password: give it to them yourself."
     taken="I have handed it over or stored it"
     onClose={onClose}
   >

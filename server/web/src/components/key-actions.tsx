@@ -159,8 +159,8 @@ const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void 
         </p>
       ) : (
         <p>
-          The row stays as evidence and the copy in the vault is cleared. Every look-up answers “key not found” from now
-          on, and what was encrypted under this key cannot be read any more.
+          The row stays as evidence and the copy in the vault is cleared. From now on every look-up answers “key not
+          found”, and data encrypted under this key can no longer be read.
         </p>
       )}
       <LastUse query={use} goesOn={key.kind === 'master'} />

@@ -58,7 +58,7 @@ export const LastUse = ({
           {isRecent ? (
             <Notice tone="warn" title={`It was used within the last ${recentDays} days`}>
               Last <Time value={use.lastUsedAt} distance />
-              <User use={use} />.{!goesOn && ' Whoever needs it next will be refused.'}
+              <User use={use} />.{!goesOn && ' Further requests will fail.'}
             </Notice>
           ) : (
             <p>

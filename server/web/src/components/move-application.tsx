@@ -43,15 +43,15 @@ const MoveView = ({ move }: { move: ApplicationMove }) => (
             </span>
           </li>
         ))}
-        {move.leaves.length === 0 && <li className="text-muted">It is alone in {move.from.name}.</li>}
+        {move.leaves.length === 0 && <li className="text-muted">It is the only application in {move.from.name}.</li>}
       </ul>
     </div>
     {move.joins.length > 0 && (
       <p>From then on it shares keys with {move.joins.map((other) => other.name).join(', ')}.</p>
     )}
     <Notice tone="warn" title="In every open session, from the next call on">
-      A cloned database whose tablespace keys are still under a key of the old group can read them no more. Set a key of
-      its own there first.
+      A cloned database can no longer read tablespace keys that are still under a key of the old group. First set a
+      master key of its own there.
     </Notice>
   </div>
 );

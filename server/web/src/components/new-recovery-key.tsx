@@ -44,8 +44,8 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
           }}
         >
           <p>
-            It is made in this browser. Its private half leaves it as a file alone, under a passphrase; the service gets
-            the public half, and can seal snapshots to it but open none.
+            This browser creates the key. You save the private half as a file that a passphrase protects. The service
+            gets only the public half: it can seal snapshots to the key, but cannot open them.
           </p>
           <NameField help="Whose it is, or where it will lie." value={name} onValue={setName} />
           <TextField
@@ -53,7 +53,7 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
             type="password"
             autoComplete="new-password"
             minLength={shortestPassphrase}
-            help={`At least ${shortestPassphrase} characters; five or six words that belong to this alone.`}
+            help={`At least ${shortestPassphrase} characters; five or six words that you use only here.`}
             value={passphrase}
             onValue={setPassphrase}
           />

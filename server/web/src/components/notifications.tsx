@@ -76,7 +76,7 @@ export const TodayPanel = () => {
   return (
     <Panel
       title="What needs you today"
-      description="The soonest harm first; what somebody has taken is not here."
+      description="Most urgent first. Acknowledged items are hidden."
       actions={
         <Link to="/notifications" className="link">
           All notifications
@@ -101,7 +101,7 @@ export const TodayPanel = () => {
           <span>
             <span className="font-medium">Nothing.</span>{' '}
             <span className="text-muted">
-              Certificates, rotations, endpoints, key stores, sinks and tokens are looked at every minute.
+              Certificates, rotations, endpoints, key stores, sinks and tokens are checked every minute.
             </span>
           </span>
         </p>

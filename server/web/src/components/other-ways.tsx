@@ -91,7 +91,7 @@ export const OtherWays = () => {
     <div className="mt-4 space-y-3">
       {refused !== null && (
         <p role="alert" className="text-danger">
-          {refusals[refused] ?? 'The sign-in at the provider does not hold: try again.'}
+          {refusals[refused] ?? 'The sign-in at the provider is not valid: try again.'}
         </p>
       )}
       {openId !== null && (

@@ -33,7 +33,7 @@ export const ProofDialog = ({ record, onClose }: { record: AuditRecord; onClose:
         {({ proof, verdict }) => (
           <div className="space-y-4">
             {typeof verdict === 'string' ? (
-              <Notice tone="danger" title="The proof does not hold">
+              <Notice tone="danger" title="The proof is not valid">
                 {verdict} Compare with an export that was kept elsewhere, and with what the sinks have.
               </Notice>
             ) : (

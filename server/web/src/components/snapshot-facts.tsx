@@ -14,7 +14,7 @@ export const Verified = ({ snapshot: { verification, verifiedAt, tampered } }: {
   if (tampered || verification?.sound === false)
     return (
       <Badge tone="danger" icon="warning">
-        {tampered ? 'Tampered with' : (verification?.finding ?? 'Not sound')}
+        {tampered ? 'Tampered with' : (verification?.finding ?? 'Not valid')}
       </Badge>
     );
   if (verifiedAt === null)
@@ -26,7 +26,7 @@ export const Verified = ({ snapshot: { verification, verifiedAt, tampered } }: {
   return (
     <span className="inline-flex flex-wrap items-center gap-2">
       <Badge tone="ok" icon="active">
-        {verification?.depth === 'opened' ? 'Opened and compared' : 'Sound'}
+        {verification?.depth === 'opened' ? 'Opened and compared' : 'Valid'}
       </Badge>
       <Time value={verifiedAt} distance />
     </span>

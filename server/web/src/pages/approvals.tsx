@@ -64,7 +64,7 @@ const Detail = ({ approval }: { approval: Approval }) => (
     />
     {approval.rules.map((rule) => (
       <p key={rule.vaultId} className="text-muted">
-        {rule.vaultName}: {rule.required} beside the requester must agree
+        {rule.vaultName}: {rule.required} besides the requester must approve
         {rule.approvers !== null && `, of ${rule.approvers.length} eligible`}.
       </p>
     ))}
@@ -100,7 +100,7 @@ export const ApprovalsPage = () => {
   return (
     <Page
       title="Approvals"
-      description="What dual control holds back until others agree. Whoever asks never agrees; one refusal is enough."
+      description="Actions under dual control wait here for approval. The requester cannot approve; one refusal ends the request."
     >
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
@@ -196,7 +196,7 @@ export const ApprovalsPage = () => {
         >
           <div className="space-y-4">
             {deciding.verb === 'approve' && (
-              <p>The last agreement that is missing carries it out at once. Look at what it would hit first.</p>
+              <p>The last missing approval carries it out at once. First check what it affects.</p>
             )}
             <Detail approval={deciding.approval} />
             {deciding.verb !== 'withdraw' && (

@@ -36,7 +36,7 @@ const readExport = async (verifierKey: string, onProgress: (records: number) => 
       status: answer.status,
       code: problem.code ?? 'unexpected-answer',
       title: problem.title ?? 'The log cannot be read',
-      detail: problem.detail ?? 'The answer holds no explanation.',
+      detail: problem.detail ?? 'The answer has no explanation.',
       hint: problem.hint,
     });
   }
@@ -150,7 +150,7 @@ export const AuditVerificationPage = () => {
   return (
     <Page
       title="Verification"
-      description="The records are the leaves of a tree whose root is signed: nobody changes one unseen, not even whoever runs the service."
+      description="The records are the leaves of a tree whose root is signed: tampering is detectable, even by the operator of the service."
       crumbs={[{ text: 'Audit log', to: '/audit' }]}
     >
       <AuditTabs />

@@ -70,7 +70,7 @@ export const DiagnosticsPage = () => {
             { key: 'at', header: 'Last run', cell: ({ id }) => <When id={id} /> },
           ]}
           empty={
-            <EmptyState title="No endpoint to look at">
+            <EmptyState title="No endpoint to check">
               Create a key store endpoint; its diagnostics say why a cloud cannot reach it, before the cloud does.
             </EmptyState>
           }

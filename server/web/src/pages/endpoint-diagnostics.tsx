@@ -93,7 +93,7 @@ export const EndpointDiagnosticsPage = () => {
       setShown(made);
       setLive(null);
       const first = firstOf(made);
-      announce(first === undefined ? 'Every layer is well' : `Begin with ${nameLayer(first.layer)}: ${first.title}`);
+      announce(first === undefined ? 'All checks passed' : `Start with ${nameLayer(first.layer)}: ${first.title}`);
       await client.invalidateQueries({ queryKey: [path] });
     },
   });

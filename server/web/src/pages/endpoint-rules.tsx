@@ -344,7 +344,7 @@ const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
       <Recorded id={id} rules={whole ? rules : undefined} />
       {saving && whole && rules !== undefined && (
         <FormDialog<Endpoint>
-          title={`Let these rules hold for “${endpoint.name}”?`}
+          title={`Apply these rules to “${endpoint.name}”?`}
           call={{ method: 'PUT', path: `${endpointPath(id)}/settings`, body: { ...settings, rules } }}
           submitLabel="Let them hold"
           submitTone="danger"

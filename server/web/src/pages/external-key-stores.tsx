@@ -44,7 +44,7 @@ const ConnectionView = ({ store: { connection, integrity } }: { store: ExternalK
       </Badge>
       {connection.errorCode !== null && <code className="text-xs break-all">{connection.errorCode}</code>}
       {connection.detail !== null && <span className="text-xs text-muted">{connection.detail}</span>}
-      {connection.checkedAt === null && <span className="text-xs text-muted">not looked at yet</span>}
+      {connection.checkedAt === null && <span className="text-xs text-muted">not checked yet</span>}
     </span>
   );
 };
@@ -119,7 +119,7 @@ export const ExternalKeyStoresPage = () => {
   return (
     <Page
       title="External key stores"
-      description="The cloud's side of the endpoints. Their connection is looked at every few minutes, as the cloud would use it."
+      description="The cloud's side of the endpoints. DKE checks their connection every few minutes, as the cloud would use it."
       actions={register}
     >
       <Panel flush>
@@ -187,11 +187,11 @@ export const ExternalKeyStoresPage = () => {
       {registering && <RegisterStore endpoints={endpoints} onClose={() => setRegistering(false)} />}
       {probing !== null && (
         <ActionDialog<ExternalKeyStore>
-          title={`Look at “${probing.name}” now?`}
+          title={`Check “${probing.name}” now?`}
           call={{ method: 'POST', path: `${storePath(probing.id)}/probe` }}
           submitLabel="Look now"
           renews={[path]}
-          done={`“${probing.name}” was looked at`}
+          done={`“${probing.name}” was checked`}
           onClose={() => setProbing(null)}
         >
           <p>
@@ -209,7 +209,7 @@ export const ExternalKeyStoresPage = () => {
           done={`“${removing.name}” is forgotten`}
           onClose={() => setRemoving(null)}
         >
-          <p>Nothing changes in the cloud or at the endpoint; its connection is watched no more.</p>
+          <p>Nothing changes in the cloud or at the endpoint. DKE no longer checks its connection.</p>
         </ActionDialog>
       )}
     </Page>

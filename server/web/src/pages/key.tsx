@@ -43,12 +43,12 @@ const KeyNotices = ({ value: key }: { value: Key }) => (
     )}
     {key.state === 'destroyed' && (
       <Notice tone="danger" title="Destroyed">
-        Both copies are wiped and nothing brings the key back.{' '}
+        Both copies are wiped. The key cannot be restored.{' '}
         {key.unrecoverableAt === null ? (
-          'The erasure turn, after which old pages and backups of the store open no more, is still to finish.'
+          'The erasure run has not finished yet. Until then, old pages and backups of the store can still be opened.'
         ) : (
           <>
-            Since <Time value={key.unrecoverableAt} /> old pages and backups of the store open no more either.
+            Since <Time value={key.unrecoverableAt} />, old pages and backups of the store cannot be opened either.
           </>
         )}
       </Notice>

@@ -21,10 +21,10 @@ import { Time } from '../components/time.tsx';
 const own = ({ id }: Node): string => `${nodesPath}/${encodeURIComponent(id)}`;
 
 const dutyNames: Readonly<Record<Node['duties'][number], string>> = {
-  erasure: 'Erasure turns',
+  erasure: 'Erasure runs',
   audit: 'Audit checkpoints',
   forwarding: 'Sinks and notifications',
-  'key-stores': 'Looks at key stores',
+  'key-stores': 'Checks of key stores',
   pruning: 'Forgets old changes',
   schedules: 'Schedules',
 };
@@ -119,9 +119,9 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
   return (
     <>
       {silent.map((node) => (
-        <Notice key={node.id} tone="danger" title={`${node.name} should run, and is not heard of`}>
+        <Notice key={node.id} tone="danger" title={`${node.name} is offline`}>
           {node.usesKeysUntil === null ? (
-            'It uses keys for as long as it runs and is reached: look at its host, then start or remove it.'
+            'It uses keys while it runs and can be reached. Check its host, then start or remove it.'
           ) : (
             <>
               If it still runs, it stops using keys <Time value={node.usesKeysUntil} distance />. Start it, or remove it
@@ -131,7 +131,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
         </Notice>
       ))}
       {idle.length > 0 && (
-        <Notice tone="warn" title="Nobody does this now">
+        <Notice tone="warn" title="No node assigned">
           {idle.map((duty) => dutyNames[duty]).join(', ')}: a node takes it within seconds, unless all of them drain.
         </Notice>
       )}
@@ -141,7 +141,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
             ['Run', `${running.length} of ${live.length}`],
             ['Show every change', waitsFor.length === 0 ? 'all of them' : `not yet: ${names(waitsFor)}`],
             ['Newest root key, epoch', String(newest)],
-            ['Hold it alone', old.length === 0 ? 'all of them' : `not yet: ${names(old)}`],
+            ['Have only the new key', old.length === 0 ? 'all of them' : `not yet: ${names(old)}`],
           ]}
         />
       </Panel>
@@ -166,7 +166,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
             { key: 'changes', header: 'Changes', nowrap: true, cell: (node) => <Changes node={node} /> },
             { key: 'root', header: 'Root epoch', cell: (node) => <Root node={node} newest={newest} /> },
             { key: 'duties', header: 'Duties', nowrap: true, cell: ({ duties }) => <Duties duties={duties} /> },
-            { key: 'heard', header: 'Heard of', cell: (node) => <HeardOf {...node} /> },
+            { key: 'heard', header: 'Last heartbeat', cell: (node) => <HeardOf {...node} /> },
             {
               key: 'actions',
               header: 'Actions',
@@ -186,7 +186,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
                 ],
                 ['Version', node.version],
                 ['Runs since', <Time key="since" value={node.startedAt} seconds />],
-                ['Heard of', <Time key="heard" value={node.heartbeatAt} seconds />],
+                ['Last heartbeat', <Time key="heard" value={node.heartbeatAt} seconds />],
               ]}
             />
           )}
@@ -201,9 +201,9 @@ const names = (nodes: readonly Node[]): string => nodes.map(({ name }) => name).
 const texts = {
   drain: [
     'Drain',
-    'Its health turns bad, so that requests go to other nodes, and it gives up its duties. It still answers.',
+    'Its health check fails, so that requests go to other nodes, and other nodes take its duties. It still answers.',
   ],
-  resume: ['End draining', 'Its health turns good again: it gets requests, and takes duties.'],
+  resume: ['End draining', 'Its health check passes again: it gets requests and takes duties.'],
 } as const;
 
 export const NodesPage = () => {
@@ -261,9 +261,7 @@ export const NodesPage = () => {
             close();
           }}
         >
-          <p>
-            Nothing waits for it any more: no change and no erasure turn. If it runs it stops, and does not start again.
-          </p>
+          <p>Changes and erasure runs no longer wait for it. If it runs, it stops and does not start again.</p>
           <p>
             Its root key file is not erased by this. Destroy it with the host, or keys that are destroyed from now on
             can be read from old backups with it.

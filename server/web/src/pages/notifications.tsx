@@ -30,8 +30,8 @@ const severities: readonly Choice[] = [
   { value: 'low', text: 'Low and above' },
 ];
 const care: readonly Choice[] = [
-  { value: 'false', text: 'Nobody yet' },
-  { value: 'true', text: 'Somebody' },
+  { value: 'false', text: 'Not acknowledged' },
+  { value: 'true', text: 'Acknowledged' },
 ];
 
 /** Takes it, or gives it back. */
@@ -48,7 +48,7 @@ const Care = ({ notification }: { notification: Notification }) => {
     mutationFn: () => send<Notification>(careCall(notification)),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: [notificationsPath] });
-      announce(taken ? 'Given back' : 'You take care of it');
+      announce(taken ? 'Released' : 'Acknowledged');
     },
   });
   return (
@@ -56,10 +56,10 @@ const Care = ({ notification }: { notification: Notification }) => {
       <Button
         icon={taken ? 'refresh' : 'check'}
         busy={change.isPending}
-        aria-label={`${taken ? 'Give back' : 'Take'}: ${notification.text}`}
+        aria-label={`${taken ? 'Release' : 'Acknowledge'}: ${notification.text}`}
         onClick={() => change.mutate()}
       >
-        {taken ? 'Give back' : 'Take'}
+        {taken ? 'Release' : 'Acknowledge'}
       </Button>
       {change.error !== null && <ProblemView error={change.error} compact />}
     </>
@@ -101,7 +101,7 @@ export const NotificationsPage = () => {
   return (
     <Page
       title="Notifications"
-      description="What needs somebody before it does harm, the soonest first. Each ends by itself when its cause is gone; who takes one says that they take care."
+      description="Alerts that need action, most urgent first. Each ends when its cause is gone. Acknowledge one to show that you are working on it."
     >
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
@@ -134,9 +134,9 @@ export const NotificationsPage = () => {
           filtered={filtered}
           onClearFilters={clear}
           empty={
-            <EmptyState title="Nothing needs anybody">
-              Certificates, rotations, endpoints, key stores, nodes, sinks, snapshots and tokens are looked at every
-              minute. The file dke.toml says where notifications are sent to.
+            <EmptyState title="No alerts need action">
+              Certificates, rotations, endpoints, key stores, nodes, sinks, snapshots and tokens are checked every
+              minute. The file dke.toml configures where notifications are sent.
             </EmptyState>
           }
           columns={[
@@ -154,7 +154,7 @@ export const NotificationsPage = () => {
               key: 'care',
               header: 'Taken by',
               cell: ({ acknowledgedBy }) =>
-                acknowledgedBy ?? <span className="text-muted">{over ? 'nobody' : 'nobody yet'}</span>,
+                acknowledgedBy ?? <span className="text-muted">{over ? 'none' : 'not yet'}</span>,
             },
             {
               key: 'actions',

@@ -210,7 +210,7 @@ const Changes = () => {
         {({ items }) => {
           const rows = items.filter(({ kind }) => sensitive.has(kind)).slice(0, mostChanges);
           return rows.length === 0 ? (
-            <EmptyState title="None of late">
+            <EmptyState title="No recent changes">
               Destroyed, exported and disabled keys, credentials, tokens and refused sign-ins show here.
             </EmptyState>
           ) : (
@@ -248,7 +248,7 @@ const Nodes = () => {
               { key: 'name', header: 'Name', names: true, cell: ({ name }) => name },
               { key: 'state', header: 'State', cell: ({ state }) => <NodeState state={state} /> },
               { key: 'version', header: 'Version', cell: ({ version }) => version },
-              { key: 'heard', header: 'Heard of', cell: (node) => <HeardOf {...node} /> },
+              { key: 'heard', header: 'Last heartbeat', cell: (node) => <HeardOf {...node} /> },
             ]}
           />
         )}

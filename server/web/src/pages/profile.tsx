@@ -57,7 +57,7 @@ const ChangePassword = ({ onClose }: { onClose: () => void }) => {
             label="New password"
             type="password"
             autoComplete="new-password"
-            help="Long is better than strange: four or five words that belong to you alone."
+            help="Use a long passphrase: four or five words that only you know."
             value={password}
             onValue={setPassword}
             fault={fault('password')}
@@ -126,7 +126,7 @@ const Factors = ({ user }: { user: User }) => {
         </div>
       )}
       {factors.length === 0 ? (
-        <EmptyState title="Your password alone protects what you may do">
+        <EmptyState title="Only your password protects your account">
           Add a one-time code: an app on your phone shows one every half minute.
         </EmptyState>
       ) : (
@@ -175,13 +175,13 @@ const Factors = ({ user }: { user: User }) => {
             setCodes(made.codes);
           }}
         >
-          {() => <p>For the day on which your phone is gone. Each is good once; those of before hold no more.</p>}
+          {() => <p>For when you lose your phone. Each code works once. Earlier codes stop working.</p>}
         </FormDialog>
       )}
       {codes !== null && (
         <SecretOnceDialog
           title="Your recovery codes"
-          notice="This is the only time that they are shown. Whoever has one and your password is you."
+          notice="The codes are shown only once. Anyone who has one of them and your password can sign in as you."
           taken="I have stored them away from my phone"
           onClose={() => setCodes(null)}
         >
@@ -198,7 +198,7 @@ const Factors = ({ user }: { user: User }) => {
           done={`“${removing.name}” removed`}
           onClose={() => setRemoving(null)}
         >
-          <p>Its codes hold no more.</p>
+          <p>Its codes stop working.</p>
         </ActionDialog>
       )}
     </Panel>

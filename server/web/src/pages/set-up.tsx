@@ -121,8 +121,8 @@ const RootKey = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        Everything is sealed under the root key. Whoever has its file and a copy of the database has every key; without
-        the file the database opens for nobody.
+        Everything is sealed under the root key. Anyone who has its file and a copy of the database has every key.
+        Without the file, the database cannot be opened.
       </p>
       <Async query={root} lines={2}>
         {({ providers, epoch, fileSystem, overwritesInPlace }) => (
@@ -150,7 +150,7 @@ const RootKey = ({ step }: { step: Step }) => {
             <details className="rounded-lg border border-line">
               <summary className="min-h-9 px-3 py-2 font-medium">
                 {providers.every(({ createdAt }) => createdAt === null)
-                  ? 'Have it wrapped by a provider'
+                  ? 'Protect with HSM or passphrase'
                   : 'Add another provider'}
               </summary>
               <div className="space-y-3 border-t border-line p-3">
@@ -167,8 +167,8 @@ const RootKey = ({ step }: { step: Step }) => {
                   value={`systemctl stop dke\ndke root add-provider ${providerNames[type]}\nsystemctl start dke\ndke root rotate --wait`}
                 />
                 <p className="text-muted">
-                  The rotation at the end makes worthless what may have been copied while it was in clear. Two providers
-                  are a good number: one that starts the service by itself, one for the day when that one is lost.
+                  The rotation at the end makes copies of the unencrypted file useless. We recommend two providers: one
+                  that starts the service without a person, and one for the day when the first is lost.
                 </p>
               </div>
             </details>
@@ -176,14 +176,14 @@ const RootKey = ({ step }: { step: Step }) => {
         )}
       </Async>
       <p className="max-w-prose">
-        Put a copy of the file in a safe place of its own, never beside a backup of the database. Each rotation and each
-        destruction of a key makes a new root key: then the copy is to be made anew, and so are backups of the database.
+        Store a copy of the file in a safe place, never next to a backup of the database. Each rotation and each
+        destruction of a key creates a new root key. Then create a new copy, and new backups of the database.
       </p>
       <SettledBy step={step} />
       {step.state === 'open' ? (
-        <Settle step="root-key" settled text="A copy of it lies in a place of its own" />
+        <Settle step="root-key" settled text="I stored a copy separately" />
       ) : (
-        <Settle step="root-key" settled={false} text="It does not, after all" />
+        <Settle step="root-key" settled={false} text="Mark as not done" />
       )}
     </>
   );
@@ -250,8 +250,8 @@ const Administrator = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        The token of the first start is for this hour alone. From then on people sign in with names of their own: with a
-        password and a passkey, or a password and a one-time code.
+        The token of the first start is for set-up only; then revoke it. Later, people sign in with their own names:
+        with a password and a passkey, or with a password and a one-time code.
       </p>
       <Finding>{step.finding}</Finding>
       {step.state !== 'done' && users.length > 0 && (
@@ -276,9 +276,7 @@ const Administrator = ({ step }: { step: Step }) => {
         </Link>
       </div>
       <SettledBy step={step} />
-      {step.state === 'open' && (
-        <Settle step="administrator" settled text="Nobody: tokens alone administer this service" />
-      )}
+      {step.state === 'open' && <Settle step="administrator" settled text="Skip: use tokens only" />}
       {step.state === 'settled' && <Settle step="administrator" settled={false} text="A person after all" />}
       {inviting && (
         <InviteAdministrator
@@ -300,7 +298,7 @@ const Administrator = ({ step }: { step: Step }) => {
           done="Token revoked"
           onClose={() => setRevoking(null)}
         >
-          <p>Whoever is signed in with it is signed out. Do it when you are signed in as a person.</p>
+          <p>Sessions that were opened with it end. Do this when you are signed in as a person.</p>
         </ActionDialog>
       )}
     </>
@@ -334,8 +332,8 @@ const Sinks = ({ step }: { step: Step }) => {
   return (
     <>
       <p className="max-w-prose text-muted">
-        The audit log is signed and checked here. A copy elsewhere, as it is written, still tells when this host is
-        gone. Targets come from the configuration file alone: who may use the console may not choose where records go.
+        The audit log is signed and checked here. A copy on another host remains when this host is lost. Targets come
+        only from the configuration file, so that users of the console cannot choose where records go.
       </p>
       <Finding>{step.finding}</Finding>
       <Async query={sinks} lines={2}>
@@ -379,7 +377,7 @@ const Sinks = ({ step }: { step: Step }) => {
         }
       </Async>
       <SettledBy step={step} />
-      {step.state === 'open' && <Settle step="audit-sinks" settled text="It stays here alone" />}
+      {step.state === 'open' && <Settle step="audit-sinks" settled text="Keep locally only" />}
       {step.state === 'settled' && <Settle step="audit-sinks" settled={false} text="It goes elsewhere after all" />}
     </>
   );
@@ -412,7 +410,7 @@ const Recovery = ({ step }: { step: Step }) => {
                         </code>,
                       ] as const,
                     ]),
-                ['Made', cron ?? 'on demand alone'],
+                ['Made', cron ?? 'on demand only'],
                 ['Next', <Time key="next" value={next} absent="–" />],
               ]}
             />
@@ -488,8 +486,8 @@ const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) => {
           {newest.verification === null
             ? (newest.failure ?? 'not verified')
             : newest.verification.sound
-              ? 'sound'
-              : (newest.verification.finding ?? 'not sound')}
+              ? 'valid'
+              : (newest.verification.finding ?? 'not valid')}
           .
         </p>
       )}
@@ -520,7 +518,7 @@ const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) => {
           creates
           submitLabel="Make"
           renews={['/api/snapshots', setupPath]}
-          done="The snapshot is made and found sound"
+          done="The snapshot is created and verified"
           onClose={() => {
             setMaking(false);
             void client.invalidateQueries({ queryKey: [setupPath] });
@@ -575,8 +573,7 @@ const Steps = ({ setup: { steps, finishedAt } }: { setup: Setup }) => {
   if (finishedAt !== null && next === undefined)
     return (
       <Notice tone="info" title="This service is set up">
-        Its first snapshot was found sound <Time value={finishedAt} distance />. Rehearse a restore soon: a snapshot
-        that was never restored is a hope.{' '}
+        Its first snapshot was verified <Time value={finishedAt} distance />. Test a restore soon.{' '}
         <Link to="/snapshots" className="link">
           Snapshots
         </Link>
@@ -610,7 +607,7 @@ export const SetUpPage = () => {
   return (
     <Page
       title="Set up this service"
-      description="From the root key to the first verified snapshot. Leave at any time: it goes on from what is there, whoever goes on."
+      description="From the root key to the first verified snapshot. You can leave at any time: progress is saved."
     >
       <Async query={query} lines={8}>
         {(setup) => <Steps setup={setup} />}

@@ -23,7 +23,7 @@ export const SettingsPage = () => {
     queryFn: ({ signal }) => send<Settings>({ method: 'GET', path: '/api/settings' }, { signal }),
   });
   return (
-    <Page title="Settings" description="They come from dke.toml alone: change the file, then start the service again.">
+    <Page title="Settings" description="Read-only: edit dke.toml and restart the service.">
       <Panel
         title="Health"
         actions={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}

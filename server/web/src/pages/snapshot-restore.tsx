@@ -89,7 +89,7 @@ const Impact = ({ found }: { found: SnapshotRestore }) => {
       )}
       <div className="space-y-5 px-4 pb-4">
         {found.newIds && (
-          <Notice tone="info" title="A copy beside the original">
+          <Notice tone="info" title="A copy next to the original">
             Its ids are another tenant's here: everything gets fresh ones. Credentials of the original are left out.
           </Notice>
         )}
@@ -176,7 +176,7 @@ const Rules = ({ snapshotId, found }: { snapshotId: string; found: SnapshotResto
       <ul className="list-disc pl-5">
         {found.rules.map((rule) => (
           <li key={rule.vaultId}>
-            {rule.vaultName}: {rule.required} beside you
+            {rule.vaultName}: {rule.required} besides you
             {rule.approvers !== null && `, of ${rule.approvers.length} eligible`}
           </li>
         ))}
@@ -184,7 +184,7 @@ const Rules = ({ snapshotId, found }: { snapshotId: string; found: SnapshotResto
       <p className="mt-1">
         {open?.state === 'approved'
           ? 'Confirm it once more: it is carried out with your recovery key.'
-          : 'Confirming asks them. When they have agreed, come back here and confirm once more, with the recovery key: nobody else has it.'}{' '}
+          : 'Confirming asks them. After they approve, return to this page and confirm again with the recovery key, which only you have.'}{' '}
         <Link to="/approvals" className="link">
           Approvals
         </Link>
@@ -422,7 +422,7 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
                 : target.to === 'same'
                   ? `into the tenant “${own?.name ?? ''}”`
                   : `into the tenant “${others.find(({ id }) => id === target.tenantId)?.name ?? ''}”`}
-              . There is no way back but another snapshot.
+              . This cannot be undone, except by restoring another snapshot.
             </p>
             <Rules snapshotId={snapshot.id} found={rehearsal.data} />
           </ConfirmDialog>
@@ -436,8 +436,8 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
       </h2>
       <Notice tone="info" title="It is done, and recorded">
         <p>
-          The tenant is as it was{done.newTenant ? ', under a new name' : ''}. Look at what holds again, then make a
-          snapshot of what is now.
+          The tenant is as it was{done.newTenant ? ', under a new name' : ''}. Check what is active again, then create a
+          new snapshot.
         </p>
         <p className="mt-1 flex flex-wrap gap-x-4">
           <Link to="/audit" search={{ subjectId: snapshot.id }} className="link">

@@ -254,8 +254,8 @@ const RecoveryKeys = () => {
 const KeptByOthers = () => (
   <Panel title="Recovery keys">
     <p className="max-w-prose">
-      Snapshots of this tenant are sealed to the recovery keys of those who run the service. They register the keys,
-      restore snapshots, and bring in those that come from a file; ask them for a restore.
+      Snapshots of this tenant are sealed to the recovery keys of the service's operators. Operators register the keys,
+      restore snapshots and import snapshot files. Ask them for a restore.
     </p>
   </Panel>
 );
@@ -345,7 +345,7 @@ export const SnapshotsPage = () => {
           {(value) => (
             <Facts
               items={[
-                ['Made', value.schedule ?? 'on demand alone'],
+                ['Made', value.schedule ?? 'on demand only'],
                 ['Next', <Time key="next" value={value.next} absent="–" />],
                 ...(value.directory === null
                   ? []
@@ -420,8 +420,8 @@ export const SnapshotsPage = () => {
           empty={
             <EmptyState title="No snapshot yet" action={create}>
               {ofPlatform === false
-                ? 'Each is one state of this tenant, sealed to the recovery keys of those who run the service.'
-                : 'Register a recovery key, make one, and rehearse a restore: a snapshot that was never restored is a hope.'}
+                ? 'Each is a consistent state of this tenant, sealed to the recovery keys that the operators registered.'
+                : 'Register a recovery key, create a snapshot, and test a restore soon.'}
             </EmptyState>
           }
         />

@@ -298,7 +298,7 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
         onClose();
       }}
     >
-      <Notice tone="danger" title="There is no way back">
+      <Notice tone="danger" title="This cannot be undone">
         The sealed copy and the vault copy are wiped. Data encrypted under this key becomes unreadable for good as soon
         as the database needs the key again: at a restart, a new open of the keystore, or an uncached block.
       </Notice>

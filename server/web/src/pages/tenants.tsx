@@ -94,7 +94,7 @@ const StopDialog = ({ tenant, stop, onClose }: { tenant: Tenant; stop: Stop; onC
       }}
     >
       {stop === 'purge' ? (
-        <Notice tone="danger" title="There is no way back">
+        <Notice tone="danger" title="This cannot be undone">
           {text}
         </Notice>
       ) : (

@@ -118,7 +118,7 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
             </>
           )}
           <SelectField
-            label="Holds for"
+            label="Expires after"
             value={lifetime}
             onValue={setLifetime}
             fault={fault('expiresAt')}
@@ -208,7 +208,7 @@ export const TokensPage = () => {
       {issued !== null && (
         <SecretOnceDialog
           title={`Token “${issued.record.name}”`}
-          notice={`This is the only time the token is shown. Whoever has it has its rights: ${mayOf(issued.record)}.`}
+          notice={`The token is shown only once. Anyone who has it has its rights: ${mayOf(issued.record)}.`}
           taken="I have stored the token"
           onClose={() => setIssued(null)}
         >

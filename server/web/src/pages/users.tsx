@@ -36,7 +36,7 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
   }).data?.items;
   return (
     <FormDialog<InvitedUser>
-      title="Invite somebody"
+      title="Invite a user"
       call={{
         method: 'POST',
         path,
@@ -103,7 +103,7 @@ const UserDialog = ({
     case 'delete':
       return (
         <DeleteDialog kind="user" name={user.name} path={own} renews={[path]} onClose={onClose}>
-          <p>Their sessions end at once. There is no way back; the audit log keeps naming them.</p>
+          <p>Their sessions end at once. This cannot be undone. The audit log still names them.</p>
         </DeleteDialog>
       );
     case 'reset':
@@ -138,7 +138,7 @@ const UserDialog = ({
           danger
           done="Second factors removed"
         >
-          <p>For somebody who has lost them. The next sign-in asks for a new one.</p>
+          <p>For a person who has lost them. The next sign-in asks for a new one.</p>
         </ActionDialog>
       );
     case 'sessions':
@@ -177,7 +177,7 @@ const UserDialog = ({
           done={action === 'disable' ? 'Disabled' : 'Enabled'}
         >
           {action === 'disable' ? (
-            <p>Their sessions end, and tokens that they made hold no more, until they are enabled again.</p>
+            <p>Their sessions end and their tokens stop working until they are enabled again.</p>
           ) : (
             <p>They can sign in again at once.</p>
           )}
@@ -198,7 +198,7 @@ const Factors = ({ user }: { user: User }) => {
     );
   return (
     <Badge tone={user.invitedUntil === null ? 'warn' : 'quiet'} icon={user.invitedUntil === null ? 'warning' : 'clock'}>
-      {user.invitedUntil === null ? 'Password alone' : 'Invited'}
+      {user.invitedUntil === null ? 'Password only' : 'Invited'}
     </Badge>
   );
 };
@@ -210,7 +210,7 @@ export const UsersPage = () => {
   const [acting, setActing] = useState<{ readonly user: User; readonly action: Action } | null>(null);
   const create = (
     <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
-      Invite somebody
+      Invite a user
     </Button>
   );
   const actionsOf = (user: User): readonly MenuAction[] => {
@@ -274,7 +274,7 @@ export const UsersPage = () => {
             },
           ]}
           empty={
-            <EmptyState title="Nobody yet" action={create}>
+            <EmptyState title="No users yet" action={create}>
               Invite the people who work here, each with the roles of their duties; then revoke the first token.
             </EmptyState>
           }
@@ -358,7 +358,7 @@ export const SessionList = ({ listPath, endPath }: { listPath: string; endPath: 
             ]}
           />
         )}
-        empty={<EmptyState title="No session">Whoever signs in to the console shows here.</EmptyState>}
+        empty={<EmptyState title="No session">Sessions of the console appear here.</EmptyState>}
       />
       {ending !== null && (
         <ActionDialog

@@ -161,7 +161,7 @@ export const VaultsPage = () => {
           onClose={() => setDeleting(null)}
         >
           <p>
-            Its keys are found no more: endpoints backed by them answer “key not found”. A vault that still holds live
+            Its keys become unavailable: endpoints that use them answer “key not found”. A vault that still holds live
             master keys of databases cannot be deleted.
           </p>
         </DeleteDialog>
