@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { action, type Paging, paged } from './caller.ts';
+import { copyLines, describeCopies } from './key-copies.ts';
 import { confirm } from './output.ts';
 
 const routes = apiRoutes.keys;
@@ -124,8 +125,13 @@ export const addKey = (program: Command): void => {
       action(async ({ call, output, resolve }, _, key) => {
         const use = await call(routes.use, { path: { id: await resolve('key', key) } });
         if (output.format === 'json') return output.record(use);
-        const { endpoints, application, ...times } = use;
-        output.record({ ...times, application: application?.name ?? null, group: application?.groupName ?? null });
+        const { endpoints, application, copies, ...times } = use;
+        output.record({
+          ...times,
+          application: application?.name ?? null,
+          group: application?.groupName ?? null,
+          copies: describeCopies(copies),
+        });
         if (endpoints.length > 0)
           output.list({ items: endpoints }, [
             ['ENDPOINT', (row) => row.name],
@@ -133,6 +139,7 @@ export const addKey = (program: Command): void => {
             ['USED THE KEY', (row) => row.lastUsedAt],
             ['LAST REQUEST', (row) => row.lastRequestAt],
           ]);
+        for (const line of copyLines(copies)) output.say(line);
       }),
     );
 

@@ -15,6 +15,7 @@ import { checkOf } from '../snapshots/writer.ts';
 import { action, type Caller, type GlobalOptions, type Paging, paged } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { exportTo } from './files.ts';
+import { copyLines } from './key-copies.ts';
 import { confirm, type Output, openOutput } from './output.ts';
 import { readPassphrase } from './passphrase.ts';
 import { readyCore } from './recovery-key.ts';
@@ -372,16 +373,21 @@ export const addSnapshot = (program: Command): void => {
 
   noun
     .command('of-key <key>')
-    .description('Lists the copies that left the service and may hold a key, also one that was destroyed since.')
+    .description(
+      'Lists where a key may still be: exported snapshots that contain it, also when it was destroyed since, and copies of it\n' +
+        'in other tenants.',
+    )
     .action(
       action(async ({ call, output, resolve }, _, key = '') => {
-        const { exported } = await call(routes.ofKey, { path: { id: await resolve('key', key) } });
-        output.list({ items: exported }, [
+        const { exported, copies } = await call(routes.ofKey, { path: { id: await resolve('key', key) } });
+        const found = { items: exported, copies };
+        output.list(found, [
           ['SNAPSHOT', (row) => row.snapshotId],
           ['OF', (row) => row.snapshotAt],
           ['EXPORTED', (row) => row.at],
           ['BY', (row) => row.actorName],
         ]);
+        for (const line of copyLines(copies)) output.say(line);
       }),
     );
 };

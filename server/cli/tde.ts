@@ -7,6 +7,7 @@ import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
 import type { Application, IssuedAccessGuid, MovedApplication } from '../fronts/contract/api/tde-applications.ts';
 import { action, type Caller, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
+import { copyLines, describeCopies } from './key-copies.ts';
 import { confirm, type Output } from './output.ts';
 
 const isSwitch = (name: string): boolean => compatibilitySwitches.some((each) => each === name);
@@ -269,9 +270,9 @@ const blastRadiusRows = (radius: BlastRadius) => ({
     ),
   ],
 });
-const describeRadius = ({ groupApplications, hosts, lastUsedAt }: BlastRadius): string =>
+const describeRadius = ({ groupApplications, hosts, lastUsedAt, copies }: BlastRadius): string =>
   `last used ${lastUsedAt ?? 'never'}; hosts: ${hosts.join(', ') || 'none'}; other applications of the group: ` +
-  `${groupApplications.map(({ name }) => name).join(', ') || 'none'}`;
+  `${groupApplications.map(({ name }) => name).join(', ') || 'none'}; copies in other tenants: ${describeCopies(copies)}`;
 
 const addMasterKey = (tde: Command): void => {
   const noun = tde.command('key').summary('master keys, and other secret and private keys of databases');
@@ -334,6 +335,7 @@ const addMasterKey = (tde: Command): void => {
           ['LAST USED', (row) => row.lastUsedAt],
         ]);
         output.say(describeRadius(radius));
+        for (const line of copyLines(radius.copies)) output.say(line);
       }),
     );
 
@@ -354,6 +356,7 @@ const addMasterKey = (tde: Command): void => {
           if (output.format === 'json') return output.record(planned);
           output.say(`dry run: nothing was changed. ${planned.key.name} would be destroyed.`);
           output.say(describeRadius(planned.blastRadius));
+          for (const line of copyLines(planned.blastRadius.copies)) output.say(line);
           for (const { vaultName, required } of planned.plan?.rules ?? [])
             output.say(`${required} others must agree (dual control of ${vaultName})`);
           return;

@@ -41,6 +41,8 @@ export interface Key {
   readonly destroyedAt: number | null;
   /** End of the erasure turn: from here old pages, logs and backups of the database open no more. */
   readonly unrecoverableAt: number | null;
+  /** Of a copy that a restore made in another tenant: the id of the key that it is a copy of, in the end. Never changes. */
+  readonly copyOf: string | null;
   /** The TDE application that owns it; null for general keys. */
   readonly applicationId: string | null;
   /** Sorted, each once (base/tags.ts). */
@@ -60,11 +62,24 @@ export interface KeyVersion {
   readonly vaultCopy: boolean;
 }
 
+/** Copies of a key in other tenants that are not destroyed: a snapshot was restored beside its own tenant. */
+export interface KeyCopies {
+  readonly count: number;
+  /** Those in tenants that the actor may see. */
+  readonly items: readonly {
+    readonly keyId: string;
+    readonly tenantId: string;
+    readonly tenantName: string;
+    readonly applicationId: string | null;
+  }[];
+}
+
 /** Who uses a key. */
 export interface KeyUse {
   readonly keyId: string;
   readonly firstUsedAt: number | null;
   readonly lastUsedAt: number | null;
+  readonly copies: KeyCopies;
   /** Key store endpoints whose key it is, and deleted ones through which it was used; the last use first. */
   readonly endpoints: readonly {
     readonly id: string;

@@ -1,7 +1,7 @@
 // What a database binds to: groups, applications, their credentials and instances, master keys and token objects.
 
 import type { CompatibilitySwitch } from '../base/compatibility.ts';
-import type { Key, KeyAlgorithm, KeyUsage } from './key.ts';
+import type { Key, KeyAlgorithm, KeyCopies, KeyUsage } from './key.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
 
@@ -169,4 +169,6 @@ export interface BlastRadius {
   readonly appIds: readonly string[];
   readonly hosts: readonly string[];
   readonly lastUsedAt: number | null;
+  /** They stay usable after the destruction. */
+  readonly copies: KeyCopies;
 }

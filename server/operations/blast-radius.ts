@@ -1,14 +1,19 @@
 // Whom a destruction would hit: every instance that used an access_guid of the owning application, and the instances of
 // the other applications of its group, which can use the key too.
 
+import type { Key } from '../domain/key.ts';
 import type { BlastRadius, Instance, TdeApplication } from '../domain/tde.ts';
+import type { TenantScope } from '../domain/tenant.ts';
 import type { Repositories } from '../ports/store.ts';
+import { findCopies } from './key-copies.ts';
 import { membersOf } from './move-application.ts';
 
 export const findBlastRadius = async (
-  from: Pick<Repositories, 'applications' | 'instances'>,
+  from: Pick<Repositories, 'applications' | 'instances' | 'keys' | 'tenants'>,
   application: TdeApplication,
-  keyId: string,
+  key: Pick<Key, 'id' | 'copyOf'>,
+  /** Of the person who asks: which tenants are named. */
+  reach: TenantScope,
 ): Promise<BlastRadius> => {
   const instances = await from.instances.list(application.id);
   const others: { id: string; name: string; instances: readonly Instance[] }[] = [];
@@ -17,7 +22,7 @@ export const findBlastRadius = async (
       others.push({ id: other.id, name: other.name, instances: await from.instances.list(other.id) });
   const all = [...instances, ...others.flatMap((other) => other.instances)];
   return {
-    keyId,
+    keyId: key.id,
     applicationId: application.id,
     applicationName: application.name,
     instances,
@@ -28,6 +33,7 @@ export const findBlastRadius = async (
       (latest, instance) => (latest === null || instance.lastUsedAt > latest ? instance.lastUsedAt : latest),
       null,
     ),
+    copies: await findCopies(from, key, reach),
   };
 };
 
@@ -37,4 +43,5 @@ export const blastRadiusSummary = (radius: BlastRadius) => ({
   hosts: radius.hosts.slice(0, 100),
   instances: radius.instances.length,
   groupApplications: radius.groupApplications.slice(0, 100).map((other) => other.name),
+  copies: radius.copies.count,
 });

@@ -46,6 +46,7 @@ export const createKey =
           reimportedAt: null,
           destroyedAt: null,
           unrecoverableAt: null,
+          copyOf: null,
           applicationId: null,
           tags,
           firstUsedAt: null,

@@ -7,6 +7,7 @@ import type { Actor } from '../domain/actor.ts';
 import type { Key } from '../domain/key.ts';
 import { nextState } from '../domain/lifecycle.ts';
 import type { BlastRadius, MasterKey } from '../domain/tde.ts';
+import type { TenantScope } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Approvals, CarriedOut } from './approvals.ts';
@@ -41,11 +42,13 @@ export const destroyKeyIn =
     applicationId: string,
     keyId: string,
     by: DestroyedBy,
+    /** Which tenants the answer names. */
+    reach: TenantScope = tenantId,
   ): Promise<CarriedOut<Destroyed>> => {
     const application = await findApplication(tx, tenantId, applicationId);
     const before = await findMasterKey(tx, applicationId, await tx.keys.get(tenantId, keyId));
     if (nextState(before.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
-    const blastRadius = await findBlastRadius(tx, application, keyId);
+    const blastRadius = await findBlastRadius(tx, application, before, reach);
     const destroyedAt = await destructionTime(tx, clock);
     const key = await tx.keys.get(tenantId, keyId);
     if (key === undefined) throw new ServiceError('key-not-found', 'no such master key');
@@ -132,13 +135,14 @@ export const destroyMasterKey = (
         vaults: [await findVault(from, tenantId, vaultId)],
         impact: {
           application: application.name,
-          ...blastRadiusSummary(await findBlastRadius(from, application, keyId)),
+          ...blastRadiusSummary(await findBlastRadius(from, application, key, tenantId)),
           ...lastUse(await findKeyUse(from, key)),
         },
         state: { state, currentVersion, vaultId, groupId: application.groupId },
       };
     },
-    carryOut: (tx, actor, { applicationId, keyId }) => destroy(tx, actor, actor.tenantId, applicationId, keyId, {}),
+    carryOut: (tx, actor, { applicationId, keyId }) =>
+      destroy(tx, actor, actor.tenantId, applicationId, keyId, {}, actor.reach),
   });
   return {
     destroy: (actor, applicationId, keyId) => governed.run(actor, { applicationId, keyId }),

@@ -17,7 +17,7 @@ const latest = (times: readonly (number | null)[]): number | null => {
 export const findKeyUse = async (
   from: Pick<Repositories, 'endpoints' | 'applications' | 'groups'>,
   key: Key,
-): Promise<KeyUse> => {
+): Promise<Omit<KeyUse, 'copies'>> => {
   const found = await from.endpoints.listByKey(key.tenantId, key.id, mostEndpoints);
   const endpoints = found
     .map(({ id, name, state, credentials, lastUsedAt }) => ({
@@ -45,7 +45,7 @@ export const findKeyUse = async (
 };
 
 /** The part of it that a dry run and a request for approval bear. */
-export const lastUse = ({ lastUsedAt, endpoints, application }: KeyUse) => {
+export const lastUse = ({ lastUsedAt, endpoints, application }: Omit<KeyUse, 'copies'>) => {
   const [last] = endpoints;
   const by = application?.name ?? (last?.lastUsedAt === null ? undefined : last?.name);
   return {

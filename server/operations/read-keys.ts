@@ -5,6 +5,7 @@ import type { Key } from '../domain/key.ts';
 import type { Ports } from '../ports/ports.ts';
 import { findKey } from './find.ts';
 import type { KeyOperations } from './index.ts';
+import { findCopies } from './key-copies.ts';
 import { findKeyUse } from './key-use.ts';
 import { byId, pageOf } from './paging.ts';
 
@@ -26,8 +27,9 @@ export const readKeys = ({
     await findKey(store.read, tenantId, id);
     return store.read.keys.versions(id);
   },
-  use: async ({ tenantId }, id) => {
+  use: async ({ tenantId, reach }, id) => {
     await usage.flush(false);
-    return findKeyUse(store.read, await findKey(store.read, tenantId, id));
+    const key = await findKey(store.read, tenantId, id);
+    return { ...(await findKeyUse(store.read, key)), copies: await findCopies(store.read, key, reach) };
   },
 });

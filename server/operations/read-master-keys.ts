@@ -23,10 +23,10 @@ export const readMasterKeys = ({
     await usage.flush(false);
     return findMasterKey(store.read, applicationId, await store.read.keys.get(tenantId, keyId));
   },
-  blastRadius: async ({ tenantId }, applicationId, keyId) => {
+  blastRadius: async ({ tenantId, reach }, applicationId, keyId) => {
     const application = await findApplication(store.read, tenantId, applicationId);
     await usage.flush(false);
-    await findMasterKey(store.read, applicationId, await store.read.keys.get(tenantId, keyId));
-    return findBlastRadius(store.read, application, keyId);
+    const key = await findMasterKey(store.read, applicationId, await store.read.keys.get(tenantId, keyId));
+    return findBlastRadius(store.read, application, key, reach);
   },
 });

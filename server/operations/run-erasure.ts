@@ -10,6 +10,7 @@ import { toRfc3339 } from '../base/clock.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { type Actor, serviceActor } from '../domain/actor.ts';
 import { rotationSetting } from '../domain/changes.ts';
+import type { Tenant } from '../domain/tenant.ts';
 import type { ErasureHold, ErasureRuns, ErasureState } from '../ports/erasure.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -99,9 +100,22 @@ const holdFor = async (
   return { since, records: [], nodes: [], snapshots: [], [what]: names };
 };
 
-/** Whether something was destroyed before this time that old copies of the store could still give back. */
-const isRunDue = async (from: Repositories, before: number): Promise<boolean> =>
-  (await from.keys.erasable(before)).count > 0 || (await listUnerased(from, before)).length > 0;
+/**
+ * What the last run has covered: what was destroyed before this time. A key that stays recoverable because another tenant has a copy of it needs
+ * one run, and another one only when its copies are destroyed.
+ */
+const coveredSetting = 'erasure-covered';
+const coveredUntil = async (from: Pick<Repositories, 'settings'>): Promise<number> =>
+  Number((await from.settings.get(coveredSetting)) ?? 0);
+
+/** Whether something was destroyed that old copies of the store could still give back. */
+const isRunDue = async (from: Repositories): Promise<boolean> => {
+  const covered = await coveredUntil(from);
+  if ((await from.keys.erasable(ever, covered)).count > 0) return true;
+  for (const { id, purgedAt } of await listUnerased(from, ever))
+    if ((purgedAt ?? 0) >= covered || !(await from.keys.hasRecoverable(id))) return true;
+  return false;
+};
 
 /** Missing snapshots of the tenants whose destroyed keys, or which themselves, are to become unrecoverable. */
 const missingFor = async ({ store }: Pick<RunPorts, 'store'>): Promise<readonly string[]> => {
@@ -176,7 +190,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
   let missing: readonly string[] = [];
   if (!(await spread.isEnding())) {
     if (root.previous === undefined) {
-      const due = (await isRunDue(store.read, ever)) || asked === 'root';
+      const due = (await isRunDue(store.read)) || asked === 'root';
       if (!due && asked === undefined) return null;
       if (due) {
         await spread.begin();
@@ -189,7 +203,8 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
     if (!(await ring.upToDate(store.read))) {
       await writeKeks(ports, async (tx) => {
         // What was destroyed before this moment was never sealed under the new keys.
-        const { newest } = await tx.keys.erasable(ever);
+        const covered = await coveredUntil(tx);
+        const { newest } = await tx.keys.erasable(ever, covered);
         const startedAt = Math.max(newest ?? 0, clock.now()) + 1;
         await tx.settings.set(startedSetting, String(startedAt));
         await ring.addKekEpoch(tx);
@@ -198,7 +213,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
           actor,
           tenantId: serviceTenantId,
           subject: service,
-          details: { rootEpoch: root.current.epoch, keys: (await tx.keys.erasable(startedAt)).count },
+          details: { rootEpoch: root.current.epoch, keys: (await tx.keys.erasable(startedAt, covered)).count },
         });
       });
     }
@@ -283,7 +298,10 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
       );
     }
     if (!erasing) return;
-    await markErased(tx, actor, await listUnerased(tx, before), { now: unrecoverableAt, erasure });
+    const purged: Tenant[] = [];
+    for (const tenant of await listUnerased(tx, before))
+      if (!(await tx.keys.hasRecoverable(tenant.id))) purged.push(tenant);
+    await markErased(tx, actor, purged, { now: unrecoverableAt, erasure });
     await tx.audit.append({
       kind: 'erasure.finished',
       actor,
@@ -292,6 +310,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
       details: { rootEpoch: root.current.epoch, keys, records },
     });
     await tx.settings.set(startedSetting, null);
+    await tx.settings.set(coveredSetting, String(before));
     await tx.settings.set(heldSetting, null);
   });
   await spread.finish();
@@ -325,7 +344,7 @@ export const createErasureScheduler = (
   let lastMs = 0;
 
   const isDue = async (): Promise<boolean> =>
-    (await isRunDue(store.read, ever)) || (await store.read.settings.get(rotationSetting)) !== undefined;
+    (await isRunDue(store.read)) || (await store.read.settings.get(rotationSetting)) !== undefined;
   const later = (ms: number): void => {
     if (stopped || timer !== undefined) return;
     timer = setTimeout(() => {

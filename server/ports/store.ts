@@ -261,12 +261,19 @@ export interface Repositories extends PeopleRepositories {
     /** A use, not a change of policy: the first one is written once, the last one where it is later than the known one. */
     touch(id: string, first: number, last: number): Promise<void>;
     countLive(vaultId: string): Promise<number>;
-    /** How many keys are destroyed before this time and not yet unrecoverable, and when the newest of them was destroyed. */
-    erasable(before: number): Promise<{ readonly count: number; readonly newest: number | null }>;
-    /** The ids of those keys. */
+    /**
+     * How many keys are destroyed before this time and could be unrecoverable, and when the newest of them was destroyed. A key with a usable
+     * copy in another tenant cannot, and counts only where it was destroyed at `copiesSince` or later.
+     */
+    erasable(before: number, copiesSince?: number): Promise<{ readonly count: number; readonly newest: number | null }>;
+    /** Ids of all keys that are destroyed before this time and not yet unrecoverable. */
     erasableIds(before: number): Promise<readonly string[]>;
-    /** Those keys, oldest destruction first. */
+    /** Those that have no usable copy, oldest destruction first. */
     listErasable(before: number, limit: number): Promise<readonly Key[]>;
+    /** Whether the tenant has a key that is not unrecoverable. */
+    hasRecoverable(tenantId: string): Promise<boolean>;
+    /** In all tenants: the copies of a key that are not destroyed, and what it is a copy of. */
+    usableCopies(key: Pick<Key, 'id' | 'copyOf'>): Promise<readonly Key[]>;
     versions(id: string): Promise<readonly (StoredVersion & { readonly vaultCopy: boolean })[]>;
     insertVersion(version: StoredVersion): Promise<void>;
   };

@@ -18,6 +18,7 @@ import { erasureIndexes } from './migrations/2025-08-erasure-indexes.ts';
 import { compatibility } from './migrations/2025-09-compatibility.ts';
 import { rowSet } from './migrations/2025-10-row-set.ts';
 import { changeHistory } from './migrations/2025-11-change-history.ts';
+import { keyCopies } from './migrations/2025-12-key-copies.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -524,6 +525,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-09-compatibility': compatibility(),
     '2025-10-row-set': rowSet(kinds),
     '2025-11-change-history': changeHistory(),
+    '2025-12-key-copies': keyCopies(),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

@@ -12,6 +12,7 @@ import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Repositories, StoredObject } from '../ports/store.ts';
 import { createApprovalRepository } from './approvals.ts';
 import { createAuditLog } from './audit-log.ts';
+import { createErasableKeys } from './erasable-keys.ts';
 import { createIdempotencyRows } from './idempotency.ts';
 import { listKeys } from './key-list.ts';
 import { createKeyRecords } from './key-records.ts';
@@ -246,35 +247,7 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
           .executeTakeFirstOrThrow();
         return Number(row.count);
       },
-      erasable: async (before) => {
-        const found = await db
-          .selectFrom('keys')
-          .select((e) => [e.fn.countAll<number>().as('count'), e.fn.max('destroyed_at').as('newest')])
-          .where('destroyed_at', '<', before)
-          .where('unrecoverable_at', 'is', null)
-          .executeTakeFirst();
-        return { count: Number(found?.count ?? 0), newest: found?.newest == null ? null : Number(found.newest) };
-      },
-      erasableIds: async (before) => {
-        const found = await db
-          .selectFrom('keys')
-          .select('id')
-          .where('destroyed_at', '<', before)
-          .where('unrecoverable_at', 'is', null)
-          .execute();
-        return found.map(({ id }) => id);
-      },
-      listErasable: async (before, limit) =>
-        (
-          await db
-            .selectFrom('keys')
-            .selectAll()
-            .where('destroyed_at', '<', before)
-            .where('unrecoverable_at', 'is', null)
-            .orderBy('destroyed_at')
-            .limit(limit)
-            .execute()
-        ).map((row) => rows.toKey(row, check('keys', row))),
+      ...createErasableKeys(db, (row) => rows.toKey(row, check('keys', row))),
       versions: async (id) =>
         (
           await db

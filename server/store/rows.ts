@@ -89,6 +89,7 @@ export const policyColumns = {
     'unrecoverable_at',
     'application_id',
     'tags',
+    'copy_of',
   ],
   tde_groups: ['id', 'tenant_id', 'name', 'vault_id', 'created_at'],
   tde_applications: ['id', 'tenant_id', 'group_id', 'name', 'app_id', 'state', 'created_at', 'compatibility'],
@@ -198,7 +199,7 @@ export type PolicyTable = keyof typeof policyColumns;
 type Row<T extends keyof Schema> = Selectable<Schema[T]>;
 
 /** Columns that rows written before them do not have: where there is nothing in one, the code is what it was without it. */
-const later: ReadonlySet<string> = new Set(['tags', 'compatibility']);
+const later: ReadonlySet<string> = new Set(['tags', 'compatibility', 'copy_of']);
 
 /** Columns that are under the code of rows that carry a version (row-set.ts), and of no row written before. */
 const sinceVersions: { readonly [T in PolicyTable]?: ReadonlySet<string> } = {
@@ -319,6 +320,7 @@ export const keyRow = (key: Key) => ({
   unrecoverable_at: key.unrecoverableAt,
   application_id: key.applicationId,
   tags: key.tags.length === 0 ? null : canonicalJson(key.tags),
+  copy_of: key.copyOf,
 });
 export const toKey = (row: Row<'keys'>, integrity: Integrity): Key => ({
   id: row.id,
@@ -337,6 +339,7 @@ export const toKey = (row: Row<'keys'>, integrity: Integrity): Key => ({
   reimportedAt: row.reimported_at,
   destroyedAt: row.destroyed_at,
   unrecoverableAt: row.unrecoverable_at,
+  copyOf: row.copy_of,
   applicationId: row.application_id,
   tags: parseTags(row.tags),
   firstUsedAt: row.first_used_at,

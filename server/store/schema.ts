@@ -64,6 +64,8 @@ export interface Schema {
     application_id: string | null;
     /** Canonical JSON; null: none. */
     tags: string | null;
+    /** Of a restored copy: the key in the tenant that the snapshot was of, or what that one was a copy of. */
+    copy_of: string | null;
     first_used_at: number | null;
     last_used_at: number | null;
     row_mac: string;

@@ -110,6 +110,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
       reimportedAt: null,
       destroyedAt: null,
       unrecoverableAt: null,
+      copyOf: null,
       applicationId: null,
       tags: [],
       firstUsedAt: null,

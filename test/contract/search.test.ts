@@ -118,6 +118,7 @@ const keyOf = (name: string, tenantId = ours.id): Key => ({
   reimportedAt: null,
   destroyedAt: null,
   unrecoverableAt: null,
+  copyOf: null,
   applicationId: null,
   tags: [],
   firstUsedAt: null,

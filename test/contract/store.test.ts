@@ -107,6 +107,7 @@ const keyOf = (vaultId: string): Key => ({
   reimportedAt: null,
   destroyedAt: null,
   unrecoverableAt: null,
+  copyOf: null,
   applicationId: null,
   tags: [],
   firstUsedAt: null,

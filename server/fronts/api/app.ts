@@ -247,7 +247,9 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       if (row.method !== 'get' && row.tenancy !== 'platform' && itself === null && row.whenDeleted !== true)
         access.requireChangeable(actor);
       const names = new URL(context.req.url).searchParams.has(tenantParameter);
-      return row.tenancy === 'both' && !names ? access.reaching(actor, grants, row.needs) : actor;
+      return row.namesCopies === true || (row.tenancy === 'both' && !names)
+        ? access.reaching(actor, grants, row.needs)
+        : actor;
     };
 
     app.on(row.method.toUpperCase(), pathInFront(row), async (context) => {

@@ -137,6 +137,7 @@ export const representKeyUse = (use: KeyUse): keys.KeyUse => ({
   keyId: use.keyId,
   firstUsedAt: momentOrNull(use.firstUsedAt),
   lastUsedAt: momentOrNull(use.lastUsedAt),
+  copies: use.copies,
   endpoints: use.endpoints.map(({ id, name, state, lastUsedAt, lastRequestAt }) => ({
     ...{ id, name, state },
     lastUsedAt: momentOrNull(lastUsedAt),
@@ -236,6 +237,7 @@ export const representBlastRadius = (radius: BlastRadius): masterKeys.BlastRadiu
   appIds: radius.appIds,
   hosts: radius.hosts,
   lastUsedAt: momentOrNull(radius.lastUsedAt),
+  copies: radius.copies,
 });
 
 const representCredential = (credential: EndpointCredential): endpoints.EndpointCredential => ({

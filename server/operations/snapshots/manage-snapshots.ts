@@ -6,6 +6,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant, type TenantActor } from '../../domain/actor.ts';
+import type { KeyCopies } from '../../domain/key.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { Snapshot, SnapshotExport } from '../../domain/snapshot.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
@@ -13,6 +14,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotFilter } from '../../ports/snapshots.ts';
 import type { Approvals } from '../approvals.ts';
 import { findKey } from '../find.ts';
+import { findCopies } from '../key-copies.ts';
 import { byId, pageOf } from '../paging.ts';
 import { eraseUnits, listSnapshots, settleUnfinished } from './erase-destroyed.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
@@ -40,6 +42,8 @@ export interface KeySnapshots {
   readonly keyId: string;
   /** Copies that left the service, and may hold the key: those who have one and a recovery key have the key. */
   readonly exported: readonly SnapshotExport[];
+  /** What restores have made of it in other tenants. */
+  readonly copies: KeyCopies;
 }
 
 const day = 86_400_000;
@@ -223,7 +227,7 @@ export const manageSnapshots = (
         }
       });
     },
-    ofKey: async ({ tenantId }: TenantActor, keyId: string): Promise<KeySnapshots> => {
+    ofKey: async ({ tenantId, reach }: TenantActor, keyId: string): Promise<KeySnapshots> => {
       const key = await findKey(store.read, tenantId, keyId);
       const sizeAt = async (kind: 'key.created' | 'key.destroyed', otherwise: number): Promise<number> =>
         (await store.read.audit.list(everyTenant, { kind, subjectId: keyId, order: 'oldest' }, { limit: 1 }))[0]
@@ -233,7 +237,11 @@ export const manageSnapshots = (
       const exported = await store.read.snapshots.exportsBetween(key.tenantId, from, to);
       // A copy that left after the key had been taken out of it is without the key.
       const { unrecoverableAt } = key;
-      return { keyId, exported: exported.filter(({ at }) => unrecoverableAt === null || at < unrecoverableAt) };
+      return {
+        keyId,
+        exported: exported.filter(({ at }) => unrecoverableAt === null || at < unrecoverableAt),
+        copies: await findCopies(store.read, key, reach),
+      };
     },
 
     /** Scheduled ones that are too many or too old are deleted, and what was deleted long enough ago is purged. */

@@ -242,6 +242,9 @@ export const restoreRows = async (
         core.random(random);
         wanted = { ...wanted, prefix: random.toString('hex') };
       }
+      // A copy stays a copy of the same key, also of a copy, and whatever its own snapshots say.
+      if (table === 'keys' && existing !== undefined) wanted = { ...wanted, copy_of: existing.row.copy_of ?? null };
+      else if (table === 'keys' && newIds) wanted = { ...wanted, copy_of: from.copy_of ?? String(from.id) };
       // Versions that were made since stay, and the newest goes on being the one that seals.
       if (table === 'keys' && existing !== undefined)
         wanted = {

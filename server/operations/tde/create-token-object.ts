@@ -155,6 +155,7 @@ const insertKey = async (
     reimportedAt: null,
     destroyedAt: null,
     unrecoverableAt: null,
+    copyOf: null,
     applicationId: made.applicationId,
     tags: [],
     firstUsedAt: null,

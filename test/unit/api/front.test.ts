@@ -449,6 +449,7 @@ describe('destruction', () => {
     reimportedAt: null,
     destroyedAt: null,
     unrecoverableAt: null,
+    copyOf: null,
     applicationId: 'a1',
     integrity: 'ok',
     groupId: 'g',

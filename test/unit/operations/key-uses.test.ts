@@ -27,7 +27,7 @@ const key: Key = {
   ...{ id: newId(3), tenantId: tenant.id, vaultId, name: 'key', kind: 'general', algorithm: 'aes', bits: 256 },
   // Nothing of it is opened: neither the addon nor the key ring is asked.
   ...{ usages: [], state: 'soft-deleted', disabledAt: null, currentVersion: 1, createdAt: 3, deletedAt: 4 },
-  ...{ reimportedAt: null, destroyedAt: null, unrecoverableAt: null, applicationId: null },
+  ...{ reimportedAt: null, destroyedAt: null, unrecoverableAt: null, copyOf: null, applicationId: null },
   ...{ tags: [], firstUsedAt: null, lastUsedAt: null, integrity: 'ok' },
 };
 const endpoint: Endpoint = {

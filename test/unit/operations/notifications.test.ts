@@ -281,7 +281,7 @@ describe('what is looked at', () => {
             usages: [],
           },
           ...{ state: 'active', disabledAt: null, currentVersion: 1, createdAt, deletedAt: null, reimportedAt: null },
-          ...{ destroyedAt: null, unrecoverableAt: null, applicationId: null, integrity: 'ok' },
+          ...{ destroyedAt: null, unrecoverableAt: null, copyOf: null, applicationId: null, integrity: 'ok' },
           ...{ tags: [], firstUsedAt: null, lastUsedAt: null },
         });
         await tx.keys.insertVersion({ keyId, version: 1, createdAt });

@@ -115,8 +115,8 @@ export const snapshotsHandlers = ({ snapshots }: Operations): Handlers['snapshot
       return representRestore(run, await snapshots.restore(actor, path.id, { openingId, sealedKey }, request));
     },
     ofKey: async ({ actor, path }) => {
-      const { keyId, exported } = await snapshots.ofKey(actor, path.id);
-      return { keyId, exported: exported.map(representExport) };
+      const { keyId, exported, copies } = await snapshots.ofKey(actor, path.id);
+      return { keyId, exported: exported.map(representExport), copies };
     },
   };
 };

@@ -43,9 +43,11 @@ export const keyShape = {
     .nullable()
     .openapi({ description: 'When a soft-deleted master key last came back into its vault from the sealed copy.' }),
   destroyedAt: moment.nullable().openapi({ description: 'From here every use fails, everywhere.' }),
-  unrecoverableAt: moment
-    .nullable()
-    .openapi({ description: 'From here old pages, logs and backups of the database open no more.' }),
+  unrecoverableAt: moment.nullable().openapi({
+    description:
+      'From here old pages, logs and backups of the database open no more. Null while another tenant has a usable copy of the key ' +
+      '(`copies` of `GET /api/keys/{id}/use`).',
+  }),
   applicationId: identifier.nullable(),
   tags: z.array(z.string()).readonly().openapi({ description: 'Sorted.' }),
   firstUsedAt: moment.nullable(),
@@ -63,11 +65,34 @@ export const keyVersionSchema = z
   .openapi('KeyVersion');
 export type KeyVersion = z.output<typeof keyVersionSchema>;
 
+export const keyCopiesSchema = z
+  .strictObject({
+    count: z.int(),
+    items: z
+      .array(
+        z.strictObject({
+          keyId: identifier,
+          tenantId: identifier,
+          tenantName: z.string(),
+          applicationId: identifier.nullable(),
+        }),
+      )
+      .readonly()
+      .openapi({ description: 'Those in tenants that you may see.' }),
+  })
+  .openapi('KeyCopies', {
+    description:
+      'The same key in other tenants, where a snapshot was restored beside its own tenant, as far as it is not destroyed there. While there is ' +
+      'one, a destroyed key is not unrecoverable.',
+  });
+export type KeyCopies = z.output<typeof keyCopiesSchema>;
+
 export const keyUseSchema = z
   .strictObject({
     keyId: identifier,
     firstUsedAt: moment.nullable(),
     lastUsedAt: moment.nullable(),
+    copies: keyCopiesSchema,
     endpoints: z
       .array(
         z.strictObject({
@@ -178,6 +203,7 @@ export const keyRoutes = {
     path: '/api/keys/{id}/use',
     needs: 'keys:read',
     summary: 'Who uses a key',
+    namesCopies: true,
     description: 'And when it was last used: look before a key is deleted. Times of use are written every ten seconds.',
     answer: keyUseSchema,
   },

@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import { approvalNeeds } from './approvals.ts';
-import { keyShape } from './keys.ts';
+import { keyCopiesSchema, keyShape } from './keys.ts';
 import { identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 import { instanceSchema } from './tde-applications.ts';
 
@@ -46,6 +46,7 @@ export const blastRadiusSchema = z
     appIds: z.array(z.string()).readonly(),
     hosts: z.array(z.string()).readonly(),
     lastUsedAt: moment.nullable(),
+    copies: keyCopiesSchema,
   })
   .openapi('BlastRadius');
 export type BlastRadius = z.output<typeof blastRadiusSchema>;
@@ -102,6 +103,7 @@ export const masterKeyRoutes = {
     needs: 'master-keys:read',
     scope: { kind: 'application', parameter: 'applicationId' },
     summary: 'Whom a destruction would cut off',
+    namesCopies: true,
     answer: blastRadiusSchema,
   },
   destroy: {
@@ -110,6 +112,7 @@ export const masterKeyRoutes = {
     needs: 'master-keys:destroy',
     scope: { kind: 'application', parameter: 'applicationId' },
     summary: 'Destroy a master key',
+    namesCopies: true,
     description:
       'There is no way back: both copies are wiped, every use fails from now on, and what was encrypted under the key ' +
       'becomes unreadable. `confirm` must be the name of the key.',

@@ -44,6 +44,8 @@ export interface RouteRow {
   readonly mayWait?: true;
   /** Also in a tenant that is deleted, where nothing else is changed. */
   readonly whenDeleted?: true;
+  /** Its answer names copies of a key in other tenants, to those who have the permission for the whole platform. */
+  readonly namesCopies?: true;
   /** The row of the same group whose answer `If-Match` is compared with; that row's answers bear the `ETag`. */
   readonly changes?: string;
 }

@@ -4,6 +4,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Snapshot as Held } from '../../../domain/snapshot.ts';
 import { approvalRuleSchema } from './approvals.ts';
+import { keyCopiesSchema } from './keys.ts';
 import { displayName, identifier, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 const states = z.enum(['making', 'held', 'deleted', 'purged', 'failed', 'missing'] satisfies Held['state'][]);
@@ -277,8 +278,12 @@ export const snapshotRoutes = {
     method: 'get',
     path: '/api/keys/{id}/snapshots',
     needs: 'keys:read',
-    summary: 'List the copies of snapshots that left the service and may hold a key',
-    description: 'A destroyed key is still in them: whoever has one and a recovery key has the key.',
-    answer: z.strictObject({ keyId: identifier, exported: z.array(exportSchema).readonly() }).openapi('KeySnapshots'),
+    summary: 'List where a key may still be: exported snapshots and copies in other tenants',
+    namesCopies: true,
+    description:
+      'A destroyed key is still in them: a person with one and a recovery key has the key. And its copies in other tenants.',
+    answer: z
+      .strictObject({ keyId: identifier, exported: z.array(exportSchema).readonly(), copies: keyCopiesSchema })
+      .openapi('KeySnapshots'),
   },
 } as const satisfies RouteGroup;

@@ -20,7 +20,7 @@ export type {
   SimulatedRequest,
 } from '../../../fronts/contract/api/endpoints.ts';
 export type { ExternalKeyStore } from '../../../fronts/contract/api/external-key-stores.ts';
-export type { DeletedKey, Key, KeyUse, KeyVersion } from '../../../fronts/contract/api/keys.ts';
+export type { DeletedKey, Key, KeyCopies, KeyUse, KeyVersion } from '../../../fronts/contract/api/keys.ts';
 export type { BlastRadius, MasterKey } from '../../../fronts/contract/api/master-keys.ts';
 export type { Node } from '../../../fronts/contract/api/nodes.ts';
 export type { Notification } from '../../../fronts/contract/api/notifications.ts';

@@ -6,6 +6,7 @@ import { send } from '../api/client.ts';
 import type { Key, KeyUse } from '../api/types.ts';
 import { Async } from './async.tsx';
 import { DataTable } from './data-table.tsx';
+import { KeyCopiesNotice } from './key-copies.tsx';
 import { keyPath, keysPath } from './keys.ts';
 import { Notice } from './notice.tsx';
 import { Facts, Panel } from './page.tsx';
@@ -87,6 +88,7 @@ export const WhoUses = ({ target: key }: { target: Pick<Key, 'id' | 'kind'> }) =
       <Async query={query} lines={3}>
         {(use) => (
           <div className="space-y-4">
+            <KeyCopiesNotice copies={use.copies} />
             <Facts
               items={[
                 ['Last used', <Time key="last" value={use.lastUsedAt} distance />],

@@ -45,7 +45,7 @@ const KeyNotices = ({ value: key }: { value: Key }) => (
       <Notice tone="danger" title="Destroyed">
         Both copies are wiped. The key cannot be restored.{' '}
         {key.unrecoverableAt === null ? (
-          'The erasure run has not finished yet. Until then, old pages and backups of the store can still be opened.'
+          'Old pages and backups of the store can still be opened: the erasure run has not finished, or another tenant has a copy of the key.'
         ) : (
           <>
             Since <Time value={key.unrecoverableAt} />, old pages and backups of the store cannot be opened either.

@@ -20,6 +20,7 @@ import { DataTable } from '../components/data-table.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { nameGroup, useGroups } from '../components/groups.ts';
+import { KeyCopiesNotice } from '../components/key-copies.tsx';
 import { LastUse, useKeyUse } from '../components/key-use.tsx';
 import { keysPath } from '../components/keys.ts';
 import { ListView, useList } from '../components/list-view.tsx';
@@ -221,6 +222,7 @@ const BlastRadiusView = ({ radius }: { radius: BlastRadius }) => {
   const nobody = radius.instances.length === 0 && borrowers.length === 0;
   return (
     <div className="space-y-4">
+      <KeyCopiesNotice copies={radius.copies} />
       <p>
         {nobody ? (
           'No instance has used this application yet.'

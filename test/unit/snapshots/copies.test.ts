@@ -1,0 +1,125 @@
+// A snapshot is restored beside its own tenant: from then on the same keys are in two tenants. A destroyed key whose copy is usable is not
+// unrecoverable, its copies are named to those who may see their tenants, and destroying the copies ends it.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Key } from '../../../server/domain/key.ts';
+import {
+  administrator,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+  untilAudited,
+} from '../../support/open-service.ts';
+import { actorIn, checksOf, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+
+let opened: OpenedService;
+let hand: SnapshotHand;
+let applicationId: string;
+let keyId: string;
+let snapshotId: string;
+beforeEach(async () => {
+  opened = await openTestService({
+    toml: '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n',
+  });
+  hand = await handOf(opened);
+  const { caller } = await registerCaller(opened, 'erp');
+  applicationId = caller.application.id;
+  keyId = (await opened.operations.tde.generateKey(caller, masterKey('pages'))).id;
+  snapshotId = await hand.make(administrator.tenantId);
+});
+afterEach(() => opened?.remove());
+
+/** The copy of the key in this tenant. */
+const copyIn = async (tenantId: string): Promise<Key> => {
+  const { items } = await opened.operations.keys.list(actorIn(tenantId), { limit: 10 });
+  const found = items.find(({ name }) => name === 'pages');
+  if (found === undefined) throw new Error('the key was not copied');
+  return found;
+};
+const restoreBeside = async (name: string, from = snapshotId): Promise<Key> =>
+  copyIn((await hand.restore(from, { newTenant: name })).tenantId);
+const keyNow = (): Promise<Key> => opened.operations.keys.get(administrator, keyId);
+const destroy = async (key: Key): Promise<void> => {
+  await opened.operations.masterKeys.destroy(actorIn(key.tenantId), key.applicationId ?? '', key.id);
+};
+const runsFinished = async (): Promise<number> =>
+  (await opened.operations.audit.list(administrator, { kind: 'erasure.finished', limit: 50 })).items.length;
+
+test('a destroyed key is not unrecoverable while a copy of it is usable, and the copies are named', async () => {
+  const { operations } = opened;
+  const copy = await restoreBeside('beside');
+  const again = await restoreBeside('copy of the copy', await hand.make(copy.tenantId));
+  const named = [copy, again]
+    .map((key) => ({ keyId: key.id, tenantId: key.tenantId, applicationId: key.applicationId }))
+    .toSorted((one, other) => (one.keyId < other.keyId ? -1 : 1));
+
+  const radius = await operations.masterKeys.blastRadius(administrator, applicationId, keyId);
+  expect(radius.copies).toMatchObject({ count: 2, items: named });
+  expect(radius.copies.items.map(({ tenantName }) => tenantName).toSorted()).toEqual(['beside', 'copy of the copy']);
+  expect((await operations.snapshots.ofKey(administrator, keyId)).copies).toEqual(radius.copies);
+  expect((await operations.keys.use(administrator, keyId)).copies).toEqual(radius.copies);
+  // Of a copy, the original is one.
+  expect(
+    (await operations.keys.use({ ...administrator, tenantId: copy.tenantId }, copy.id)).copies.items,
+  ).toContainEqual(expect.objectContaining({ keyId, tenantId: administrator.tenantId }));
+
+  await destroy(await keyNow());
+  // What the service has of this key is erased all the same: the copy alone is left.
+  await expect.poll(runsFinished, { timeout: 60_000 }).toBe(1);
+  await expect.poll(async () => (await operations.status(administrator)).erasure.state).toBe('idle');
+  expect((await checksOf(opened, snapshotId, hand.recovery)).get(`${keyId} 1`)).toBe('erased');
+  expect(await keyNow()).toMatchObject({ state: 'destroyed', unrecoverableAt: null });
+  expect((await operations.status(administrator)).erasure.pendingKeys).toBe(0);
+
+  await destroy(copy);
+  await expect.poll(runsFinished, { timeout: 60_000 }).toBe(2);
+  expect(await keyNow()).toMatchObject({ unrecoverableAt: null });
+  expect((await operations.keys.use(administrator, keyId)).copies).toMatchObject({
+    count: 1,
+    items: [{ keyId: again.id }],
+  });
+
+  await destroy(again);
+  await untilAudited(opened, 'key.unrecoverable', keyId);
+  expect((await keyNow()).unrecoverableAt).not.toBeNull();
+  expect((await copyIn(copy.tenantId)).unrecoverableAt).not.toBeNull();
+  expect((await copyIn(again.tenantId)).unrecoverableAt).not.toBeNull();
+});
+
+test('a person of one tenant is told how many copies there are, and not where', async () => {
+  await restoreBeside('beside');
+  const actor = actorIn(administrator.tenantId);
+  const hidden = { count: 1, items: [] };
+  expect((await opened.operations.masterKeys.blastRadius(actor, applicationId, keyId)).copies).toEqual(hidden);
+  expect((await opened.operations.keys.use(actor, keyId)).copies).toEqual(hidden);
+  expect((await opened.operations.snapshots.ofKey(actor, keyId)).copies).toEqual(hidden);
+});
+
+test('a tenant is not unrecoverable while another one has a copy of its key, and is when that one is purged', async () => {
+  const { operations } = opened;
+  const copy = await restoreBeside('beside');
+  const other = await restoreBeside('other', await hand.make(copy.tenantId));
+  await destroy(await keyNow());
+  const purge = async (tenantId: string): Promise<void> => {
+    await operations.tenants.delete(administrator, tenantId);
+    await operations.tenants.purge(administrator, tenantId);
+  };
+  const tenantNow = async (tenantId: string) => operations.tenants.get(administrator, tenantId);
+  const before = await runsFinished();
+  await purge(copy.tenantId);
+  await expect.poll(runsFinished, { timeout: 60_000 }).toBeGreaterThan(before);
+  await expect.poll(async () => (await operations.status(administrator)).erasure.state).toBe('idle');
+  expect(await tenantNow(copy.tenantId)).toMatchObject({ state: 'purged', unrecoverableAt: null });
+  await purge(other.tenantId);
+  await untilAudited(opened, 'key.unrecoverable', keyId);
+  await untilAudited(opened, 'tenant.unrecoverable', copy.tenantId);
+  await untilAudited(opened, 'tenant.unrecoverable', other.tenantId);
+});
+
+test('restoring a copy from its own snapshot keeps what it is a copy of', async () => {
+  const copy = await restoreBeside('beside');
+  const own = await hand.make(copy.tenantId);
+  await opened.operations.keys.disable(actorIn(copy.tenantId), copy.id);
+  await hand.restore(own);
+  expect(await copyIn(copy.tenantId)).toMatchObject({ state: 'active', copyOf: keyId });
+});
