@@ -307,7 +307,7 @@ describe('a rotation history of 500 master keys', () => {
     const times = { firstUsedAt: later.firstUsedAt, lastUsedAt: later.lastUsedAt };
     const group = (await opened.operations.tdeGroups.get(administrator, groupId)).name;
     expect(await opened.operations.keys.use(administrator, key.id)).toEqual({
-      ...{ keyId: key.id, ...times, endpoints: [] },
+      ...{ keyId: key.id, ...times, endpoints: [], copies: { count: 0, items: [] } },
       application: { id, name, groupId, groupName: group },
     });
     const evidence = { lastUsedAt: toRfc3339(later.lastUsedAt ?? 0), lastUsedBy: name };
