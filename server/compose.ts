@@ -104,6 +104,7 @@ import { rotateKey } from './operations/rotate-key.ts';
 import { createErasureScheduler, type ErasureScheduler } from './operations/run-erasure.ts';
 import { type AuditSealer, createAuditSealer, type Unsound } from './operations/seal-audit-log.ts';
 import { createSearchOperation } from './operations/search.ts';
+import { setCallers } from './operations/set-callers.ts';
 import { setCompatibility } from './operations/set-compatibility.ts';
 import { setUp } from './operations/set-up.ts';
 import { setUpSteps } from './operations/set-up-steps.ts';
@@ -262,6 +263,7 @@ export const createOperations = (
     enable: switchApplication(ports, 'enabled'),
     disable: switchApplication(ports, 'disabled'),
     setCompatibility: setCompatibility(ports),
+    setCallers: setCallers(ports),
     rotateAccessGuid: rotateAccessGuid(ports),
     removeAccessGuid: removeAccessGuid(ports),
   },

@@ -68,6 +68,8 @@ export const tellRefused = ({ origin, code, reason, message, handle }: Refused):
     case 'unauthenticated':
       if (reason === 'removed') return tell('token-removed', {});
       if (reason === 'disabled') return tell('application-disabled', {});
+      if (reason === 'network') return tell('network-refused', { error });
+      if (reason === 'certificate') return tell('certificate-refused', { error });
       return tell('token-unknown', { origin });
     case 'forbidden':
     case 'sign-in-incomplete':

@@ -23,6 +23,10 @@ export interface ProviderConfig {
   readonly accessToken: string;
   /** PEM file with the authorities to trust instead of the system's. */
   readonly caFile: string | null;
+  /** PEM files of the certificate that the service is shown, with its chain, and of its private key; null for none. */
+  readonly clientCertificate: { readonly certificate: string; readonly key: string } | null;
+  /** For whom the file was read. */
+  readonly uid: number;
   readonly connectTimeoutMs: number;
   readonly callTimeoutMs: number;
   /** Where the log goes; null for the default. */
@@ -56,6 +60,8 @@ const fields = {
   server_url: { type: 'text', required: true },
   access_token: { type: 'text', required: true },
   ca_file: { type: 'text', required: false },
+  client_certificate: { type: 'text', required: false },
+  client_key: { type: 'text', required: false },
   connect_timeout_ms: { type: 'integer', min: 50, max: 60_000 },
   call_timeout_ms: { type: 'integer', min: 50, max: 600_000 },
   log_dir: { type: 'text', required: false },
@@ -65,7 +71,7 @@ const fields = {
 } as const satisfies Record<string, Row>;
 
 /** Reads the file on behalf of a process of `uid`. Throws ConfigError. */
-export const loadConfig = (path: string, uid: number): ProviderConfig => parseConfig(path, readGuarded(path, uid));
+export const loadConfig = (path: string, uid: number): ProviderConfig => parseConfig(path, readGuarded(path, uid), uid);
 
 /**
  * Whether a process of `uid` may use the file, and what a change of it changes: what was loaded is good as long as this stays the same.
@@ -141,7 +147,7 @@ const parseToml = (path: string, text: string): Record<string, unknown> => {
 };
 
 /** Parses and checks the text of a file. Throws ConfigError. */
-export const parseConfig = (path: string, text: string): ProviderConfig => {
+export const parseConfig = (path: string, text: string, uid: number): ProviderConfig => {
   const table = parseToml(path, text);
   const bad = (field: string, wanted: string): ConfigError => malformed(path, `${field} ${wanted}`);
   for (const name of Object.keys(table)) {
@@ -164,9 +170,15 @@ export const parseConfig = (path: string, text: string): ProviderConfig => {
   const level = text_('log_level') ?? 'info';
   const logLevel = logLevels.find((each) => each === level);
   if (logLevel === undefined) throw bad('log_level', `must be one of ${logLevels.join(', ')}`);
-  for (const name of ['ca_file', 'log_dir'] as const) {
+  for (const name of ['ca_file', 'client_certificate', 'client_key', 'log_dir'] as const) {
     if (!isAbsolute(text_(name) ?? '/')) throw bad(name, 'must be an absolute path');
   }
+  const [certificate, key] = [text_('client_certificate'), text_('client_key')];
+  if ((certificate === null) !== (key === null))
+    throw bad(
+      certificate === null ? 'client_certificate' : 'client_key',
+      'is missing: client_certificate and client_key come together',
+    );
   const accessToken = text_('access_token') ?? '';
   if (/[^\x21-\x7e]/.test(accessToken)) throw bad('access_token', 'must be printable ASCII without blanks');
   return {
@@ -174,6 +186,8 @@ export const parseConfig = (path: string, text: string): ProviderConfig => {
     ...parseServerUrl(text_('server_url') ?? '', accessToken, (wanted) => bad('server_url', wanted)),
     accessToken,
     caFile: text_('ca_file'),
+    clientCertificate: certificate === null || key === null ? null : { certificate, key },
+    uid,
     connectTimeoutMs: integer('connect_timeout_ms', 1000),
     callTimeoutMs: integer('call_timeout_ms', 3000),
     logDir: text_('log_dir'),

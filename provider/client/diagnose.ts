@@ -32,7 +32,8 @@ import { printedFor, splitLine, type Told, tell, tellNoAnswer } from './causes.t
 import { ConfigError, loadConfig, type ProviderConfig } from './config.ts';
 import { userName } from './log.ts';
 import { type Caller, ServiceCallError, type ServiceDoor } from './service.ts';
-import { openHttpService, readAuthorities } from './service-http.ts';
+import { openHttpService } from './service-http.ts';
+import { openTls } from './tls.ts';
 
 export interface DiagnoseOptions {
   /** pkcs11.toml. */
@@ -194,15 +195,16 @@ const describeTls = (socket: TLSSocket): Finding => {
   return days < 30 ? warning(evidence, 'renew the certificate of the service') : ok(evidence);
 };
 const checkTls = (context: Context): Promise<Finding> => {
-  const { origin, caFile, connectTimeoutMs } = configOf(context);
+  const config = configOf(context);
+  const { origin, connectTimeoutMs } = config;
   const { hostname: host, port } = new URL(origin);
   const name = host.replace(/^\[|\]$/g, '');
-  const ca = readAuthorities(caFile);
+  const secureContext = openTls(config);
   return new Promise((resolve) => {
     const socket = connectTls({
       host: name,
       port: Number(port || 443),
-      ...(ca === undefined ? {} : { ca }),
+      secureContext,
       servername: /^[\d.:]+$/.test(name) ? '' : name,
     });
     const end = (finding: Finding): void => {

@@ -10,6 +10,7 @@ import { ConfigError, checkConfig, type LogLevel, loadConfig, type ProviderConfi
 import type { Log, Logs } from './log.ts';
 import { ServiceCallError, type ServiceDoor } from './service.ts';
 import { openHttpService } from './service-http.ts';
+import { tlsFilesState } from './tls.ts';
 
 type LogNotice = Extract<Notice, { readonly kind: 'log' }>;
 
@@ -18,6 +19,8 @@ interface OpenContext {
   readonly key: string;
   readonly config: ProviderConfig;
   readonly fingerprint: string;
+  /** Of the files that the configuration names. */
+  readonly files: string;
   readonly door: ServiceDoor;
   readonly log: Log;
   users: number;
@@ -87,7 +90,7 @@ export const startHost = (options: HostOptions): Host => {
     // The library names the file by its real path, which is looked up for other peers only.
     const unchanged = (key: string): OpenContext | undefined => {
       const known = byKey.get(key);
-      return known?.fingerprint === fingerprint ? known : undefined;
+      return known?.fingerprint === fingerprint && known.files === tlsFilesState(known.config) ? known : undefined;
     };
     const shared = unchanged(`${uid}:${path}`);
     if (shared !== undefined) return shared;
@@ -101,6 +104,7 @@ export const startHost = (options: HostOptions): Host => {
       key,
       config,
       fingerprint,
+      files: tlsFilesState(config),
       door: openHttpService(config, (requestId, outcome) => {
         const [level, message] = afterWithdrawal[outcome];
         contextLog.write(level, { id: requestId }, message);

@@ -18,7 +18,7 @@ import {
   type WithdrawalOutcome,
 } from '../../server/fronts/contract/tde.ts';
 import { type Told, tell, tellNoAnswer, tellRefused } from './causes.ts';
-import { ConfigError, type ProviderConfig } from './config.ts';
+import type { ProviderConfig } from './config.ts';
 import { Exchange } from './exchange.ts';
 import {
   type Answer,
@@ -29,7 +29,7 @@ import {
   type ServiceDoor,
   type ServiceRequest,
 } from './service.ts';
-import { readSmallFile, UnsuitableFile } from './small-file.ts';
+import { openTls } from './tls.ts';
 import { createWithdrawals } from './withdrawals.ts';
 
 /**
@@ -58,7 +58,7 @@ export const openHttpService = (
   const pool = new Pool(config.origin, {
     connections: maxConnections,
     pipelining: 1,
-    connect: { timeout: config.connectTimeoutMs, ca: readAuthorities(config.caFile) },
+    connect: { timeout: config.connectTimeoutMs, secureContext: openTls(config) },
     // A call has one deadline, below.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -177,23 +177,6 @@ export const openHttpService = (
       await pool.destroy();
     },
   };
-};
-
-/** More than all authorities of a system. */
-const mostAuthorityBytes = 4 << 20;
-
-/** The authorities to trust; undefined for the system's. Throws ConfigError. */
-export const readAuthorities = (file: string | null): string | undefined => {
-  if (file === null) return undefined;
-  let text: string;
-  try {
-    text = readSmallFile(file, mostAuthorityBytes).toString('utf8');
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    throw new ConfigError(tell('ca-file', { file, error: error instanceof UnsuitableFile ? error.message : code }));
-  }
-  if (!text.includes('-----BEGIN ')) throw new ConfigError(tell('ca-file', { file, error: 'no PEM' }));
-  return text;
 };
 
 const failure = (

@@ -127,6 +127,12 @@ export const causes = {
     todo: "put a PEM file there that the agent may read: the certificate of the service's authority",
     rv: 'DEVICE_ERROR',
   },
+  'client-certificate': {
+    told: 'agent',
+    what: '{file}: cannot be used as client_certificate or client_key ({error})',
+    todo: 'put the certificate and its private key there as PEM; the key has mode 600 and belongs to the OS user of the database',
+    rv: 'DEVICE_ERROR',
+  },
   'log-directory': {
     told: 'agent',
     what: '{wanted} cannot be written: the log goes to {directory}',
@@ -207,6 +213,18 @@ export const causes = {
     told: 'agent',
     what: 'the application is disabled',
     todo: 'have it enabled at the service: dke tde app enable',
+    rv: 'ACTION_PROHIBITED',
+  },
+  'network-refused': {
+    told: 'agent',
+    what: 'the service refuses calls from this network: {error}',
+    todo: 'dke tde app callers shows and changes the allowed networks of the application',
+    rv: 'ACTION_PROHIBITED',
+  },
+  'certificate-refused': {
+    told: 'agent',
+    what: 'the service refuses the client certificate of this host: {error}',
+    todo: 'compare client_certificate in pkcs11.toml with dke tde app callers',
     rv: 'ACTION_PROHIBITED',
   },
   'not-allowed': {

@@ -1,6 +1,5 @@
 // `dke endpoint`: key store endpoints, their settings and their credentials. Their request log: endpoint-requests.ts.
 
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { takeMember } from '../base/secret-member.ts';
 import type { AuthorizationRule, EndpointSettings, ProxyConfiguration } from '../fronts/contract/api/endpoints.ts';
@@ -8,22 +7,15 @@ import { apiRoutes } from '../fronts/contract/api/index.ts';
 import { action, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
 import { addRequests } from './endpoint-requests.ts';
 import { CommandError } from './exit-codes.ts';
+import { readTextFile } from './files.ts';
 import { confirm } from './output.ts';
 
 const routes = apiRoutes.endpoints;
 
-const readFile = (path: string): string => {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new CommandError('config', `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
-  }
-};
-
 /** The service checks what stands in them. */
 const readRules = (path: string): readonly AuthorizationRule[] => {
   try {
-    return JSON.parse(readFile(path)) as readonly AuthorizationRule[];
+    return JSON.parse(readTextFile(path)) as readonly AuthorizationRule[];
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new CommandError('config', `${path} is not JSON`, {
@@ -97,7 +89,7 @@ const changedSettings = (before: EndpointSettings, options: SettingsOptions): En
     rate === false || perSecond === undefined
       ? null
       : { perSecond, burst: Number(burst ?? (rate === undefined ? before.rate?.burst : Math.ceil(perSecond))) };
-  const authorities = clientCa === undefined ? before.clientCertificate?.authorities : readFile(clientCa);
+  const authorities = clientCa === undefined ? before.clientCertificate?.authorities : readTextFile(clientCa);
   const commonName = clientName ?? before.clientCertificate?.commonName;
   const clientCertificate =
     options.clientCertificate === false || (authorities === undefined && commonName === undefined)

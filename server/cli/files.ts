@@ -16,6 +16,14 @@ import {
 } from 'node:fs';
 import { CommandError } from './exit-codes.ts';
 
+export const readTextFile = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new CommandError('config', `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  }
+};
+
 /** Bytes of a file that only its owner (this user or root) can read. `-` is standard input. */
 export const readSecretFile = (path: string): Buffer => {
   if (path === '-') return readFileSync(0);

@@ -8,6 +8,7 @@ import type { Application, IssuedAccessGuid, MovedApplication } from '../fronts/
 import { action, type Caller, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { copyLines, describeCopies } from './key-copies.ts';
+import { readTextFile } from './files.ts';
 import { confirm, type Output } from './output.ts';
 
 const isSwitch = (name: string): boolean => compatibilitySwitches.some((each) => each === name);
@@ -81,6 +82,61 @@ const bundleAnswer = (shown: object, issued: IssuedAccessGuid, options: BundleOp
   file: tomlOf(issued, options),
 });
 
+interface CallersOptions {
+  readonly addNetwork?: readonly string[];
+  readonly removeNetwork?: readonly string[];
+  readonly addCertificate?: readonly string[];
+  readonly removeCertificate?: readonly string[];
+}
+
+const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/;
+/** A client's own certificate is the first one of its file. */
+const readCertificate = (path: string): string => {
+  const [pem] = pemBlock.exec(readTextFile(path)) ?? [];
+  if (pem === undefined) throw new CommandError('config', `${path} has no certificate in PEM`);
+  return pem;
+};
+
+const addCallers = (app: Command): void => {
+  app
+    .command('callers <application>')
+    .description(
+      'Shows or changes where the credentials of an application may be used from: networks (CIDR) and client certificates.\n' +
+        'An empty list allows any caller. Changes count from the next request on.',
+    )
+    .option('--add-network <network...>', 'allow an address or a network such as 192.0.2.0/24')
+    .option('--remove-network <network...>', 'no longer allow it; all: remove every entry')
+    .option('--add-certificate <file...>', 'allow the client certificate in a PEM file')
+    .option('--remove-certificate <fingerprint...>', 'no longer allow it; all: remove every entry')
+    .action(
+      action<CallersOptions>(async ({ call, change, output, resolve }, options, application) => {
+        const path = { id: await resolve('TDE application', application) };
+        if (Object.keys(options).length === 0) return output.record(await call(applications.get, { path }));
+        const { addNetwork = [], removeNetwork = [], addCertificate = [], removeCertificate = [] } = options;
+        const added = addCertificate.map(readCertificate);
+        output.record(
+          await change(applications.get, applications.setCallers, path, ({ callers }: Application) => {
+            const isKept = (removed: readonly string[]) => (entry: string) =>
+              !removed.includes(entry) && !removed.includes('all');
+            const entries = [...callers.networks, ...callers.certificates.map(({ fingerprint }) => fingerprint), 'all'];
+            const unknown = [...removeNetwork, ...removeCertificate].filter((entry) => !entries.includes(entry));
+            if (unknown.length > 0)
+              throw new CommandError('not-found', `not among the allowed callers: ${unknown.join(', ')}`, {
+                hint: `dke tde app callers ${application}`,
+              });
+            const certificates = callers.certificates.filter(({ fingerprint }) =>
+              isKept(removeCertificate)(fingerprint),
+            );
+            return {
+              networks: [...callers.networks.filter(isKept(removeNetwork)), ...addNetwork],
+              certificates: [...certificates.map(({ pem }) => pem), ...added],
+            };
+          }),
+        );
+      }),
+    );
+};
+
 const addApplication = (tde: Command): void => {
   const noun = tde.command('app').summary('applications: what a database instance is bound to');
 
@@ -151,6 +207,8 @@ const addApplication = (tde: Command): void => {
         },
       ),
     );
+
+  addCallers(noun);
 
   noun
     .command('move <application>')

@@ -183,6 +183,11 @@ export const auditKinds = {
   'application.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
   'application.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },
   'application.compatibility-changed': { severity: 'high', activity: 'update', fields: ['name', 'on', 'off'] },
+  'application.callers-changed': {
+    severity: 'high',
+    activity: 'update',
+    fields: ['name', 'networks', 'certificates'],
+  },
   'application.moved': {
     severity: 'medium',
     activity: 'update',

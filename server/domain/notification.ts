@@ -76,6 +76,14 @@ export const notificationKinds = {
     leadDays: [30, 7, 1],
     severities: ['low', 'medium', 'high', 'critical'],
   },
+  'client-certificate.ending': {
+    text: 'a client certificate of the application {name} expires',
+    cure: 'dke tde app callers --add-certificate with a new one, then client_certificate and client_key in pkcs11.toml',
+    action: 'Open the application',
+    page: '/tde/applications/{id}',
+    leadDays: [30, 7, 1],
+    severities: ['low', 'medium', 'high', 'critical'],
+  },
   'token.expiring': {
     text: 'the API token {name} expires',
     cure: 'create another with the same roles where it is still used, and revoke this one',

@@ -18,6 +18,18 @@ export interface TdeGroup {
 
 export type ApplicationState = 'enabled' | 'disabled';
 
+/** Where the credentials of an application may be used from. Each list that is not empty must be met. */
+export interface ApplicationCallers {
+  /** Addresses and networks (CIDR). Empty: any address. */
+  readonly networks: readonly string[];
+  /** Client certificates, PEM: the caller shows exactly one of these, not one of the same issuer. Empty: none is required. */
+  readonly certificates: readonly string[];
+}
+
+export const anyCaller: ApplicationCallers = { networks: [], certificates: [] };
+export const isAnyCaller = ({ networks, certificates }: ApplicationCallers): boolean =>
+  networks.length + certificates.length === 0;
+
 export interface TdeApplication {
   readonly id: string;
   readonly tenantId: string;
@@ -28,6 +40,7 @@ export interface TdeApplication {
   readonly state: ApplicationState;
   /** The weaker cryptography that it may use, in the order of `compatibilitySwitches`. */
   readonly compatibility: readonly CompatibilitySwitch[];
+  readonly callers: ApplicationCallers;
   readonly createdAt: number;
   readonly integrity: Integrity;
 }

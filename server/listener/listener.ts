@@ -6,9 +6,10 @@ import { constants, X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttp2, type Http2Session, constants as http2Constants } from 'node:http2';
 import { createServer, type Server } from 'node:https';
-import { type AddressInfo, BlockList, isIPv4, isIPv6, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
+import { createNetworks } from '../base/networks.ts';
 import { StartError } from '../base/start-error.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 import { answerParserError, headersExceed, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
@@ -87,23 +88,6 @@ const contextsOf = (tls: TlsMaterial): ReadonlyMap<string, SecureContext> =>
       return namesOf(pair.certificate).map((name): [string, SecureContext] => [name, context]);
     }),
   );
-
-const readNetworks = (networks: readonly string[]): BlockList => {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', length] = network.split('/');
-    const family = isIPv4(address) ? 'ipv4' : 'ipv6';
-    list.addSubnet(address, length === undefined ? (family === 'ipv4' ? 32 : 128) : Number(length), family);
-  }
-  return list;
-};
-
-const isWithin = (list: BlockList, address: string | undefined): boolean => {
-  if (address === undefined) return false;
-  // A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d.
-  const plain = address.startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address;
-  return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
-};
 
 /** The answers to a connection's newest request and to the one before it. */
 interface NewestAnswers {
@@ -309,10 +293,10 @@ export const createListener = (options: ListenerOptions): Listener => {
   });
 
   if (options.trustedProxies.length > 0) {
-    const trusted = readNetworks(options.trustedProxies);
+    const trusted = createNetworks(options.trustedProxies);
     const beginTls = takeOver(server, 'connection');
     server.on('connection', (socket: Socket) => {
-      if (!isWithin(trusted, socket.remoteAddress)) {
+      if (!trusted.has(socket.remoteAddress)) {
         beginTls(socket);
         return;
       }

@@ -38,6 +38,7 @@ import type { Found, SearchKind } from '../domain/search.ts';
 import type { SettledStep, Setup } from '../domain/setup.ts';
 import type {
   AccessGuid,
+  ApplicationCallers,
   ApplicationMove,
   BlastRadius,
   Instance,
@@ -233,6 +234,8 @@ export interface ApplicationOperations {
   disable(actor: TenantActor, id: string): Promise<TdeApplication>;
   /** Turns on these compatibility switches, and turns off all others. */
   setCompatibility(actor: TenantActor, id: string, switches: readonly CompatibilitySwitch[]): Promise<TdeApplication>;
+  /** Replaces where its credentials may be used from. 'conflict' where the listener asks for no client certificates. */
+  setCallers(actor: TenantActor, id: string, callers: ApplicationCallers): Promise<TdeApplication>;
   /** What `move` would mean, and whose agreement it needs. */
   planMove(actor: TenantActor, id: string, groupId: string): Promise<ApplicationMove>;
   moveNeeds(actor: TenantActor, id: string, groupId: string): Promise<DryRun>;
@@ -647,6 +650,21 @@ export interface InstanceDescription {
   readonly osUser: string;
 }
 
+/** A client certificate that a connection has shown, with proof that the caller has its private key. */
+export interface ShownCertificate {
+  /** SHA-256 of its DER: 32 bytes in hexadecimal digits and colons. */
+  readonly fingerprint: string;
+  readonly beginsAt: number;
+  readonly endsAt: number;
+}
+
+/** Where a call comes from. */
+export interface CallerFacts {
+  readonly peer: string | null;
+  /** Called only where the application requires a certificate. Null: none was shown. */
+  readonly certificate?: (() => ShownCertificate | null) | undefined;
+}
+
 /** An authenticated application together with the instance that speaks for it. */
 export interface TdeCaller {
   readonly actor: Actor;
@@ -764,13 +782,14 @@ export interface PartOfMessage {
 
 export interface TdeOperations {
   /** Throws 'unauthenticated' (unknown, removed, or of a disabled application) in one message. Counts the instance's use. */
-  authenticate(input: {
-    readonly accessGuid: string;
-    readonly appId: string;
-    readonly instance: InstanceDescription;
-    readonly requestId: string;
-    readonly peer: string | null;
-  }): Promise<TdeCaller>;
+  authenticate(
+    input: {
+      readonly accessGuid: string;
+      readonly appId: string;
+      readonly instance: InstanceDescription;
+      readonly requestId: string;
+    } & CallerFacts,
+  ): Promise<TdeCaller>;
   info(caller: TdeCaller): Promise<TdeServiceInfo>;
   generateKey(caller: TdeCaller, input: NewTokenObject): Promise<VisibleObject>;
   /** Both halves in one transaction, or neither. Without `publicKey` only the private half is kept. */

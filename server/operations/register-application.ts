@@ -2,7 +2,7 @@
 
 import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
-import { appIdPattern, type TdeApplication } from '../domain/tde.ts';
+import { anyCaller, appIdPattern, type TdeApplication } from '../domain/tde.ts';
 import type { Ports } from '../ports/ports.ts';
 import { findGroup } from './find.ts';
 import type { ApplicationOperations } from './index.ts';
@@ -32,6 +32,7 @@ export const registerApplication =
         appId: chosen,
         state: 'enabled',
         compatibility: [],
+        callers: anyCaller,
         createdAt: now,
         integrity: 'ok',
       };

@@ -19,6 +19,7 @@ import { compatibility } from './migrations/2025-09-compatibility.ts';
 import { rowSet } from './migrations/2025-10-row-set.ts';
 import { changeHistory } from './migrations/2025-11-change-history.ts';
 import { keyCopies } from './migrations/2025-12-key-copies.ts';
+import { callers } from './migrations/2025-12-callers.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -526,6 +527,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-10-row-set': rowSet(kinds),
     '2025-11-change-history': changeHistory(),
     '2025-12-key-copies': keyCopies(),
+    '2025-12-callers': callers(),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

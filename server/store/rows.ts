@@ -21,7 +21,16 @@ import { type Connection, type ExternalKeyStore, neverLooked } from '../domain/e
 import type { Key, KeyAlgorithm, KeyUsage } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { RotationProfile } from '../domain/notification.ts';
-import type { ApplicationState, Instance, ObjectClass, TdeApplication, TdeGroup } from '../domain/tde.ts';
+import {
+  type ApplicationCallers,
+  type ApplicationState,
+  anyCaller,
+  type Instance,
+  isAnyCaller,
+  type ObjectClass,
+  type TdeApplication,
+  type TdeGroup,
+} from '../domain/tde.ts';
 import type { Integrity, Vault, VaultState } from '../domain/vault.ts';
 import type { RecordClass } from '../ports/key-ring.ts';
 import type { StoredAccessGuid, StoredDiagnosis, StoredObject, StoredRecord, StoredToken } from '../ports/store.ts';
@@ -92,7 +101,17 @@ export const policyColumns = {
     'copy_of',
   ],
   tde_groups: ['id', 'tenant_id', 'name', 'vault_id', 'created_at'],
-  tde_applications: ['id', 'tenant_id', 'group_id', 'name', 'app_id', 'state', 'created_at', 'compatibility'],
+  tde_applications: [
+    'id',
+    'tenant_id',
+    'group_id',
+    'name',
+    'app_id',
+    'state',
+    'created_at',
+    'compatibility',
+    'callers',
+  ],
   access_guids: ['id', 'application_id', 'hash', 'created_at', 'removed_at'],
   tde_objects: [
     'handle',
@@ -199,7 +218,7 @@ export type PolicyTable = keyof typeof policyColumns;
 type Row<T extends keyof Schema> = Selectable<Schema[T]>;
 
 /** Columns that rows written before them do not have: where there is nothing in one, the code is what it was without it. */
-const later: ReadonlySet<string> = new Set(['tags', 'compatibility', 'copy_of']);
+const later: ReadonlySet<string> = new Set(['tags', 'compatibility', 'copy_of', 'callers']);
 
 /** Columns that are under the code of rows that carry a version (row-set.ts), and of no row written before. */
 const sinceVersions: { readonly [T in PolicyTable]?: ReadonlySet<string> } = {
@@ -275,6 +294,17 @@ const parseRule = (text: string | null): DualControlRule | null => {
     return text === null ? null : (JSON.parse(text) as DualControlRule);
   } catch {
     return null;
+  }
+};
+
+/** Only a tampered row, which is refused, has anything else here. */
+const parseCallers = (text: string | null): ApplicationCallers => {
+  try {
+    if (text === null) return anyCaller;
+    const { networks, certificates } = JSON.parse(text) as Partial<ApplicationCallers>;
+    return Array.isArray(networks) && Array.isArray(certificates) ? { networks, certificates } : anyCaller;
+  } catch {
+    return anyCaller;
   }
 };
 
@@ -371,6 +401,7 @@ export const applicationRow = (application: TdeApplication) => ({
   app_id: application.appId,
   state: application.state,
   compatibility: application.compatibility.length === 0 ? null : canonicalJson(application.compatibility),
+  callers: isAnyCaller(application.callers) ? null : canonicalJson({ ...application.callers }),
   created_at: application.createdAt,
 });
 export const toApplication = (row: Row<'tde_applications'>, integrity: Integrity): TdeApplication => ({
@@ -381,6 +412,7 @@ export const toApplication = (row: Row<'tde_applications'>, integrity: Integrity
   appId: row.app_id,
   state: row.state as ApplicationState,
   compatibility: parseTags(row.compatibility) as readonly CompatibilitySwitch[],
+  callers: parseCallers(row.callers),
   createdAt: row.created_at,
   integrity,
 });

@@ -92,6 +92,8 @@ export interface Schema {
     state: string;
     /** Canonical JSON; null: none. */
     compatibility: string | null;
+    /** Canonical JSON; null: any. */
+    callers: string | null;
     created_at: number;
     row_mac: string;
     row_version: number;

@@ -136,6 +136,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
       appId: 'app',
       state: 'enabled',
       compatibility: [],
+      callers: { networks: [], certificates: [] },
       createdAt: 2,
       ...ok,
     },

@@ -378,7 +378,7 @@ describe('the service', () => {
 describe('the way over HTTPS', () => {
   const guid = 'guid';
   const config = (origin: string, extra = '') => ({
-    ...parseConfig('/p', `server_url = "https://x/tde/v1/${guid}/app"\naccess_token = "${guid}"\n${extra}`),
+    ...parseConfig('/p', `server_url = "https://x/tde/v1/${guid}/app"\naccess_token = "${guid}"\n${extra}`, 0),
     origin,
   });
   const serve = async (handler: Parameters<typeof createServer>[1], callTimeoutMs = 60_000) => {

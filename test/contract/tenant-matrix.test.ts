@@ -125,6 +125,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     enable: of('application'),
     disable: of('application'),
     setCompatibility: of('application', () => ({ switches: ['sha1-signatures'] })),
+    setCallers: of('application', () => ({ networks: ['127.0.0.0/8'], certificates: [] })),
     move: of('application', ({ group }) => ({ groupId: group, confirm: 'db' })),
     rotateAccessGuid: of('application'),
     accessGuids: of('application'),

@@ -52,14 +52,17 @@ describe('the command and the API', () => {
 });
 
 describe('what a command reads, edits and writes', () => {
-  test.each(['keys.change', 'endpoints.changeSettings', 'users.update', 'applications.setCompatibility'])(
-    '%s is called together with what it is read by, so that nothing is lost that others change meanwhile',
-    (row) => {
-      const calls = commandUses().filter((use) => use.rows.includes(row));
-      expect(calls.length).toBeGreaterThan(0);
-      for (const { rows: together } of calls) expect(together).toEqual([`${row.split('.')[0]}.get`, row]);
-    },
-  );
+  test.each([
+    'keys.change',
+    'endpoints.changeSettings',
+    'users.update',
+    'applications.setCompatibility',
+    'applications.setCallers',
+  ])('%s is called together with what it is read by, so that nothing is lost that others change meanwhile', (row) => {
+    const calls = commandUses().filter((use) => use.rows.includes(row));
+    expect(calls.length).toBeGreaterThan(0);
+    for (const { rows: together } of calls) expect(together).toEqual([`${row.split('.')[0]}.get`, row]);
+  });
 });
 
 describe('how calls are read from sources', () => {

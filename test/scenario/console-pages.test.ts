@@ -231,6 +231,21 @@ describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () =>
     expect((await site.api.audit('kind=application.compatibility-changed')).length).toBe(2);
   });
 
+  test('limits the networks that an application may be called from', async () => {
+    const id = page.url().split('/').at(-1) ?? '';
+    await page.getByText('Any address').waitFor();
+    await page.getByRole('button', { name: 'Change callers' }).click();
+    const change = dialog(/Allowed callers of .erp./);
+    await change.getByLabel('Networks').fill('10.1.0.0/16\n127.0.0.0/8');
+    await shoot('application-callers');
+    await change.getByRole('button', { name: 'Save callers' }).click();
+    await change.waitFor({ state: 'hidden' });
+    await page.getByText('10.1.0.0/16, 127.0.0.0/8').waitFor();
+    expect(await site.api.call('GET', `/api/tde/applications/${id}`)).toMatchObject({
+      callers: { networks: ['10.1.0.0/16', '127.0.0.0/8'], certificates: [] },
+    });
+  });
+
   test('makes a key store endpoint and its credential', async () => {
     await go('Key store endpoints');
     await page.getByRole('button', { name: 'Create endpoint' }).first().click();

@@ -55,7 +55,7 @@ const ends: (() => unknown)[] = [];
 let cases = 0;
 
 beforeAll(async () => {
-  site = await startSite();
+  site = await startSite({ toml: '[tls]\nclient_certificates = true\n' });
   chmodSync(site.folder, 0o755);
   authority = makeAuthority(site.folder, 'authority');
   groupId = await createGroup(site.api, 'finance');
@@ -354,6 +354,12 @@ const ways = {
     const on = host((toml) => `${toml}access_token = [`);
     return made(await opening(on.config), on, /not valid TOML \(line \d+, column \d+\)/);
   },
+  'client-certificate': async () => {
+    const { certificate, key } = authority.issue({ commonName: 'db1' });
+    chmodSync(key, 0o640);
+    const on = host((toml) => `${toml}client_certificate = "${certificate}"\nclient_key = "${key}"\n`);
+    return made(await opening(on.config), on, /mode 640/);
+  },
   'ca-file': async () => {
     const on = host(setting('ca_file', '/nowhere/ca.pem'));
     return made(await opening(on.config), on, /\/nowhere\/ca\.pem.*ENOENT/);
@@ -432,6 +438,23 @@ const ways = {
     expect((await process_.call('find', { label: 'ANY' })).rv).toBe('CKR_OK');
     await site.api.call('POST', `/api/tde/applications/${suspended.application.id}/disable`);
     return made(await process_.call('find', { label: 'ANY' }), on, /dke tde app enable/);
+  },
+  'network-refused': async () => {
+    const elsewhere = await registerApplication(site.api, 'elsewhere', groupId);
+    secrets.add(elsewhere.accessGuid);
+    const path = `/api/tde/applications/${elsewhere.application.id}/callers`;
+    await site.api.call('PUT', path, { networks: ['10.0.0.0/8'], certificates: [] });
+    const on = host(undefined, elsewhere);
+    return made(await looking(on.config), on, /127\.0\.0\.1.*--add-network 127\.0\.0\.1/);
+  },
+  'certificate-refused': async () => {
+    const pinned = await registerApplication(site.api, 'pinned', groupId);
+    secrets.add(pinned.accessGuid);
+    const { certificate } = authority.issue({ commonName: 'another host' });
+    const path = `/api/tde/applications/${pinned.application.id}/callers`;
+    await site.api.call('PUT', path, { networks: [], certificates: [readFileSync(certificate, 'utf8')] });
+    const on = host(undefined, pinned);
+    return made(await looking(on.config), on, /requires a client certificate/);
   },
   'not-allowed': async () => {
     const handle = await key('NOT-ALLOWED');

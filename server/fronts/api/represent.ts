@@ -1,6 +1,7 @@
 // From the service's own records to the contract's: times as RFC 3339 text, and member by member, so that a new column is
 // not shown by accident.
 
+import { X509Certificate } from 'node:crypto';
 import { toPem } from '../../base/bytes.ts';
 import type { CheckResult } from '../../base/checks.ts';
 import { toRfc3339 } from '../../base/clock.ts';
@@ -162,6 +163,17 @@ export const representGroup = (group: TdeGroup): groups.TdeGroup => ({
   integrity: group.integrity,
 });
 
+/** Nothing of what a changed row has in its place. */
+const representCertificate = (pem: string): readonly applications.CallerCertificate[] => {
+  try {
+    const { fingerprint256, subject, validTo } = new X509Certificate(pem);
+    const name = (subject ?? '').replaceAll('\n', ', ');
+    return [{ pem, fingerprint: fingerprint256, subject: name, expiresAt: moment(Date.parse(validTo)) }];
+  } catch {
+    return [];
+  }
+};
+
 export const representApplication = (application: TdeApplication): applications.Application => ({
   id: application.id,
   tenantId: application.tenantId,
@@ -170,6 +182,10 @@ export const representApplication = (application: TdeApplication): applications.
   appId: application.appId,
   state: application.state,
   compatibility: application.compatibility,
+  callers: {
+    networks: application.callers.networks,
+    certificates: application.callers.certificates.flatMap(representCertificate),
+  },
   createdAt: moment(application.createdAt),
   integrity: application.integrity,
 });

@@ -4,9 +4,11 @@
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
-import type { MadeKey, Operations, TdeCaller, VisibleObject } from '../../operations/index.ts';
+import type { MadeKey, Operations, ShownCertificate, TdeCaller, VisibleObject } from '../../operations/index.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { SealedKey } from '../../ports/key-ring.ts';
 import type { Log } from '../../ports/log.ts';
@@ -237,12 +239,34 @@ interface Trace {
   route: keyof TdeRoutes | 'unknown';
 }
 
+/** The certificate that the connection has shown, read once. Without TLS there is none. */
+const createShownCertificates = (): ((socket: Socket) => ShownCertificate | null) => {
+  const known = new WeakMap<Socket, ShownCertificate | null>();
+  return (socket) => {
+    let shown = known.get(socket);
+    if (shown === undefined) {
+      const certificate = (socket as Partial<TLSSocket>).getPeerX509Certificate?.();
+      shown =
+        certificate === undefined
+          ? null
+          : {
+              fingerprint: certificate.fingerprint256,
+              beginsAt: Date.parse(certificate.validFrom),
+              endsAt: Date.parse(certificate.validTo),
+            };
+      known.set(socket, shown);
+    }
+    return shown;
+  };
+};
+
 export type TdeFront = RawFront;
 
 export const createTdeFront = ({ operations, core, log, requestId, epoch, observe }: TdeFrontOptions): TdeFront => {
   const handlers = createHandlers(operations.tde);
   const outbox = createOutbox();
   const instances = createInstances();
+  const certificateOf = createShownCertificates();
   const wipe = (buffer: Uint8Array): void => core.wipe(buffer);
 
   const idOf = ({ headers }: IncomingMessage): string => {
@@ -267,6 +291,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
       instance,
       requestId: id,
       peer: socket.remoteAddress ?? null,
+      certificate: () => certificateOf(socket),
     });
   };
 

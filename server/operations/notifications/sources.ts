@@ -137,6 +137,15 @@ export const createSources = (
       const guids = await read.accessGuids.list(application.id);
       const live = guids.filter(({ removedAt }) => removedAt === null).map(({ createdAt }) => createdAt);
       found.push(...exchangeDue('application.access-guid-due', application, 'application', live));
+      const expiry = application.callers.certificates.flatMap(certificatesOf).map(({ validTo }) => Date.parse(validTo));
+      if (expiry.length > 0)
+        found.push({
+          kind: 'client-certificate.ending',
+          tenantId: application.tenantId,
+          subject: { kind: 'application', id: application.id, name: application.name },
+          harmAt: Math.min(...expiry),
+          details: { endsAt: toRfc3339(Math.min(...expiry)) },
+        });
       const newest = await read.objects.newestMasterKey(application.id);
       const key = newest === undefined ? undefined : await read.keys.get(application.tenantId, newest);
       if (key === undefined || key.state === 'destroyed') continue;
@@ -413,7 +422,7 @@ export const createSources = (
     { about: 'the age of keys', kinds: ['key.rotation-due'], every: 'hour', look: rotation },
     {
       about: 'the age of master keys and access_guids',
-      kinds: ['master-key.rotation-due', 'application.access-guid-due'],
+      kinds: ['master-key.rotation-due', 'application.access-guid-due', 'client-certificate.ending'],
       every: 'hour',
       look: applications,
     },

@@ -175,6 +175,8 @@ export const restoreRows = async (
       activated.push({ kind, change: how, id: String(row.id), name: String(name) });
     const becomes = (state: string): boolean => row.state === state && before?.state !== state;
     if (table === 'tde_applications' && becomes('enabled')) note('application', row.name);
+    if (table === 'tde_applications' && before !== undefined && !same(row.callers, before.callers))
+      note('application', row.name, 'changed');
     if (table === 'access_guids' && row.removed_at === null && (before === undefined || before.removed_at !== null))
       note('access-guid', row.application_id);
     if (table === 'endpoints' && becomes('enabled')) note('endpoint', row.name);

@@ -1,16 +1,22 @@
-// Who calls: the access_guid as bearer, the app_id from the URL, the instance from its header. Look-ups go by the keyed hash. Whoever
-// presents what never was an access_guid learns nothing; whoever holds one that was removed, or one of a disabled application, is
-// told that, because this is what the database's administrator has to know, and to hold it is to have been let in once.
+// Who calls: the access_guid as bearer, the app_id from the URL, the instance from its header. Look-ups go by the keyed hash. A caller
+// whose text never was an access_guid learns nothing. One that has a removed access_guid, or one of a disabled application, or calls from
+// another network than it may, is told so: this is what the database's administrator has to know.
 
 import { ServiceError } from '../../base/errors.ts';
 import { appIdPattern } from '../../domain/tde.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { looksLikeBearer } from '../bearer.ts';
 import type { TdeOperations } from '../index.ts';
+import { checkCaller } from './check-caller.ts';
 
 export const authenticateApplication =
-  ({ ring, directory, usage }: Pick<Ports, 'ring' | 'directory' | 'usage'>): TdeOperations['authenticate'] =>
-  async ({ accessGuid, appId, instance, requestId, peer }) => {
+  ({
+    ring,
+    directory,
+    usage,
+    clock,
+  }: Pick<Ports, 'ring' | 'directory' | 'usage' | 'clock'>): TdeOperations['authenticate'] =>
+  async ({ accessGuid, appId, instance, requestId, peer, certificate }) => {
     // One that came here with a snapshot is kept under the key of the service that issued it.
     const hashes =
       looksLikeBearer('access-guid', accessGuid) && appIdPattern.test(appId)
@@ -57,6 +63,12 @@ export const authenticateApplication =
         hint: 'have the application enabled in the service',
         reason: 'disabled',
       });
+    }
+    try {
+      checkCaller(application, { peer, certificate }, clock.now());
+    } catch (error) {
+      if (error instanceof ServiceError) usage.refused('tde', error.reason ?? error.code, { application, requestId });
+      throw error;
     }
     await usage.seen(
       {

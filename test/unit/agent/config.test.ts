@@ -4,6 +4,7 @@ import {
   chmodSync,
   lchownSync,
   mkdtempSync,
+  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -14,8 +15,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { core } from '../../../addon/core.ts';
 import { ConfigError, checkConfig, loadConfig, parseConfig } from '../../../provider/client/config.ts';
-import { readAuthorities } from '../../../provider/client/service-http.ts';
+import { openTls } from '../../../provider/client/tls.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -43,7 +45,7 @@ const problemOf = (work: () => unknown): string => {
 
 describe('the fields', () => {
   test('defaults are filled in and the address is taken apart', () => {
-    expect(parseConfig('/p', good)).toMatchObject({
+    expect(parseConfig('/p', good, uid)).toMatchObject({
       origin: 'https://kms.example:8443',
       basePath: `/tde/v1/${guid}/db01`,
       redactedUrl: 'https://kms.example:8443/tde/v1/***/db01',
@@ -73,11 +75,11 @@ describe('the fields', () => {
     ['a relative path', `${good}ca_file = "ca.pem"\n`, /ca_file must be an absolute path/],
     ['malformed TOML', `${good}access_token\n`, /not valid TOML \(line 3/],
   ])('%s is refused', (_name, text, message) => {
-    expect(problemOf(() => parseConfig('/etc/dke/pkcs11.toml', text))).toMatch(message);
+    expect(problemOf(() => parseConfig('/etc/dke/pkcs11.toml', text, uid))).toMatch(message);
   });
   test('no message quotes the token', () => {
     for (const text of [`${good}x`, `${good}nonsense = [`, good.replace('/db01', '/a/b/c?d')]) {
-      expect(problemOf(() => parseConfig('/p', text))).not.toContain(guid);
+      expect(problemOf(() => parseConfig('/p', text, uid))).not.toContain(guid);
     }
   });
 });
@@ -146,17 +148,25 @@ describe('the file', () => {
   });
 });
 
-describe('ca_file', () => {
-  const reasonOf = (path: string): string => problemOf(() => readAuthorities(path));
+describe('the files of TLS', () => {
+  const none = { caFile: null, clientCertificate: null, uid };
+  const reasonOf = (path: string): string => problemOf(() => openTls({ ...none, caFile: path }));
+  const keyPath = (): string => join(folder, 'client.key');
+  const makeClient = (): { readonly certificate: string; readonly key: string } => {
+    const key = keyPath();
+    rmSync(key, { force: true });
+    const pem = core.createSelfSignedCertificate({ keyPath: key, names: ['db1.example'], days: 30 });
+    return { certificate: file(pem), key };
+  };
 
-  test('is read when it is a PEM file', () => {
-    const path = file('-----BEGIN CERTIFICATE-----');
-    expect(readAuthorities(path)).toBe('-----BEGIN CERTIFICATE-----');
-    expect(readAuthorities(null)).toBeUndefined();
+  test('are read when they are PEM files', () => {
+    const clientCertificate = makeClient();
+    expect(openTls(none)).toBeDefined();
+    expect(openTls({ ...none, caFile: clientCertificate.certificate, clientCertificate })).toBeDefined();
   });
 
-  // Whoever has a configuration says where its ca_file is: what is there must not stop the agent for the others.
-  test('is refused when it is a FIFO, a device, a folder, too long, missing, or no PEM', () => {
+  // A caller's configuration says where they are: what is there must not stop the agent for the others.
+  test('are refused when there is a FIFO, a device, a folder, too much, nothing, or no PEM', () => {
     const fifo = join(folder, 'fifo');
     execFileSync('mkfifo', [fifo]);
     const long = file('');
@@ -167,5 +177,27 @@ describe('ca_file', () => {
     expect(reasonOf(long)).toMatch(/longer than/);
     expect(reasonOf(join(folder, 'missing'))).toMatch(/ENOENT/);
     expect(reasonOf(file('no PEM'))).toMatch(/no PEM/);
+  });
+
+  test('a client key is refused when others can read it, when it is of another user, or of another certificate', () => {
+    const made = makeClient();
+    const refusal = (clientCertificate: typeof made, of = uid): string =>
+      problemOf(() => openTls({ ...none, clientCertificate, uid: of }));
+    expect(refusal(made, uid + 1)).toMatch(/owned by uid/);
+    chmodSync(made.key, 0o640);
+    expect(refusal(made)).toMatch(/mode 640 lets others read it/);
+    chmodSync(made.key, 0o600);
+    const before = readFileSync(made.key);
+    const other = makeClient();
+    expect(refusal({ certificate: made.certificate, key: other.key })).toMatch(/KEY_VALUES_MISMATCH/);
+    expect(refusal({ ...made, certificate: file('-----BEGIN CERTIFICATE-----') })).toMatch(/client_certificate/);
+    expect(before.equals(readFileSync(other.key))).toBe(false);
+  });
+
+  test('client_certificate and client_key come together, with absolute paths', () => {
+    const parse = (more: string): string => problemOf(() => parseConfig('/p', `${good}${more}`, uid));
+    expect(parse('\nclient_key = "/k"\n')).toMatch(/client_certificate is missing/);
+    expect(parse('\nclient_certificate = "/c"\n')).toMatch(/client_key is missing/);
+    expect(parse('\nclient_certificate = "c"\nclient_key = "/k"\n')).toMatch(/absolute path/);
   });
 });

@@ -1,7 +1,7 @@
 // Network: the callers of the last hour come from where the cloud key service calls from.
 
-import { BlockList, isIPv6 } from 'node:net';
 import { notAsked, ok, warning } from '../../../base/checks.ts';
+import { createNetworks } from '../../../base/networks.ts';
 import type { EndpointCheck } from '../context.ts';
 
 export const cloudRanges: EndpointCheck = {
@@ -11,15 +11,10 @@ export const cloudRanges: EndpointCheck = {
   needs: [],
   run: ({ cloudRanges: ranges, recent }) => {
     if (ranges.length === 0) return notAsked('diagnostics.cloud_networks names none');
-    const list = new BlockList();
-    for (const range of ranges) {
-      const [address = '', length] = range.split('/');
-      const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-      list.addSubnet(address, length === undefined ? (family === 'ipv6' ? 128 : 32) : Number(length), family);
-    }
+    const networks = createNetworks(ranges);
     const peers = new Set(recent.flatMap(({ peer, status }) => (peer === null || status !== 200 ? [] : [peer])));
     if (peers.size === 0) return warning('nobody called in the last hour', 'see whether the firewall admits the cloud');
-    const strange = [...peers].filter((peer) => !list.check(peer, isIPv6(peer) ? 'ipv6' : 'ipv4'));
+    const strange = [...peers].filter((peer) => !networks.has(peer));
     return strange.length === 0
       ? ok(`${peers.size} callers`)
       : warning(`also called from ${strange.slice(0, 5).join(', ')}`, 'admit only the networks of the cloud');

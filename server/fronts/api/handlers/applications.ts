@@ -54,6 +54,8 @@ export const applicationsHandlers = ({ applications }: Operations): Handlers['ap
   disable: async ({ actor, path }) => representApplication(await applications.disable(actor, path.id)),
   setCompatibility: async ({ actor, path, body }) =>
     representApplication(await applications.setCompatibility(actor, path.id, body.switches)),
+  setCallers: async ({ actor, path, body }) =>
+    representApplication(await applications.setCallers(actor, path.id, body)),
   move: async ({ actor, path, query, body }) => {
     const application = await applications.get(actor, path.id);
     if (query.dryRun === true) {

@@ -67,6 +67,7 @@ const kinds = {
   'application.enabled': 0,
   'application.disabled': 0,
   'application.compatibility-changed': 0,
+  'application.callers-changed': 0,
   'application.moved': 0,
   'access-guid.added': 0,
   'access-guid.removed': 0,

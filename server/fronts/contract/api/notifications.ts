@@ -14,6 +14,7 @@ const kinds = {
   'tls.certificate-ending': 0,
   'tls.certificate-old': 0,
   'client-authority.ending': 0,
+  'client-certificate.ending': 0,
   'token.expiring': 0,
   'key-store.disconnected': 0,
   'endpoint.failing': 0,

@@ -2,11 +2,26 @@
 
 import { z } from '@hono/zod-openapi';
 import { compatibilitySwitches } from '../../../base/compatibility.ts';
+import { mostCallers } from '../../../base/networks.ts';
 import type { ApplicationState } from '../../../domain/tde.ts';
 import { approvalNeeds } from './approvals.ts';
 import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 const switches = z.array(z.enum(compatibilitySwitches)).readonly();
+
+const networks = z
+  .array(z.string().max(64))
+  .max(mostCallers)
+  .readonly()
+  .openapi({ description: 'Addresses and networks (CIDR). Empty: any address.', example: ['192.0.2.0/24'] });
+
+const callerCertificate = z.strictObject({
+  pem: z.string(),
+  fingerprint: z.string().openapi({ description: 'SHA-256.' }),
+  subject: z.string(),
+  expiresAt: moment,
+});
+export type CallerCertificate = z.output<typeof callerCertificate>;
 
 export const applicationSchema = z
   .strictObject({
@@ -17,6 +32,15 @@ export const applicationSchema = z
     appId: z.string().openapi({ description: 'app_id, the last segment of server_url; instances may use others' }),
     state: z.enum(['enabled', 'disabled'] satisfies ApplicationState[]),
     compatibility: switches.openapi({ description: 'Weaker cryptography that it may use: docs/compatibility.md.' }),
+    callers: z
+      .strictObject({
+        networks,
+        certificates: z
+          .array(callerCertificate)
+          .readonly()
+          .openapi({ description: 'A caller shows one of these. Empty: no client certificate is required.' }),
+      })
+      .openapi({ description: 'Where its credentials may be used from: docs/application-callers.md.' }),
     createdAt: moment,
     integrity,
   })
@@ -200,6 +224,28 @@ export const applicationRoutes = {
     description:
       'The switches named are on, all others off. Each one admits weaker cryptography for programs that depend on it.',
     body: z.strictObject({ switches }).openapi('TdeApplicationCompatibility'),
+    answer: applicationSchema,
+    changes: 'get',
+  },
+  setCallers: {
+    method: 'put',
+    path: '/api/tde/applications/{id}/callers',
+    needs: 'applications:manage',
+    scope: { kind: 'application', parameter: 'id' },
+    summary: 'Set where the credentials of a TDE application may be used from',
+    description:
+      'Replaces both lists. Counts from the next request on, also on open connections. `certificates` needs ' +
+      '`tls.client_certificates = true` in dke.toml.',
+    body: z
+      .strictObject({
+        networks,
+        certificates: z
+          .array(z.string().max(16_384))
+          .max(mostCallers)
+          .readonly()
+          .openapi({ description: 'PEM, one certificate each: those of the clients themselves, not of their issuer.' }),
+      })
+      .openapi('TdeApplicationCallers'),
     answer: applicationSchema,
     changes: 'get',
   },

@@ -80,6 +80,15 @@ export const commands: Readonly<Record<string, Row>> = {
     };
     return [...['tde', 'app', 'compatibility', id], ...optionOf('--permit', true), ...optionOf('--withdraw', false)];
   },
+  'PUT /api/tde/applications/*/callers': ([id], body) => {
+    const networks = Array.isArray(body.networks) ? body.networks.map(String) : [];
+    const hasCertificates = Array.isArray(body.certificates) && body.certificates.length > 0;
+    return [
+      ...['tde', 'app', 'callers', id, '--remove-network', 'all', '--remove-certificate', 'all'],
+      ...(networks.length === 0 ? [] : ['--add-network', ...networks]),
+      ...(hasCertificates ? ['--add-certificate', 'client.crt'] : []),
+    ];
+  },
   'POST /api/tde/applications/*/move': ([id], body, query) => [
     ...['tde', 'app', 'move', id, '--to', place(body.groupId, 'group')],
     ...(query.dryRun === true ? ['--dry-run'] : option('--confirm', body.confirm)),

@@ -64,6 +64,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'application.enabled': 'Application enabled',
   'application.disabled': 'Application disabled',
   'application.compatibility-changed': 'Compatibility switches changed',
+  'application.callers-changed': 'Allowed callers changed',
   'application.moved': 'Application moved',
   'access-guid.added': 'access_guid issued',
   'access-guid.removed': 'access_guid removed',

@@ -11,6 +11,7 @@ export const notificationKindNames = {
   'tls.certificate-ending': 'TLS certificate ends',
   'tls.certificate-old': 'TLS certificate is old',
   'client-authority.ending': 'Client authority ends',
+  'client-certificate.ending': 'Client certificate expires',
   'token.expiring': 'Token expires',
   'key-store.disconnected': 'External key store not connected',
   'endpoint.failing': 'Endpoint refuses requests',

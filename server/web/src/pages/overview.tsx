@@ -172,6 +172,7 @@ const sensitive: ReadonlySet<string> = new Set([
   'vault.disabled',
   'application.disabled',
   'application.compatibility-changed',
+  'application.callers-changed',
   'application.moved',
   'access-guid.added',
   'access-guid.removed',

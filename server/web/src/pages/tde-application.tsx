@@ -12,6 +12,7 @@ import { ApplicationTabs } from '../components/application-tabs.tsx';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
+import { Callers } from '../components/callers.tsx';
 import { Compatibility } from '../components/compatibility.tsx';
 import { testConnection } from '../components/config-lines.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
@@ -486,6 +487,7 @@ export const TdeApplicationPage = () => {
           <MasterKeys id={id} />
           <Instances id={id} />
           <Credentials application={application} />
+          <Callers application={application} />
           <Compatibility application={application} />
         </>
       )}
