@@ -745,7 +745,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       log.warn('a commit has ended that was waited for too long: what it changed is shown now');
       fleet.show(changes).catch((error: unknown) => log.error('a late change could not be shown', { error }));
     };
-    const usage = createUsageLog({ store: ownStore, clock, log });
+    const usage = createUsageLog({ store: ownStore, clock, log }, config.limits.instancesPerApplication);
     const meter = createMeter(clock);
     const ownFolder = createSnapshotFolder({ store, clock, log }, openArchive(raw, config.snapshots.directory), fleet);
     folder = ownFolder;

@@ -209,6 +209,7 @@ const schema = z.strictObject({
   limits: z
     .strictObject({
       cached_objects: z.int().min(16).max(1_000_000).default(10_000),
+      instances_per_application: z.int().min(10).max(100_000).default(1_000),
       queued_requests: z.int().min(100).max(1_000_000).default(20_000),
       request_log_days: z.int().min(1).max(3650).default(30),
       request_log_rows: z.int().min(1000).max(1_000_000_000).default(5_000_000),
@@ -473,6 +474,7 @@ export interface Config {
   readonly tenants: { readonly retentionDays: number };
   readonly limits: {
     readonly cachedObjects: number;
+    readonly instancesPerApplication: number;
     readonly queuedRequests: number;
     readonly requestLogDays: number;
     readonly requestLogRows: number;
@@ -612,6 +614,7 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<C
     tenants: { retentionDays: parsed.tenants.retention_days },
     limits: {
       cachedObjects: parsed.limits.cached_objects,
+      instancesPerApplication: parsed.limits.instances_per_application,
       queuedRequests: parsed.limits.queued_requests,
       requestLogDays: parsed.limits.request_log_days,
       requestLogRows: parsed.limits.request_log_rows,

@@ -225,7 +225,20 @@ export const auditKinds = {
   'instance.first-used': {
     severity: 'info',
     activity: 'other',
-    fields: ['accessGuidId', 'appId', 'host', 'process', 'osUser', 'libraryVersion', 'agentVersion', 'pid'],
+    fields: [
+      'accessGuidId',
+      'appId',
+      'host',
+      'process',
+      'osUser',
+      'libraryVersion',
+      'agentVersion',
+      'pid',
+      // In a summary: how many more there were, this the last.
+      'count',
+      // Older ones that gave way, since the last record.
+      'replaced',
+    ],
   },
   'application.used': { severity: 'info', activity: 'other', fields: ['from', 'to', 'operations', 'failures'] },
   'object.created': {

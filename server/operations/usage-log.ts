@@ -32,13 +32,25 @@ interface Summary {
 
 /** Instances kept in memory; an application whose instances never end (a new host name every call) does not fill it. */
 const mostInstances = 20_000;
+/** First uses of one application that are recorded one by one within an hour; the others are counted, and recorded once an hour. */
+const firstUsesAnHour = 50;
 const summaryEvery = 60_000;
 
 const cut = (text: string): string => text.slice(0, 255);
-const nameOf = (use: InstanceUse): string =>
+const nameOf = (use: Pick<Instance, 'accessGuidId' | 'appId' | 'host' | 'process' | 'osUser'>): string =>
   JSON.stringify([use.accessGuidId, use.appId, use.host, use.process, use.osUser]);
 
-export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>): UsageLog => {
+interface FirstUse {
+  readonly use: InstanceUse;
+  readonly requestId: string;
+  readonly peer: string | null;
+}
+
+/** `instancesEach`: of one application, those that are kept. */
+export const createUsageLog = (
+  { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
+  instancesEach: number,
+): UsageLog => {
   const instances = new Map<string, Tracked>();
   const beginning = new Map<string, Promise<void>>();
   const keyUses = new Map<string, { readonly first: number; readonly last: number }>();
@@ -56,10 +68,46 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
     mostOfFamily: 100,
     summary: (denial, count) => recounted.push({ denial, count }),
   });
+  const uncounted: { readonly first: FirstUse; readonly count: number }[] = [];
+  const firstUses = new Repeats<FirstUse>({
+    now: () => clock.monotonic(),
+    quietMs: 3_600_000,
+    longestMs: 3_600_000,
+    most: 10_000,
+    mostOfFamily: firstUsesAnHour,
+    summary: (first, count) => uncounted.push({ first, count }),
+  });
+  /** By application, since the last record of a first use. */
+  const replaced = new Map<string, number>();
   let refusalsSince = clock.now();
+
+  const auditFirstUse = async (tx: Repositories, { use, requestId, peer }: FirstUse, count?: number): Promise<void> => {
+    const { application } = use;
+    const gone = replaced.get(application.id) ?? 0;
+    await tx.audit.append({
+      kind: 'instance.first-used',
+      actor: { kind: 'application', id: application.id, name: application.name, requestId, peer },
+      tenantId: application.tenantId,
+      subject: { kind: 'application', id: application.id },
+      details: {
+        accessGuidId: use.accessGuidId,
+        appId: use.appId,
+        host: use.host,
+        process: use.process,
+        osUser: use.osUser,
+        libraryVersion: use.library,
+        agentVersion: use.agent,
+        pid: use.pid,
+        ...(count === undefined ? {} : { count }),
+        ...(gone === 0 ? {} : { replaced: gone }),
+      },
+    });
+    replaced.delete(application.id);
+  };
 
   const begin = async (name: string, use: InstanceUse, requestId: string, peer: string | null): Promise<void> => {
     const now = clock.now();
+    let isRecorded: boolean | undefined;
     try {
       const instance = await store.write(async (tx) => {
         const known = await tx.instances.find(use);
@@ -80,23 +128,16 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
         };
         await tx.instances.put(made);
         await tx.accessGuids.touch(use.accessGuidId, now);
-        if (known === undefined)
-          await tx.audit.append({
-            kind: 'instance.first-used',
-            actor: { kind: 'application', id: use.application.id, name: use.application.name, requestId, peer },
-            tenantId: use.application.tenantId,
-            subject: { kind: 'application', id: use.application.id },
-            details: {
-              accessGuidId: use.accessGuidId,
-              appId: use.appId,
-              host: use.host,
-              process: use.process,
-              osUser: use.osUser,
-              libraryVersion: use.library,
-              agentVersion: use.agent,
-              pid: use.pid,
-            },
-          });
+        if (known === undefined) {
+          for (const old of await tx.instances.trim(use.application.id, instancesEach)) {
+            instances.delete(nameOf(old));
+            replaced.set(old.applicationId, (replaced.get(old.applicationId) ?? 0) + 1);
+          }
+          const first = { use, requestId, peer };
+          // The work of a transaction may be repeated; the first use is one.
+          isRecorded ??= firstUses.admit(name, first, use.application.id);
+          if (isRecorded) await auditFirstUse(tx, first);
+        }
         return made;
       });
       instances.set(name, { instance, dirty: false });
@@ -124,9 +165,11 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
     const due = [...summaries.values()].filter((summary) => all || now - summary.from >= summaryEvery);
     denials.flush(all);
     const recounts = recounted.splice(0);
+    firstUses.flush(all);
+    const firsts = uncounted.splice(0);
     const refused = all || now - refusalsSince >= summaryEvery ? [...refusals.values()] : [];
-    if (dirty.length + keys.length + guids.length + tokens.length + due.length + refused.length + recounts.length === 0)
-      return;
+    const records = due.length + refused.length + recounts.length + firsts.length;
+    if (dirty.length + keys.length + guids.length + tokens.length + records === 0) return;
     for (const tracked of dirty) tracked.dirty = false;
     keyUses.clear();
     guidUses.clear();
@@ -138,10 +181,12 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
     }
     try {
       const record = async (tx: Repositories): Promise<void> => {
-        for (const tracked of dirty) await tx.instances.put(tracked.instance);
+        // One that was replaced meanwhile does not come back.
+        for (const { instance } of dirty) if (instances.has(nameOf(instance))) await tx.instances.put(instance);
         for (const [id, { first, last }] of keys) await tx.keys.touch(id, first, last);
         for (const { denial, count } of recounts)
           await tx.audit.append({ kind: 'key.denied', ...denial, details: { ...denial.details, count } });
+        for (const { first, count } of firsts) await auditFirstUse(tx, first, count);
         for (const [id, at] of guids) await tx.accessGuids.touch(id, at);
         for (const [id, at] of tokens) await tx.tokens.touch(id, at);
         for (const summary of due)
@@ -179,11 +224,12 @@ export const createUsageLog = ({ store, clock, log }: Pick<Ports, 'store' | 'clo
           });
       };
       // Audit events are on the disk before anything else happens; for counters and times nobody waits for it.
-      await store.write(record, { durable: all || due.length + refused.length + recounts.length > 0 });
+      await store.write(record, { durable: all || records > 0 });
     } catch (error) {
       for (const tracked of dirty) tracked.dirty = true;
       for (const [id, uses] of keys) keyUses.set(id, { first: uses.first, last: keyUses.get(id)?.last ?? uses.last });
       recounted.unshift(...recounts);
+      uncounted.unshift(...firsts);
       for (const [id, at] of guids) if (!guidUses.has(id)) guidUses.set(id, at);
       for (const summary of due)
         if (!summaries.has(summary.application.id)) summaries.set(summary.application.id, summary);

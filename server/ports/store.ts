@@ -311,6 +311,8 @@ export interface Repositories extends PeopleRepositories {
     ): Promise<Instance | undefined>;
     /** Inserts, or replaces the row of the same id. */
     put(instance: Instance): Promise<void>;
+    /** Removes all of an application but the `keep` with the latest use; answers the removed ones, at most 1000 at a time. */
+    trim(applicationId: string, keep: number): Promise<readonly Instance[]>;
   };
   readonly objects: {
     /** Live objects of the group and destroyed ones alike. */

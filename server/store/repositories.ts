@@ -390,6 +390,27 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
           .onConflict((conflict) => conflict.column('id').doUpdateSet(change))
           .execute();
       },
+      trim: async (applicationId, keep) => {
+        const found = await db
+          .selectFrom('instances')
+          .selectAll()
+          .where('application_id', '=', applicationId)
+          .orderBy('last_used_at', 'desc')
+          .orderBy('id', 'desc')
+          .limit(1_000)
+          .offset(keep)
+          .execute();
+        if (found.length > 0)
+          await db
+            .deleteFrom('instances')
+            .where(
+              'id',
+              'in',
+              found.map(({ id }) => id),
+            )
+            .execute();
+        return found.map(rows.toInstance);
+      },
     },
 
     objects: {

@@ -55,7 +55,7 @@ const fleet = { holds: () => true };
 const nothing = (): Promise<void> => Promise.resolve();
 const open = (limits: { requestLogDays: number; requestLogRows: number }, into = store) =>
   createHousekeeping(
-    { store: into, directory, usage: createUsageLog({ store, clock, log }), clock, log, people, fleet },
+    { store: into, directory, usage: createUsageLog({ store, clock, log }, 1_000), clock, log, people, fleet },
     limits,
     nothing,
     nothing,
@@ -157,7 +157,7 @@ test('records whose commit fails are counted as dropped', async () => {
         throw new Error('no room');
       }, options),
   };
-  const usage = createUsageLog({ store, clock, log });
+  const usage = createUsageLog({ store, clock, log }, 1_000);
   const limits = { requestLogDays: 30, requestLogRows: 1000 };
   const housekeeping = createHousekeeping(
     { store: failing, directory, usage, clock, log, people, fleet },

@@ -76,7 +76,7 @@ const writeAll = (to: Store): Promise<void> =>
     {
       store: to,
       directory,
-      usage: createUsageLog({ store, clock, log }),
+      usage: createUsageLog({ store, clock, log }, 1_000),
       clock,
       log,
       people,
