@@ -1,14 +1,16 @@
 // Lets a few pieces of work run at a time and a few more wait, and refuses the rest. For work that keeps a CPU busy for long. Each user has a
-// queue of their own, and the queues are served in turn: however much one user asks for, another waits for one piece of work at most.
+// queue of their own, and the queues are served in turn: however much one user asks for, another waits for one piece of work at most. Where
+// anyone can invent users, those that are preferred have every second turn, so that strangers, however many, delay them by one piece of work
+// for each turn.
 
-/** Thrown by `pass` when too much work of this user waits already. */
+/** Thrown by `pass` when too much work of this user, or of all users, waits already. */
 export class TurnstileFull extends Error {
   override readonly name = 'TurnstileFull';
 }
 
 export interface Turnstile {
   /** Runs `work` when it is its turn. `user`: whose it is, where there are several. */
-  pass<T>(work: () => Promise<T>, user?: string): Promise<T>;
+  pass<T>(work: () => Promise<T>, user?: string, isPreferred?: boolean): Promise<T>;
 }
 
 export interface TurnstileLimits {
@@ -18,17 +20,31 @@ export interface TurnstileLimits {
   readonly runningEach?: number;
   /** Of one user. */
   readonly waiting: number;
+  /** Of all users who are not preferred; no limit when absent. Above it the longest queue gives way. */
+  readonly waitingOfStrangers?: number;
+}
+
+interface Waiting {
+  readonly start: () => void;
+  readonly refuse: (error: TurnstileFull) => void;
 }
 
 interface Line {
+  isPreferred: boolean;
   running: number;
-  readonly waiting: (() => void)[];
+  readonly waiting: Waiting[];
 }
 
-export const createTurnstile = ({ running: most, runningEach = most, waiting }: TurnstileLimits): Turnstile => {
+export const createTurnstile = ({
+  running: most,
+  runningEach = most,
+  waiting,
+  waitingOfStrangers = Number.POSITIVE_INFINITY,
+}: TurnstileLimits): Turnstile => {
   /** By user: whose last turn is longest ago comes first. */
   const lines = new Map<string, Line>();
   let running = 0;
+  let wasPreferred = false;
 
   const toTheBack = (user: string, line: Line): void => {
     lines.delete(user);
@@ -37,6 +53,7 @@ export const createTurnstile = ({ running: most, runningEach = most, waiting }: 
   const enter = (user: string, line: Line): void => {
     line.running += 1;
     running += 1;
+    wasPreferred = line.isPreferred;
     toTheBack(user, line);
   };
   const leave = (user: string, line: Line): void => {
@@ -44,22 +61,37 @@ export const createTurnstile = ({ running: most, runningEach = most, waiting }: 
     running -= 1;
     toTheBack(user, line);
     // One place is free, so one of those that wait gets in at most.
-    for (const [other, next] of lines) {
-      const start = next.running < runningEach ? next.waiting.shift() : undefined;
-      if (start === undefined) continue;
-      enter(other, next);
-      start();
-      return;
-    }
+    const ready = [...lines].filter(([, next]) => next.running < runningEach && next.waiting.length > 0);
+    const chosen = ready.find(([, { isPreferred }]) => isPreferred !== wasPreferred) ?? ready[0];
+    const start = chosen?.[1].waiting.shift()?.start;
+    if (chosen === undefined || start === undefined) return;
+    enter(...chosen);
+    start();
+  };
+  const full = (): TurnstileFull => new TurnstileFull('too much of this work waits already');
+  /** A stranger comes: the last of the longest queue gives way, unless it would be this one. */
+  const makeRoom = (line: Line): void => {
+    let all = 0;
+    let longest: Line | undefined;
+    for (const each of lines.values())
+      if (!each.isPreferred) {
+        all += each.waiting.length;
+        if (each.waiting.length > (longest?.waiting.length ?? 0)) longest = each;
+      }
+    if (all < waitingOfStrangers) return;
+    if (longest === undefined || longest.waiting.length <= line.waiting.length + 1) throw full();
+    longest.waiting.pop()?.refuse(full());
   };
 
   return {
-    pass: async (work, user = '') => {
-      const line = lines.get(user) ?? { running: 0, waiting: [] };
+    pass: async (work, user = '', isPreferred = false) => {
+      const line = lines.get(user) ?? { isPreferred, running: 0, waiting: [] };
+      line.isPreferred = isPreferred;
       if (running >= most || line.running >= runningEach) {
-        if (line.waiting.length >= waiting) throw new TurnstileFull('too much of this work waits already');
+        if (line.waiting.length >= waiting) throw full();
+        if (!isPreferred) makeRoom(line);
         lines.set(user, line);
-        await new Promise<void>((resolve) => line.waiting.push(resolve));
+        await new Promise<void>((resolve, reject) => line.waiting.push({ start: resolve, refuse: reject }));
       } else {
         enter(user, line);
       }

@@ -1,8 +1,11 @@
-// Passwords as Argon2id (RFC 9106), by Node's own binding to OpenSSL, on its threads and few at a time: sign-ins do not take the
-// processor from the data path. What is kept is a PHC string, so that parameters can be raised and old hashes still hold.
+// Passwords as Argon2id (RFC 9106), by Node's own binding to OpenSSL, on its threads and one at a time: sign-ins do not take the
+// processor from the data path. Addresses are served in turn, and those from which a right password came before have every second turn: people
+// who guess, from however many addresses, delay a sign-in from a known address by a few hashes. What is kept is a PHC string, so that
+// parameters can be raised and old hashes remain valid.
 
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../base/errors.ts';
+import { originsOf } from '../base/origins.ts';
 import { createTurnstile, TurnstileFull } from '../base/turnstile.ts';
 import type { PasswordHashes } from '../ports/people.ts';
 
@@ -14,6 +17,9 @@ export interface Argon2Parameters {
 
 /** The second recommendation of RFC 9106 section 4, in one lane: a lane more would be a processor more. */
 export const usualParameters: Argon2Parameters = { memory: 65_536, passes: 3 };
+
+/** Addresses (IPv6: /64) that are remembered. */
+const mostKnown = 10_000;
 
 const saltBytes = 16;
 const hashBytes = 32;
@@ -29,10 +35,21 @@ const derive = (password: Uint8Array, salt: Buffer, { memory, passes }: Argon2Pa
 const unpadded = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '');
 
 export const createPasswordHashes = (parameters: Argon2Parameters = usualParameters): PasswordHashes => {
-  const turnstile = createTurnstile({ running: 1, waiting: 16 });
-  const pass = async <T>(work: () => Promise<T>): Promise<T> => {
+  const turnstile = createTurnstile({ running: 1, waiting: 16, waitingOfStrangers: 64 });
+  /** Where a right password came from, the latest last: their sign-ins have every second turn. */
+  const known = new Set<string>();
+  const remember = (origin: string): void => {
+    known.delete(origin);
+    known.add(origin);
+    for (const oldest of known) {
+      if (known.size <= mostKnown) break;
+      known.delete(oldest);
+    }
+  };
+  const originOf = (peer: string | null): string => originsOf(peer)[0][1];
+  const pass = async <T>(origin: string, work: () => Promise<T>): Promise<T> => {
     try {
-      return await turnstile.pass(work);
+      return await turnstile.pass(work, origin, known.has(origin));
     } catch (error) {
       if (!(error instanceof TurnstileFull)) throw error;
       throw new ServiceError('rate-limited', 'too many people sign in at this moment', {
@@ -46,8 +63,8 @@ export const createPasswordHashes = (parameters: Argon2Parameters = usualParamet
   const dummySalt = randomBytes(saltBytes);
 
   return {
-    hash: (password) =>
-      pass(async () => {
+    hash: (password, peer) =>
+      pass(originOf(peer), async () => {
         const salt = randomBytes(saltBytes);
         const hash = await derive(password, salt, parameters);
         const text = `$argon2id$v=19$m=${parameters.memory},t=${parameters.passes},p=1$${unpadded(salt)}$${unpadded(hash)}`;
@@ -55,8 +72,9 @@ export const createPasswordHashes = (parameters: Argon2Parameters = usualParamet
         return text;
       }),
 
-    verify: (password, stored) =>
-      pass(async () => {
+    verify: (password, stored, peer) => {
+      const origin = originOf(peer);
+      return pass(origin, async () => {
         const [, memory, passes, salt, hash] = phc.exec(stored ?? '') ?? [];
         if (salt === undefined || hash === undefined) {
           (await derive(password, dummySalt, parameters)).fill(0);
@@ -67,7 +85,9 @@ export const createPasswordHashes = (parameters: Argon2Parameters = usualParamet
         const holds = timingSafeEqual(found, Buffer.from(hash, 'base64'));
         found.fill(0);
         if (!holds) return 'wrong';
+        remember(origin);
         return used.memory < parameters.memory || used.passes < parameters.passes ? 'outdated' : 'holds';
-      }),
+      });
+    },
   };
 };

@@ -109,10 +109,10 @@ export interface PeopleRepositories {
 
 /** Argon2id (RFC 9106). */
 export interface PasswordHashes {
-  /** PHC string. The caller wipes the password. 'rate-limited' when too many wait. */
-  hash(password: Uint8Array): Promise<string>;
+  /** PHC string. The caller wipes the password. 'rate-limited' when too many wait. `peer`: each address has a fair share. */
+  hash(password: Uint8Array, peer: string | null): Promise<string>;
   /** `stored` null: works as long, and says no. `outdated`: it holds, and should be hashed anew with today's parameters. */
-  verify(password: Uint8Array, stored: string | null): Promise<'holds' | 'outdated' | 'wrong'>;
+  verify(password: Uint8Array, stored: string | null, peer: string | null): Promise<'holds' | 'outdated' | 'wrong'>;
 }
 
 /** What the configuration file says about people. */

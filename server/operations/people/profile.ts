@@ -52,7 +52,7 @@ export const createProfile = (
           if (current === undefined)
             throw new ServiceError('validation', 'the present password is missing', { hint: 'send it as "current"' });
           const attempt = await lockout.begin(foldUserName(user.name), from.peer);
-          if ((await passwords.verify(current, user.password)) === 'wrong') {
+          if ((await passwords.verify(current, user.password, from.peer)) === 'wrong') {
             await signIn.refuse({ method: 'password', reason: 'wrong-password', user }, attempt, from);
             throw new ServiceError('validation', 'the present password is not right');
           }
@@ -60,7 +60,7 @@ export const createProfile = (
           if (current.equals(next)) throw new ServiceError('validation', 'the new password is the present one');
         }
         checkPassword(next, user.name);
-        const password = await passwords.hash(next);
+        const password = await passwords.hash(next, from.peer);
         const made = await store.write(async (tx) => {
           const now = await findSelf(tx, caller);
           if (now.password !== user.password)

@@ -105,7 +105,7 @@ export const createSignIn = (
         const attempt = await lockout.begin(folded, from.peer);
         const user = await store.read.users.findByName(folded);
         const sound = user !== undefined && user.integrity === 'ok' && user.state === 'active';
-        const verdict = await passwords.verify(password, sound ? user.password : null);
+        const verdict = await passwords.verify(password, sound ? user.password : null, from.peer);
         if (!sound || verdict === 'wrong') {
           const reason =
             user === undefined
@@ -122,7 +122,8 @@ export const createSignIn = (
             hint: 'an administrator can give you an invitation to choose a new password',
           });
         }
-        const change = verdict === 'outdated' ? { members: { password: await passwords.hash(password) } } : undefined;
+        const change =
+          verdict === 'outdated' ? { members: { password: await passwords.hash(password, from.peer) } } : undefined;
         return await admit(user, { method: 'password', proved: 1 }, attempt, from, change);
       } finally {
         password.fill(0);
@@ -151,7 +152,7 @@ export const createSignIn = (
           });
         }
         checkPassword(password, user.name);
-        const stored = await passwords.hash(password);
+        const stored = await passwords.hash(password, from.peer);
         const actor = userActor(user, from);
         const made = await store.write(async (tx) => {
           const current = await tx.users.get(everyTenant, user.id);

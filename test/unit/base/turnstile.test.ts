@@ -62,3 +62,37 @@ test('one user has so many running, and the users take turns', async () => {
   for (const name of ['third 2', 'greedy 2', 'greedy 3', 'greedy 4']) await end(name);
   expect(begun.slice(5)).toEqual(['greedy 3', 'greedy 4']);
 });
+
+test('strangers, however many, have every second turn, and the longest of their queues gives way', async () => {
+  const { pass } = createTurnstile({ running: 1, waiting: 16, waitingOfStrangers: 8 });
+  const begun: string[] = [];
+  const refused: string[] = [];
+  let next = (): void => undefined;
+  const ask = (user: string, isPreferred = false): Promise<unknown> =>
+    pass(
+      () => {
+        begun.push(user);
+        return new Promise<void>((resolve) => {
+          next = resolve;
+        });
+      },
+      user,
+      isPreferred,
+    ).catch(() => refused.push(user));
+  const all = [ask('first'), ...Array.from({ length: 8 }, () => ask('greedy'))];
+  // All places are taken, by one user: each newcomer gets one of them, until their queues are as long.
+  for (let n = 0; n < 20; n += 1) all.push(ask(`stranger ${n}`));
+  all.push(ask('known', true), ask('known', true), ask('colleague', true));
+  for (let turn = 0; turn < 12; turn += 1) {
+    next();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await Promise.all(all);
+  expect(begun.filter((user) => user === 'known' || user === 'colleague')).toHaveLength(3);
+  // The second, the fourth and the sixth turn after the one that ran.
+  expect([begun[1], begun[3], begun[5]]).toEqual(['known', 'colleague', 'known']);
+  expect(begun).toContain('stranger 0');
+  expect(begun.filter((user) => user === 'greedy')).toHaveLength(1);
+  expect(refused).toHaveLength(20);
+  expect(begun).toHaveLength(1 + 8 + 3);
+});

@@ -141,15 +141,32 @@ describe('a password', () => {
   test('takes the same work when there is no hash: the parameters are those of a real one', async () => {
     const parameters = { memory: 1024, passes: 1 };
     const hashes = createPasswordHashes(parameters);
-    const stored = await hashes.hash(bytesOf(goodPassword));
+    const stored = await hashes.hash(bytesOf(goodPassword), null);
     expect(stored).toMatch(/^\$argon2id\$v=19\$m=1024,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
-    expect(await hashes.verify(bytesOf(goodPassword), stored)).toBe('holds');
-    expect(await hashes.verify(bytesOf('another'), stored)).toBe('wrong');
-    expect(await hashes.verify(bytesOf(goodPassword), null)).toBe('wrong');
-    expect(await hashes.verify(bytesOf(goodPassword), 'not a hash')).toBe('wrong');
-    expect(await createPasswordHashes({ memory: 2048, passes: 1 }).verify(bytesOf(goodPassword), stored)).toBe(
+    expect(await hashes.verify(bytesOf(goodPassword), stored, null)).toBe('holds');
+    expect(await hashes.verify(bytesOf('another'), stored, null)).toBe('wrong');
+    expect(await hashes.verify(bytesOf(goodPassword), null, null)).toBe('wrong');
+    expect(await hashes.verify(bytesOf(goodPassword), 'not a hash', null)).toBe('wrong');
+    expect(await createPasswordHashes({ memory: 2048, passes: 1 }).verify(bytesOf(goodPassword), stored, null)).toBe(
       'outdated',
     );
+  });
+  test('is checked within a few hashes for a known address, however many other addresses guess', async () => {
+    const hashes = createPasswordHashes({ memory: 1024, passes: 1 });
+    const stored = await hashes.hash(bytesOf(goodPassword), '192.0.2.1');
+    expect(await hashes.verify(bytesOf(goodPassword), stored, '192.0.2.1')).toBe('holds');
+    let guesses = 0;
+    const guess = (peer: string) =>
+      hashes.verify(bytesOf('guess'), stored, peer).then(
+        () => void (guesses += 1),
+        () => undefined,
+      );
+    // 50 addresses, and one /64 of IPv6 that counts as one.
+    const all = Array.from({ length: 50 }, (_, n) => [guess(`198.51.100.${n}`), guess(`2001:db8::${n + 1}`)]).flat();
+    expect(await hashes.verify(bytesOf(goodPassword), stored, '192.0.2.1')).toBe('holds');
+    expect(guesses).toBeLessThanOrEqual(2);
+    await Promise.all(all);
+    expect(guesses).toBeGreaterThan(50);
   });
   test('of a row that was changed from outside opens nothing', async () => {
     const { user } = await makeUser(opened.operations, 'mallory');
