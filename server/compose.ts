@@ -35,7 +35,7 @@ import type { TlsMaterial } from './listener/listener.ts';
 import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
 import { type Argon2Parameters, createPasswordHashes } from './native/password-hashes.ts';
-import { readProcessFacts } from './native/process-facts.ts';
+import { readHostUptime, readProcessFacts } from './native/process-facts.ts';
 import { damageOf, fits, readServedCertificate } from './native/served-certificates.ts';
 import { createAccess } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
@@ -50,6 +50,7 @@ import { createGroup } from './operations/create-group.ts';
 import { createKey } from './operations/create-key.ts';
 import { createTenant } from './operations/create-tenant.ts';
 import { createVault } from './operations/create-vault.ts';
+import { createDeadlines } from './operations/deadline-clock.ts';
 import { destroyMasterKey } from './operations/destroy-master-key.ts';
 import { diagnoseEndpoint } from './operations/diagnose-endpoint.ts';
 import { createDirectory } from './operations/directory.ts';
@@ -227,7 +228,7 @@ export const createOperations = (
   quarantine: Quarantine,
   snapshots: Operations['snapshots'],
   rules: { readonly tenants: TenantRules },
-  ofProcess: Pick<Operations, 'health' | 'idempotency' | 'preconditions' | 'overview' | 'settings' | 'setup'>,
+  ofProcess: Pick<Operations, 'health' | 'idempotency' | 'preconditions' | 'overview' | 'settings' | 'setup' | 'clock'>,
   delivery: NotificationDelivery,
 ): Operations => ({
   tenants: {
@@ -746,6 +747,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       fleet.show(changes).catch((error: unknown) => log.error('a late change could not be shown', { error }));
     };
     const usage = createUsageLog({ store: ownStore, clock, log }, config.limits.instancesPerApplication);
+    const deadlines = createDeadlines({ store: ownStore, clock, log }, readHostUptime);
     const meter = createMeter(clock);
     const ownFolder = createSnapshotFolder({ store, clock, log }, openArchive(raw, config.snapshots.directory), fleet);
     folder = ownFolder;
@@ -798,6 +800,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       directory,
       fleet,
       clock,
+      deadlines,
       log,
       erasure: turns,
       usage,
@@ -821,7 +824,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
     const snapshots = openSnapshots(ports, approvals, config.snapshots, ownFolder);
     let certificates: readonly ServedCertificate[] = [];
-    const latency = createXksLatency({ store, clock });
+    const latency = createXksLatency({ store, clock, deadlines });
     const health = checkHealth(ports);
     const delivery = createNotificationDelivery(
       ports,
@@ -841,6 +844,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         idempotency: idempotency.operations,
         preconditions: preconditions.operations,
         setup: setUpSteps(ports, forwarding),
+        clock: { get: deadlines.state, confirm: deadlines.confirm },
         settings: async () => ({ source: config.source, items: config.settings }),
       },
       delivery,
@@ -903,6 +907,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const retention = createTenantRetention(ports);
     const requestMinutes = createRequestMinutes(ports);
     const minutes = createMinuteJobs(ports, {
+      // First: what follows is destroyed by it.
+      'the clock': deadlines.turn,
       'requests for approval': approvals.expire,
       'deleted tenants': retention.turn,
       notifications: notifications.turn,
@@ -916,6 +922,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const begin = async (): Promise<void> => {
       ({ adminToken } = await setUp(ports)());
       await whole.started();
+      await deadlines.turn();
       await ownFolder.settle();
       await snapshots.settle();
       await turns.resume();

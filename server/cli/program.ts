@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { addAgent } from './agent.ts';
 import { addApproval } from './approval.ts';
 import { addAudit, addStatus } from './audit.ts';
+import { addClock } from './clock.ts';
 import { addCloud } from './cloud.ts';
 import { addDoctor } from './doctor.ts';
 import { addEndpoint } from './endpoint.ts';
@@ -89,6 +90,7 @@ export const makeProgram = (version: string): Command => {
   addNode(program);
   addAudit(program);
   addStatus(program);
+  addClock(program);
   addRoot(program);
   addQuarantine(program);
   addStore(program);

@@ -36,6 +36,7 @@ export const permissions = {
   'setup:settle': 'Say which steps of the first set-up are settled',
   'root:read': "See the root key's epoch and providers",
   'root:rotate': 'Rotate the root key and the keys of tenants',
+  'clock:confirm': 'Confirm the time after the clock has jumped, so that deadlines end again',
   'quarantine:confirm': 'Take a database as it is that is not the one of its last checkpoint',
   'snapshots:read': 'See snapshots, recovery keys and the schedule',
   'snapshots:manage': 'Make, verify, delete and undelete snapshots',
@@ -64,6 +65,7 @@ const platformOnly: ReadonlySet<Permission> = new Set([
   'setup:settle',
   'root:read',
   'root:rotate',
+  'clock:confirm',
   'quarantine:confirm',
 ]);
 export const isPlatformOnly = (permission: Permission): boolean => platformOnly.has(permission);
@@ -110,6 +112,7 @@ export const roles = {
       'setup:settle',
       'root:read',
       'root:rotate',
+      'clock:confirm',
       'quarantine:confirm',
       'endpoints:read',
       'diagnostics:run',

@@ -36,6 +36,10 @@ export const auditKinds = {
     fields: ['node', 'version', 'rootEpoch', 'rootProvider', 'failedUnseals', 'fileSystem', 'erasure'],
   },
   'service.stopped': { severity: 'info', activity: 'stop', fields: ['node'] },
+  /** The clocks of the service differ from the time that has passed: deadlines wait. */
+  'clock.doubted': { severity: 'high', activity: 'disable', fields: ['expected', 'clock'] },
+  /** By an operator, or by the service when the clocks have agreed for a day. */
+  'clock.confirmed': { severity: 'high', activity: 'enable', fields: ['expected', 'clock'] },
   /** A server that shares this store. */
   'node.drained': { severity: 'low', activity: 'disable', fields: ['name'] },
   'node.resumed': { severity: 'info', activity: 'enable', fields: ['name'] },

@@ -106,6 +106,11 @@ export const metrics = {
     help: '1: this health check holds.',
     labels: ['check'],
   },
+  dke_clock_doubted: {
+    type: 'gauge',
+    help: '1: the clock has jumped, and deadlines wait (docs/clock.md).',
+    labels: [],
+  },
   dke_keys_in_memory: {
     type: 'gauge',
     help: 'Keys that are open in locked memory.',

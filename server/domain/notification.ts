@@ -228,6 +228,14 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['low'],
   },
+  'clock.doubted': {
+    text: 'the clock has jumped: until it is confirmed nothing is purged, deleted or pruned by its deadline',
+    cure: 'correct the clock of the host; when it is right, dke clock confirm --time TIME, with the time that your own clock shows',
+    action: 'See the state of the service',
+    page: '/settings',
+    leadDays: [],
+    severities: ['critical'],
+  },
   'node.silent': {
     text: 'the node {name} should run, and is not heard of',
     cure: 'look at its host; start it, or remove it when it does not come back: dke node remove',

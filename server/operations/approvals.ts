@@ -146,7 +146,7 @@ const isOver = ({ state }: Approval): ServiceError =>
   new ServiceError('conflict', `the request for approval is over: ${state}`);
 
 export const createApprovals = (
-  { store, clock, usage }: Pick<Ports, 'store' | 'clock' | 'usage'>,
+  { store, clock, deadlines, usage }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'usage'>,
   limits: { readonly expireMs: number },
 ): Approvals => {
   const registry = new Map<GovernedKind, GovernedOperation<Parameters, unknown>>();
@@ -441,7 +441,7 @@ export const createApprovals = (
     },
 
     expire: async () => {
-      const now = clock.now();
+      const now = await deadlines.now();
       const due = (await store.read.approvals.listOpen()).filter(
         ({ expiresAt, integrity }) => expiresAt <= now && integrity === 'ok',
       );

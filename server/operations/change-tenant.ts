@@ -143,13 +143,15 @@ export const changeTenantIn = async (
 };
 
 export const changeTenant = (
-  { store, directory, clock }: Pick<Ports, 'store' | 'directory' | 'clock'>,
+  { store, directory, deadlines }: Pick<Ports, 'store' | 'directory' | 'deadlines'>,
   rules: TenantRules,
   { withApproval }: Pick<Approvals, 'withApproval'>,
 ): Pick<TenantOperations, ChangeEvent | 'impact'> => {
   const change = async (actor: TenantActor, id: string, event: ChangeEvent, name?: string): Promise<Tenant> => {
+    // While it is in doubt whether its time has passed, a tenant can be restored.
+    const now = event === 'restore' ? await deadlines.now() : await deadlines.latest();
     const tenant = await store.write((tx) =>
-      changeTenantIn(tx, actor, id, event, { now: clock.now(), rules, ...(name === undefined ? {} : { name }) }),
+      changeTenantIn(tx, actor, id, event, { now, rules, ...(name === undefined ? {} : { name }) }),
     );
     await directory.renew({ tenants: [id] });
     return tenant;
@@ -159,7 +161,7 @@ export const changeTenant = (
     permission: 'tenants:manage',
     plan: (from, id) => planForTenant(from, id, 'delete'),
     carryOut: async (tx, actor, { tenantId: id }) => ({
-      answer: await changeTenantIn(tx, actor, id, 'delete', { now: clock.now(), rules }),
+      answer: await changeTenantIn(tx, actor, id, 'delete', { now: await deadlines.latest(), rules }),
       afterCommit: () => directory.renew({ tenants: [id] }),
     }),
   });

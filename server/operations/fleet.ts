@@ -127,7 +127,15 @@ const createLoneFleet = (
     join: async (face) => {
       await inner?.load();
       root = face;
-      const row = { ...self, ...face, epoch: 0, startedAt, heartbeatAt: startedAt, state: 'active' } as const;
+      const row = {
+        ...self,
+        ...face,
+        epoch: 0,
+        clockAheadMs: 0,
+        startedAt,
+        heartbeatAt: startedAt,
+        state: 'active',
+      } as const;
       await store.write((tx) => tx.nodes.put(row));
     },
     resume: async () => {
@@ -206,7 +214,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       }
       if (found === 'pruned') {
         log.warn('changes were pruned before this node had read them: everything is read again');
-        const { last } = await link.beat({ id: self.id, epoch: applied.epoch });
+        const { last } = await link.beat({ id: self.id, epoch: applied.epoch }, clock.now());
         await ring.refresh(store.read);
         await inner.reload();
         applied = last;
@@ -291,7 +299,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   const beat = async (): Promise<void> => {
     const began = { monotonic: clock.monotonic(), wall: clock.now() };
     // Others wait for a node that has lost track, until it has read everything again.
-    const { state, last, turn } = await link.beat({ id: self.id, epoch: lost ? 0 : applied.epoch });
+    const { state, last, turn } = await link.beat({ id: self.id, epoch: lost ? 0 : applied.epoch }, clock.now());
     if (state === undefined || state === 'removed') {
       hooks.removed();
       return;
@@ -417,7 +425,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       };
     },
     join: async (face) => {
-      const { last } = await link.beat({ id: self.id, epoch: 0 });
+      const { last } = await link.beat({ id: self.id, epoch: 0 }, clock.now());
       applied = last;
       await inner?.load();
       const { epoch } = last;
@@ -433,7 +441,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     // What was announced is read like any other's.
     show: () => catchUp(),
     resume: async () => {
-      const { last } = await link.beat({ id: self.id, epoch: 0 });
+      const { last } = await link.beat({ id: self.id, epoch: 0 }, clock.now());
       await ring.refresh(store.read);
       await inner?.reload();
       applied = last;

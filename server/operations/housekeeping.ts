@@ -42,10 +42,11 @@ export const createHousekeeping = (
     directory,
     usage,
     clock,
+    deadlines,
     log,
     people,
     fleet,
-  }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'log' | 'people'> & {
+  }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'deadlines' | 'log' | 'people'> & {
     readonly fleet: Pick<Fleet, 'holds'>;
   },
   limits: { readonly requestLogDays: number; readonly requestLogRows: number },
@@ -118,19 +119,20 @@ export const createHousekeeping = (
   const prune = async (): Promise<void> => {
     if (clock.monotonic() - prunedAt < pruneEveryMs || !fleet.holds('pruning')) return;
     prunedAt = clock.monotonic();
+    const now = await deadlines.now();
     await store.write(
       async (tx) => {
-        await tx.diagnoses.prune(clock.now() - diagnosisDays * 86_400_000);
-        await tx.attempts.prune(clock.now());
-        await pruneOpenings(tx, clock.now());
-        await tx.idempotency.prune(clock.now() - idempotencyMs);
-        await tx.failures.prune(clock.now() - failureDays * 86_400_000);
-        await tx.tdeRequests.prune(clock.now() - repeatMs);
-        await tx.sessions.prune(clock.now(), clock.now() - people.sessionIdleMs);
+        await tx.diagnoses.prune(now - diagnosisDays * 86_400_000);
+        await tx.attempts.prune(now);
+        await pruneOpenings(tx, now);
+        await tx.idempotency.prune(now - idempotencyMs);
+        await tx.failures.prune(now - failureDays * 86_400_000);
+        await tx.tdeRequests.prune(now - repeatMs);
+        await tx.sessions.prune(now, now - people.sessionIdleMs);
       },
       { durable: false },
     );
-    const due = { before: clock.now() - limits.requestLogDays * 86_400_000, keep: limits.requestLogRows };
+    const due = { before: now - limits.requestLogDays * 86_400_000, keep: limits.requestLogRows };
     // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in meanwhile is
     // written between the steps.
     for (;;) {

@@ -51,6 +51,7 @@ import type {
 import type { Tenant, TenantEvent } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { AuditSinkState } from '../ports/audit-sink.ts';
+import type { DeadlineState } from '../ports/deadlines.ts';
 import type { DiagnosisRequest } from '../ports/endpoint-diagnosis.ts';
 import type { ErasureState } from '../ports/erasure.ts';
 import type { Fleet } from '../ports/fleet.ts';
@@ -628,6 +629,7 @@ export interface ServiceStatus {
     readonly overwritesInPlace: boolean;
     readonly pendingKeys: number;
   };
+  readonly clock: DeadlineState;
   readonly store: { readonly dialect: string; readonly path: string | null };
   readonly memory: {
     readonly capacity: number;
@@ -926,6 +928,12 @@ export interface QuarantineState {
   readonly expected: number | null;
 }
 
+export interface ClockOperations {
+  get(actor: Actor): Promise<DeadlineState>;
+  /** Follows the clocks from now on. 'conflict' when they do not say what the operator says. */
+  confirm(actor: Actor, time: number): Promise<DeadlineState>;
+}
+
 export interface QuarantineOperations {
   get(actor: Actor): Promise<QuarantineState>;
   /** Takes the database as it is; the service serves when this resolves. 'forbidden' for a wrong code. */
@@ -963,6 +971,7 @@ export interface Operations extends PeopleOperations {
   readonly access: AccessOperations;
   readonly tokens: TokenOperations;
   readonly root: RootOperations;
+  readonly clock: ClockOperations;
   readonly quarantine: QuarantineOperations;
   readonly tde: TdeOperations;
   /** The actor behind an administrator token; 'unauthenticated' when it does not hold (one message for every reason). */

@@ -22,6 +22,7 @@ import { removeFactorsOf } from './people/users.ts';
 import { retainStoredKeys } from './retain-keys.ts';
 
 type PurgePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'clock' | 'erasure'>;
+type RetentionPorts = PurgePorts & Pick<Ports, 'deadlines'>;
 
 /** Rows changed in one unit of work: small enough that other writers wait for milliseconds only. */
 const batch = 100;
@@ -237,14 +238,15 @@ export interface TenantRetention {
   turn(): Promise<void>;
 }
 
-export const createTenantRetention = (ports: PurgePorts): TenantRetention => {
-  const { store, clock, erasure } = ports;
+export const createTenantRetention = (ports: RetentionPorts): TenantRetention => {
+  const { store, clock, deadlines, erasure } = ports;
   /** Purged before this process began, and cleared by it. */
   const cleared = new Set<string>();
   return {
     turn: async () => {
       const actor = serviceActor(newId(clock.now()));
-      const isDue = ({ purgeAt }: Tenant): boolean => purgeAt !== null && purgeAt <= clock.now();
+      const now = await deadlines.now();
+      const isDue = ({ purgeAt }: Tenant): boolean => purgeAt !== null && purgeAt <= now;
       for (const tenant of await store.read.tenants.list())
         if (tenant.state === 'deleted' && tenant.integrity === 'ok' && isDue(tenant)) {
           // Its deletion was under the rules of its vaults (change-tenant.ts), and this is what was agreed to.

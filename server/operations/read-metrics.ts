@@ -51,8 +51,9 @@ export const readMetrics =
       erasure,
       identity,
       clock,
+      deadlines,
       meter,
-    }: Pick<Ports, 'store' | 'core' | 'directory' | 'erasure' | 'identity' | 'clock' | 'meter'>,
+    }: Pick<Ports, 'store' | 'core' | 'directory' | 'erasure' | 'identity' | 'clock' | 'deadlines' | 'meter'>,
     sources: MetricsSources,
   ): (() => Promise<readonly MetricFamily[]>) =>
   async () => {
@@ -113,6 +114,7 @@ export const readMetrics =
     add('dke_healthy', {}, flag(healthy));
     for (const check of checks) add('dke_health_check', { check: check.name }, flag(check.healthy));
 
+    add('dke_clock_doubted', {}, flag((await deadlines.state()).doubt !== null));
     const { queued, dropped } = directory.requestLog();
     add('dke_request_log_queued', {}, queued);
     add('dke_request_log_dropped_total', {}, dropped);

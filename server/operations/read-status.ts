@@ -11,8 +11,12 @@ export const readStatus =
     directory,
     identity,
     clock,
+    deadlines,
     erasure,
-  }: Pick<Ports, 'store' | 'core' | 'root' | 'directory' | 'identity' | 'clock' | 'erasure'>): Operations['status'] =>
+  }: Pick<
+    Ports,
+    'store' | 'core' | 'root' | 'directory' | 'identity' | 'clock' | 'deadlines' | 'erasure'
+  >): Operations['status'] =>
   async () => {
     const { capacity, used, keys, locked } = core.memoryStatus();
     return {
@@ -25,6 +29,7 @@ export const readStatus =
         pendingKeys: (await store.read.keys.erasable(clock.now() + 1)).count,
         ...erasure.state(),
       },
+      clock: await deadlines.state(),
       store: { dialect: store.dialect, path: store.path },
       memory: { capacity, used, keys, locked },
       requestLog: directory.requestLog(),

@@ -38,7 +38,11 @@ export interface XksLatency {
   lastHour(endpointIds: readonly string[]): Promise<ReadonlyMap<string, LatencySummary>>;
 }
 
-export const createXksLatency = ({ store, clock }: Pick<Ports, 'store' | 'clock'>): XksLatency => {
+export const createXksLatency = ({
+  store,
+  clock,
+  deadlines,
+}: Pick<Ports, 'store' | 'clock' | 'deadlines'>): XksLatency => {
   const node = randomUUID();
   /** By endpoint, of the minutes that are not written. */
   const waiting = new Map<string, { minute: number; counts: LatencyCounts }[]>();
@@ -99,7 +103,7 @@ export const createXksLatency = ({ store, clock }: Pick<Ports, 'store' | 'clock'
       const written = store.write(
         async (tx) => {
           if (over.length > 0) await tx.latency.add(node, over);
-          await tx.latency.prune(now - keptDays * 1440);
+          await tx.latency.prune(toMinute(await deadlines.now()) - keptDays * 1440);
         },
         { durable: false },
       );

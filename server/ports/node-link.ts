@@ -15,6 +15,8 @@ export interface NodeRow {
   readonly contactMs: number;
   /** The last change that it shows. */
   readonly epoch: number;
+  /** How far its host's clock is ahead of the store's, in milliseconds, at its last heartbeat. */
+  readonly clockAheadMs: number;
   /** The newest root key that it holds, and the oldest. */
   readonly rootEpoch: number;
   readonly oldestRootEpoch: number;
@@ -60,8 +62,11 @@ export interface NodeLink {
   /** Whether no other process bears this id, now and as long as the connection lasts. */
   claim(id: string): Promise<boolean>;
   /** Enters the node, or brings its row up to date. False: it was removed. */
-  join(row: Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state'>): Promise<boolean>;
-  beat(row: Pick<NodeRow, 'id' | 'epoch'>): Promise<Beat>;
+  join(row: Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | 'clockAheadMs'>): Promise<boolean>;
+  /** `now`: this host's clock. */
+  beat(row: Pick<NodeRow, 'id' | 'epoch'>, now: number): Promise<Beat>;
+  /** What the clocks of the store and of the other running nodes say. */
+  clocks(): Promise<readonly number[]>;
   /** Which root keys it holds, and the proof. */
   tellRoot(row: Pick<NodeRow, 'id' | 'rootEpoch' | 'oldestRootEpoch' | 'publicKey' | 'proof'>): Promise<void>;
   /** It ends in order: nobody waits for it. */

@@ -3,6 +3,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Exclusion } from '../base/exclusion.ts';
 import type { CryptoCore } from './crypto-core.ts';
+import type { Deadlines } from './deadlines.ts';
 import type { Directory } from './directory.ts';
 import type { EndpointDiagnosis } from './endpoint-diagnosis.ts';
 import type { ErasureRuns } from './erasure.ts';
@@ -30,6 +31,7 @@ export interface Ports {
   readonly directory: Directory;
   readonly fleet: Fleet;
   readonly clock: Clock;
+  readonly deadlines: Deadlines;
   readonly log: Log;
   readonly erasure: ErasureRuns;
   readonly usage: UsageLog;

@@ -20,6 +20,7 @@ import { rowSet } from './migrations/2025-10-row-set.ts';
 import { changeHistory } from './migrations/2025-11-change-history.ts';
 import { keyCopies } from './migrations/2025-12-key-copies.ts';
 import { callers } from './migrations/2025-12-callers.ts';
+import { nodeClocks } from './migrations/2025-12-node-clocks.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -528,6 +529,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-11-change-history': changeHistory(),
     '2025-12-key-copies': keyCopies(),
     '2025-12-callers': callers(),
+    '2025-12-node-clocks': nodeClocks(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

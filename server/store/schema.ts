@@ -393,6 +393,7 @@ export interface Schema {
     heartbeat_at: number;
     contact_ms: number;
     epoch: number;
+    clock_ahead_ms: number;
     root_epoch: number;
     oldest_root_epoch: number;
     public_key: Uint8Array;

@@ -277,6 +277,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   status: { get: platform },
   root: { get: platform, rotate: platform },
   quarantine: { get: platform, confirm: platform },
+  clock: { get: platform, confirm: platform },
 };
 
 interface Route {

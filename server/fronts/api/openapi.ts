@@ -33,6 +33,7 @@ const tags: { readonly [G in keyof ApiRoutes]: string } = {
   session: 'Session',
   root: 'Root key',
   quarantine: 'Quarantine',
+  clock: 'Clock',
   status: 'Status',
   search: 'Search',
   overview: 'Status',

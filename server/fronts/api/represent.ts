@@ -31,8 +31,10 @@ import type {
   ServiceStatus,
 } from '../../operations/index.ts';
 import type { AuditSinkState } from '../../ports/audit-sink.ts';
+import type { DeadlineState } from '../../ports/deadlines.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 import type * as audit from '../contract/api/audit.ts';
+import type { ClockState } from '../contract/api/clock.ts';
 import type * as diagnostics from '../contract/api/diagnostics.ts';
 import type * as endpoints from '../contract/api/endpoints.ts';
 import type * as externalKeyStores from '../contract/api/external-key-stores.ts';
@@ -408,6 +410,15 @@ export const representToken = (token: ApiToken): tokens.Token => ({
   integrity: token.integrity,
 });
 
+export const representClock = ({ now, clock, doubt }: DeadlineState): ClockState => ({
+  clock: moment(clock),
+  deadlines: moment(now),
+  doubted: doubt !== null,
+  since: momentOrNull(doubt?.since ?? null),
+  aheadSeconds: doubt === null ? null : Math.round(doubt.ahead / 1000),
+  agreedSeconds: doubt === null ? null : Math.round(doubt.agreedMs / 1000),
+});
+
 export const representStatus = (service: ServiceStatus, health: Health): status.Status => ({
   version: service.version,
   nodeVersion: service.nodeVersion,
@@ -434,6 +445,7 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
             snapshots: service.erasure.hold.snapshots,
           },
   },
+  clock: representClock(service.clock),
   store: { dialect: service.store.dialect, path: service.store.path },
   memory: {
     capacity: service.memory.capacity,

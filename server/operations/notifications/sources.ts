@@ -66,11 +66,12 @@ export const createSources = (
   {
     store,
     clock,
+    deadlines,
     erasure,
     core,
     directory,
     fleet,
-  }: Pick<Ports, 'store' | 'clock' | 'erasure' | 'core' | 'directory' | 'fleet'>,
+  }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'fleet'>,
   { certificates, forwarding, latency, health }: NotificationViews,
 ): readonly NotificationSource[] => {
   const { read } = store;
@@ -392,6 +393,7 @@ export const createSources = (
     });
     const failed = (await health()).checks.filter(({ healthy }) => !healthy);
     const { dropped } = directory.requestLog();
+    const time = await deadlines.state();
     return [
       ...(failed.length === 0
         ? []
@@ -404,6 +406,9 @@ export const createSources = (
           ]),
       ...(core.memoryStatus().locked ? [] : [own('memory.unlocked', {})]),
       ...(dropped === 0 ? [] : [own('requests.dropped', { dropped })]),
+      ...(time.doubt === null
+        ? []
+        : [own('clock.doubted', { expected: toRfc3339(time.now), aheadSeconds: Math.round(time.doubt.ahead / 1000) })]),
       ...(await fleet.nodes())
         .filter(({ state }) => state === 'silent')
         .map(
@@ -457,7 +462,7 @@ export const createSources = (
     },
     {
       about: 'the state of the service',
-      kinds: ['health.failing', 'memory.unlocked', 'requests.dropped', 'node.silent'],
+      kinds: ['health.failing', 'memory.unlocked', 'requests.dropped', 'clock.doubted', 'node.silent'],
       every: 'minute',
       look: ownState,
     },

@@ -43,7 +43,7 @@ async function* inSteps<T>(items: Iterable<T>): AsyncGenerator<T> {
 }
 
 export const createNotificationWatch = (
-  { store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>,
+  { store, clock, deadlines, log }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'log'>,
   sources: readonly NotificationSource[],
 ) => {
   const lookedAt = new Map<NotificationSource, number>();
@@ -126,7 +126,8 @@ export const createNotificationWatch = (
         lookedAt.set(source, clock.monotonic());
         await lookAt(source).catch((error: unknown) => log.error(`${source.about} could not be looked at`, { error }));
       }
-      await store.write((tx) => tx.notifications.prune(clock.now() - keptMs), { durable: false });
+      const now = await deadlines.now();
+      await store.write((tx) => tx.notifications.prune(now - keptMs), { durable: false });
     },
   };
 };

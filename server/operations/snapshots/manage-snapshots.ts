@@ -35,7 +35,7 @@ export interface SnapshotSettings {
   readonly restoreSecondPerson: boolean;
 }
 
-type ManagePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'log'>;
+type ManagePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'deadlines' | 'log'>;
 
 /** What is known of the whereabouts of a key in snapshots. */
 export interface KeySnapshots {
@@ -54,7 +54,7 @@ export const manageSnapshots = (
   { withApproval }: Pick<Approvals, 'withApproval'>,
   settings: SnapshotSettings,
 ) => {
-  const { store, ring, archive, exclusion, clock } = ports;
+  const { store, ring, archive, exclusion, clock, deadlines } = ports;
 
   /** Under the rules of all vaults of the tenant: any of their keys may be in it. Recorded before the first byte leaves. */
   const governedExport = withApproval('snapshot.export', {
@@ -100,7 +100,7 @@ export const manageSnapshots = (
   const remove = async (actor: Actor, id: string, reach: TenantScope): Promise<Snapshot> =>
     store.write(async (tx) => {
       const before = await findSnapshot(tx, id, ['held', 'missing'], reach);
-      const deletedAt = clock.now();
+      const deletedAt = await deadlines.latest();
       // There is no file to undelete: the person who deletes the snapshot confirms that it is destroyed.
       if (before.state === 'missing') {
         const purged: Snapshot = { ...before, state: 'purged', deletedAt, purgedAt: deletedAt };
@@ -246,7 +246,7 @@ export const manageSnapshots = (
 
     /** Scheduled ones that are too many or too old are deleted, and what was deleted long enough ago is purged. */
     tidy: async (actor: Actor): Promise<void> => {
-      const now = clock.now();
+      const now = await deadlines.now();
       const held = await listSnapshots(store.read, ['held']);
       const scheduled = Map.groupBy(
         held.filter(({ origin }) => origin === 'scheduled'),

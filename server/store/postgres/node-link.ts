@@ -19,6 +19,8 @@ const answerMs = 5_000;
 /** How often a start looks whether the one before it has ended. */
 const startTurnMs = 100;
 const mostChanges = 1_000;
+/** The clock of a node counts while its last heartbeat is not older. */
+const recentMs = 10_000;
 const nowSql = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
 export interface PostgresLink extends NodeLink {
@@ -161,20 +163,29 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       );
       return state === 'active';
     },
-    beat: async ({ id, epoch }) => {
+    beat: async ({ id, epoch }, now) => {
       // A heartbeat need not outlive the database, and must not wait for its disk: one that hangs would make every node look dead.
       const row = await one(
-        `with own as (update nodes set heartbeat_at = ${nowSql}, epoch = $2 where id = $1 returning state)
+        `with own as (
+           update nodes set heartbeat_at = ${nowSql}, epoch = $2, clock_ahead_ms = $3 - ${nowSql} where id = $1 returning state)
          select (select state from own) as state, h.epoch as epoch, h.history, t.epoch as turn, t.node_id, t.phase,
                 set_config('synchronous_commit', 'off', true)
            from node_head h left join root_turns t on t.id = 1`,
-        [id, epoch],
+        [id, epoch, now],
       );
       return {
         state: (row.state ?? undefined) as SeenNode['state'] | undefined,
         last: { epoch: Number(row.epoch), history: String(row.history) },
         turn: toTurn(row),
       };
+    },
+    clocks: async () => {
+      const rows = await query(
+        `select ${nowSql} as now, n.clock_ahead_ms as ahead
+           from (select 0) as one left join nodes n on n.state in ('active', 'draining') and ${nowSql} - n.heartbeat_at < $1`,
+        [recentMs],
+      );
+      return rows.flatMap(({ now, ahead }) => [Number(now), Number(now) + Number(ahead ?? 0)]);
     },
     tellRoot: async ({ id, rootEpoch, oldestRootEpoch, publicKey, proof }) => {
       await query(
@@ -196,6 +207,7 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
           heartbeatAt: Number(row.heartbeat_at),
           contactMs: Number(row.contact_ms),
           epoch: Number(row.epoch),
+          clockAheadMs: Number(row.clock_ahead_ms),
           rootEpoch: Number(row.root_epoch),
           oldestRootEpoch: Number(row.oldest_root_epoch),
           publicKey: row.public_key as Buffer,

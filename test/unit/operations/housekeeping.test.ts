@@ -9,6 +9,7 @@ import { createHousekeeping } from '../../../server/operations/housekeeping.ts';
 import { createUsageLog } from '../../../server/operations/usage-log.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
+import { deadlinesBy } from '../../support/deadlines.ts';
 import { openTestStore } from '../../support/open-store.ts';
 import { requestRecord } from '../../support/request-record.ts';
 import { onSqlite } from '../../support/test-store.ts';
@@ -17,6 +18,7 @@ const day = 86_400_000;
 const now = 100 * day;
 let monotonic = 0;
 const clock = { now: () => now, monotonic: () => monotonic };
+const deadlines = deadlinesBy(clock);
 const complaints: string[] = [];
 const log = {
   debug: () => undefined,
@@ -55,7 +57,7 @@ const fleet = { holds: () => true };
 const nothing = (): Promise<void> => Promise.resolve();
 const open = (limits: { requestLogDays: number; requestLogRows: number }, into = store) =>
   createHousekeeping(
-    { store: into, directory, usage: createUsageLog({ store, clock, log }, 1_000), clock, log, people, fleet },
+    { store: into, directory, usage: createUsageLog({ store, clock, log }, 1_000), clock, deadlines, log, people, fleet },
     limits,
     nothing,
     nothing,
@@ -160,7 +162,7 @@ test('records whose commit fails are counted as dropped', async () => {
   const usage = createUsageLog({ store, clock, log }, 1_000);
   const limits = { requestLogDays: 30, requestLogRows: 1000 };
   const housekeeping = createHousekeeping(
-    { store: failing, directory, usage, clock, log, people, fleet },
+    { store: failing, directory, usage, clock, deadlines, log, people, fleet },
     limits,
     nothing,
     nothing,

@@ -12,10 +12,12 @@ import { createHousekeeping } from '../../../server/operations/housekeeping.ts';
 import { createUsageLog } from '../../../server/operations/usage-log.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
+import { deadlinesBy } from '../../support/deadlines.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
 let now = 1_000_000;
 const clock = { now: () => now, monotonic: () => now };
+const deadlines = deadlinesBy(clock);
 const complaints: string[] = [];
 const quiet = () => undefined;
 const log = { debug: quiet, info: quiet, warn: quiet, error: (message: string) => void complaints.push(message) };
@@ -78,6 +80,7 @@ const writeAll = (to: Store): Promise<void> =>
       directory,
       usage: createUsageLog({ store, clock, log }, 1_000),
       clock,
+      deadlines,
       log,
       people,
       fleet: { holds: () => false },

@@ -25,11 +25,13 @@ import { createSources } from '../../../server/operations/notifications/sources.
 import { createNotificationWatch } from '../../../server/operations/notifications/watch.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
+import { deadlinesBy } from '../../support/deadlines.ts';
 import { notificationsTable } from '../../support/notifications-page.ts';
 
 let time = Date.UTC(2026, 5, 1);
 let monotonic = 0;
 const clock = { now: () => time, monotonic: () => monotonic };
+const deadlines = deadlinesBy(clock);
 const pass = (ms: number): void => {
   time += ms;
   monotonic += ms;
@@ -72,7 +74,7 @@ const ending = (name: string, harmAt: number): Condition => ({
   details: {},
 });
 const watchOf = (over: Store = store) =>
-  createNotificationWatch({ store: over, clock, log }, [
+  createNotificationWatch({ store: over, clock, deadlines, log }, [
     {
       about: 'certificates',
       kinds: ['tls.certificate-ending'],

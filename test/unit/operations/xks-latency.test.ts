@@ -6,11 +6,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createXksLatency } from '../../../server/operations/xks-latency.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
+import { deadlinesBy } from '../../support/deadlines.ts';
 import { openTestStore } from '../../support/open-store.ts';
 
 const minute = 60_000;
 let now = 0;
 const clock = { now: () => now, monotonic: () => now, sleep: () => Promise.resolve() };
+const deadlines = deadlinesBy(clock);
 
 let folder: string;
 let store: Store;
@@ -28,7 +30,7 @@ const request = (endpointId: string | null, durationMs: number, errorName: strin
   ({ endpointId, at: now, durationMs, errorName }) as XksRequestRecord;
 
 test('an hour is sixty minutes, of which the last is now; a request without an endpoint counts nowhere', async () => {
-  const latency = createXksLatency({ store, clock });
+  const latency = createXksLatency({ store, clock, deadlines });
   latency.record(request('e', 5));
   latency.record(request('f', 5));
   latency.record(request(null, 5));
@@ -39,7 +41,7 @@ test('an hour is sixty minutes, of which the last is now; a request without an e
 });
 
 test('what was written is read back, with what came since and what another process wrote', async () => {
-  const [one, other] = [createXksLatency({ store, clock }), createXksLatency({ store, clock })];
+  const [one, other] = [createXksLatency({ store, clock, deadlines }), createXksLatency({ store, clock, deadlines })];
   one.record(request('e', 300));
   other.record(request('e', 1, 'KeyNotFoundException'));
   now += minute;
@@ -61,7 +63,7 @@ test('what was written is read back, with what came since and what another proce
 });
 
 test('what is older than a week goes', async () => {
-  const latency = createXksLatency({ store, clock });
+  const latency = createXksLatency({ store, clock, deadlines });
   latency.record(request('e', 1));
   now += 9 * 24 * 60 * minute;
   await latency.flush(false);
@@ -82,7 +84,7 @@ test('a request is counted once, also while its minute is on its way from memory
       return store.write(work, options);
     },
   };
-  const latency = createXksLatency({ store: slow, clock });
+  const latency = createXksLatency({ store: slow, clock, deadlines });
   latency.record(request('e', 1));
   now += minute;
   const flushed = latency.flush(false);
@@ -91,7 +93,11 @@ test('a request is counted once, also while its minute is on its way from memory
   await flushed;
   expect((await read).get('e')?.requests).toBe(1);
   // One that does not reach the store holds up nobody.
-  const broken = createXksLatency({ store: { ...store, write: () => Promise.reject(new Error('full')) }, clock });
+  const broken = createXksLatency({
+    store: { ...store, write: () => Promise.reject(new Error('full')) },
+    clock,
+    deadlines,
+  });
   broken.record(request('f', 1));
   now += minute;
   await expect(broken.flush(false)).rejects.toThrow('full');

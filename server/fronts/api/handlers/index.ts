@@ -5,6 +5,7 @@ import type { Operations } from '../../../operations/index.ts';
 import { applicationsHandlers } from './applications.ts';
 import { approvalsHandlers } from './approvals.ts';
 import { auditHandlers } from './audit.ts';
+import { clockHandlers } from './clock.ts';
 import { diagnosticsHandlers } from './diagnostics.ts';
 import { endpointsHandlers } from './endpoints.ts';
 import { externalKeyStoresHandlers } from './external-key-stores.ts';
@@ -55,6 +56,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   session: sessionHandlers(operations),
   nodes: nodesHandlers(operations),
   status: statusHandlers(operations),
+  clock: clockHandlers(operations),
   root: rootHandlers(operations),
   quarantine: quarantineHandlers(operations),
   search: searchHandlers(operations),

@@ -11,6 +11,8 @@ const kinds = {
   'node.drained': 0,
   'node.resumed': 0,
   'node.removed': 0,
+  'clock.doubted': 0,
+  'clock.confirmed': 0,
   'tenant.created': 0,
   'tenant.renamed': 0,
   'tenant.suspended': 0,

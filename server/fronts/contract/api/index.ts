@@ -2,6 +2,7 @@
 
 import { approvalRoutes } from './approvals.ts';
 import { auditRoutes } from './audit.ts';
+import { clockRoutes } from './clock.ts';
 import { diagnosticsRoutes } from './diagnostics.ts';
 import { endpointRoutes } from './endpoints.ts';
 import { externalKeyStoreRoutes } from './external-key-stores.ts';
@@ -55,6 +56,7 @@ export const apiRoutes = {
   session: sessionRoutes,
   nodes: nodeRoutes,
   status: statusRoutes,
+  clock: clockRoutes,
   root: rootRoutes,
   quarantine: quarantineRoutes,
   search: searchRoutes,

@@ -1,6 +1,7 @@
 // What the service tells about itself: version, health, storage, erasure, locked memory.
 
 import { z } from '@hono/zod-openapi';
+import { clockSchema } from './clock.ts';
 import { identifier, moment, type RouteGroup } from './row.ts';
 
 export const statusSchema = z
@@ -59,6 +60,7 @@ export const statusSchema = z
         })
         .nullable(),
     }),
+    clock: clockSchema,
     store: z.strictObject({ dialect: z.string(), path: z.string().nullable() }),
     memory: z.strictObject({ capacity: z.int(), used: z.int(), keys: z.int(), locked: z.boolean() }),
     requestLog: z.strictObject({ queued: z.int(), dropped: z.int() }),

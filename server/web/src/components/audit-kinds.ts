@@ -36,6 +36,8 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'key.exported': 'Key exported',
   'key.denied': 'Key use denied',
   'row.tampered': 'Stored row tampered with',
+  'clock.doubted': 'Clock jumped: deadlines wait',
+  'clock.confirmed': 'Clock confirmed',
   'root.rotation-requested': 'Rotation of the root key requested',
   'root.rotated': 'Root key rotated',
   'tenant.key-rotation-requested': "Rotation of a tenant's key requested",

@@ -29,5 +29,6 @@ export const notificationKindNames = {
   'health.failing': 'Own check fails',
   'memory.unlocked': 'Memory not locked',
   'requests.dropped': 'Request log entries dropped',
+  'clock.doubted': 'Clock jumped',
   'node.silent': 'Node silent',
 } as const satisfies Record<Notification['kind'], string>;
