@@ -3,6 +3,7 @@
 
 import { canonicalJson } from '../base/bytes.ts';
 import { toRfc3339 } from '../base/clock.ts';
+import { textOfLabel } from './label.ts';
 
 /** How much it matters: what an alarm is set on. */
 export type AuditSeverity = 'info' | 'low' | 'medium' | 'high' | 'critical';
@@ -403,3 +404,7 @@ export interface AuditEvent {
 export const auditEntry = ({ at, ...record }: AuditEvent): string => canonicalJson({ at: toRfc3339(at), ...record });
 
 export const isAuditKind = (text: string): text is AuditKind => Object.hasOwn(auditKinds, text);
+
+/** For people: records keep labels as the bytes that they are, and so are signed. A label that is no text stays Base64. */
+export const readableDetails = (details: AuditEvent['details']): AuditEvent['details'] =>
+  typeof details.label === 'string' ? { ...details, label: textOfLabel(details.label) ?? details.label } : details;

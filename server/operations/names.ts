@@ -3,6 +3,7 @@
 // symbols need them.
 
 import { ServiceError } from '../base/errors.ts';
+import { textOfLabel } from '../domain/label.ts';
 
 const refused =
   /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]/u;
@@ -18,9 +19,5 @@ export const checkName = (name: string): string => {
 };
 
 /** A label is bytes; people get its text when it is printable UTF-8, else hexadecimal. */
-export const nameFromLabel = (label: string): string => {
-  const bytes = Buffer.from(label, 'base64');
-  const text = bytes.toString('utf8');
-  const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(text) && Buffer.from(text, 'utf8').equals(bytes);
-  return (printable ? text : bytes.toString('hex')).slice(0, 256);
-};
+export const nameFromLabel = (label: string): string =>
+  (textOfLabel(label) ?? Buffer.from(label, 'base64').toString('hex')).slice(0, 256);

@@ -2,7 +2,7 @@
 // migrates from a local wallet makes its first master key here and encrypts its keys under it; a rotation makes another one.
 
 import type { TenantActor } from '../domain/actor.ts';
-import type { AuditEvent } from '../domain/audit-event.ts';
+import { type AuditEvent, readableDetails } from '../domain/audit-event.ts';
 import type { Page } from '../domain/page.ts';
 import type { TenantScope } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -56,7 +56,7 @@ export const readMigrations = ({ store }: Pick<Ports, 'store'>) => {
       process: textOf(details.process),
       keyId: made.subjectId,
       keyName: textOf(details.name) ?? made.subjectId,
-      label: textOf(details.label),
+      label: textOf(readableDetails(details).label),
       origin: textOf(details.origin),
       uses,
       failures,

@@ -1,7 +1,7 @@
 // Audit records as events of the Open Cybersecurity Schema Framework 1.3 (schema.ocsf.io): Authentication, Application Lifecycle, and
 // Entity Management for everything that is done with a resource. What the schema has no place for stands under `unmapped`.
 
-import { type AuditActivity, type AuditSeverity, auditKinds } from '../domain/audit-event.ts';
+import { type AuditActivity, type AuditSeverity, auditKinds, readableDetails } from '../domain/audit-event.ts';
 import type { AuditItem } from '../ports/audit-sink.ts';
 
 const severityIds: Readonly<Record<AuditSeverity, number>> = { info: 1, low: 2, medium: 3, high: 4, critical: 5 };
@@ -73,6 +73,6 @@ export const toOcsf = (item: AuditItem, version: string): object => {
     ...(id === applicationLifecycle.id ? { app: { name: 'DKE', version } } : {}),
     ...(id === entityManagement.id ? { entity: { uid: event.subjectId, type: event.subjectKind } } : {}),
     ...(event.peer === null ? {} : { src_endpoint: { ip: event.peer } }),
-    unmapped: event.details,
+    unmapped: readableDetails(event.details),
   };
 };

@@ -6,7 +6,7 @@ import { toPem } from '../../base/bytes.ts';
 import type { CheckResult } from '../../base/checks.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
-import type { AuditEvent } from '../../domain/audit-event.ts';
+import { type AuditEvent, readableDetails } from '../../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key, KeyUse, KeyVersion } from '../../domain/key.ts';
@@ -368,7 +368,7 @@ export const representAuditEvent = (event: AuditEvent): audit.AuditRecord => ({
   subjectKind: event.subjectKind,
   subjectId: event.subjectId,
   requestId: event.requestId,
-  details: event.details as audit.AuditRecord['details'],
+  details: readableDetails(event.details) as audit.AuditRecord['details'],
 });
 
 export const representCheckpoint = ({ size, at, note }: StoredCheckpoint): audit.AuditCheckpoint => ({

@@ -237,6 +237,7 @@ describe('what is looked at', () => {
       {
         store,
         clock,
+        deadlines,
         erasure: { schedule: () => undefined, state: () => ({ state: 'idle', hold: null, failure: null }) },
         core: { memoryStatus: () => ({ capacity: 1, used: 0, keys: 0, locked }) },
         directory: { requestLog: () => ({ queued: 0, dropped }) },
