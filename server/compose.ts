@@ -142,7 +142,7 @@ import { createUsageLog } from './operations/usage-log.ts';
 import { createXksLatency } from './operations/xks-latency.ts';
 import type { AuditSink } from './ports/audit-sink.ts';
 import { RootKeyError } from './ports/key-ring.ts';
-import type { Log } from './ports/log.ts';
+import type { Log, LogState } from './ports/log.ts';
 import type { ServedCertificate } from './ports/meter.ts';
 import type { NotificationTarget } from './ports/notification-target.ts';
 import type { Ports } from './ports/ports.ts';
@@ -170,6 +170,8 @@ export interface ServiceOptions {
   readonly config: Config;
   readonly version: string;
   readonly log: Log;
+  /** Whether its lines reach their destination. */
+  readonly logState: () => LogState;
   /** Take a database that is not what the checkpoint beside the root key says: an operator has decided so. */
   readonly acceptDatabase: boolean;
   /** The address that databases and people are given; known only once the listener has its port. */
@@ -572,7 +574,7 @@ const openSink = (sink: AuditSinkConfig, version: string): AuditSink => {
 };
 
 export const openService = async (options: ServiceOptions): Promise<Service> => {
-  const { config, version, log, acceptDatabase, publicUrl, onFatal, connection } = options;
+  const { config, version, log, logState, acceptDatabase, publicUrl, onFatal, connection } = options;
   const clock = systemClock;
   const requestId = (): string => newId(clock.now());
   const undo: (() => void | Promise<void>)[] = [];
@@ -851,13 +853,14 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     );
     const notifications = createNotificationWatch(
       ports,
-      createSources(ports, { certificates: () => certificates, forwarding, latency, health }),
+      createSources(ports, { certificates: () => certificates, forwarding, latency, health, logState }),
     );
     const metrics = readMetrics(ports, {
       health: operations.health,
       processFacts: readProcessFacts,
       certificates: () => certificates,
       auditSinks: () => forwarding.state(),
+      logState,
     });
     const housekeeping = createHousekeeping(
       ports,

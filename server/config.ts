@@ -290,6 +290,9 @@ const schema = z.strictObject({
     .strictObject({
       level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
       destination: z.string().min(1).default('stderr'),
+      rotate_mib: z.int().min(1).max(1_000_000).default(100),
+      rotate_days: z.int().min(0).max(3650).default(7),
+      keep: z.int().min(0).max(100_000).default(10),
     })
     .prefault({}),
 });
@@ -524,7 +527,16 @@ export interface Config {
     readonly trustedAuthorities: string | undefined;
     readonly cloudNetworks: readonly string[];
   };
-  readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly destination: string };
+  readonly log: {
+    readonly level: 'debug' | 'info' | 'warn' | 'error';
+    /** `stderr`, `stdout` or a file, which is rotated by size and by age. */
+    readonly destination: string;
+    readonly rotateBytes: number;
+    /** Infinity: by size only. */
+    readonly rotateMs: number;
+    /** Files beside the current one; 0: all. */
+    readonly keep: number;
+  };
 }
 
 const toPostgresql = (
@@ -648,6 +660,9 @@ const toConfig = (parsed: Parsed, source: string | null, folder: string): Omit<C
     log: {
       level: parsed.log.level,
       destination: destination === 'stderr' || destination === 'stdout' ? destination : resolve(folder, destination),
+      rotateBytes: parsed.log.rotate_mib * 1_048_576,
+      rotateMs: parsed.log.rotate_days === 0 ? Number.POSITIVE_INFINITY : parsed.log.rotate_days * 86_400_000,
+      keep: parsed.log.keep,
     },
   };
 };

@@ -6,13 +6,15 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
-import { type DestinationStream, destination as openDestination, pino } from 'pino';
+import { destination as openDestination, pino } from 'pino';
+import { toRfc3339 } from './base/clock.ts';
 import { redact } from './base/redaction.ts';
 import { StartError } from './base/start-error.ts';
 import { openService, type Service } from './compose.ts';
 import { type Config, checkFile, loadConfig } from './config.ts';
 import { keepHelpersBack } from './listener/helpers.ts';
 import { createListener, type Listener } from './listener/listener.ts';
+import { type LogFailure, type LogFile, openLogFile } from './log-file.ts';
 
 /** The version in package.json, which lies one folder up from the sources and two from what was built of them. */
 const readVersion = (): string => {
@@ -68,12 +70,17 @@ export interface RunningServer {
   stop(): Promise<void>;
   /** Reads the certificate again; running connections keep theirs. */
   reloadTls(): void;
+  /** Opens the log file again by its name: it may have been moved away. */
+  reopenLog(): void;
 }
 
-interface ServerLog {
+interface ServerLog extends Pick<LogFile, 'reopen' | 'state'> {
   readonly log: Parameters<typeof openService>[0]['log'];
-  readonly end: () => void;
+  readonly end: () => Promise<void>;
 }
+
+/** Bytes of log lines that wait for a stream that takes none. */
+const mostWaiting = 8 << 20;
 
 /** Errors keep their stack; every text is redacted. */
 const plain = (value: unknown): unknown => {
@@ -82,17 +89,55 @@ const plain = (value: unknown): unknown => {
   return typeof value === 'string' ? redact(value) : value;
 };
 
-const openLog = ({ level, destination }: Config['log']): ServerLog => {
-  let stream: DestinationStream & { flushSync(): void; end(): void };
-  try {
-    const to = destination === 'stderr' ? 2 : destination === 'stdout' ? 1 : destination;
-    stream = openDestination({ dest: to, sync: true, mode: 0o640 });
-  } catch (error) {
-    throw new StartError('permission', `${destination} cannot be written: name another log destination`, {
-      cause: error,
-    });
+/** Standard output or error: a full disk or a reader that has gone costs lines, never the service. */
+const openStandardStream = (descriptor: 1 | 2): LogFile => {
+  const stream = openDestination({ dest: descriptor, sync: true, maxLength: mostWaiting });
+  let lost = 0;
+  let failure: { since: number; message: string; lost: number } | null = null;
+  stream.on('error', ({ message }: Error) => {
+    failure ??= { since: Date.now(), message, lost: 0 };
+    failure.message = message;
+  });
+  stream.on('write', () => {
+    failure = null;
+  });
+  stream.on('drop', () => {
+    lost += 1;
+    if (failure !== null) failure.lost += 1;
+  });
+  const flushSync = (): void => {
+    try {
+      stream.flushSync();
+    } catch {
+      // What was not written until the end is lost with the process.
+    }
+  };
+  return {
+    write: (line) => void stream.write(line),
+    reopen: () => undefined,
+    state: () => ({ lost, failure: failure === null ? null : { ...failure } }),
+    flushSync,
+    close: () => Promise.resolve(flushSync()),
+  };
+};
+
+const openLog = ({ level, destination, rotateBytes, rotateMs, keep }: Config['log']): ServerLog => {
+  let file: LogFile;
+  if (destination === 'stderr') file = openStandardStream(2);
+  else if (destination === 'stdout') file = openStandardStream(1);
+  else {
+    try {
+      closeSync(openSync(destination, 'a', 0o640));
+    } catch (error) {
+      throw new StartError('permission', `${destination} cannot be written: name another log destination`, {
+        cause: error,
+      });
+    }
+    const recovered = (failure: LogFailure): void =>
+      log.warn('log lines could not be written', { ...failure, since: toRfc3339(failure.since) });
+    file = openLogFile({ path: destination, rotateBytes, rotateMs, keep, recovered });
   }
-  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, file);
   const write =
     (name: 'debug' | 'info' | 'warn' | 'error') =>
     (message: string, fields: { readonly [field: string]: unknown } = {}): void => {
@@ -100,10 +145,8 @@ const openLog = ({ level, destination }: Config['log']): ServerLog => {
       const safe = Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, plain(value)]));
       logger[name](safe, redact(message));
     };
-  return {
-    log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
-    end: () => stream.flushSync(),
-  };
+  const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  return { log, reopen: file.reopen, state: file.state, end: file.close };
 };
 
 /** Where a listener of this address is reached from its own host. */
@@ -122,7 +165,7 @@ export const startServer = async ({
     checkFile(certificate, 'public');
     checkFile(key, 'secret');
   }
-  const { log, end: endLog } = openLog(config.log);
+  const { log, end: endLog, reopen: reopenLog, state: logState } = openLog(config.log);
   let port = config.server.port;
   const publicUrl = (): string => {
     if (config.server.publicUrl !== undefined) return config.server.publicUrl;
@@ -164,6 +207,7 @@ export const startServer = async ({
     config,
     version,
     log,
+    logState,
     acceptDatabase,
     publicUrl,
     ask,
@@ -197,7 +241,7 @@ export const startServer = async ({
     } catch (error) {
       // Why it cannot serve says more than what its end met.
       await opened.stop().catch((fault: unknown) => log.error('the end of the service failed', { error: fault }));
-      endLog();
+      await endLog();
       if (error instanceof StartError) throw error;
       const own = { certificate: opened.certificatePath, key: join(config.dataDirectory, 'tls.key') };
       const pairs = [config.tls.main ?? own, ...config.tls.additional];
@@ -240,7 +284,7 @@ export const startServer = async ({
     );
     if (failure === undefined) log.info('stopped');
     else log.error(failure.message, { error: failure });
-    endLog();
+    await endLog();
     finish(failure);
   };
 
@@ -278,12 +322,13 @@ export const startServer = async ({
       return stopping;
     },
     reloadTls,
+    reopenLog,
   };
 };
 
 /**
  * Runs the server until a signal ends it; answers the exit code (base/start-error.ts lists the classes). SIGTERM and SIGINT
- * drain and stop (a second one does not wait for the notice), SIGHUP reads the certificate again.
+ * drain and stop (a second one does not wait for the notice), SIGHUP reads the certificate and opens the log file again.
  */
 export const runServer = async (options: {
   readonly configPath: string | undefined;
@@ -304,7 +349,12 @@ export const runServer = async (options: {
       stopAsked = true;
       void server?.stop();
     });
-  process.on('SIGHUP', () => server?.reloadTls());
+  process.on('SIGHUP', () => {
+    server?.reopenLog();
+    server?.reloadTls();
+  });
+  // A reader that has gone, or a full disk behind them, does not end the service.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
     const { acceptDatabase, say, tokenFile, ask } = options;
     server = await startServer({

@@ -4,7 +4,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs';
 import { homedir, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
-import { createStream } from 'rotating-file-stream';
+import { openLogFile } from '../../server/log-file.ts';
 import { tell } from './causes.ts';
 import type { LogLevel } from './config.ts';
 
@@ -21,6 +21,7 @@ export interface Logs {
   close(): Promise<void>;
 }
 
+const rotateBytes = 10 << 20;
 export const defaultLogDirectory = '/var/log/dke-pkcs11';
 
 /** Of this process's user, or its number: in a container a user need not have a name. */
@@ -67,16 +68,21 @@ export const openLogs = (environment: NodeJS.ProcessEnv = process.env): Logs => 
       log.warn({ cause }, line);
       return { log, end: async () => undefined };
     }
-    const stream = createStream(fileName, { path: directory, size: '10M', maxFiles: 10, mode: 0o640 });
     // A full disk costs lines, never the agent.
-    stream.on('error', () => undefined);
-    const log = pino({ level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+    const file = openLogFile({
+      path: join(directory, fileName),
+      rotateBytes,
+      rotateMs: Number.POSITIVE_INFINITY,
+      keep: 10,
+      recovered: (failure) => log.warn({ ...failure }, 'log lines could not be written'),
+    });
+    const log = pino({ level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, file);
     log.info({ directory, file: fileName, wanted }, 'log opened');
     if (directory !== wanted) {
       const { cause, line } = tell('log-directory', { wanted, directory });
       log.warn({ cause }, line);
     }
-    return { log, end: () => new Promise<void>((resolve) => stream.end(() => resolve())) };
+    return { log, end: () => file.close() };
   };
 
   return {

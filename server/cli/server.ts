@@ -19,7 +19,7 @@ export const addServer = (program: Command): void => {
     .summary('run the service')
     .description(
       'Runs console, XKS proxy and database API on one HTTPS listener until SIGTERM or SIGINT. SIGHUP reads the\n' +
-        'certificate again. The first start makes the root key, a certificate and one administrator token.',
+        'certificate again and opens the log file again. The first start makes the root key, a certificate and one administrator token.',
     )
     .option('--config <file>', 'configuration; ./dke.toml when it is there, defaults otherwise')
     .option(

@@ -56,6 +56,16 @@ export const metrics = {
     help: 'Records of the request log that were dropped because too many waited.',
     labels: [],
   },
+  dke_log_lost_lines_total: {
+    type: 'counter',
+    help: 'Lines of the log of the service that were lost because its destination took none.',
+    labels: [],
+  },
+  dke_log_failing: {
+    type: 'gauge',
+    help: '1: the last write to the log of the service failed.',
+    labels: [],
+  },
   dke_snapshot_made_timestamp_seconds: {
     type: 'gauge',
     help: 'When the newest snapshot that is held of a tenant was made; absent: there is none.',

@@ -236,6 +236,14 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['critical'],
   },
+  'log.failing': {
+    text: 'the log of the service cannot be written',
+    cure: 'free space on the disk of [log] destination in dke.toml; writing continues by itself, and dke_log_lost_lines_total counts lost lines',
+    action: 'See the settings',
+    page: '/settings',
+    leadDays: [],
+    severities: ['medium'],
+  },
   'node.silent': {
     text: 'the node {name} should run, and is not heard of',
     cure: 'look at its host; start it, or remove it when it does not come back: dke node remove',

@@ -14,6 +14,7 @@ import {
 import { largestPageSize } from '../domain/page.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { AuditSinkState } from '../ports/audit-sink.ts';
+import type { LogState } from '../ports/log.ts';
 import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Health } from './index.ts';
@@ -24,6 +25,7 @@ export interface MetricsSources {
   readonly processFacts: () => ProcessFacts;
   readonly certificates: () => readonly ServedCertificate[];
   readonly auditSinks: () => Promise<readonly AuditSinkState[]>;
+  readonly logState: () => LogState;
 }
 
 const seconds = (ms: number): number => ms / 1000;
@@ -119,6 +121,10 @@ export const readMetrics =
     add('dke_request_log_queued', {}, queued);
     add('dke_request_log_dropped_total', {}, dropped);
     add('dke_store_writes_waiting', {}, store.waiting());
+
+    const { lost, failure: logFailure } = sources.logState();
+    add('dke_log_lost_lines_total', {}, lost);
+    add('dke_log_failing', {}, flag(logFailure !== null));
 
     for (const { name, lag, failure } of await sources.auditSinks()) {
       add('dke_audit_sink_lag_records', { sink: name }, lag);

@@ -8,3 +8,11 @@ export interface Log {
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
 }
+
+/** Whether log lines reach their destination. */
+export interface LogState {
+  /** Lines that were lost since the process started. */
+  readonly lost: number;
+  /** Null: the last write succeeded. */
+  readonly failure: { readonly since: number; readonly message: string; readonly lost: number } | null;
+}

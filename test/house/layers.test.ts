@@ -26,7 +26,7 @@ const layers: readonly Layer[] = [
   // It writes the module's tables with the signatures that the agent's codec derives.
   { name: 'generator', path: /^provider\/schema\/generate\.ts$/, may: ['schema', 'client'] },
   { name: 'schema', path: /^provider\/schema\//, may: [], packages: nothing },
-  { name: 'client', path: /^provider\/client\//, may: ['schema', 'base', 'contract', 'addon'] },
+  { name: 'client', path: /^provider\/client\//, may: ['schema', 'base', 'contract', 'log-file', 'addon'] },
   // What makes packages of the built project.
   { name: 'packaging', path: /^provider\/packaging\//, may: ['install'], packages: /^node:/ },
   // What runs once on a database host to lay the agent and its library down.
@@ -78,6 +78,8 @@ const layers: readonly Layer[] = [
   { name: 'cloud', path: /^server\/cloud\//, may: ['base', 'addon'], packages: /^node:/ },
   // Sockets, TLS and HTTP versions: it knows nothing of what is served.
   { name: 'listener', path: /^server\/listener\//, may: ['base'], packages: /^node:/ },
+  // The log of the service and of the agent: a file, and nothing of what is written there.
+  { name: 'log-file', path: /^server\/log-file\.ts$/, may: [], packages: /^node:/ },
   { name: 'config', path: /^server\/config\.ts$/, may: ['base'] },
   {
     name: 'compose',
@@ -97,7 +99,7 @@ const layers: readonly Layer[] = [
     ],
     types: ['listener'],
   },
-  { name: 'main', path: /^server\/main\.ts$/, may: ['base', 'compose', 'config', 'contract', 'listener'] },
+  { name: 'main', path: /^server\/main\.ts$/, may: ['base', 'compose', 'config', 'contract', 'listener', 'log-file'] },
   {
     name: 'cli',
     path: /^server\/cli\//,

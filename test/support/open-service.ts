@@ -63,7 +63,12 @@ export interface OpenedService {
 }
 
 export const openTestService = async (
-  options: { readonly folder?: string; readonly toml?: string; readonly acceptDatabase?: boolean } = {},
+  options: {
+    readonly folder?: string;
+    readonly toml?: string;
+    readonly acceptDatabase?: boolean;
+    readonly logState?: Parameters<typeof openService>[0]['logState'];
+  } = {},
 ): Promise<OpenedService> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-service-'));
   const toml = options.toml ?? '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
@@ -77,6 +82,7 @@ export const openTestService = async (
     config,
     version: '0.0.0-test',
     log: { debug: () => undefined, info: () => undefined, warn: keep('warn'), error: keep('error') },
+    logState: () => options.logState?.() ?? { lost: 0, failure: null },
     acceptDatabase: options.acceptDatabase ?? false,
     publicUrl: () => 'https://keys.example',
     listening: () => ({ host: '127.0.0.1', port: 9 }),

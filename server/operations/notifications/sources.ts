@@ -16,6 +16,7 @@ import {
 } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
+import type { LogState } from '../../ports/log.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { KeyVersionAge, Window } from '../../ports/store.ts';
@@ -31,6 +32,7 @@ export interface NotificationViews {
   readonly forwarding: Pick<AuditForwarding, 'state'>;
   readonly latency: Pick<XksLatency, 'lastHour'>;
   readonly health: Operations['health'];
+  readonly logState: () => LogState;
 }
 
 /** Of the requests of an hour, how many may take longer than the cloud key service calls slow. */
@@ -72,7 +74,7 @@ export const createSources = (
     directory,
     fleet,
   }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'fleet'>,
-  { certificates, forwarding, latency, health }: NotificationViews,
+  { certificates, forwarding, latency, health, logState }: NotificationViews,
 ): readonly NotificationSource[] => {
   const { read } = store;
   /** Oldest of what is exchanged quarterly. */
@@ -394,6 +396,7 @@ export const createSources = (
     const failed = (await health()).checks.filter(({ healthy }) => !healthy);
     const { dropped } = directory.requestLog();
     const time = await deadlines.state();
+    const { failure: logFailure } = logState();
     return [
       ...(failed.length === 0
         ? []
@@ -409,6 +412,15 @@ export const createSources = (
       ...(time.doubt === null
         ? []
         : [own('clock.doubted', { expected: toRfc3339(time.now), aheadSeconds: Math.round(time.doubt.ahead / 1000) })]),
+      ...(logFailure === null
+        ? []
+        : [
+            own('log.failing', {
+              since: toRfc3339(logFailure.since),
+              reason: logFailure.message.slice(0, 200),
+              lost: logFailure.lost,
+            }),
+          ]),
       ...(await fleet.nodes())
         .filter(({ state }) => state === 'silent')
         .map(
@@ -462,7 +474,7 @@ export const createSources = (
     },
     {
       about: 'the state of the service',
-      kinds: ['health.failing', 'memory.unlocked', 'requests.dropped', 'clock.doubted', 'node.silent'],
+      kinds: ['health.failing', 'memory.unlocked', 'requests.dropped', 'clock.doubted', 'log.failing', 'node.silent'],
       every: 'minute',
       look: ownState,
     },

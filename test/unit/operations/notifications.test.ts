@@ -23,6 +23,7 @@ import type { Health } from '../../../server/operations/index.ts';
 import { inbox } from '../../../server/operations/notifications/inbox.ts';
 import { createSources } from '../../../server/operations/notifications/sources.ts';
 import { createNotificationWatch } from '../../../server/operations/notifications/watch.ts';
+import type { LogState } from '../../../server/ports/log.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
@@ -230,6 +231,7 @@ describe('what is looked at', () => {
   let locked = true;
   let dropped = 0;
   let nodes: readonly Partial<FleetNode>[] = [];
+  let logFailure: LogState['failure'] = null;
   let checks: Health['checks'] = [];
   const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
@@ -248,6 +250,7 @@ describe('what is looked at', () => {
         forwarding: { state: () => Promise.resolve([]) },
         latency: { lastHour: async () => hours },
         health: async () => ({ healthy: checks.every(({ healthy }) => healthy), usable: true, at: time, checks }),
+        logState: () => ({ lost: logFailure?.lost ?? 0, failure: logFailure }),
       },
     );
   const look = async (kind: Condition['kind'], from = sources()): Promise<readonly Condition[]> => {
@@ -406,8 +409,8 @@ describe('what is looked at', () => {
     expect(unused).toMatchObject({ harmAt: time + 6 * dayMs, details: { accessKeyId: 'NEW' } });
   });
 
-  test('the service itself: its own checks, locked memory, dropped entries, silent nodes', async () => {
-    const all = ['health.failing', 'memory.unlocked', 'requests.dropped', 'node.silent'] as const;
+  test('the service itself: its own checks, locked memory, dropped entries, its log, silent nodes', async () => {
+    const all = ['health.failing', 'memory.unlocked', 'requests.dropped', 'log.failing', 'node.silent'] as const;
     const told = async () => (await Promise.all(all.map((kind) => look(kind)))).flat();
     nodes = [{ id: 'n1', name: 'one', state: 'active', heartbeatAt: time }];
     expect(await told()).toEqual([]);
@@ -418,7 +421,10 @@ describe('what is looked at', () => {
       { name: 'store', healthy: false, detail: 'the disk is full', durationMs: 1 },
       { name: 'root-key', healthy: true, detail: 'holds', durationMs: 1 },
     ];
-    const [health, memory, requests, node] = await told();
+    logFailure = { since: time - 7000, message: 'ENOSPC: no space left on device, write', lost: 4 };
+    const [health, memory, requests, ownLog, node] = await told();
+    logFailure = null;
+    expect(ownLog?.details).toMatchObject({ reason: 'ENOSPC: no space left on device, write', lost: 4 });
     expect(health).toMatchObject({ subject: { name: 'store' }, details: { store: 'the disk is full' } });
     expect([memory?.kind, requests?.details]).toEqual(['memory.unlocked', { dropped: 3 }]);
     expect(node).toMatchObject({ subject: { kind: 'node', id: 'n2', name: 'two' }, harmAt: time - 5000 });

@@ -34,6 +34,7 @@ const kinds = {
   'memory.unlocked': 0,
   'requests.dropped': 0,
   'clock.doubted': 0,
+  'log.failing': 0,
   'node.silent': 0,
 } as const satisfies Record<NotificationKind, 0>;
 const kind = z.enum(Object.keys(kinds) as [NotificationKind, ...NotificationKind[]]);

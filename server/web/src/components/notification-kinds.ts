@@ -30,5 +30,6 @@ export const notificationKindNames = {
   'memory.unlocked': 'Memory not locked',
   'requests.dropped': 'Request log entries dropped',
   'clock.doubted': 'Clock jumped',
+  'log.failing': 'Service log not written',
   'node.silent': 'Node silent',
 } as const satisfies Record<Notification['kind'], string>;
