@@ -2,7 +2,15 @@
 // out who the verifier key belongs to: whoever runs this has kept it.
 
 import { canonicalJson } from '../base/bytes.ts';
-import { type Checkpoint, type Verifier, verifyNote } from '../base/checkpoint.ts';
+import {
+  type Checkpoint,
+  parseCheckpoint,
+  parseVerifierKey,
+  publicKeyOf,
+  type Verifier,
+  verifierKey,
+  verifyNote,
+} from '../base/checkpoint.ts';
 import { growTree, leafHash } from '../base/merkle-tree.ts';
 
 export interface AuditVerdict {
@@ -17,6 +25,36 @@ export interface AuditVerdict {
 }
 
 const largestList = 20;
+
+/** Notices that a file is of another log than the one of the verifier key: each name has records of its own. */
+const watchName = (expected: Verifier) => {
+  let other: { readonly name: string; readonly verifier: Verifier } | undefined;
+  let isSameKey = true;
+  let accepted: { readonly at: string; readonly by: string } | undefined;
+  return {
+    isOther: () => other !== undefined,
+    /** What verifies the checkpoints of a log: a service that accepts another database continues with its key under a new name. */
+    verifierOf: (name: string): Verifier => {
+      if (name === expected.name) return expected;
+      const verifier = parseVerifierKey(verifierKey(name, publicKeyOf(expected)));
+      if (verifier === null) return expected;
+      other = { name, verifier };
+      return verifier;
+    },
+    unsigned: () => {
+      isSameKey = false;
+    },
+    read: ({ kind, at, actorName }: Readonly<Record<string, unknown>>) => {
+      if (kind === 'audit-log.accepted') accepted = { at: String(at), by: String(actorName) };
+    },
+    finding: (): readonly string[] => {
+      if (other === undefined) return [];
+      const when = accepted === undefined ? '' : `, accepted at ${accepted.at} by ${accepted.by}`;
+      const key = isSameKey ? 'the same key' : 'another key';
+      return [`another log, ${other.name}${when}, with ${key}: give --key the verifierKey that dke audit log shows`];
+    },
+  };
+};
 
 const parse = (line: string): Readonly<Record<string, unknown>> | null => {
   try {
@@ -41,6 +79,7 @@ export const verifyAuditLog = async (
   read: (record: Readonly<Record<string, unknown>>) => void = () => undefined,
 ): Promise<AuditVerdict> => {
   const tree = growTree();
+  const names = watchName(verifier);
   const findings: string[] = [];
   let more = 0;
   const find = (text: string): void => {
@@ -76,12 +115,15 @@ export const verifyAuditLog = async (
   for await (const line of lines) {
     number += 1;
     const value = parse(line);
-    const { checkpoint: note, sequence: given, hidden: subtrees } = value ?? {};
+    const { checkpoint: note, sequence: given, hidden: subtrees, log } = value ?? {};
     if (value === null) {
       find(`line ${number} is not a line of an export: it was changed, or cut off`);
       // It stands for a record all the same: the next ones keep their places.
       sequence += 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
+    } else if (typeof log === 'string' && given === undefined) {
+      // The first line of a sink's file.
+      names.verifierOf(log);
     } else if (Array.isArray(subtrees)) {
       try {
         for (const [level, hash] of subtrees as readonly (readonly [number, string])[])
@@ -93,8 +135,10 @@ export const verifyAuditLog = async (
       sequence = tree.size;
     } else if (typeof note === 'string') {
       checkpoints += 1;
-      const checkpoint = verifyNote(note, verifier);
-      if (checkpoint === null) find(`line ${number}: the checkpoint is not signed with this key, or is of another log`);
+      const { origin } = parseCheckpoint(note) ?? { origin: verifier.name };
+      const checkpoint = verifyNote(note, names.verifierOf(origin));
+      if (checkpoint === null && origin !== verifier.name) names.unsigned();
+      else if (checkpoint === null) find(`line ${number}: the checkpoint is not signed with this key`);
       else if (checkpoint.size !== tree.size)
         find(`line ${number}: a checkpoint of ${checkpoint.size} records stands behind record ${tree.size}`);
       else compare(checkpoint, 'the checkpoint behind them');
@@ -102,6 +146,7 @@ export const verifyAuditLog = async (
       if (given !== sequence + 1)
         find(`line ${number}: record ${String(given)} stands where record ${sequence + 1} belongs`);
       read(value);
+      names.read(value);
       // The export's own record counts what it is part of.
       const counted = (value.details as { readonly records?: unknown } | undefined)?.records;
       if (value.kind === 'audit-log.exported' && typeof counted === 'number' && hidden > 0 && counted !== shown + 1)
@@ -116,8 +161,9 @@ export const verifyAuditLog = async (
   if (missing !== undefined)
     find(`the end is missing: there are ${tree.size} records, and a checkpoint of ${missing.size} was kept`);
   if (tree.size === 0 && checkpoints === 0) find('there is nothing in it');
-  else if (sound && signed < tree.size)
+  else if (sound && signed < tree.size && !names.isOther())
     find(`records ${signed + 1} to ${tree.size} are not covered by a checkpoint: an export ends with one`);
   if (more > 0) findings.push(`and ${more} more`);
+  findings.unshift(...names.finding());
   return { records: tree.size - hidden, hidden, checkpoints, signed, findings };
 };

@@ -312,7 +312,7 @@ export const auditKinds = {
   /** `records`: how many of the tenant's, this one with them, when only its part was taken. */
   'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size', 'records'] },
   /** An operator took a database that is older than, or not, what the checkpoint beside the root key says. */
-  'audit-log.accepted': { severity: 'critical', activity: 'update', fields: ['state', 'size', 'expected'] },
+  'audit-log.accepted': { severity: 'critical', activity: 'update', fields: ['state', 'size', 'expected', 'former'] },
   'external-key-store.registered': {
     severity: 'info',
     activity: 'create',

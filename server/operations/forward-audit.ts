@@ -8,6 +8,7 @@ import { everyTenant } from '../domain/tenant.ts';
 import type { AuditItem, AuditSink, AuditSinkState } from '../ports/audit-sink.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
+import { auditOrigin } from './seal-audit-log.ts';
 
 const batch = 200;
 const pollMs = 500;
@@ -22,15 +23,18 @@ export interface AuditForwarding {
 }
 
 interface Cursor {
+  /** Name of the log that the numbers are of. */
+  readonly log: string;
   /** Number of the last record, and size of the last checkpoint, that the sink has. */
   readonly record: number;
   readonly checkpoint: number;
 }
 
 const settingOf = (name: string): string => `audit-sink:${name}`;
-const parseCursor = (text: string | undefined): Cursor => {
-  const [, record = '0', checkpoint = '0'] = /^(\d{1,15}) (\d{1,15})$/.exec(text ?? '') ?? [];
-  return { record: Number(record), checkpoint: Number(checkpoint) };
+/** Cursors of before logs were named in them are of the log that there is. */
+const parseCursor = (text: string | undefined, log: string): Cursor => {
+  const [, record = '0', checkpoint = '0', named = log] = /^(\d{1,15}) (\d{1,15})(?: (\S+))?$/.exec(text ?? '') ?? [];
+  return { log: named, record: Number(record), checkpoint: Number(checkpoint) };
 };
 
 export const createAuditForwarding = (
@@ -57,7 +61,7 @@ export const createAuditForwarding = (
       else draining.signal.addEventListener('abort', end);
     });
 
-  const read = async ({ record, checkpoint }: Cursor): Promise<{ items: readonly AuditItem[]; next: Cursor }> => {
+  const read = async ({ log, record, checkpoint }: Cursor): Promise<{ items: readonly AuditItem[]; next: Cursor }> => {
     const events = await store.read.audit.list(
       everyTenant,
       { order: 'oldest' },
@@ -77,7 +81,7 @@ export const createAuditForwarding = (
     for (const { size, at, note } of notes)
       items.push({ kind: 'checkpoint', sequence: size, at, text: canonicalJson({ checkpoint: note }) });
     items.sort((a, b) => a.sequence - b.sequence || (a.kind === 'record' ? -1 : 1));
-    return { items, next: { record: last, checkpoint: notes.at(-1)?.size ?? checkpoint } };
+    return { items, next: { log, record: last, checkpoint: notes.at(-1)?.size ?? checkpoint } };
   };
 
   const forward = async (sink: AuditSink): Promise<void> => {
@@ -92,15 +96,21 @@ export const createAuditForwarding = (
           await pause(pollMs);
           continue;
         }
-        cursor ??= parseCursor(await store.read.settings.get(settingOf(sink.name)));
+        const name = await auditOrigin(store.read);
+        cursor ??= parseCursor(await store.read.settings.get(settingOf(sink.name)), name);
+        // The database was accepted although it is an older one: records of the same numbers are others.
+        if (cursor.log !== name)
+          cursor = sink.wholeLogs ? { log: name, record: 0, checkpoint: 0 } : { ...cursor, log: name, checkpoint: 0 };
         const { items, next } = await read(cursor);
         if (items.length === 0) {
           if (draining.signal.aborted) return;
           await pause(pollMs);
           continue;
         }
-        await sink.send(items);
-        await store.write((tx) => tx.settings.set(settingOf(sink.name), `${next.record} ${next.checkpoint}`));
+        await sink.send(items, name);
+        await store.write((tx) =>
+          tx.settings.set(settingOf(sink.name), `${next.record} ${next.checkpoint} ${next.log}`),
+        );
         cursor = next;
         pauseMs = shortestPauseMs;
         if (states.get(sink.name)?.failure !== null)
@@ -149,9 +159,11 @@ export const createAuditForwarding = (
     },
     state: async () => {
       const size = await store.read.audit.size();
+      const current = await auditOrigin(store.read);
       return Promise.all(
-        sinks.map(async ({ name, type, target }) => {
-          const { record } = parseCursor(await store.read.settings.get(settingOf(name)));
+        sinks.map(async ({ name, type, target, wholeLogs }) => {
+          const cursor = parseCursor(await store.read.settings.get(settingOf(name)), current);
+          const record = cursor.log === current || !wholeLogs ? cursor.record : 0;
           const { deliveredAt = null, failure = null } = states.get(name) ?? {};
           return { name, type, target, forwarded: record, lag: size - record, deliveredAt, failure };
         }),

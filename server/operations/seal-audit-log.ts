@@ -271,6 +271,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
       const note = root.anchor.read();
       await store.rowSet.adopt((note === undefined ? null : parseCheckpoint(note))?.rows?.version ?? 0);
       await store.write(async (tx) => {
+        const former = (await tx.settings.get(originSetting)) ?? null;
         await nameLog(tx);
         await tx.audit.dropCheckpoints();
         await tx.audit.append({
@@ -278,7 +279,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
           actor: actor ?? serviceActor(newId(clock.now())),
           tenantId: serviceTenantId,
           subject: { kind: 'service', id: 'audit-log' },
-          details: { state: finding.state, size: sizeOf(finding), expected: expectedOf(finding) },
+          details: { state: finding.state, size: sizeOf(finding), expected: expectedOf(finding), former },
         });
       });
       await checkpoint(true);

@@ -13,8 +13,13 @@ export interface AuditSink {
   readonly type: 'file' | 'syslog' | 'https';
   /** For people: path, or host and port. */
   readonly target: string;
-  /** Resolves when the sink has them all; rejects when it is not certain, and the same ones come again. In order, one call at a time. */
-  send(items: readonly AuditItem[]): Promise<void>;
+  /** A log that continues under another name is sent from its first record, so that what the sink has of it can be verified. */
+  readonly wholeLogs: boolean;
+  /**
+   * `log` is the name of the log that they are from. Resolves when the sink has them all; rejects when it is not certain, and the same ones
+   * come again. In order, one call at a time.
+   */
+  send(items: readonly AuditItem[], log: string): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -1,9 +1,11 @@
-// Audit sink `file`: one line a record or checkpoint, in the form of an export, so that `dke audit verify` reads it. Every batch is on
+// Audit sink `file`: the lines of an export, so that `dke audit verify` reads it, behind a first line that names the log. Every batch is on
 // the disk before it counts. A file that has become too long gets the number of its last record behind its name, and a new one
-// is begun. Nothing is written twice: what the file ends with is looked at first.
+// is begun. Nothing is written twice: the end of the file is read first. Records of another log (after an older database was
+// accepted, or from a rebuilt service) never go into the same file: the files of the former log get its id before their names.
 
 import {
   closeSync,
+  existsSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -15,6 +17,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { canonicalJson } from '../base/bytes.ts';
 import { parseCheckpoint } from '../base/checkpoint.ts';
 import type { AuditItem, AuditSink } from '../ports/audit-sink.ts';
 
@@ -30,31 +33,49 @@ export interface FileSinkOptions {
 const tailBytes = 1 << 20;
 const suffix = (sequence: number): string => String(sequence).padStart(12, '0');
 
-interface End {
+interface Content {
+  /** The log that its records are from; undefined: it has none yet. */
+  readonly log: string | undefined;
   readonly record: number;
   readonly checkpoint: number;
 }
 
-/** What the whole lines of a file end with; a line that was cut off is taken away. */
-const readEnd = (fd: number): End => {
+const parseLine = (line: string): Readonly<Record<string, unknown>> => {
+  try {
+    return JSON.parse(line) as Readonly<Record<string, unknown>>;
+  } catch {
+    // The first line of a part that was read is not a whole one.
+    return {};
+  }
+};
+
+/** Of a file whose log cannot be told. */
+const unnamed = 'unnamed';
+
+/** The log that a file is of, and the end of its whole lines; a line that was cut off is removed. */
+const readContent = (fd: number): Content => {
   const { size } = fstatSync(fd);
+  const head = Buffer.alloc(Math.min(size, 1024));
+  readSync(fd, head, 0, head.length, 0);
+  const { log: named } = parseLine(head.toString('utf8').split('\n', 1)[0] ?? '');
   const start = Math.max(0, size - tailBytes);
   const tail = Buffer.alloc(size - start);
   readSync(fd, tail, 0, tail.length, start);
   const whole = tail.lastIndexOf(10) + 1;
   if (whole < tail.length) ftruncateSync(fd, start + whole);
+  let log = typeof named === 'string' ? named : undefined;
   let record = 0;
   let checkpoint = 0;
   for (const line of tail.subarray(0, whole).toString('utf8').split('\n')) {
-    try {
-      const value = JSON.parse(line) as { readonly sequence?: unknown; readonly checkpoint?: unknown };
-      if (typeof value.sequence === 'number') record = value.sequence;
-      if (typeof value.checkpoint === 'string') checkpoint = parseCheckpoint(value.checkpoint)?.size ?? checkpoint;
-    } catch {
-      // The first line of the part that was read is no whole one.
-    }
+    const value = parseLine(line);
+    if (typeof value.sequence === 'number') record = value.sequence;
+    const note = typeof value.checkpoint === 'string' ? parseCheckpoint(value.checkpoint) : null;
+    if (note === null) continue;
+    checkpoint = note.size;
+    // Files of before the first line named the log.
+    if (named === undefined) log = note.origin;
   }
-  return { record, checkpoint };
+  return { log: log ?? (whole === 0 ? undefined : unnamed), record, checkpoint };
 };
 
 const syncFolder = (path: string): void => {
@@ -82,20 +103,50 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
     syncFolder(path);
   };
 
-  const append = (items: readonly AuditItem[]): void => {
-    // Opened anew each time: whoever moves the file away finds nothing written into it later.
+  /** Files of another log. The current one goes last: one that is cut off is finished by the next batch. */
+  const moveAside = (log: string): void => {
+    const id = log.replace(/^.*\//, '').replaceAll(/[^\w-]/g, '_');
+    const folder = dirname(path);
+    for (const file of [...rotated(), basename(path)]) {
+      const aside = join(folder, `${id}.${file}`);
+      if (existsSync(aside))
+        throw new Error(
+          `${path} has records of another log, ${log}, and ${aside} is there already: give every service a file of its own`,
+        );
+      renameSync(join(folder, file), aside);
+    }
+    syncFolder(path);
+  };
+
+  /** The file of this log, and what it has. */
+  const open = (log: string): { readonly fd: number; readonly content: Content } => {
+    // Opened again each time: a file that was moved away gets nothing more.
     const fd = openSync(path, 'a+', 0o600);
-    let end: End;
+    try {
+      const content = readContent(fd);
+      if (content.log === undefined || content.log === log) return { fd, content };
+      moveAside(content.log);
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+    closeSync(fd);
+    return { fd: openSync(path, 'a+', 0o600), content: { log: undefined, record: 0, checkpoint: 0 } };
+  };
+
+  const append = (items: readonly AuditItem[], log: string): void => {
+    const { fd, content } = open(log);
     let size: number;
     try {
-      end = readEnd(fd);
       const before = fstatSync(fd).size;
       // Of a file that was just begun the name of the one before tells.
-      const known = Math.max(end.record, Number(rotated().at(-1)?.slice(-12) ?? 0));
+      const known = Math.max(content.record, Number(rotated().at(-1)?.slice(-12) ?? 0));
       const fresh = items.filter((item) =>
-        item.kind === 'record' ? item.sequence > known : item.sequence > end.checkpoint && item.sequence >= known,
+        item.kind === 'record' ? item.sequence > known : item.sequence > content.checkpoint && item.sequence >= known,
       );
-      const bytes = Buffer.from(fresh.map(({ text }) => `${text}\n`).join(''), 'utf8');
+      const texts = fresh.map(({ text }) => `${text}\n`);
+      if (before === 0) texts.unshift(`${canonicalJson({ log })}\n`);
+      const bytes = Buffer.from(texts.join(''), 'utf8');
       try {
         for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
         fsyncSync(fd);
@@ -116,7 +167,8 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
     name,
     type: 'file',
     target: path,
-    send: async (items) => append(items),
+    wholeLogs: true,
+    send: async (items, log) => append(items, log),
     close: () => Promise.resolve(),
   };
 };

@@ -39,7 +39,8 @@ export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, vers
     name,
     type: 'https',
     target: `${target.host}${target.pathname}`,
-    send: async (items) => {
+    wholeLogs: false,
+    send: async (items, log) => {
       agent ??= openAgent();
       try {
         const { statusCode, body } = await request(target, {
@@ -51,7 +52,7 @@ export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, vers
             'user-agent': `dke/${version}`,
             ...(tokenFile === undefined ? {} : { authorization: `Bearer ${readFileSync(tokenFile, 'latin1').trim()}` }),
           },
-          body: JSON.stringify(items.map((item) => toOcsf(item, version))),
+          body: JSON.stringify(items.map((item) => toOcsf(item, log, version))),
         });
         await body.dump({ limit: 65_536 });
         if (statusCode < 200 || statusCode > 299) throw new Error(`${target.host} answers with status ${statusCode}`);

@@ -32,12 +32,14 @@ const activities: Readonly<Record<AuditActivity, readonly [Class, number]>> = {
 const success = 1;
 const failure = 2;
 
-export const toOcsf = (item: AuditItem, version: string): object => {
+/** `log` is the name of the log: records of two logs have the same numbers. */
+export const toOcsf = (item: AuditItem, log: string, version: string): object => {
   const metadata = (uid: string) => ({
     version: '1.3.0',
     product: { name: 'DKE', vendor_name: 'DKE', version },
     log_name: 'audit',
-    uid,
+    log_provider: log,
+    uid: `${log}#${uid}`,
     sequence: item.sequence,
   });
   if (item.kind === 'checkpoint')

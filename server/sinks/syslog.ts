@@ -1,6 +1,6 @@
 // Audit sink `syslog`: RFC 5424 messages over TLS with octet counting (RFC 5425). The protocol has no acknowledgement: when a
 // connection has broken, the batch before is sent again on the next one, so that what the peer had not read is not lost; the
-// number in the structured data tells repeats.
+// number and the log's name in the structured data tell repeats.
 
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -30,17 +30,18 @@ const parameter = (name: string, value: string | number): string =>
 const headerField = (text: string, longest: number): string =>
   text.replaceAll(/[^\x21-\x7e]/g, '_').slice(0, longest) || '-';
 
-export const syslogMessage = (item: AuditItem, host: string, processId: number): string => {
+export const syslogMessage = (item: AuditItem, log: string, host: string, processId: number): string => {
   const isRecord = item.kind === 'record';
   const severity = isRecord ? severities[auditKinds[item.event.kind].severity] : severities.info;
   const data = isRecord
     ? [
         parameter('sequence', item.sequence),
+        parameter('log', log),
         parameter('actor', item.event.actorName),
         parameter('subject', `${item.event.subjectKind} ${item.event.subjectId}`),
         parameter('requestId', item.event.requestId),
       ]
-    : [parameter('checkpoint', item.sequence)];
+    : [parameter('checkpoint', item.sequence), parameter('log', log)];
   const header = [
     `<${facility * 8 + severity}>1`,
     toRfc3339(isRecord ? item.event.at : item.at),
@@ -58,10 +59,10 @@ export const openSyslogSink = ({ name, host, port, ca, certificate, key }: Syslo
   let before: Buffer | undefined;
   let closed = false;
 
-  const frame = (items: readonly AuditItem[]): Buffer =>
+  const frame = (items: readonly AuditItem[], log: string): Buffer =>
     Buffer.concat(
       items.flatMap((item) => {
-        const message = Buffer.from(syslogMessage(item, self, process.pid), 'utf8');
+        const message = Buffer.from(syslogMessage(item, log, self, process.pid), 'utf8');
         return [Buffer.from(`${message.length} `), message];
       }),
     );
@@ -115,9 +116,10 @@ export const openSyslogSink = ({ name, host, port, ca, certificate, key }: Syslo
     name,
     type: 'syslog',
     target: `${host}:${port}`,
-    send: async (items) => {
+    wholeLogs: false,
+    send: async (items, log) => {
       if (closed) throw new Error('the service is stopping');
-      const bytes = frame(items);
+      const bytes = frame(items, log);
       if (socket === undefined) {
         const made = await open();
         if (closed) {

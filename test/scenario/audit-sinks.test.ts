@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import {
   appendFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -20,6 +21,7 @@ import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseVerifierKey } from '../../server/base/checkpoint.ts';
+import { toRfc3339 } from '../../server/base/clock.ts';
 import { verifyAuditLog } from '../../server/cli/audit-verify.ts';
 import type { AuditItem } from '../../server/ports/audit-sink.ts';
 import { openFileSink } from '../../server/sinks/file.ts';
@@ -108,9 +110,9 @@ describe('a file', () => {
     const path = join(own, 'audit.ndjson');
     const sink = openFileSink({ name: 'f', path, rotateBytes: 300, keep: 2 });
     for (let at = 1; at <= 19; at += 2) {
-      await sink.send([item(at), item(at + 1)]);
+      await sink.send([item(at), item(at + 1)], 'dke/audit/one');
       // As after a crash before the cursor was kept: the same ones come again.
-      await sink.send([item(at), item(at + 1)]);
+      await sink.send([item(at), item(at + 1)], 'dke/audit/one');
     }
     const files = readdirSync(own).sort();
     expect(files.filter((name) => name !== 'audit.ndjson')).toHaveLength(2);
@@ -119,6 +121,93 @@ describe('a file', () => {
     expect(all).toEqual(upTo(20).slice(20 - all.length));
     expect(all.length).toBeGreaterThan(6);
     await sink.close();
+  });
+
+  test('of another log is put aside whole, with all its files, and a new one is begun', async () => {
+    const own = join(folder, 'two-logs');
+    mkdirSync(own);
+    const path = join(own, 'audit.ndjson');
+    const sink = openFileSink({ name: 'f', path, rotateBytes: 300, keep: 0 });
+    for (let at = 1; at <= 8; at += 1) await sink.send([item(at)], 'dke/audit/one');
+    const before = readdirSync(own).sort();
+    expect(before.length).toBeGreaterThan(2);
+    // As many records, and fewer: the same numbers are other records.
+    for (let at = 1; at <= 3; at += 1) await sink.send([item(at)], 'dke/audit/two');
+    const after = readdirSync(own).sort();
+    expect(after.filter((name) => name.startsWith('one.'))).toEqual(before.map((name) => `one.${name}`));
+    const now = after.filter((name) => !name.startsWith('one.'));
+    expect(recordsOf(now.flatMap((name) => linesOf(join(own, name))))).toEqual([1, 2, 3]);
+    for (const name of now) expect(linesOf(join(own, name))[0]).toBe('{"log":"dke/audit/two"}');
+    // Two services that write to one path are told so; nothing is overwritten.
+    await sink.send([item(9)], 'dke/audit/one');
+    await expect(sink.send([item(4)], 'dke/audit/two')).rejects.toThrow(/a file of its own/);
+    expect(recordsOf(linesOf(join(own, 'one.audit.ndjson')))).not.toContain(9);
+  });
+
+  test('of an older database that was accepted loses no record: the former log stays, and says nothing for the new one', async () => {
+    const path = join(folder, 'accepted.ndjson');
+    const first = await open(sinkTo(path));
+    await createVaults(first, 'one');
+    const oldKey = (await first.operations.audit.log()).verifierKey;
+    await first.stop();
+    const older = join(folder, 'older');
+    cpSync(first.config.dataDirectory, older, { recursive: true });
+    const second = await open(sinkTo(path), first.folder);
+    await createVaults(second, 'two', 'three', 'four', 'five', 'six', 'seven');
+    await second.stop();
+    const former = readFileSync(path, 'utf8');
+    for (const end of ['', '-wal', '-shm']) {
+      rmSync(join(first.config.dataDirectory, `dke.db${end}`), { force: true });
+      if (existsSync(join(older, `dke.db${end}`)))
+        cpSync(join(older, `dke.db${end}`), join(first.config.dataDirectory, `dke.db${end}`));
+    }
+    const third = await openTestService({ toml: `${base}${sinkTo(path)}`, folder: first.folder, acceptDatabase: true });
+    await createVaults(third, 'eight');
+    const newKey = (await third.operations.audit.log()).verifierKey;
+    const [accepted] = (await third.operations.audit.list(administrator, { kind: 'audit-log.accepted' })).items;
+    await third.stop();
+
+    const lines = linesOf(path);
+    const records = recordsOf(lines);
+    expect(records).toEqual(upTo(records.length));
+    expect(records.length).toBeLessThan(recordsOf(former.trimEnd().split('\n')).length);
+    expect(lines.some((line) => line.includes('"audit-log.accepted"'))).toBe(true);
+    const verify = async (text: string, key: string) => {
+      const verifier = parseVerifierKey(key);
+      if (verifier === null) throw new Error('no verifier key');
+      const all = text.trimEnd().split('\n');
+      return verifyAuditLog(
+        (async function* () {
+          yield* all;
+        })(),
+        verifier,
+      );
+    };
+    const now = await verify(readFileSync(path, 'utf8'), newKey);
+    expect([now.findings, now.signed]).toEqual([[], records.length]);
+    const aside = readdirSync(folder).filter((name) => name.endsWith('.accepted.ndjson'));
+    expect(aside).toHaveLength(1);
+    expect(readFileSync(join(folder, aside[0] ?? ''), 'utf8')).toBe(former);
+    expect((await verify(former, oldKey)).findings).toEqual([]);
+    // With the key that was kept, the new log is known for what it is.
+    expect((await verify(readFileSync(path, 'utf8'), oldKey)).findings).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^another log, dke/audit/\\S+, accepted at ${toRfc3339(accepted?.at ?? 0)} by service, with the same key:`,
+        ),
+      ),
+    ]);
+    rmSync(first.folder, { recursive: true });
+
+    // Built anew: another key.
+    const rebuilt = await open(sinkTo(path));
+    await createVaults(rebuilt, 'one');
+    await rebuilt.stop();
+    expect(recordsOf(linesOf(path))).toEqual(upTo(recordsOf(linesOf(path)).length));
+    expect((await verify(readFileSync(path, 'utf8'), newKey)).findings).toEqual([
+      expect.stringMatching(/^another log, dke\/audit\/\S+, with another key:/),
+    ]);
+    rmSync(rebuilt.folder, { recursive: true });
   });
 
   test('in a folder that is not there stops the start, with a line that names it', async () => {
@@ -173,7 +262,9 @@ describe('syslog', () => {
     const [, priority, at, , , id, data, body] = pattern.exec(vault ?? '') ?? [];
     expect(priority).toBe(String(13 * 8 + 6));
     expect(id).toBe('vault.created');
-    expect(data).toMatch(/sequence="\d+" actor="test" subject="vault [0-9a-f-]{36}" requestId="request-1"/);
+    expect(data).toMatch(
+      /sequence="\d+" log="dke\/audit\/[0-9a-f-]{36}" actor="test" subject="vault [0-9a-f-]{36}" requestId="request-1"/,
+    );
     expect(JSON.parse(body ?? '')).toMatchObject({ at, details: { name: 'a ] "quoted" \\ name ünïcode' } });
     expect(messages.some((message) => message.includes(' audit.checkpoint '))).toBe(true);
     rmSync(service.folder, { recursive: true });
@@ -260,7 +351,9 @@ input(type="imtcp" address="127.0.0.1" port="${port}")
         readFileSync(into, 'utf8')
           .split('\n')
           .find((each) => each.includes('for rsyslog')) ?? '';
-      expect(line).toMatch(/^audit\.info dke vault\.created \[dke@32473 sequence="\d+" actor="test"/);
+      expect(line).toMatch(
+        /^audit\.info dke vault\.created \[dke@32473 sequence="\d+" log="dke\/audit\/[0-9a-f-]{36}" actor="test"/,
+      );
       expect(JSON.parse(line.slice(line.indexOf('{')))).toMatchObject({ kind: 'vault.created' });
       await service.remove();
       await daemon.stop('SIGKILL');
@@ -312,6 +405,10 @@ describe('https', () => {
       actor: { user: { name: 'test' } },
       entity: { type: 'vault' },
     });
+    expect(events[0]?.metadata).toMatchObject({
+      log_provider: expect.stringMatching(/^dke\/audit\/[0-9a-f-]{36}$/) as unknown,
+    });
+    expect(new Set(events.map(({ metadata }) => (metadata as { uid: string }).uid)).size).toBe(events.length);
     expect(events.find((event) => event.message === 'service.started')).toMatchObject({
       class_uid: 6002,
       activity_id: 3,
