@@ -241,6 +241,7 @@ export const createOperations = (
   },
   nodes: manageNodes(ports),
   observe: ports.fleet.observe,
+  confirm: ports.fleet.confirm,
   vaults: {
     ...readVaults(ports),
     create: createVault(ports),
@@ -990,7 +991,11 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     return {
       operations,
       lookAround: () => notifications.turn(true),
-      handle: (incoming, outgoing) => handle(incoming, outgoing),
+      handle: (incoming, outgoing) => {
+        const settled = fleet.settle();
+        if (settled === undefined) handle(incoming, outgoing);
+        else void settled.then(() => handle(incoming, outgoing));
+      },
       xks,
       tde,
       certificatePath,

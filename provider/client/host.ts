@@ -105,10 +105,19 @@ export const startHost = (options: HostOptions): Host => {
       config,
       fingerprint,
       files: tlsFilesState(config),
-      door: openHttpService(config, (requestId, outcome) => {
-        const [level, message] = afterWithdrawal[outcome];
-        contextLog.write(level, { id: requestId }, message);
-      }),
+      door: openHttpService(
+        config,
+        (requestId, outcome) => {
+          const [level, message] = afterWithdrawal[outcome];
+          contextLog.write(level, { id: requestId }, message);
+        },
+        (requestId, route, { names, until }) =>
+          contextLog.write(
+            'warn',
+            { id: requestId, route, pendingNodes: names.join(', '), pendingUntil: until ?? 'never' },
+            'the change is made, but some nodes of the service have not confirmed it and may act on the old state',
+          ),
+      ),
       log: contextLog,
       users: 0,
     };

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
+import { type PendingNodes, readPendingNodes } from '../../server/fronts/contract/pending-nodes.ts';
 import {
   envelopeType,
   epochHeader,
@@ -50,10 +51,11 @@ const maxConnections = 32;
 /** Scripts and short programs of one host come again within so long. */
 const keptMs = 30_000;
 
-/** `withdrawn` hears of each request that was withdrawn. */
+/** `withdrawn` hears of each request that was withdrawn, `unconfirmed` of each change that some nodes of the service have not confirmed. */
 export const openHttpService = (
   config: ProviderConfig,
   withdrawn: (requestId: string, outcome: WithdrawalOutcome) => void = () => undefined,
+  unconfirmed: (requestId: string, route: RouteName, pending: PendingNodes) => void = () => undefined,
 ): ServiceDoor => {
   const pool = new Pool(config.origin, {
     connections: maxConnections,
@@ -93,6 +95,8 @@ export const openHttpService = (
       });
       started(exchange);
       const { status, headers, body } = await exchange.answer;
+      const pending = readPendingNodes((name) => headers[name]?.toString());
+      if (pending !== undefined) unconfirmed(requestId, route, pending);
       if (status !== 200) throw problem(status, body, config.origin, requestId, handle);
       const { answer, raw: bytes } = parseAnswer(route, headers['content-type'], body, config.origin, requestId);
       return { answer, raw: bytes, epoch: Number(headers[epochName] ?? 0) };

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { RouteRow } from '../fronts/contract/api/row.ts';
+import type { PendingNodes } from '../fronts/contract/pending-nodes.ts';
 import { type ApiClient, openClient } from './client.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile, reserveSecretFile } from './files.ts';
@@ -110,11 +111,12 @@ const findByName = async (client: ApiClient, kind: Nameable, name: string): Prom
   return only.id;
 };
 
-/** To standard error, whatever the format: the change is made, and somebody may go on with what was before. */
-const printPending = (nodes: readonly string[]): void => {
+/** To standard error, whatever the format. */
+const printPending = ({ names, until }: PendingNodes): void => {
+  const [who, they] = names.length === 1 ? ['a node has', 'it'] : [`${names.length} nodes have`, 'they'];
   process.stderr.write(
-    `dke: the change is made, but ${nodes.length === 1 ? 'a node has' : `${nodes.length} nodes have`} not confirmed it: ${nodes.join(', ')}\n` +
-      `  it may go on with what was before, until it hears of the change or its time without the database is over: dke node show ${nodes[0]}\n`,
+    `dke: the change is made, but ${who} not confirmed it: ${names.join(', ')}\n` +
+      `  Until ${they} confirm${they === 'it' ? 's' : ''} it, ${they} may act on the old state${until === null ? ', without a time limit' : `, until ${until} at the latest`}: dke node show ${names[0]}\n`,
   );
 };
 

@@ -11,12 +11,11 @@ import {
   type AnswerOf,
   type PathParameters,
   type Problem,
-  pendingNodesHeader,
   type RequestBody,
   type RouteRow,
-  readPendingNodes,
   tenantParameter,
 } from '../fronts/contract/api/row.ts';
+import { type PendingNodes, readPendingNodes } from '../fronts/contract/pending-nodes.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
 
 export interface ApiCall<R extends RouteRow> {
@@ -62,7 +61,7 @@ export interface ApiClientOptions {
   readonly tenant: string | undefined;
   readonly timeoutMs: number;
   /** Told of the nodes that do not show a change yet. */
-  readonly onPending?: (nodes: readonly string[]) => void;
+  readonly onPending?: (pending: PendingNodes) => void;
 }
 
 const pathOf = (
@@ -182,8 +181,8 @@ export const openClient = ({ url, ca, credential, tenant, timeoutMs, onPending }
         },
         (answer) => {
           const status = answer.statusCode ?? 0;
-          const pending = readPendingNodes(answer.headers[pendingNodesHeader.toLowerCase()]?.toString());
-          if (pending.length > 0) onPending?.(pending);
+          const pending = readPendingNodes((name) => answer.headers[name]?.toString());
+          if (pending !== undefined) onPending?.(pending);
           if (status === 202)
             readAll(answer).then(
               (whole) => reject(waitingError(whole)),

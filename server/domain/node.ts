@@ -7,6 +7,10 @@ export type NodeState = (typeof nodeStates)[number];
 export const duties = ['erasure', 'audit', 'forwarding', 'key-stores', 'pruning', 'schedules'] as const;
 export type Duty = (typeof duties)[number];
 
+/** One run of a node: after a restart it does not go on with what it was doing. */
+export const runOf = ({ id, startedAt }: { readonly id: string; readonly startedAt: number }): string =>
+  `${id} ${startedAt}`;
+
 /** A node as another one, or itself, sees it. */
 export interface FleetNode {
   readonly id: string;

@@ -59,7 +59,11 @@ export const checkHealth = ({
   };
   const run = async (): Promise<Health> => {
     const checks = [
-      await check('store', () => soon(store.probe())),
+      await check('store', async () => {
+        if (!fleet.hears())
+          throw new ServiceError('unavailable', 'this node does not hear of changes: its link to the database is down');
+        await soon(store.probe());
+      }),
       await check('root-key', () => root.check()),
       await check('round-trip', () => ring.selfTest()),
     ];
@@ -74,7 +78,9 @@ export const checkHealth = ({
   };
 
   return () => {
-    if (last !== undefined && !identity.stopping() && clock.monotonic() < last.until)
+    // A good answer ends with the link to the database.
+    const isStale = last?.health.healthy === true && !fleet.hears();
+    if (last !== undefined && !identity.stopping() && !isStale && clock.monotonic() < last.until)
       return Promise.resolve(last.health);
     running ??= run().finally(() => {
       running = undefined;

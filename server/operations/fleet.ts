@@ -6,16 +6,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../base/errors.ts';
 import { type Changes, mergeChanges } from '../domain/changes.ts';
-import { type Duty, duties, type FleetNode } from '../domain/node.ts';
+import { type Duty, duties, type FleetNode, runOf } from '../domain/node.ts';
 import type { Directory } from '../ports/directory.ts';
-import type { Fleet } from '../ports/fleet.ts';
+import type { Fleet, Unconfirmed } from '../ports/fleet.ts';
 import type { ChangeMark, NodeLink, RootTurn, SeenNode } from '../ports/node-link.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { FleetMember } from '../ports/xks-directory.ts';
+import { createHeardNodes } from './heard-nodes.ts';
 
 const beatMs = 1_000;
 /** Who has not been heard of for so long is not waited for. */
 const silentAfterMs = 3_000;
+/** Without a whole beat for so long, this node does not hear of changes: health says so. */
+const deafAfterMs = 5_000;
+/** A removed node without a bound (`contact_seconds = 0`) is named for so long after it was last heard of. */
+const removedNamedMs = 300_000;
 /** How long a change waits for the others. */
 const acknowledgeMs = 2_000;
 /** Changes that are kept for nodes that are behind; who is further behind reads everything again. */
@@ -45,6 +50,11 @@ export interface RunningFleet extends Fleet {
   join(face: RootFace): Promise<void>;
   /** Shows what was committed here after its caller was told that nobody knows. */
   show(changes: Changes): Promise<void>;
+  /**
+   * Undefined at nearly all times. A promise when this host's wall clock has jumped so far that contact seems lost: it resolves when the store was
+   * asked, which tells a corrected clock from a host that stood still.
+   */
+  settle(): Promise<void> | undefined;
   /** Reads everything again: an operator has taken the database as it is. */
   resume(): Promise<void>;
   stop(): Promise<void>;
@@ -66,6 +76,8 @@ export interface FleetHooks {
   /** A duty came here. */
   took(duty: Duty): void;
 }
+
+const confirmed: Unconfirmed = { pendingNodes: [], pendingUntil: null };
 
 type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>;
 
@@ -118,7 +130,11 @@ const createLoneFleet = (
     look: async () => {
       draining = (await store.read.nodes.get(self.id))?.state === 'draining';
     },
-    observe: async (work) => ({ value: await work(), pendingNodes: [] }),
+    run: () => runOf({ id: self.id, startedAt }),
+    hears: () => true,
+    settle: () => undefined,
+    observe: async (work) => ({ value: await work(), pendingNodes: [], pendingUntil: null }),
+    confirm: () => undefined,
     others: () => Promise.resolve([]),
     over: (directory) => {
       inner = directory;
@@ -172,9 +188,18 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   let beating: Promise<void> = Promise.resolve();
   let prunedAt = clock.monotonic();
   let away = false;
+  /** The link has not been lost since the last whole beat. */
+  let linked = true;
+  let settling: Promise<void> | undefined;
   /** When the last beat began that brought everything up to date. Both clocks: one may have stood still. */
   let contact = { monotonic: clock.monotonic(), wall: clock.now() };
-  const watching = new AsyncLocalStorage<Set<string>>();
+  /** What a request under `observe` has to wait for. `unheard`: this node could not ask for it. */
+  interface Watch {
+    epoch: number | undefined;
+    unheard: boolean;
+  }
+  const watching = new AsyncLocalStorage<Watch>();
+  const heardNodes = createHeardNodes(link, clock);
 
   const silence = (): number => Math.max(clock.monotonic() - contact.monotonic, clock.now() - contact.wall);
   const inContact = (): boolean => !lost && (self.contactMs === 0 || silence() < self.contactMs);
@@ -237,8 +262,12 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     });
     await catching;
   };
-  /** Also a change that seems to be shown is looked up: after a failover another one may have had its number. */
-  const reach = async (epoch: number): Promise<void> => {
+  /**
+   * Shows everything that is committed when it is called; answers the number of the last change. Also one that seems to be shown is looked up: after a
+   * failover another one may have had its number.
+   */
+  const reach = async (): Promise<number> => {
+    const epoch = store.epoch();
     do await catchUp();
     while (!lost && applied.epoch < epoch);
     if (lost)
@@ -250,18 +279,39 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
           reason: 'unconfirmed',
         },
       );
+    return applied.epoch;
   };
-
-  /** Names of those that may go on with what was before this change. */
-  const waitForOthers = async (epoch: number): Promise<readonly string[]> => {
-    const until = clock.monotonic() + acknowledgeMs;
-    const now = await link.nodes().catch(() => seen);
-    const others = now.filter(
-      ({ id, state, contactMs, silentMs }) =>
-        id !== self.id && (state === 'active' || state === 'draining') && (contactMs === 0 || silentMs < contactMs),
+  /** The change is made; this node cannot ask who shows it. */
+  const unconfirmed = (cause: unknown): ServiceError =>
+    new ServiceError(
+      'unavailable',
+      'the change is made, but not confirmed: this node does not reach the other nodes, which may act on the old state',
+      {
+        hint: 'repeat the request at another node, with the same Idempotency-Key if it had one; dke node list shows the nodes',
+        reason: 'unconfirmed',
+        cause,
+      },
     );
+  const askOthers = (epoch: number): Promise<Unconfirmed> =>
+    waitForOthers(epoch).catch((error: unknown) => {
+      throw unconfirmed(error);
+    });
+
+  /** How long the node may still act on what it has in memory, from now on; undefined: not any more, or it hears of changes; null: no limit. */
+  const actsForMs = ({ state, contactMs, silentMs }: SeenNode): number | null | undefined => {
+    if (state === 'stopped') return undefined;
+    const bound = contactMs === 0 && state === 'removed' ? removedNamedMs : contactMs;
+    if (bound === 0) return null;
+    return silentMs < bound ? bound - silentMs : undefined;
+  };
+  /** Who may act on what was before this change. */
+  const waitForOthers = async (epoch: number): Promise<Unconfirmed> => {
+    const until = clock.monotonic() + acknowledgeMs;
     const isBehind = (node: SeenNode): boolean => Math.max(node.epoch, shown.get(node.id) ?? 0) < epoch;
-    const hearing = others.filter(({ silentMs }) => silentMs < silentAfterMs);
+    const mayAct = async (): Promise<readonly SeenNode[]> =>
+      (await heardNodes()).filter((node) => node.id !== self.id && actsForMs(node) !== undefined && isBehind(node));
+    const behind = await mayAct();
+    const hearing = behind.filter(({ silentMs }) => silentMs < silentAfterMs);
     while (hearing.some(isBehind)) {
       const left = until - clock.monotonic();
       if (left <= 0) break;
@@ -275,11 +325,16 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
         waiters.add(end);
       });
     }
-    const pending = others.filter(isBehind).map(({ name }) => name);
-    if (pending.length > 0) log.warn('a change is not yet shown by every node', { epoch, pending });
-    return pending;
+    if (!behind.some(isBehind)) return confirmed;
+    // Once more: one that has ended meanwhile is behind nothing.
+    const pending = await mayAct();
+    if (pending.length === 0) return confirmed;
+    const pendingNodes = pending.map(({ name }) => name).sort();
+    const moments = pending.map(actsForMs).filter((ms) => ms !== undefined);
+    const pendingUntil = moments.includes(null) ? null : clock.now() + Math.max(...moments.map(Number));
+    log.warn('a change is not yet shown by every node', { epoch, pending: pendingNodes, until: pendingUntil });
+    return { pendingNodes, pendingUntil };
   };
-
   const tend = async (turn: RootTurn | undefined): Promise<void> => {
     const tendsSnapshots = await hooks.mayTendSnapshots();
     const leads = tendsSnapshots && (await hooks.mayLead(turn));
@@ -310,7 +365,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     contact = began;
     if (away) log.info('this node hears of changes again');
     away = false;
-    seen = await link.nodes();
+    linked = true;
+    seen = await heardNodes();
     await hooks.turned(turn);
     await tend(turn);
   };
@@ -349,7 +405,10 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     lost: () => {
       // The next database may be another one, in which these numbers are of other changes.
       shown.clear();
-      if (!stopped && joined) void beatNow();
+      if (stopped || !joined) return;
+      // Health says so at once; the beat makes the link again, or tells why not.
+      linked = false;
+      void beatNow();
     },
   });
 
@@ -358,6 +417,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   const toNode = (node: SeenNode, holders: ReadonlyMap<string, readonly Duty[]>): FleetNode => {
     const runs = node.state === 'active' || node.state === 'draining';
     const isSilent = runs && node.silentMs >= silentAfterMs;
+    const removedRuns = node.state === 'removed' && node.epoch < Number.MAX_SAFE_INTEGER;
+    const actsFor = actsForMs(node);
     return {
       id: node.id,
       name: node.name,
@@ -368,7 +429,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       behind: Math.max(0, applied.epoch - Math.max(node.epoch, shown.get(node.id) ?? 0)),
       rootEpoch: node.rootEpoch,
       holdsOldRoot: node.oldestRootEpoch < node.rootEpoch,
-      usesKeysUntil: isSilent && node.contactMs > node.silentMs ? node.heartbeatAt + node.contactMs : null,
+      usesKeysUntil: (isSilent || removedRuns) && actsFor != null ? clock.now() + actsFor : null,
       duties: node.id === self.id ? duties.filter((duty) => link.holds(duty)) : (holders.get(node.id) ?? []),
       self: node.id === self.id,
     };
@@ -380,7 +441,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     holds: (duty) => link.holds(duty),
     size,
     nodes: async () => {
-      const [found, holders] = await Promise.all([link.nodes(), link.holders()]).catch((error: unknown) => {
+      const [found, holders] = await Promise.all([heardNodes(), link.holders()]).catch((error: unknown) => {
         throw new ServiceError('unavailable', 'the database does not answer', { cause: error });
       });
       return found.map((node) => toNode(node, holders));
@@ -388,21 +449,62 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     draining: () => draining,
     inContact,
     look: beatNow,
-    observe: async (work) => {
-      const pending = new Set<string>();
-      const value = await watching.run(pending, work);
-      return { value, pendingNodes: [...pending].sort() };
+    run: () => {
+      const own = seen.find(({ id }) => id === self.id);
+      if (own === undefined) throw new ServiceError('unavailable', 'this node is not yet known to the others');
+      return runOf(own);
     },
-    others: async () => (await link.nodes()).filter(({ id, state }) => id !== self.id && state !== 'removed'),
+    hears: () => linked && !away && clock.monotonic() - contact.monotonic < deafAfterMs,
+    settle: () => {
+      if (self.contactMs === 0 || lost || away || !joined || silence() < self.contactMs) return undefined;
+      if (clock.monotonic() - contact.monotonic >= self.contactMs) return undefined;
+      settling ??= beatNow().finally(() => {
+        settling = undefined;
+      });
+      return settling;
+    },
+    observe: async (work) => {
+      const watch: Watch = { epoch: undefined, unheard: false };
+      const outcome = await watching.run(watch, work).then(
+        (value) => ({ value }),
+        (refusal: unknown) => {
+          // It was destroyed before, perhaps a moment ago, by another node.
+          if (!(refusal instanceof ServiceError) || refusal.code !== 'key-destroyed') throw refusal;
+          watch.unheard = true;
+          return { refusal };
+        },
+      );
+      if (watch.unheard)
+        watch.epoch = await reach().catch((error: unknown) => {
+          throw lost ? error : unconfirmed(error);
+        });
+      return { ...outcome, ...(watch.epoch === undefined ? confirmed : await askOthers(watch.epoch)) };
+    },
+    confirm: () => {
+      const watch = watching.getStore();
+      if (watch !== undefined) watch.unheard = true;
+    },
+    others: async () => (await heardNodes()).filter(({ id, state }) => id !== self.id && state !== 'removed'),
     over: (directory) => {
       inner = directory;
       return {
         ...directory,
         renew: async (changes) => {
           directory.forget(changes);
-          const epoch = store.epoch();
-          await reach(epoch);
-          for (const name of await waitForOthers(epoch)) watching.getStore()?.add(name);
+          const watch = watching.getStore();
+          if (watch === undefined) {
+            await askOthers(await reach());
+            return;
+          }
+          try {
+            // A change that changed nothing waits, too: the one before it may not be shown yet.
+            watch.epoch = await reach();
+          } catch (error) {
+            if (lost) throw error;
+            // It is committed: it is shown here as far as the store can be read, its answer is kept, and its caller is told at the end.
+            watch.unheard = true;
+            await directory.renew(changes).catch(() => undefined);
+          }
         },
         epoch: () => applied.epoch,
         fleetSize: size,

@@ -4,7 +4,8 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../base/errors.ts';
-import type { FleetNode } from '../domain/node.ts';
+import { Waiting } from '../base/waiting.ts';
+import { runOf } from '../domain/node.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { KeptAnswer, StoredRequest } from '../ports/idempotency.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -55,7 +56,7 @@ export const createIdempotency = (
     fleet,
   }: Pick<Ports, 'clock' | 'log'> & {
     readonly ring: Pick<Ports['ring'], 'authenticateRow'>;
-    readonly fleet: Pick<Fleet, 'nodes'>;
+    readonly fleet: Pick<Fleet, 'nodes' | 'run'>;
   },
 ): { readonly store: Store; readonly operations: IdempotencyOperations } => {
   const claims = new AsyncLocalStorage<Claim>();
@@ -63,17 +64,6 @@ export const createIdempotency = (
   const live = new Set<StoredRequest>();
   /** What it has given up, while the others are still to be told. */
   const lost = new Set<StoredRequest>();
-  // A node that was started again does not go on with what it was doing.
-  const runOf = ({ id, startedAt }: FleetNode): string => `${id} ${startedAt}`;
-  let known: string | undefined;
-  const ownRun = async (): Promise<string> => {
-    if (known !== undefined) return known;
-    const own = (await fleet.nodes()).find(({ self }) => self);
-    if (own === undefined) throw new ServiceError('unavailable', 'this node is not yet known to the others');
-    known = runOf(own);
-    return known;
-  };
-
   const isOf = (row: StoredRequest, { requestId, run }: StoredRequest): boolean =>
     row.requestId === requestId && row.run === run;
   const giveUp = async (row: StoredRequest): Promise<void> => {
@@ -164,7 +154,7 @@ export const createIdempotency = (
       if (given !== undefined) return { kept: given, repeated: true };
       const row: StoredRequest = {
         ...request,
-        run: await ownRun(),
+        run: fleet.run(),
         createdAt: clock.now(),
         answer: null,
         integrity: 'ok',
@@ -189,9 +179,12 @@ export const createIdempotency = (
         const written = isWritten();
         claim.state = 'over';
         if (error instanceof Taken) continue;
-        // It may be carried out yet, or a part of it: whoever asks again is to look.
-        if (error instanceof ServiceError && error.reason === 'unconfirmed') await giveUp(row);
-        // It was refused: the same key may try again.
+        // It may be carried out yet, or a part of it: the key is kept, so that a repeat does not carry it out twice.
+        const isRefused =
+          error instanceof Waiting ||
+          (error instanceof ServiceError && error.code !== 'internal' && error.reason !== 'unconfirmed');
+        if (!isRefused) await giveUp(row);
+        // The same key may try again.
         else if (written)
           await inner
             .write((tx) => tx.idempotency.remove(row.id), { durable: false })

@@ -943,8 +943,9 @@ export interface QuarantineOperations {
 export interface Operations extends PeopleOperations {
   readonly tenants: TenantOperations;
   readonly nodes: NodeOperations;
-  /** Which servers do not show yet what a request has changed. */
+  /** Which servers do not show yet what a request has changed, or one that it repeats. */
   readonly observe: Fleet['observe'];
+  readonly confirm: Fleet['confirm'];
   readonly idempotency: IdempotencyOperations;
   readonly preconditions: PreconditionOperations;
   readonly vaults: VaultOperations;

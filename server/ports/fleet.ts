@@ -1,7 +1,18 @@
 // The servers that share this one's store, as this one sees them. A server with a store of its own is a fleet of one.
 
+import type { ServiceError } from '../base/errors.ts';
 import type { Duty, FleetNode } from '../domain/node.ts';
 import type { SeenNode } from './node-link.ts';
+
+/** Servers that have not confirmed a change in time, by name. */
+export interface Unconfirmed {
+  readonly pendingNodes: readonly string[];
+  /** When the last of them stops using keys unless it hears of the change; null: there is no limit, or there are none. */
+  readonly pendingUntil: number | null;
+}
+
+/** `refusal`: what was to be destroyed is destroyed. */
+export type Observed<T> = ({ readonly value: T } | { readonly refusal: ServiceError }) & Unconfirmed;
 
 export interface Fleet {
   readonly id: string;
@@ -11,14 +22,23 @@ export interface Fleet {
   /** Servers that run and are heard of; at least 1. */
   size(): number;
   nodes(): Promise<readonly FleetNode[]>;
+  /** This run of this server, as the others know it (domain/node.ts); does not ask the store. */
+  run(): string;
   /** An operator wants requests to go elsewhere. */
   draining(): boolean;
   /** Whether what this server keeps in memory is fresh enough to be used. */
   inContact(): boolean;
   /** Reads its own row again: an operator has changed it, perhaps. */
   look(): Promise<void>;
-  /** Runs `work`; answers the names of the servers that do not show yet what it has changed, and may go on with what was before. */
-  observe<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly pendingNodes: readonly string[] }>;
+  /** Whether this server hears of changes now. One that does not may use keys for a while; its confirmations are worth nothing. */
+  hears(): boolean;
+  /**
+   * Runs `work`, then waits until the other servers show what was committed by its end, if it has changed something, or found that it need not.
+   * Throws 'unavailable' with the reason `unconfirmed` when they cannot be asked: what `work` has changed stays.
+   */
+  observe<T>(work: () => Promise<T>): Promise<Observed<T>>;
+  /** Within `observe`: the request was carried out before, perhaps elsewhere; its answer waits like the first one. */
+  confirm(): void;
   /** The others that are not removed, whether they run or not. */
   others(): Promise<readonly SeenNode[]>;
 }

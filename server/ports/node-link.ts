@@ -25,7 +25,10 @@ export interface NodeRow {
   readonly proof: Buffer;
 }
 
-/** Since the last heartbeat, in milliseconds, by the store's clock: the hosts' own may differ. */
+/**
+ * Since the last heartbeat, in milliseconds: by the store's wall clock as the link reads it, which may jump; by the observer's monotonic clock
+ * as the fleet passes it on (operations/heard-nodes.ts).
+ */
 export type SeenNode = NodeRow & { readonly silentMs: number };
 
 /** A root key on its way. `offered`: every node must take it; `erase`: every node must overwrite the one before. */
@@ -69,9 +72,11 @@ export interface NodeLink {
   clocks(): Promise<readonly number[]>;
   /** Which root keys it holds, and the proof. */
   tellRoot(row: Pick<NodeRow, 'id' | 'rootEpoch' | 'oldestRootEpoch' | 'publicKey' | 'proof'>): Promise<void>;
-  /** It ends in order: nobody waits for it. */
+  /** It ends in order: no node waits for it, and a removed one is not named any more. */
   leave(id: string): Promise<void>;
   nodes(): Promise<readonly SeenNode[]>;
+  /** The ids of nodes whose connection to the store is open. */
+  connected(): Promise<ReadonlySet<string>>;
   /**
    * What has changed since this change. 'pruned': some of it is not kept any more. 'lost': this change is not there any more: the database has gone
    * back.

@@ -9,6 +9,7 @@ import type { IssuedAccessGuid } from '../../server/fronts/contract/api/tde-appl
 import { type ConsoleApi, openConsoleApi, writeProviderConfig } from './console-api.ts';
 import { type Database, startDatabase } from './database.ts';
 import { endProcess, processesWith, until } from './host.ts';
+import { openPostgresGate, type PostgresGate } from './postgres-gate.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from './postgresql.ts';
 import { ServerEnded, type ServerProcess, startServerProcess } from './server-process.ts';
 
@@ -16,6 +17,8 @@ export interface FleetMember {
   readonly name: string;
   readonly folder: string;
   readonly server: ServerProcess;
+  /** Between this node and the database. */
+  readonly gate: PostgresGate;
   /** Straight to this node. */
   readonly api: ConsoleApi;
   stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -158,10 +161,18 @@ export interface TestFleet {
 
 export const startFleet = async (
   names: readonly string[],
-  options: { readonly toml?: string; readonly store?: string; readonly publicUrl?: string } = {},
+  options: {
+    readonly toml?: string;
+    readonly store?: string;
+    readonly publicUrl?: string;
+    /** Of the database server. */
+    readonly databaseEnvironment?: NodeJS.ProcessEnv;
+    /** Of a node. */
+    readonly environmentOf?: (name: string) => NodeJS.ProcessEnv;
+  } = {},
 ): Promise<TestFleet> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-fleet-'));
-  const postgres = await startPostgres();
+  const postgres = await startPostgres({ environment: options.databaseEnvironment ?? {} });
   const place = postgres.createDatabase('dke');
   const balancer = await startBalancer();
   const members: (FleetMember & { server: ServerProcess; api: ConsoleApi })[] = [];
@@ -172,7 +183,10 @@ export const startFleet = async (
   const end = async (): Promise<void> => {
     for (const database of databases) await database.stop();
     for (const [pid] of processesWith(socket)) await endProcess(pid);
-    for (const { server } of members) await server.stop();
+    for (const { server, gate } of members) {
+      await server.stop();
+      await gate.close();
+    }
     await balancer.close();
     await postgres.remove();
     if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
@@ -184,13 +198,15 @@ export const startFleet = async (
       if (name !== first)
         for (const file of ['root.key', 'tls.crt', 'tls.key'])
           copyFileSync(join(folder, first ?? '', 'dke-data', file), join(own, 'dke-data', file));
+      const gate = await openPostgresGate(join(own, 'gate'), place.host);
       const toml =
         `${options.toml ?? '[erasure]\ngather_ms = 20\n'}[node]\nname = "${name}"\n[store]\ntype = "postgresql"\n` +
-        `host = "${place.host}"\ndatabase = "${place.database}"\n${options.store ?? ''}`;
+        `host = "${gate.host}"\ndatabase = "${place.database}"\n${options.store ?? ''}`;
       const start = (port?: number): Promise<ServerProcess> =>
         startServerProcess({
           folder: own,
           toml,
+          environment: options.environmentOf?.(name) ?? {},
           ...(port === undefined ? {} : { port }),
           ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
         });
@@ -200,6 +216,7 @@ export const startFleet = async (
         name,
         folder: own,
         server,
+        gate,
         api: openConsoleApi(server, token),
         stop: (signal?: NodeJS.Signals) => member.server.stop(signal),
         start: async () => {

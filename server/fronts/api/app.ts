@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 
 import { serviceTenantId } from '../../base/ids.ts';
@@ -20,9 +20,11 @@ import type { Approval } from '../../domain/approval.ts';
 import type { KeptAnswer } from '../../operations/idempotency.ts';
 import type { Operations } from '../../operations/index.ts';
 import type { SignInOrigin } from '../../operations/people/face.ts';
+import type { Unconfirmed } from '../../ports/fleet.ts';
 import type { Log } from '../../ports/log.ts';
 import { apiRoutes } from '../contract/api/index.ts';
-import { pendingNodesHeader, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import { type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import { pendingHeaders } from '../contract/pending-nodes.ts';
 import { leaveUnread, piecesOf, readBody } from '../shared/read-body.ts';
 import { pickRequestId, requestIdHeader } from '../shared/request-id.ts';
 import { apiHeaders } from '../shared/security-headers.ts';
@@ -57,6 +59,8 @@ type TenantCaller = Omit<Caller, 'actor'> & { readonly actor: TenantActor };
 interface Variables {
   requestId: string;
   caller: TenantCaller;
+  /** Which nodes have not confirmed the change, and until when they may act on what was before. */
+  unconfirmed: Unconfirmed | undefined;
 }
 interface ApiEnv {
   Variables: Variables;
@@ -82,12 +86,6 @@ type AnyHandler = (call: {
 /** Largest body, in bytes: the longest request has a few names. */
 const maxBody = 64 * 1024;
 const prefix = '/api';
-
-/** Says which nodes do not show the change yet. */
-const withPending = (response: Response, names: readonly string[]): Response => {
-  if (names.length > 0) response.headers.set(pendingNodesHeader, names.map(encodeURIComponent).join(','));
-  return response;
-};
 
 const json = (value: unknown, status: 200 | 201 | 202, headers: Readonly<Record<string, string>> = {}): Response =>
   new Response(typeof value === 'string' ? value : JSON.stringify(value), {
@@ -156,6 +154,8 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       throw new HttpRefusal('validation', 405, 'the API does not take HEAD', { headers: { allow: 'GET' } });
     await next();
     context.res.headers.set(requestIdHeader, requestId);
+    const { pendingNodes = [], pendingUntil = null } = context.get('unconfirmed') ?? {};
+    for (const [name, value] of pendingHeaders(pendingNodes, pendingUntil)) context.res.headers.set(name, value);
     for (const [name, value] of Object.entries(apiHeaders)) context.res.headers.set(name, value);
     leaveUnread(context.env.incoming, context.res.headers);
   });
@@ -187,6 +187,13 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       status: 201,
       headers: { 'content-type': 'application/json', ...headers },
     });
+  };
+
+  const observe = async <T>(context: ApiContext, work: () => Promise<T>): Promise<T> => {
+    const observed = await operations.observe(work);
+    context.set('unconfirmed', observed);
+    if ('refusal' in observed) throw observed.refusal;
+    return observed.value;
   };
 
   const bind = (group: string, name: string, row: RouteRow, siblings: Readonly<Record<string, AnyHandler>>): void => {
@@ -222,6 +229,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
         return fresh.kept;
       });
       if (fresh !== undefined) return send(fresh);
+      operations.confirm();
       if (kept.body === null) {
         throw new HttpRefusal('conflict', 409, 'this request was carried out before; its secret was shown then', {
           hint: `what it made is at ${kept.location}: remove it and create another if the secret is lost`,
@@ -313,24 +321,26 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     const carryOut = async (context: ApiContext, call: Parameters<AnyHandler>[0], bytes: Buffer): Promise<Response> => {
       if (row.creates) {
         const work = () => create(context, bytes, () => handler(call) as Promise<Created<unknown>>);
-        const { value: made, pendingNodes } = await operations.observe(work);
-        return withPending(made, pendingNodes);
+        return observe(context, work);
       }
-      const { value: given, pendingNodes } = await operations.observe(() => handler(call));
-      const pending = (response: Response): Response => withPending(response, pendingNodes);
+      const given = await observe(context, () => handler(call));
+      const { pendingNodes = [], pendingUntil = null } = context.get('unconfirmed') ?? {};
       if (given instanceof StreamedFile) return sendFile(given);
       if (given instanceof BoundAnswer) authenticator.setBinding(context, given.binding);
       if (given instanceof SessionChange) {
         if (given.session !== null || given.location === null) authenticator.setSession(context, given.session);
         if (given.location !== null) {
           authenticator.setBinding(context, null);
-          return pending(context.redirect(given.location, 303));
+          return context.redirect(given.location, 303);
         }
       }
       const value = given instanceof SessionChange || given instanceof BoundAnswer ? given.answer : given;
-      if (row.answer === null) return pending(context.body(null, 204));
+      if (row.answer === null) return context.body(null, 204);
       if (pendingNodes.length > 0 && typeof value === 'object' && value !== null)
-        return pending(json({ ...value, pendingNodes }, 200, {}));
+        return json(
+          { ...value, pendingNodes, pendingUntil: pendingUntil === null ? null : toRfc3339(pendingUntil) },
+          200,
+        );
       return context.body(JSON.stringify(value), 200, {
         'content-type': 'application/json',
         ...(isVersioned.has(row) ? { etag: entityTag(value) } : {}),

@@ -83,6 +83,8 @@ export const answerError = (error: unknown, requestId: string, report: (error: u
       status: error instanceof HttpRefusal ? error.status : row.status,
       detail: error.message,
       requestId,
+      // Other reasons are not for everyone who asks.
+      reason: error.reason === 'unconfirmed' ? error.reason : undefined,
       hint: error.hint,
       errors: error instanceof ValidationError ? error.errors : undefined,
     },

@@ -3,7 +3,7 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi';
 import { approvalSchema } from '../contract/api/approvals.ts';
 import { type ApiRoutes, apiRoutes } from '../contract/api/index.ts';
-import { pendingNodes, problemSchema, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import { pendingMembers, problemSchema, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
 import { problemType } from '../shared/problem.ts';
 import { sessionCookie } from './authenticate.ts';
 import { problemRows } from './errors.ts';
@@ -66,7 +66,7 @@ const success = (row: RouteRow) => {
   if (row.answer === null) return { 204: { description: 'Done' } };
   const schema =
     row.method !== 'get' && row.creates === undefined && row.answer instanceof z.ZodObject
-      ? row.answer.extend({ pendingNodes })
+      ? row.answer.extend(pendingMembers)
       : row.answer;
   const content = { 'application/json': { schema } };
   if (row.mayWait === true) return { 200: { description: 'Done', content }, ...waiting };

@@ -19,6 +19,8 @@ export interface ProblemDocument {
   readonly detail: string;
   readonly code: ServiceErrorCode;
   readonly requestId: string;
+  /** `unconfirmed`: the change may be made, or is made and not confirmed by every node. */
+  readonly reason?: 'unconfirmed';
   readonly hint?: string;
   readonly errors?: readonly FieldFault[];
 }
@@ -29,6 +31,7 @@ export interface ProblemInit {
   readonly title: string;
   readonly detail: string;
   readonly requestId: string;
+  readonly reason?: ProblemDocument['reason'] | undefined;
   readonly hint?: string | undefined;
   readonly errors?: readonly FieldFault[] | undefined;
 }
@@ -39,6 +42,7 @@ export const formatProblem = ({
   title,
   detail,
   requestId,
+  reason,
   hint,
   errors,
 }: ProblemInit): ProblemDocument => ({
@@ -48,6 +52,7 @@ export const formatProblem = ({
   detail,
   code,
   requestId,
+  ...(reason === undefined ? {} : { reason }),
   ...(hint === undefined ? {} : { hint }),
   ...(errors === undefined || errors.length === 0 ? {} : { errors }),
 });

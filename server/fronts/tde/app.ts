@@ -12,6 +12,7 @@ import type { MadeKey, Operations, ShownCertificate, TdeCaller, VisibleObject } 
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { SealedKey } from '../../ports/key-ring.ts';
 import type { Log } from '../../ports/log.ts';
+import { pendingHeaders } from '../contract/pending-nodes.ts';
 import {
   boundTo,
   envelopeType,
@@ -234,9 +235,14 @@ const parseHandle = (text: string | undefined): number => {
 /** Routes whose raw answer is meant for anybody's eyes. */
 const open: ReadonlySet<keyof TdeRoutes> = new Set(['encrypt', 'sign', 'wrap']);
 
+/** Routes that change what other nodes have in memory. */
+const changing: ReadonlySet<keyof TdeRoutes> = new Set([...onceRoutes, 'destroyObject', 'withdraw', 'wrap']);
+
 interface Trace {
   readonly started: number;
   route: keyof TdeRoutes | 'unknown';
+  /** Headers that name the nodes that have not confirmed the change. */
+  pending: ReturnType<typeof pendingHeaders>;
 }
 
 /** The certificate that the connection has shown, read once. Without TLS there is none. */
@@ -348,7 +354,12 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
       // A body may come long after its head: what was changed meanwhile counts.
       const callerNow = isThere ? caller : await authenticate(incoming, path, id);
       const key = incoming.headers[onceHeader.toLowerCase()];
-      return { route: path.route, reply: await run(path.route, callerNow, parseHandle(path.handle), body, key) };
+      const work = () => run(path.route, callerNow, parseHandle(path.handle), body, key);
+      if (!changing.has(path.route)) return { route: path.route, reply: await work() };
+      const observed = await operations.observe(work);
+      trace.pending = pendingHeaders(observed.pendingNodes, observed.pendingUntil);
+      if ('refusal' in observed) throw observed.refusal;
+      return { route: path.route, reply: observed.value };
     } finally {
       wipe(body);
     }
@@ -374,6 +385,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
       epochHeader,
       epoch(),
     ];
+    for (const header of trace.pending) headers.push(...header);
     // What was not read of a request cannot be told from the next one.
     if (!incoming.complete && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
     outbox(() => {
@@ -411,7 +423,7 @@ export const createTdeFront = ({ operations, core, log, requestId, epoch, observ
     owns: isTdePath,
     handle: (incoming, outgoing) => {
       const id = idOf(incoming);
-      const trace: Trace = { started: performance.now(), route: 'unknown' };
+      const trace: Trace = { started: performance.now(), route: 'unknown', pending: [] };
       answer(incoming, id, trace)
         .then(({ route, reply: { head, raw } }) => {
           const packed = packEnvelope(head, raw);

@@ -194,7 +194,12 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       );
     },
     leave: async (id) => {
-      await query("update nodes set state = 'stopped' where id = $1 and state <> 'removed'", [id]);
+      // It is behind nothing any more.
+      await query(
+        `update nodes set state = case state when 'removed' then 'removed' else 'stopped' end, epoch = ${Number.MAX_SAFE_INTEGER}
+          where id = $1`,
+        [id],
+      );
     },
     nodes: async () =>
       (await query(`select nodes.*, ${nowSql} - heartbeat_at as silent_ms from nodes order by name, id`)).map(
@@ -254,6 +259,17 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
       if (!held.delete(duty)) return;
       await query(`select pg_advisory_unlock(${dutyLocks}, ${dutyNumber(duty)})`);
     },
+    connected: async () =>
+      new Set(
+        (
+          await query(
+            `select nodes.id from nodes
+               join pg_locks own on own.locktype = 'advisory' and own.granted and own.classid = ${nodeLocks}
+                and own.objid::bigint = (hashtext(nodes.id)::bigint & 4294967295)
+               join pg_database on pg_database.oid = own.database and pg_database.datname = current_database()`,
+          )
+        ).map(({ id }) => String(id)),
+      ),
     holds: (duty) => held.has(duty),
     holders: async () => {
       // A node's id and its duties are locks of one connection.

@@ -154,7 +154,12 @@ export const openFront = (
           return work();
         },
       },
-      observe: async (work: () => Promise<unknown>) => ({ value: await work(), pendingNodes: [] }),
+      confirm: () => undefined,
+      observe: async (work: () => Promise<unknown>) => ({
+        value: await work(),
+        pendingNodes: [],
+        pendingUntil: null,
+      }),
       authenticateAdmin: async (token: string, requestId: string, peer: string | null) => {
         const id = token === adminToken && !revoked ? 'token-1' : token === otherToken ? 'token-2' : null;
         if (id === null) throw new ServiceError('unauthenticated', 'the token does not hold');

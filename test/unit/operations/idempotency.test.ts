@@ -1,5 +1,6 @@
 // Requests under an Idempotency-Key, in the service itself: what is written of them is written with what they make.
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ServiceError } from '../../../server/base/errors.ts';
 import { newId } from '../../../server/base/ids.ts';
 import type { KeptAnswer, RepeatableRequest } from '../../../server/operations/idempotency.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
@@ -41,7 +42,7 @@ test('one is carried out once, and answered the same afterwards and after a rest
 test('one that was refused may be tried again, whether or not it had written something', async () => {
   const refuse = (work: () => Promise<unknown>) => async (): Promise<KeptAnswer> => {
     await work();
-    throw new Error('refused');
+    throw new ServiceError('conflict', 'refused');
   };
   await expect(
     once(
@@ -53,6 +54,16 @@ test('one that was refused may be tried again, whether or not it had written som
   expect(await queryStored(opened.folder, 'select id from idempotency_keys')).toEqual([]);
   expect((await once(requestOf('b'), create('made'))).repeated).toBe(false);
   expect(await vaultsOf('made')).toBe(1);
+});
+
+test('one that was carried out and then failed is not carried out again', async () => {
+  const failing = async (): Promise<KeptAnswer> => {
+    await create('failed')();
+    throw new TypeError('a fault of the service');
+  };
+  await expect(once(requestOf('e'), failing)).rejects.toThrow('a fault');
+  await expect(once(requestOf('e'), create('failed'))).rejects.toMatchObject({ code: 'conflict' });
+  expect(await vaultsOf('failed')).toBe(1);
 });
 
 test('one that was carried out and not answered is not carried out again, and the repeat says where to look', async () => {

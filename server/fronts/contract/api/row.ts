@@ -75,26 +75,22 @@ export interface RouteInput<R extends RouteRow> {
 export type RequestBody<R extends RouteRow> = R['body'] extends z.ZodType ? z.input<R['body']> : undefined;
 export type AnswerOf<R extends RouteRow> = R['answer'] extends z.ZodType ? z.output<R['answer']> : undefined;
 
-/**
- * A header of the answer to a change, with or without a body: the names of the nodes in `pendingNodes`, percent-encoded, between commas.
- * Absent when there are none.
- */
-export const pendingNodesHeader = 'X-Dke-Pending-Nodes';
-export const readPendingNodes = (header: string | null | undefined): readonly string[] =>
-  header === null || header === undefined || header === ''
-    ? []
-    : header.split(',').map((name) => decodeURIComponent(name));
-
-/** What the answer of every change may bear beside its own members. */
-export const pendingNodes = z
-  .array(z.string())
-  .readonly()
-  .optional()
-  .openapi({
+/** What the answer of every change may have besides its own members; the headers say the same (contract/pending-nodes.ts). */
+export const pendingMembers = {
+  pendingNodes: z
+    .array(z.string())
+    .readonly()
+    .optional()
+    .openapi({
+      description:
+        'Of several nodes, those that have not confirmed this change within two seconds: they may act on what was before. ' +
+        'Absent when there are none.',
+    }),
+  pendingUntil: z.iso.datetime().nullable().optional().openapi({
     description:
-      'Of several nodes, those that did not confirm within two seconds that they show this change: they may go on with what was before. ' +
-      'Absent when there are none.',
-  });
+      'When the last of the nodes in `pendingNodes` stops using keys unless it has heard of the change. Null: there is no limit.',
+  }),
+};
 
 // --- words that every resource uses -----------------------------------------------------------------------------------
 
@@ -147,6 +143,14 @@ export const problemSchema = z
     detail: z.string(),
     code: z.string().openapi({ description: 'Stable; see docs/api.md.' }),
     requestId: z.string(),
+    reason: z
+      .literal('unconfirmed')
+      .optional()
+      .openapi({
+        description:
+          'unconfirmed: the change is made and not confirmed by every node, or it may still be made. Ask again with the same Idempotency-Key, ' +
+          'or read the resource.',
+      }),
     hint: z.string().optional().openapi({ description: 'What to do about it.' }),
     errors: z
       .array(z.object({ path: z.string(), message: z.string() }))

@@ -73,8 +73,8 @@ export const nameTenantBy = (read: () => string | null): void => {
 };
 
 /** Told of the nodes that do not show a change yet (components/pending-nodes.tsx). */
-let tellPending: (nodes: readonly string[]) => void = () => undefined;
-export const onPendingNodes = (tell: (nodes: readonly string[]) => void): void => {
+let tellPending: (nodes: readonly string[], until: string | null) => void = () => undefined;
+export const onPendingNodes = (tell: typeof tellPending): void => {
   tellPending = tell;
 };
 
@@ -184,7 +184,8 @@ export const sendFile = async <T>(call: ApiCall, file: Blob, options: SendOption
 
 const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
   const pending = response.headers.get('x-dke-pending-nodes') ?? '';
-  if (pending !== '') tellPending(pending.split(',').map(decodeURIComponent));
+  const until = response.headers.get('x-dke-pending-until') ?? 'never';
+  if (pending !== '') tellPending(pending.split(',').map(decodeURIComponent), until === 'never' ? null : until);
   const etag = response.headers.get('etag') ?? undefined;
   if (response.status === 202) {
     const { id, missing } = (await response.json()) as { readonly id: string; readonly missing: number };

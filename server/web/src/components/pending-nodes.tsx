@@ -1,15 +1,28 @@
-// A change was made here, and some nodes did not confirm it: what was taken away may still be used there. Stays on every page until
-// somebody has read it.
+// A change is made, and some nodes have not confirmed it: they may act on the old state. The notice stays on every page until it is dismissed.
 
 import { useEffect, useState } from 'react';
 import { onPendingNodes } from '../api/client.ts';
 import { IconButton } from './button.tsx';
 import { Notice } from './notice.tsx';
+import { Time } from './time.tsx';
+
+interface Pending {
+  readonly nodes: readonly string[];
+  /** The latest moment of all; null: one has no limit. */
+  readonly until: string | null;
+}
+
+const none: Pending = { nodes: [], until: '' };
 
 export const PendingNodes = () => {
-  const [nodes, setNodes] = useState<readonly string[]>([]);
+  const [{ nodes, until }, setPending] = useState(none);
   useEffect(() => {
-    onPendingNodes((names) => setNodes((before) => [...new Set([...before, ...names])].sort()));
+    onPendingNodes((names, latest) =>
+      setPending((before) => ({
+        nodes: [...new Set([...before.nodes, ...names])].sort(),
+        until: before.until === null || latest === null ? null : before.until > latest ? before.until : latest,
+      })),
+    );
     return () => onPendingNodes(() => undefined);
   }, []);
   return (
@@ -17,12 +30,18 @@ export const PendingNodes = () => {
       {nodes.length > 0 && (
         <div className="relative m-4 lg:mx-8">
           <Notice tone="warn" title={`The change is made, but not confirmed by ${nodes.join(', ')}`}>
-            {nodes.length === 1 ? 'This node' : 'These nodes'} may go on with what was before, until they hear of it or
-            their time without the database is over. <code>dke node list</code> shows until when; stop a node that
-            stands still.
+            {nodes.length === 1 ? 'This node' : 'These nodes'} may act on the old state until the change is confirmed
+            {until === null ? (
+              ', without a time limit'
+            ) : (
+              <>
+                , until <Time value={until} seconds /> at the latest
+              </>
+            )}
+            . <code>dke node list</code> shows the state of each node; stop a node that does not respond.
           </Notice>
           <div className="absolute top-2 right-2">
-            <IconButton icon="close" label="Dismiss the warning about nodes" onClick={() => setNodes([])} />
+            <IconButton icon="close" label="Dismiss the warning about nodes" onClick={() => setPending(none)} />
           </div>
         </div>
       )}
