@@ -10,9 +10,9 @@ export interface ShiftedClock {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** `folder` holds the file that says how far ahead it is, at first not at all. */
-export const shiftedClock = (folder: string): ShiftedClock => {
-  const offset = join(folder, 'offset');
+/** `folder` has the file that says how far ahead it is, at first not at all; `name` tells several apart. */
+export const shiftedClock = (folder: string, name = 'offset'): ShiftedClock => {
+  const offset = join(folder, name);
   const ahead = (ms: number): void => writeFileSync(offset, `+${Math.round(ms / 1000)}\n`);
   ahead(0);
   return {
