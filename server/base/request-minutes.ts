@@ -1,5 +1,8 @@
-// The request log by the minute, as the audit log keeps it: for every minute that had requests, how many, and one hash over their
-// records. What a record's line is, in which order lines are hashed, and how a log is compared with what was hashed. Knows no store.
+// The request log by the minute, as the audit log keeps it: for every minute that had requests, how many, how many could not be recorded, and
+// hashes over the records. What a record's line is, in which order lines are hashed, and how a log is compared with what was hashed. Knows no store.
+//
+// Each endpoint has a space of its own for signed requests, and all unsigned requests share one: retention removes the oldest of one
+// space (operations/request-retention.ts), and each space of a minute has a hash of its own, so that what is left can still be verified.
 
 import { createHash, hash as digest } from 'node:crypto';
 
@@ -58,20 +61,28 @@ export const hashEntry = (entry: RequestEntry): Buffer =>
     'buffer',
   );
 
+/** The space of requests without a valid signature; other spaces have the id of their endpoint. */
+export const unsignedSpace = 'unsigned';
+export const spaceOf = ({ credentialId, endpointId }: Pick<RequestEntry, 'credentialId' | 'endpointId'>): string =>
+  credentialId === null || endpointId === null ? unsignedSpace : endpointId;
+
 /** The hash of a record, and the record's place in the log. */
 export interface RequestHash {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly sequence: number;
+  readonly space: string;
   /** 32 bytes, of `hashEntry`. */
   readonly hash: Uint8Array;
 }
 
-/** Records of one minute that were hashed together. A minute has more than one part when records came late. */
+/** Records of one space and minute that were hashed together. There is more than one of a minute when records came late. */
 export interface MinutePart {
   readonly minute: number;
+  /** Null: of all spaces, as earlier versions hashed them. */
+  readonly space: string | null;
   readonly count: number;
-  /** Sequences: no other record of the minute lies between. */
+  /** Sequences: no other record of the minute and space lies between. */
   readonly first: number;
   readonly last: number;
   /** Lower-case hexadecimal. */
@@ -80,23 +91,38 @@ export interface MinutePart {
   readonly late: boolean;
 }
 
-/** Makes one part. Entries are given in their order: by time, then by sequence. */
-export const growPart = (
+/** Requests of a minute that were not recorded, because the log could not keep up or the store failed. */
+export interface DroppedRequests {
+  readonly minute: number;
+  readonly signed: number;
+  readonly unsigned: number;
+}
+
+/** Makes the parts of one minute. Entries are given in their order: by time, then by sequence. */
+export const growMinute = (
   minute: number,
   late: boolean,
-): { add(record: Pick<RequestHash, 'sequence' | 'hash'>): void; end(): MinutePart } => {
-  const whole = createHash('sha256');
-  let count = 0;
-  let first = Number.POSITIVE_INFINITY;
-  let last = 0;
+): { add(record: Pick<RequestHash, 'sequence' | 'space' | 'hash'>): void; end(): readonly MinutePart[] } => {
+  const spaces = new Map<
+    string,
+    { whole: ReturnType<typeof createHash>; count: number; first: number; last: number }
+  >();
   return {
-    add: ({ sequence, hash }) => {
-      whole.update(hash);
-      count += 1;
-      first = Math.min(first, sequence);
-      last = Math.max(last, sequence);
+    add: ({ sequence, space, hash }) => {
+      let own = spaces.get(space);
+      if (own === undefined) {
+        own = { whole: createHash('sha256'), count: 0, first: sequence, last: sequence };
+        spaces.set(space, own);
+      }
+      own.whole.update(hash);
+      own.count += 1;
+      own.first = Math.min(own.first, sequence);
+      own.last = Math.max(own.last, sequence);
     },
-    end: () => ({ minute, count, first, last, hash: whole.digest('hex'), late }),
+    end: () =>
+      [...spaces]
+        .toSorted(([one], [other]) => (one < other ? -1 : 1))
+        .map(([space, { whole, ...range }]) => ({ minute, space, ...range, hash: whole.digest('hex'), late })),
   };
 };
 
@@ -107,8 +133,12 @@ export interface RequestLogVerdict {
   readonly minutes: number;
   /** Records that came after their minute had been hashed, and were hashed by themselves. */
   readonly late: number;
-  /** Records that retention has dropped: what is kept of them is their hash. */
+  /** Records that retention has removed: what is kept of them is their hash. */
+  readonly pruned: number;
+  /** Signed requests that were not recorded. Each minute with some has a finding: the log is not complete. */
   readonly dropped: number;
+  /** Unsigned requests that were not recorded: anybody can cause that. */
+  readonly droppedUnsigned: number;
   /** Records that no hash covers yet. */
   readonly open: number;
   /** What is wrong, by the minute; empty: nothing is. */
@@ -118,13 +148,60 @@ export interface RequestLogVerdict {
 /** What a log is compared with. */
 export interface HashedMinutes {
   readonly parts: readonly MinutePart[];
-  /** Retention has dropped records up to this sequence; 0: none. */
-  readonly droppedThrough: number;
+  readonly dropped: readonly DroppedRequests[];
+  /** Retention has removed records of a space up to this sequence; '' is every space. */
+  readonly prunedThrough: ReadonlyMap<string, number>;
   /** Of these parts it is not known whether the log that is looked at had their records yet. */
   readonly mayLack?: (part: MinutePart) => boolean;
   /** Only these minutes are looked at, both included; all when absent. */
   readonly minutes?: { readonly first: number; readonly last: number };
 }
+
+type Details = Readonly<Record<string, unknown>>;
+const isDetails = (value: unknown): value is Details => typeof value === 'object' && value !== null;
+const countOf = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);
+
+const readPart = (minute: number, late: boolean, given: unknown): readonly MinutePart[] => {
+  if (!isDetails(given)) return [];
+  const { space = null, count, first, last, hash } = given;
+  return typeof count === 'number' &&
+    typeof first === 'number' &&
+    typeof last === 'number' &&
+    typeof hash === 'string' &&
+    (space === null || typeof space === 'string')
+    ? [{ minute, space, count, first, last, hash, late }]
+    : [];
+};
+
+/** Takes what a comparison needs from records of the audit log, in any order. `parts` is how many there are so far. */
+export const gatherMinutes = (): {
+  add(record: { readonly kind: unknown; readonly details: unknown }): void;
+  parts(): number;
+  end(): HashedMinutes;
+} => {
+  const parts: MinutePart[] = [];
+  const dropped: DroppedRequests[] = [];
+  const prunedThrough = new Map<string, number>();
+  return {
+    add: ({ kind, details }) => {
+      if (!isDetails(details)) return;
+      if (kind === 'request-log.pruned') {
+        const space = typeof details.space === 'string' ? details.space : '';
+        prunedThrough.set(space, Math.max(prunedThrough.get(space) ?? 0, countOf(details.through)));
+      }
+      const at = kind === 'request-log.minute' ? Date.parse(String(details.minute)) : Number.NaN;
+      if (!Number.isFinite(at)) return;
+      const minute = minuteOf(at);
+      const late = details.late === true;
+      const given: readonly unknown[] = Array.isArray(details.parts) ? details.parts : [details];
+      for (const part of given) parts.push(...readPart(minute, late, part));
+      const lost = { minute, signed: countOf(details.dropped), unsigned: countOf(details.droppedUnsigned) };
+      if (lost.signed + lost.unsigned > 0) dropped.push(lost);
+    },
+    parts: () => parts.length,
+    end: () => ({ parts, dropped, prunedThrough }),
+  };
+};
 
 interface Filling {
   readonly part: MinutePart;
@@ -141,7 +218,8 @@ const nameOf = (minute: number): string => `${new Date(minute * minuteMs).toISOS
 export const compareRequests = (
   hashed: HashedMinutes,
 ): { add(record: RequestHash): void; end(): RequestLogVerdict } => {
-  const byMinute = new Map<number, Filling[]>();
+  /** By minute, then by space. */
+  const byMinute = new Map<number, Map<string | null, Filling[]>>();
   let newestMinute = Number.NEGATIVE_INFINITY;
   let newestSequence = 0;
   for (const part of hashed.parts) {
@@ -149,11 +227,14 @@ export const compareRequests = (
     newestSequence = Math.max(newestSequence, part.last);
     const { first, last } = hashed.minutes ?? { first: part.minute, last: part.minute };
     if (part.minute < first || part.minute > last) continue;
-    const others = byMinute.get(part.minute);
-    const filling: Filling = { part, seen: 0, rows: [], same: null };
-    if (others === undefined) byMinute.set(part.minute, [filling]);
-    else others.push(filling);
+    const spaces = byMinute.get(part.minute) ?? new Map<string | null, Filling[]>();
+    byMinute.set(part.minute, spaces);
+    spaces.set(part.space, [...(spaces.get(part.space) ?? []), { part, seen: 0, rows: [], same: null }]);
   }
+  const ofAll = hashed.prunedThrough.get('') ?? 0;
+  const ofAny = Math.max(0, ...hashed.prunedThrough.values());
+  const prunedThrough = ({ space }: MinutePart): number =>
+    space === null ? ofAny : Math.max(ofAll, hashed.prunedThrough.get(space) ?? 0);
   const findings: string[] = [];
   let more = 0;
   const find = (text: string): void => {
@@ -172,10 +253,12 @@ export const compareRequests = (
 
   return {
     add: (record) => {
-      const { at, sequence } = record;
+      const { at, sequence, space } = record;
       requests += 1;
       const minute = minuteOf(at);
-      const own = byMinute.get(minute)?.find(({ part }) => part.first <= sequence && sequence <= part.last);
+      const isIn = ({ part }: Filling): boolean => part.first <= sequence && sequence <= part.last;
+      const spaces = byMinute.get(minute);
+      const own = spaces?.get(space)?.find(isIn) ?? spaces?.get(null)?.find(isIn);
       if (own !== undefined) {
         own.seen += 1;
         if (own.seen > own.part.count) return;
@@ -186,13 +269,24 @@ export const compareRequests = (
     },
     end: () => {
       let late = 0;
+      let pruned = 0;
       let dropped = 0;
-      for (const { part, seen, same } of [...byMinute.values()].flat()) {
+      let droppedUnsigned = 0;
+      const lost = new Map<number, number>();
+      for (const { minute, signed, unsigned } of hashed.dropped) {
+        if (hashed.minutes !== undefined && (minute < hashed.minutes.first || minute > hashed.minutes.last)) continue;
+        dropped += signed;
+        droppedUnsigned += unsigned;
+        if (signed > 0) lost.set(minute, (lost.get(minute) ?? 0) + signed);
+      }
+      for (const [minute, signed] of [...lost].sort(([one], [other]) => one - other))
+        find(`${nameOf(minute)}: ${signed} signed requests were not recorded: the log could not keep up`);
+      for (const { part, seen, same } of [...byMinute.values()].flatMap((spaces) => [...spaces.values()].flat())) {
         if (part.late) late += part.count;
         const { count } = part;
         const range = `records ${part.first} to ${part.last}`;
         // What retention leaves of a minute cannot be compared with the hash of the whole.
-        if (seen < count && part.first <= hashed.droppedThrough) dropped += count - seen;
+        if (seen < count && part.first <= prunedThrough(part)) pruned += count - seen;
         else if (seen < count && hashed.mayLack?.(part) !== true)
           find(`${nameOf(part.minute)}: of ${range}, ${count} were hashed and ${seen} are there: some were removed`);
         else if (seen > count)
@@ -200,7 +294,7 @@ export const compareRequests = (
         else if (same === false) find(`${nameOf(part.minute)}: ${range} are not as they were hashed: one was changed`);
       }
       if (more > 0) findings.push(`and ${more} more`);
-      return { requests, minutes: byMinute.size, late, dropped, open, findings };
+      return { requests, minutes: byMinute.size, late, pruned, dropped, droppedUnsigned, open, findings };
     },
   };
 };

@@ -178,9 +178,13 @@ const addVerification = (audit: Command): void => {
         findings,
       });
       if (findings.length === 0 && ofRequests !== undefined && ofRequests.findings.length > 0)
-        throw new CommandError('checks-failed', `the request log is not what was hashed: ${ofRequests.findings[0]}`, {
-          hint: 'it must be the whole log, as ndjson, exported before the audit log; then keep both files, and compare them with other exports',
-        });
+        throw new CommandError(
+          'checks-failed',
+          `the request log was changed, or is not complete: ${ofRequests.findings[0]}`,
+          {
+            hint: 'it must be the whole log, as ndjson, exported before the audit log; then keep both files, and compare them with other exports',
+          },
+        );
       if (findings.length === 0) return;
       throw new CommandError('checks-failed', `the log is not what was signed: ${findings[0]}`, {
         hint: 'keep this file; compare it with the sinks and with another export to learn what was changed, and when',

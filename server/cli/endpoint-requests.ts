@@ -90,9 +90,16 @@ export const addRequests = (endpoint: Command): void => {
         const verdict = await call(routes.verify, { query: { ...query } });
         output.record(verdict);
         if (!verdict.sound)
-          throw new CommandError('checks-failed', `the request log is not what was hashed: ${verdict.findings[0]}`, {
-            hint: 'export it and the audit log, keep both files, and find out who can write the database',
-          });
+          throw new CommandError(
+            'checks-failed',
+            `the request log was changed, or is not complete: ${verdict.findings[0]}`,
+            {
+              hint:
+                verdict.dropped === 0
+                  ? 'export it and the audit log, keep both files, and find out who can write the database'
+                  : 'requests without a record mean that the store could not keep up: see dke status; for other findings, export both logs',
+            },
+          );
       }),
     );
 

@@ -7,8 +7,8 @@ import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
 import type { Application, IssuedAccessGuid, MovedApplication } from '../fronts/contract/api/tde-applications.ts';
 import { action, type Caller, type Paging, paged, type SecretTarget, secretTarget, showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
-import { copyLines, describeCopies } from './key-copies.ts';
 import { readTextFile } from './files.ts';
+import { copyLines, describeCopies } from './key-copies.ts';
 import { confirm, type Output } from './output.ts';
 
 const isSwitch = (name: string): boolean => compatibilitySwitches.some((each) => each === name);

@@ -301,14 +301,14 @@ export const auditKinds = {
   /** The operation's own records bear the same request id. */
   'approval.carried-out': { severity: 'high', activity: 'update', fields: [...approvalFields, 'approvers'] },
   'request-log.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
-  /** The records of one minute (docs/audit.md); `late`: those that came when it had been hashed. */
+  /** The records of one minute (docs/audit.md), by space; `late`: those that came when it had been hashed; `dropped`: requests without a record. */
   'request-log.minute': {
     severity: 'info',
     activity: 'other',
-    fields: ['minute', 'count', 'first', 'last', 'hash', 'late'],
+    fields: ['minute', 'count', 'late', 'dropped', 'droppedUnsigned', 'parts'],
   },
-  /** Retention has dropped records; `through`: the newest one's number. */
-  'request-log.pruned': { severity: 'info', activity: 'delete', fields: ['count', 'through'] },
+  /** Retention has removed records; `through`: the newest one's number; `space`: of this space only. */
+  'request-log.pruned': { severity: 'info', activity: 'delete', fields: ['count', 'through', 'space'] },
   /** `records`: how many of the tenant's, this one with them, when only its part was taken. */
   'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size', 'records'] },
   /** An operator took a database that is older than, or not, what the checkpoint beside the root key says. */

@@ -53,7 +53,7 @@ export const metrics = {
   },
   dke_request_log_dropped_total: {
     type: 'counter',
-    help: 'Records of the request log that were dropped because too many waited.',
+    help: 'Signed requests without a record in the request log, because too many records waited.',
     labels: [],
   },
   dke_log_lost_lines_total: {

@@ -5,7 +5,6 @@
 
 import { ServiceError } from '../base/errors.ts';
 import { idBytes } from '../base/ids.ts';
-import { createQueue } from '../base/queue.ts';
 import { serviceActor } from '../domain/actor.ts';
 import { denyingRule } from '../domain/authorization-rule.ts';
 import type { Changes } from '../domain/changes.ts';
@@ -19,16 +18,11 @@ import type { KeyRef } from '../ports/crypto-core.ts';
 import type { Directory, EndpointUse, LoadedObject } from '../ports/directory.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { StoredAccessGuid, StoredObject, StoredRecord } from '../ports/store.ts';
-import type {
-  XksCredentialView,
-  XksEndpointView,
-  XksKeyView,
-  XksRequestRecord,
-  XksUse,
-} from '../ports/xks-directory.ts';
+import type { XksCredentialView, XksEndpointView, XksKeyView, XksUse } from '../ports/xks-directory.ts';
 import { findDefaultTenant } from './find.ts';
 import { credentialAttributes, recordAttributes } from './key-records.ts';
 import { type ObjectPage, readObjectPage } from './object-pages.ts';
+import { createRequestQueue } from './request-queue.ts';
 
 export interface DirectoryLimits {
   /** Token objects kept with their opened keys. */
@@ -88,10 +82,9 @@ export const createDirectory = (
   /** By keyed hash: those that were removed, by application. Whoever still presents one is told so. */
   const formerGuids = new Map<string, string>();
   const objects = new Map<number, CachedObject>();
-  const requests = createQueue<XksRequestRecord>();
+  const requests = createRequestQueue(limits.requests);
   const credentialUses = new Map<string, number>();
   const alarmed = new Set<string>();
-  let dropped = 0;
   let tellAuthorities: () => void = () => undefined;
   let healthy = true;
   /** Answers of searches by label since the last renewal. */
@@ -541,13 +534,12 @@ export const createDirectory = (
     },
     record: (entry) => {
       if (entry.credentialId !== null) credentialUses.set(entry.credentialId, entry.at);
-      if (requests.length >= limits.requests) dropped += 1;
-      else requests.push(entry);
+      requests.push(entry);
     },
-    drainRequests: (limit) => requests.take(limit),
-    countDropped: (records) => {
-      dropped += records;
-    },
+    drainRequests: requests.take,
+    countDropped: requests.drop,
+    dropped: requests.dropped,
+    droppedWritten: requests.droppedWritten,
     drainCredentialUses: () => {
       const taken = new Map(credentialUses);
       credentialUses.clear();
@@ -566,7 +558,7 @@ export const createDirectory = (
       }
       for (const [id, { use, written }] of keyUses) if (!endpoints.has(id) && use.at <= written) keyUses.delete(id);
     },
-    requestLog: () => ({ queued: requests.length, dropped }),
+    requestLog: requests.state,
     clientAuthorities: () => [
       ...new Set(
         [...endpoints.values()].flatMap(({ endpoint: { settings } }) => settings.clientCertificate?.authorities ?? []),

@@ -3,7 +3,8 @@
 
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
-import { recordDropped } from './request-minutes.ts';
+import type { XksRequestRecord } from '../ports/xks-directory.ts';
+import { createRequestRetention, type RequestLogLimits } from './request-retention.ts';
 import { pruneOpenings } from './snapshots/openings.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
@@ -24,7 +25,6 @@ const failureDays = 2;
 const repeatMs = 7 * 86_400_000;
 /** What was made under an Idempotency-Key is known for a day. */
 const idempotencyMs = 86_400_000;
-const pruneBatch = 500;
 const pruneEveryMs = 60_000;
 
 /** Lets what arrived meanwhile be answered. */
@@ -49,7 +49,7 @@ export const createHousekeeping = (
   }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'deadlines' | 'log' | 'people'> & {
     readonly fleet: Pick<Fleet, 'holds'>;
   },
-  limits: { readonly requestLogDays: number; readonly requestLogRows: number },
+  limits: RequestLogLimits,
   checkHealth: () => Promise<unknown>,
   sealAudit: () => Promise<unknown>,
   writeLatencies: (all: boolean) => Promise<unknown>,
@@ -60,36 +60,39 @@ export const createHousekeeping = (
   let usesAt = clock.monotonic();
   let stopped = false;
   let failing = false;
-  /** Request records that are gone, and not said so yet. */
-  let dropped = { count: 0, through: 0 };
+  const retention = createRequestRetention({ store, deadlines }, limits);
 
   /** One commit of what is queued; it ends early for others who want to write. Answers how many records it wrote. */
   const commitRequests = async (): Promise<number> => {
-    let taken = 0;
+    const taken: XksRequestRecord[] = [];
+    // What could not be recorded is written with what can be.
+    const dropped = directory.dropped();
     try {
       await store.write(
         async (tx) => {
+          await tx.requests.addDropped(dropped);
           for (;;) {
             const batches = 1 + Math.floor(directory.requestLog().queued / waitingForAnother);
             for (let batch = 0; batch < batches; batch += 1) {
               const entries = directory.drainRequests(requestBatch);
-              taken += entries.length;
+              taken.push(...entries);
               if (entries.length > 0) await tx.requests.append(entries);
-              if (entries.length < requestBatch || taken >= mostInCommit || store.waiting() > 0) return;
+              if (entries.length < requestBatch || taken.length >= mostInCommit || store.waiting() > 0) return;
             }
             await otherWork();
           }
         },
         { durable: false },
       );
-      return taken;
+      directory.droppedWritten(dropped);
+      return taken.length;
     } catch (error) {
       directory.countDropped(taken);
       throw error;
     }
   };
   const writeRequests = async (): Promise<void> => {
-    while (directory.requestLog().queued > 0) {
+    while (directory.requestLog().queued > 0 || directory.dropped().length > 0) {
       const written = await commitRequests();
       if (written < requestBatch) break;
       await otherWork();
@@ -117,7 +120,11 @@ export const createHousekeeping = (
     await usage.flush(all);
   };
   const prune = async (): Promise<void> => {
-    if (clock.monotonic() - prunedAt < pruneEveryMs || !fleet.holds('pruning')) return;
+    if (!fleet.holds('pruning')) {
+      retention.forget();
+      return;
+    }
+    if (clock.monotonic() - prunedAt < pruneEveryMs) return;
     prunedAt = clock.monotonic();
     const now = await deadlines.now();
     await store.write(
@@ -132,29 +139,13 @@ export const createHousekeeping = (
       },
       { durable: false },
     );
-    const due = { before: now - limits.requestLogDays * 86_400_000, keep: limits.requestLogRows };
     // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in meanwhile is
     // written between the steps.
-    for (;;) {
-      const { removed, through } = await store.write(
-        async (tx) => {
-          const step = await tx.requests.prune(due, pruneBatch);
-          const all = {
-            count: dropped.count + step.removed,
-            through: Math.max(dropped.through, step.through),
-          };
-          // What is gone is said with the last step.
-          if (all.count > 0 && (step.removed < pruneBatch || stopped)) await recordDropped(tx, all);
-          return step;
-        },
-        { durable: false },
-      );
-      dropped = { count: dropped.count + removed, through: Math.max(dropped.through, through) };
-      if (removed < pruneBatch || stopped) break;
+    await retention.remove(async () => {
       await writeRequests();
       await otherWork();
-    }
-    dropped = { count: 0, through: 0 };
+      return !stopped;
+    });
   };
   const turn = async (all: boolean): Promise<void> => {
     try {

@@ -637,7 +637,7 @@ export interface ServiceStatus {
     readonly keys: number;
     readonly locked: boolean;
   };
-  readonly requestLog: { readonly queued: number; readonly dropped: number };
+  readonly requestLog: { readonly queued: number; readonly dropped: number; readonly droppedUnsigned: number };
 }
 
 // --- the TDE data path ------------------------------------------------------------------------------------------------

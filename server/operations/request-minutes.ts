@@ -1,12 +1,14 @@
 // The hash of the request log, minute by minute, in the audit log: one node reads each minute that is over, a grace after its end, and
-// writes how many records it had and one hash over them (base/request-minutes.ts). Records that come later still get a part of their
-// own. What retention drops is said too. And the comparison of the log with all that.
+// writes how many records each space had and one hash over them (base/request-minutes.ts), and how many requests could not be recorded. Records
+// that come later still get parts of their own. And the comparison of the log with all that.
 
 import { toRfc3339 } from '../base/clock.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import {
   compareRequests,
-  growPart,
+  type DroppedRequests,
+  gatherMinutes,
+  growMinute,
   type HashedMinutes,
   type MinutePart,
   minuteMs,
@@ -15,7 +17,7 @@ import {
   type RequestLogVerdict,
 } from '../base/request-minutes.ts';
 import { serviceActor } from '../domain/actor.ts';
-import type { AuditEvent } from '../domain/audit-event.ts';
+import type { AuditEvent, AuditKind } from '../domain/audit-event.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
@@ -47,44 +49,52 @@ const otherWork = (tookMs: number): Promise<void> =>
     setTimeout(resolve, Math.min(tookMs, 5));
   });
 
-const append = (tx: Repositories, part: MinutePart, requestId: string): Promise<void> =>
+/** What one record of the audit log says. */
+interface ToldMinute {
+  readonly minute: number;
+  readonly late: boolean;
+  readonly parts: readonly MinutePart[];
+}
+
+/** Each minute with what it lost. A minute that has lost something and has nothing else is told by itself. */
+const withDropped = (
+  minutes: readonly ToldMinute[],
+  dropped: readonly DroppedRequests[],
+  closed: number,
+): readonly (ToldMinute & { readonly dropped: DroppedRequests | undefined })[] => {
+  const lost = new Map(dropped.map((each) => [each.minute, each]));
+  const told = minutes.map((each) => {
+    const own = lost.get(each.minute);
+    lost.delete(each.minute);
+    return { ...each, dropped: own };
+  });
+  const others = [...lost.values()].map((each) => ({
+    minute: each.minute,
+    late: each.minute <= closed,
+    parts: [],
+    dropped: each,
+  }));
+  return [...told, ...others];
+};
+
+const append = (
+  tx: Repositories,
+  { minute, late, parts, dropped }: ToldMinute & { readonly dropped: DroppedRequests | undefined },
+  requestId: string,
+): Promise<void> =>
   tx.audit.append({
     kind: 'request-log.minute',
     actor: serviceActor(requestId),
     tenantId: serviceTenantId,
     subject,
     details: {
-      minute: toRfc3339(part.minute * minuteMs),
-      count: part.count,
-      first: part.first,
-      last: part.last,
-      hash: part.hash,
-      late: part.late,
+      minute: toRfc3339(minute * minuteMs),
+      count: parts.reduce((sum, { count }) => sum + count, 0),
+      late,
+      dropped: dropped?.signed ?? 0,
+      droppedUnsigned: dropped?.unsigned ?? 0,
+      parts: parts.map(({ space, count, first, last, hash }) => ({ space, count, first, last, hash })),
     },
-  });
-
-/** What a record of this kind says; null: it says nothing that is understood. */
-export const readMinutePart = (details: AuditEvent['details']): MinutePart | null => {
-  const { minute, count, first, last, hash, late } = details;
-  const at = typeof minute === 'string' ? Date.parse(minute) : Number.NaN;
-  return Number.isFinite(at) &&
-    typeof count === 'number' &&
-    typeof first === 'number' &&
-    typeof last === 'number' &&
-    typeof hash === 'string' &&
-    typeof late === 'boolean'
-    ? { minute: minuteOf(at), count, first, last, hash, late }
-    : null;
-};
-
-/** In the transaction in which they are dropped. */
-export const recordDropped = (tx: Repositories, dropped: { readonly count: number; readonly through: number }) =>
-  tx.audit.append({
-    kind: 'request-log.pruned',
-    actor: serviceActor('retention'),
-    tenantId: serviceTenantId,
-    subject,
-    details: dropped,
   });
 
 export interface RequestMinutes {
@@ -107,18 +117,22 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
   const advance = async (
     before: string | undefined,
     next: State,
-    parts: readonly MinutePart[],
+    minutes: readonly ToldMinute[],
+    /** All that was lost up to this minute is told with them. */
+    lostThrough: number,
+    closed: number,
   ): Promise<string | undefined> => {
     const text = JSON.stringify(next);
     const requestId = newId(clock.now());
     return store.write(
       async (tx) => {
         if ((await tx.settings.get(stateSetting)) !== before) return undefined;
-        for (const part of parts) await append(tx, part, requestId);
+        const dropped = await tx.requests.takeDropped(lostThrough);
+        for (const each of withDropped(minutes, dropped, closed)) await append(tx, each, requestId);
         await tx.settings.set(stateSetting, text);
         return text;
       },
-      { durable: parts.length > 0 },
+      { durable: minutes.length > 0 },
     );
   };
 
@@ -129,7 +143,11 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
     if (text !== undefined && state.next !== null) return { text, state };
     const newest = await store.read.requests.newest();
     const span = { from: (state.closed + 1) * minuteMs, to: (closed + 1) * minuteMs, through: newest };
-    if (newest === state.through && (await store.read.requests.hashesInTime(span, undefined, 1)).length === 0) {
+    if (
+      newest === state.through &&
+      (await store.read.requests.hashesInTime(span, undefined, 1)).length === 0 &&
+      (await store.read.requests.dropped(closed)).length === 0
+    ) {
       quiet = { text, through: closed };
       return undefined;
     }
@@ -179,17 +197,20 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
         if (others === undefined) came.set(minute, [record]);
         else others.push(record);
       }
-      const lateParts = [...came].map(([minute, records]) => {
-        const part = growPart(minute, true);
-        for (const record of records.sort((a, b) => a.at - b.at || a.sequence - b.sequence)) part.add(record);
-        return part.end();
+      const lateMinutes = [...came].map(([minute, records]): ToldMinute => {
+        const grown = growMinute(minute, true);
+        for (const record of records.sort((a, b) => a.at - b.at || a.sequence - b.sequence)) grown.add(record);
+        return { minute, late: true, parts: grown.end() };
       });
 
       const span = { from: (next.done + 1) * minuteMs, to: (next.closed + 1) * minuteMs, through: next.through };
       let after: { readonly at: number; readonly sequence: number } | undefined;
-      let part: ReturnType<typeof growPart> | undefined;
+      let grown: ReturnType<typeof growMinute> | undefined;
       let minute = -1;
-      let done: MinutePart[] = [];
+      let done: ToldMinute[] = [];
+      const endMinute = (): void => {
+        if (grown !== undefined) done.push({ minute, late: false, parts: grown.end() });
+      };
       for (;;) {
         if (stopped) return;
         const stepBegun = performance.now();
@@ -197,28 +218,29 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
         for (const record of records) {
           const own = minuteOf(record.at);
           if (own !== minute) {
-            if (part !== undefined) done.push(part.end());
+            endMinute();
             if (done.length >= mostInCommit) {
               // All of the minutes before this one.
-              text = await advance(text, { ...state, next: { ...next, done: own - 1 } }, done);
+              text = await advance(text, { ...state, next: { ...next, done: own - 1 } }, done, own - 1, state.closed);
               if (text === undefined) return;
               done = [];
             }
-            part = growPart(own, false);
+            grown = growMinute(own, false);
             minute = own;
           }
-          part?.add(record);
+          grown?.add(record);
           after = record;
         }
         await otherWork(performance.now() - stepBegun);
         if (records.length < stepRecords) break;
       }
-      if (part !== undefined) done.push(part.end());
-      if (lateParts.length > 0) {
-        const count = lateParts.reduce((sum, one) => sum + one.count, 0);
-        log.warn('request records came after their minute had been hashed', { count, minutes: lateParts.length });
+      endMinute();
+      if (lateMinutes.length > 0) {
+        const count = lateMinutes.flatMap(({ parts }) => parts).reduce((sum, one) => sum + one.count, 0);
+        log.warn('request records came after their minute had been hashed', { count, minutes: lateMinutes.length });
       }
-      await advance(text, { closed: next.closed, through: next.through, next: null }, [...lateParts, ...done]);
+      const over: State = { closed: next.closed, through: next.through, next: null };
+      await advance(text, over, [...lateMinutes, ...done], next.closed, state.closed);
     },
 
     stop: () => {
@@ -229,15 +251,9 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
 
 /** From records of the audit log. */
 export const hashedMinutesOf = (events: Iterable<Pick<AuditEvent, 'kind' | 'details'>>): HashedMinutes => {
-  const parts: MinutePart[] = [];
-  let droppedThrough = 0;
-  for (const { kind, details } of events)
-    if (kind === 'request-log.minute') {
-      const part = readMinutePart(details);
-      if (part !== null) parts.push(part);
-    } else if (kind === 'request-log.pruned' && typeof details.through === 'number')
-      droppedThrough = Math.max(droppedThrough, details.through);
-  return { parts, droppedThrough };
+  const minutes = gatherMinutes();
+  for (const event of events) minutes.add(event);
+  return minutes.end();
 };
 
 const auditPage = 500;
@@ -267,19 +283,17 @@ export const verifyRequests = async (
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<RequestLogVerdict> => {
   const minutes = { first: minuteOf(from), last: minuteOf(to - 1) };
-  const events: AuditEvent[] = [];
-  for (let after: string | undefined; ; ) {
-    const page = await read.audit.list(
-      everyTenant,
-      { kind: 'request-log.minute', order: 'newest' },
-      { after, limit: auditPage },
-    );
-    // A minute is hashed after its end, never before.
-    const due = page.filter(({ at }) => minuteOf(at) >= minutes.first);
-    events.push(...due);
-    if (page.length < auditPage || due.length === 0) break;
-    after = String(page.at(-1)?.sequence);
-  }
-  events.push(...(await read.audit.list(everyTenant, { kind: 'request-log.pruned', order: 'newest' }, { limit: 1 })));
+  // A minute is hashed, and pruned, after its end, never before.
+  const eventsOf = async (kind: AuditKind): Promise<readonly AuditEvent[]> => {
+    const events: AuditEvent[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = await read.audit.list(everyTenant, { kind, order: 'newest' }, { after, limit: auditPage });
+      const due = page.filter(({ at }) => minuteOf(at) >= minutes.first);
+      events.push(...due);
+      if (page.length < auditPage || due.length === 0) return events;
+      after = String(page.at(-1)?.sequence);
+    }
+  };
+  const events = [...(await eventsOf('request-log.minute')), ...(await eventsOf('request-log.pruned'))];
   return compareStored(read, { ...hashedMinutesOf(events), minutes });
 };

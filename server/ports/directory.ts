@@ -1,6 +1,7 @@
 // The service's working memory: what the data planes ask on every request, without touching the store. It extends what the
 // XKS front sees by what the TDE path needs. Changes are made in the store first and then shown here by `renew`.
 
+import type { DroppedRequests } from '../base/request-minutes.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Key } from '../domain/key.ts';
@@ -89,14 +90,18 @@ export interface Directory extends XksDirectory {
   setHealthy(healthy: boolean): void;
   /** Takes the queued request records, at most `limit`. */
   drainRequests(limit: number): readonly XksRequestRecord[];
-  /** So many of those that were taken could not be written. */
-  countDropped(records: number): void;
+  /** These could not be recorded. */
+  countDropped(records: readonly XksRequestRecord[]): void;
+  /** How many could not be recorded, by the minute, and are not written yet. */
+  dropped(): readonly DroppedRequests[];
+  droppedWritten(dropped: readonly DroppedRequests[]): void;
   /** Takes the last uses of endpoint credentials since the last call. */
   drainCredentialUses(): ReadonlyMap<string, number>;
   /** Uses of keys that were not written yet: `all`, or those of endpoints of which none was for some seconds. */
   keyUses(all: boolean): readonly EndpointUse[];
   keyUsesWritten(uses: readonly EndpointUse[]): void;
-  requestLog(): { readonly queued: number; readonly dropped: number };
+  /** `dropped`: signed requests that could not be recorded, since the start. */
+  requestLog(): { readonly queued: number; readonly dropped: number; readonly droppedUnsigned: number };
   /** Releases every key reference. */
   close(): void;
 }

@@ -8,7 +8,7 @@
 // once it was found. Lists come in the order that their comment names. Rows whose authentication code does not hold come with
 // integrity 'tampered'; they are never rewritten as sound: saving one throws 'key-tampered'.
 
-import type { RequestHash } from '../base/request-minutes.ts';
+import type { DroppedRequests, RequestHash } from '../base/request-minutes.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { Approval, ApprovalState } from '../domain/approval.ts';
@@ -555,11 +555,32 @@ export interface Repositories extends PeopleRepositories {
       readonly through: number;
       readonly before: number;
     }): Promise<readonly RequestHash[]>;
-    /** Deletes, among the `limit` oldest, those of before this time and those above this number. Answers how many, and the last. */
-    prune(
-      what: { readonly before: number; readonly keep: number },
+    /** How many records each space has, of the `limit` records after this sequence; `through` is the last of them. */
+    countBySpace(
+      after: number,
       limit: number,
-    ): Promise<{ readonly removed: number; readonly through: number }>;
+    ): Promise<{ readonly counts: ReadonlyMap<string, number>; readonly through: number; readonly isEnd: boolean }>;
+    /** Deletes, among the `limit` oldest, those of before this time. Answers how many of each space, and the last. */
+    pruneOld(
+      before: number,
+      limit: number,
+    ): Promise<{ readonly removed: ReadonlyMap<string, number>; readonly through: number }>;
+    /**
+     * Looks at `limit` records after this sequence, and deletes the oldest of this space, at most `most`. `through` is the last that was
+     * deleted, 0 when there is none; `seen` the last that was looked at, null at the end.
+     */
+    pruneSpace(
+      space: string,
+      after: number,
+      most: number,
+      limit: number,
+    ): Promise<{ readonly removed: number; readonly through: number; readonly seen: number | null }>;
+    /** Adds to what could not be recorded. */
+    addDropped(dropped: readonly DroppedRequests[]): Promise<void>;
+    /** What could not be recorded up to this minute, and is not in the audit log yet. */
+    dropped(throughMinute: number): Promise<readonly DroppedRequests[]>;
+    /** The same, and removes it. */
+    takeDropped(throughMinute: number): Promise<readonly DroppedRequests[]>;
   };
 }
 

@@ -18,9 +18,10 @@ import { erasureIndexes } from './migrations/2025-08-erasure-indexes.ts';
 import { compatibility } from './migrations/2025-09-compatibility.ts';
 import { rowSet } from './migrations/2025-10-row-set.ts';
 import { changeHistory } from './migrations/2025-11-change-history.ts';
-import { keyCopies } from './migrations/2025-12-key-copies.ts';
 import { callers } from './migrations/2025-12-callers.ts';
+import { keyCopies } from './migrations/2025-12-key-copies.ts';
 import { nodeClocks } from './migrations/2025-12-node-clocks.ts';
+import { requestSpaces } from './migrations/2025-12-request-spaces.ts';
 import { nodes } from './migrations/nodes.ts';
 
 /** Where dialects differ. */
@@ -530,6 +531,7 @@ export const createMigrations = (kinds: ColumnKinds): MigrationProvider => {
     '2025-12-key-copies': keyCopies(),
     '2025-12-callers': callers(),
     '2025-12-node-clocks': nodeClocks(kinds),
+    '2025-12-request-spaces': requestSpaces(kinds),
   };
   return { getMigrations: () => Promise.resolve(migrations) };
 };

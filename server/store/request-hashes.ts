@@ -2,7 +2,7 @@
 
 import type { Selectable } from 'kysely';
 import { toRfc3339 } from '../base/clock.ts';
-import { hashEntry, type RequestHash } from '../base/request-minutes.ts';
+import { hashEntry, type RequestHash, spaceOf } from '../base/request-minutes.ts';
 import { toRequest } from './rows.ts';
 import type { Schema } from './schema.ts';
 
@@ -11,5 +11,5 @@ export const hashRequests = (rows: readonly Selectable<Schema['request_log']>[])
   rows.map((row) => {
     const record = toRequest(row);
     const { at, sequence } = record;
-    return { at, sequence, hash: hashEntry({ ...record, at: toRfc3339(at) }) };
+    return { at, sequence, space: spaceOf(record), hash: hashEntry({ ...record, at: toRfc3339(at) }) };
   });

@@ -8,7 +8,7 @@
 // some 2 ms, between which other work is done.
 
 import { type CompiledQuery, type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
-import type { RequestHash } from '../base/request-minutes.ts';
+import { type DroppedRequests, type RequestHash, spaceOf, unsignedSpace } from '../base/request-minutes.ts';
 import { type RequestFilter, readPattern } from '../domain/request-log.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Repositories } from '../ports/store.ts';
@@ -27,8 +27,8 @@ const firstStep = 2000;
 /** However long a step takes: on a machine that is busy with other things, most of its time is not its own. */
 const shortestStep = 1000;
 const stepMs = 2;
-/** Sequences that one search looks at, at most; what follows is another page. */
-const mostLookedAt = 1_000_000;
+/** Steps of one search, at most; what follows is another page. */
+const mostSteps = 500;
 /** Of the newest records so many, at least, must be of an endpoint for a walk past all of them to cost less than its index. */
 const denseFrom = 0.1;
 
@@ -112,11 +112,27 @@ const isDirect = ({ tenant, endpointId, from: _from, to: _to, ...others }: Tenan
 const asksForRefusals = ({ result, errorName }: RequestFilter): boolean =>
   result === 'refused' || errorName !== undefined;
 
+type SpaceRow = Pick<Selectable<Schema['request_log']>, 'endpoint_id' | 'credential_id'>;
+const spaceOfRow = ({ endpoint_id: endpointId, credential_id: credentialId }: SpaceRow): string =>
+  spaceOf({ endpointId, credentialId });
+const countSpaces = (rows: readonly SpaceRow[]): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  for (const row of rows) counts.set(spaceOfRow(row), (counts.get(spaceOfRow(row)) ?? 0) + 1);
+  return counts;
+};
+const toDropped = ({ minute, signed, unsigned }: Schema['request_log_dropped']): DroppedRequests => ({
+  minute: Number(minute),
+  signed: Number(signed),
+  unsigned: Number(unsigned),
+});
+
 /** The request's own id, and the one that the cloud gave it. */
 type RequestIdColumn = 'request_id' | 'kms_request_id';
 
 export const requestStatements = (db: Kysely<Schema>) => {
   const all = (): Search => db.selectFrom('request_log').selectAll();
+  const spaces = () =>
+    db.selectFrom('request_log').select(['sequence', 'endpoint_id', 'credential_id']).orderBy('sequence');
   return {
     end: (order: 'asc' | 'desc') =>
       db.selectFrom('request_log').select(['sequence', 'at']).orderBy('sequence', order).limit(1),
@@ -145,15 +161,25 @@ export const requestStatements = (db: Kysely<Schema>) => {
         .where('sequence', '>=', from)
         .where('sequence', '<', below)
         .orderBy('sequence', 'desc'),
-    prune: (before: number, through: number, limit: number) => {
-      // Sequences grow with time: the oldest come first.
-      const oldest = db.selectFrom('request_log').select(['sequence', 'at']).orderBy('sequence').limit(limit);
-      const due = db
-        .selectFrom(oldest.as('oldest'))
+    newestBelow: (sequence: number) =>
+      db
+        .selectFrom('request_log')
         .select('sequence')
-        .where((e) => e.or([e('at', '<', before), e('sequence', '<=', through)]));
-      return db.deleteFrom('request_log').where('sequence', 'in', due).returning('sequence');
+        .where('sequence', '<', sequence)
+        .orderBy('sequence', 'desc')
+        .limit(1),
+    after: (sequence: number, limit: number) => spaces().where('sequence', '>', sequence).limit(limit),
+    /** Sequences grow with time: the oldest come first. */
+    oldest: (limit: number) => spaces().select('at').limit(limit),
+    ofSpace: (space: string, after: number, limit: number) => {
+      const query = spaces().where('sequence', '>', after).limit(limit);
+      return space === unsignedSpace
+        ? query.where('credential_id', 'is', null)
+        : query.where('endpoint_id', '=', space);
     },
+    remove: (sequences: readonly number[]) => db.deleteFrom('request_log').where('sequence', 'in', sequences),
+    dropped: (through: number) =>
+      db.selectFrom('request_log_dropped').selectAll().where('minute', '<=', through).orderBy('minute'),
     inTime: (span: { from: number; to: number; through: number }, at: number, sequence: number, limit: number) =>
       all()
         .where(sql<boolean>`(at, sequence) > (${at}, ${sequence})`)
@@ -197,6 +223,10 @@ export const createRequestLog = (
     return { first, below };
   };
 
+  /** Retention leaves gaps where only records of some spaces are left: what is below this is above the newest record in it. */
+  const topOf = async (below: number): Promise<number> =>
+    ((await statements.newestBelow(below).executeTakeFirst())?.sequence ?? -1) + 1;
+
   const pageOf = (found: readonly Found[], limit: number) => ({
     items: found.slice(0, limit),
     next: found.length > limit ? String(found[limit - 1]?.sequence) : null,
@@ -211,16 +241,18 @@ export const createRequestLog = (
   ) => {
     const found: Found[] = [];
     const lowest = Math.floor(first / blockLength);
-    for (let block = Math.floor((below - 1) / blockLength); block >= lowest; block -= blocksAtOnce) {
+    for (let top = await topOf(below); top > first; ) {
       const begun = performance.now();
+      const block = Math.floor((top - 1) / blockLength);
       const blocks = Array.from({ length: blocksAtOnce }, (_, at) => Math.max(block - at, -1));
       const named = await statements.withRequestId(column, id, blocks).execute();
       if (named.length > 0) {
         const sequences = named.map(({ sequence }) => sequence);
         found.push(...(await statements.named(filter, sequences, first, below).execute()).map(toRequest));
       }
-      if (found.length > limit) break;
+      if (found.length > limit || block - blocksAtOnce < lowest) break;
       await otherWork(performance.now() - begun);
+      top = await topOf((block - blocksAtOnce + 1) * blockLength);
     }
     return pageOf(found, limit);
   };
@@ -238,22 +270,23 @@ export const createRequestLog = (
     const { first, below } = bounds;
     const way = await wayOf(filter, bounds);
     const direct = isDirect(filter);
-    const end = direct ? first : Math.max(first, below - mostLookedAt);
     let step = direct ? below - first : firstStep;
     const found: Found[] = [];
-    for (let top = below; top > end; ) {
+    let top = await topOf(below);
+    for (let steps = 0; top > first; steps += 1) {
+      if (steps === mostSteps) return { items: found, next: String(top) };
       const begun = performance.now();
-      const from = Math.max(end, top - step);
+      const from = Math.max(first, top - step);
       found.push(
         ...(await statements.within(filter, way, from, top, limit + 1 - found.length).execute()).map(toRequest),
       );
       if (found.length > limit) return pageOf(found, limit);
-      top = from;
+      top = await topOf(from);
       const took = performance.now() - begun;
       step = Math.max(shortestStep, Math.round(step * Math.min(4, stepMs / Math.max(took, 0.1))));
       await otherWork(took);
     }
-    return { items: found, next: end > first ? String(end) : null };
+    return { items: found, next: null };
   };
 
   return {
@@ -277,11 +310,47 @@ export const createRequestLog = (
 
     oldest: async () => (await statements.end('asc').executeTakeFirst())?.at,
 
-    prune: async ({ before, keep }, limit) => {
-      const newest = await statements.end('desc').executeTakeFirst();
-      if (newest === undefined) return { removed: 0, through: 0 };
-      const removed = await statements.prune(before, newest.sequence - keep, limit).execute();
-      return { removed: removed.length, through: removed.reduce((most, { sequence }) => Math.max(most, sequence), 0) };
+    countBySpace: async (after, limit) => {
+      const rows = await statements.after(after, limit).execute();
+      return { counts: countSpaces(rows), through: rows.at(-1)?.sequence ?? after, isEnd: rows.length < limit };
+    },
+
+    pruneOld: async (before, limit) => {
+      const rows = (await statements.oldest(limit).execute()).filter(({ at }) => at < before);
+      const sequences = rows.map(({ sequence }) => sequence);
+      if (sequences.length > 0) await statements.remove(sequences).execute();
+      return { removed: countSpaces(rows), through: Math.max(0, ...sequences) };
+    },
+
+    pruneSpace: async (space, after, most, limit) => {
+      const rows = await statements.ofSpace(space, after, limit).execute();
+      const own = rows.filter((row) => spaceOfRow(row) === space).slice(0, most);
+      const sequences = own.map(({ sequence }) => sequence);
+      if (sequences.length > 0) await statements.remove(sequences).execute();
+      const through = sequences.at(-1) ?? 0;
+      // What follows the last one that was to go is looked at the next time.
+      const seen = own.length === most ? through : rows.length < limit ? null : (rows.at(-1)?.sequence ?? null);
+      return { removed: own.length, through, seen };
+    },
+
+    addDropped: async (dropped) => {
+      for (const row of dropped)
+        await db
+          .insertInto('request_log_dropped')
+          .values(row)
+          .onConflict((conflict) =>
+            conflict.column('minute').doUpdateSet((e) => ({
+              signed: e('request_log_dropped.signed', '+', e.ref('excluded.signed')),
+              unsigned: e('request_log_dropped.unsigned', '+', e.ref('excluded.unsigned')),
+            })),
+          )
+          .execute();
+    },
+    dropped: async (through) => (await statements.dropped(through).execute()).map(toDropped),
+    takeDropped: async (through) => {
+      const found = (await statements.dropped(through).execute()).map(toDropped);
+      if (found.length > 0) await db.deleteFrom('request_log_dropped').where('minute', '<=', through).execute();
+      return found;
     },
 
     newest: async () => (await statements.end('desc').executeTakeFirst())?.sequence ?? 0,

@@ -431,6 +431,8 @@ export interface Schema {
   search_terms: { scope: string; kind: string; term: string; subject_id: string; field: string };
   /** Requests of database hosts that were carried out. `handles`: JSON. */
   tde_requests: { id: string; fingerprint: string; handles: string; at: number };
+  /** Requests without a record, by the minute, until the audit log has them. */
+  request_log_dropped: { minute: number; signed: number; unsigned: number };
   request_log: {
     sequence: Generated<number>;
     at: number;

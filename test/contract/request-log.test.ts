@@ -139,18 +139,55 @@ describe('pruning the request log', () => {
   };
 
   test('takes no more than it was told to in one step', async () => {
-    const due = { before: 1_000_000 + 101, keep: count };
-    expect(await store.write((tx) => tx.requests.prune(due, 60))).toEqual({ removed: 60, through: 60 });
-    expect(await store.write((tx) => tx.requests.prune(due, 60))).toEqual({ removed: 40, through: 100 });
-    expect(await store.write((tx) => tx.requests.prune(due, 60))).toEqual({ removed: 0, through: 0 });
+    const pruneOld = async () => {
+      const { removed, through } = await store.write((tx) => tx.requests.pruneOld(1_000_000 + 101, 60));
+      return { removed: Object.fromEntries(removed), through };
+    };
+    expect(await pruneOld()).toEqual({ removed: { a: 40, b: 20 }, through: 60 });
+    expect(await pruneOld()).toEqual({ removed: { a: 26, b: 13, unsigned: 1 }, through: 100 });
+    expect(await pruneOld()).toEqual({ removed: {}, through: 0 });
     expect(await left()).toEqual([count - 100, 101]);
     expect(await store.read.requests.oldest()).toBe(1_000_000 + 101);
   });
 
-  test('keeps the newest when there are too many', async () => {
-    const due = { before: 0, keep: 12_000 };
-    while ((await store.write((tx) => tx.requests.prune(due, 100))).removed > 0);
-    expect(await left()).toEqual([12_000, count - 12_000 + 1]);
+  test('takes the oldest of one space, and leaves the others', async () => {
+    const prune = (after: number, most: number) => store.write((tx) => tx.requests.pruneSpace('b', after, most, 100));
+    expect(await prune(0, 10)).toEqual({ removed: 10, through: 129, seen: 129 });
+    expect(await prune(129, 1000)).toEqual({ removed: 100, through: 432, seen: 432 });
+    expect((await find({ endpointId: 'b' })).at(-1)).toBe(435);
+    expect((await left())[1]).toBe(101);
+    const { counts } = await store.read.requests.countBySpace(0, 1000);
+    const stillThere = Array.from({ length: count }, (_, at) => at + 1).filter(
+      (at) => at > 100 && (recordOf(at).endpointId !== 'b' || at > 432),
+    );
+    const numberOf = (id: string | null): number =>
+      stillThere.slice(0, 1000).filter((at) => recordOf(at).endpointId === id).length;
+    expect(Object.fromEntries(counts)).toEqual({ a: numberOf('a'), b: numberOf('b'), unsigned: numberOf(null) });
+  });
+
+  test('a search passes over what is gone', async () => {
+    let seen: number | null = 0;
+    while (seen !== null) {
+      const after: number = seen;
+      const found = await store.write((tx) => tx.requests.pruneSpace('a', after, 500, 500));
+      seen = found.seen;
+    }
+    expect(await find({ endpointId: 'a' })).toEqual([]);
+    expect((await find({ kmsRequestId: 'kms-501' })).length).toBe(1);
+    expect((await find({ principal: 'arn:aws:iam::111122223333:user/alice501' })).length).toBe(1);
+  });
+
+  test('what could not be recorded is added up by the minute, and taken once', async () => {
+    await store.write((tx) => tx.requests.addDropped([{ minute: 7, signed: 2, unsigned: 0 }]));
+    await store.write((tx) =>
+      tx.requests.addDropped([
+        { minute: 7, signed: 1, unsigned: 5 },
+        { minute: 8, signed: 1, unsigned: 0 },
+      ]),
+    );
+    expect(await store.read.requests.dropped(7)).toEqual([{ minute: 7, signed: 3, unsigned: 5 }]);
+    expect((await store.write((tx) => tx.requests.takeDropped(8))).length).toBe(2);
+    expect(await store.write((tx) => tx.requests.takeDropped(8))).toEqual([]);
   });
 });
 
@@ -220,6 +257,13 @@ describe('the statements of a search in SQLite', () => {
 
   test('for what came late look at the new records only', () => {
     expect(plan((statements) => statements.cameLate(1, 2, 3))).toMatch(byPrimaryKey);
+  });
+
+  test('for the oldest of a space look at its own records', () => {
+    expect(plan((statements) => statements.ofSpace('unsigned', 1, 10))).toMatch(/USING INDEX request_log_unsigned/);
+    expect(plan((statements) => statements.ofSpace('a', 1, 10))).toMatch(
+      /USING INDEX request_log_by_endpoint \(endpoint_id=\? AND sequence>\?\)/,
+    );
   });
 
   test('for a time look it up', () => {

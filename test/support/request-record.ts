@@ -12,7 +12,7 @@ export const requestRecord = (at: number, principal: string | null = null): XksR
   principal,
   kmsKeyArn: null,
   externalKeyId: null,
-  credentialId: null,
+  credentialId: 'c',
   status: 200,
   errorName: null,
   durationMs: 1,

@@ -453,5 +453,5 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
     keys: service.memory.keys,
     locked: service.memory.locked,
   },
-  requestLog: { queued: service.requestLog.queued, dropped: service.requestLog.dropped },
+  requestLog: { ...service.requestLog },
 });

@@ -57,7 +57,16 @@ const fleet = { holds: () => true };
 const nothing = (): Promise<void> => Promise.resolve();
 const open = (limits: { requestLogDays: number; requestLogRows: number }, into = store) =>
   createHousekeeping(
-    { store: into, directory, usage: createUsageLog({ store, clock, log }, 1_000), clock, deadlines, log, people, fleet },
+    {
+      store: into,
+      directory,
+      usage: createUsageLog({ store, clock, log }, 1_000),
+      clock,
+      deadlines,
+      log,
+      people,
+      fleet,
+    },
     limits,
     nothing,
     nothing,
@@ -146,7 +155,7 @@ test('records wait when nothing can be written', async () => {
   await store.close();
   await housekeeping.stop();
   expect(complaints).toEqual(['housekeeping failed; request records may be missing']);
-  expect(directory.requestLog()).toEqual({ queued: 300, dropped: 0 });
+  expect(directory.requestLog()).toEqual({ queued: 300, dropped: 0, droppedUnsigned: 0 });
 });
 
 test('records whose commit fails are counted as dropped', async () => {
@@ -170,6 +179,6 @@ test('records whose commit fails are counted as dropped', async () => {
   );
   await housekeeping.stop();
   expect(complaints).toEqual(['housekeeping failed; request records may be missing']);
-  expect(directory.requestLog()).toEqual({ queued: 0, dropped: 300 });
+  expect(directory.requestLog()).toEqual({ queued: 0, dropped: 300, droppedUnsigned: 0 });
   expect(await all()).toBe(0);
 });

@@ -22,7 +22,7 @@ test.each([
     const [event] = (await operations.audit.list(administrator, { kind: 'key.created' })).items;
     if (event === undefined) throw new Error('no record of the key');
     expect(representAuditEvent(event).details).toMatchObject({ label: shown });
-    expect(toOcsf({ kind: 'record', sequence: event.sequence, text: '', event }, '1')).toMatchObject({
+    expect(toOcsf({ kind: 'record', sequence: event.sequence, text: '', event }, 'log', '1')).toMatchObject({
       unmapped: { label: shown },
     });
     expect((await operations.audit.migrations(administrator, {})).items).toMatchObject([{ label: shown }]);

@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { toRfc3339 } from '../../../server/base/clock.ts';
-import { hashEntry, type RequestLogVerdict } from '../../../server/base/request-minutes.ts';
+import { type DroppedRequests, hashEntry, type RequestLogVerdict } from '../../../server/base/request-minutes.ts';
 import { gatherMinutes, verifyRequestLog } from '../../../server/cli/requests-verify.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { representRequest } from '../../../server/fronts/api/represent.ts';
-import { createRequestMinutes, recordDropped, verifyRequests } from '../../../server/operations/request-minutes.ts';
+import { createRequestMinutes, verifyRequests } from '../../../server/operations/request-minutes.ts';
+import { noteRemoved, tellRemoved } from '../../../server/operations/request-retention.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openPostgresStore, openStore } from '../../../server/store/store.ts';
@@ -53,7 +54,7 @@ afterEach(async () => {
 const record = (at: number): XksRequestRecord => ({
   at,
   requestId: `request-${at}`,
-  endpointId: at % 3 === 0 ? null : 'e',
+  endpointId: 'e',
   operation: 'encrypt',
   kmsOperation: 'Encrypt "€"',
   kmsRequestId: `kms-${at}`,
@@ -74,14 +75,17 @@ const recorded = async () =>
   (await store.read.audit.list(everyTenant, { kind: 'request-log.minute', order: 'oldest' }, { limit: 1000 })).map(
     ({ details }) => details,
   );
+type Part = { readonly space: string; readonly count: number; readonly first: number; readonly last: number } & {
+  readonly hash: string;
+};
+const partsOf = (details: { readonly parts?: unknown }): readonly Part[] => details.parts as readonly Part[];
 const short = async () =>
-  (await recorded()).map(({ minute: of, count, first, last, late }) => [
-    String(of).slice(11, 16),
-    count,
-    first,
-    last,
-    late,
-  ]);
+  (await recorded()).flatMap((details) =>
+    partsOf(details).map(({ count, first, last }) => [
+      String(details.minute).slice(11, 16),
+      ...[count, first, last, details.late],
+    ]),
+  );
 const verify = (): Promise<RequestLogVerdict> => verifyRequests(store.read, { from: start, to: start + 100 * minute });
 
 /** Four minutes: three, none, two, one record; hashed. */
@@ -137,7 +141,7 @@ describe('a minute', () => {
     expect(rows.map(({ sequence }) => sequence)).toEqual([2, 1, 3]);
     const whole = createHash('sha256');
     for (const row of rows) whole.update(createHash('sha256').update(sortedJson(row)).digest());
-    expect((await recorded())[0]?.hash).toBe(whole.digest('hex'));
+    expect((await recorded()).flatMap(partsOf)[0]?.hash).toBe(whole.digest('hex'));
     for (const row of rows) expect(hashEntry(row)).toEqual(createHash('sha256').update(sortedJson(row)).digest());
   });
 
@@ -163,7 +167,16 @@ describe('a minute', () => {
       ['09:35', 1, 8, 8, false],
     ]);
     expect(warnings).toEqual([{ count: 3, minutes: 2 }]);
-    expect(await verify()).toEqual({ requests: 10, minutes: 4, late: 3, dropped: 0, open: 0, findings: [] });
+    expect(await verify()).toEqual({
+      requests: 10,
+      minutes: 4,
+      late: 3,
+      pruned: 0,
+      dropped: 0,
+      droppedUnsigned: 0,
+      open: 0,
+      findings: [],
+    });
   });
 
   test('in which there was nothing when it was looked at gets late records too', async () => {
@@ -294,13 +307,128 @@ describe('somebody who can write the database', () => {
   });
 });
 
+describe('a space', () => {
+  const unsigned = (at: number): XksRequestRecord => ({ ...record(at), credentialId: null });
+  const other = (at: number): XksRequestRecord => ({ ...record(at), endpointId: 'other' });
+
+  test('has a hash of its own, and what retention leaves of a minute is still compared', async () => {
+    await store.write((tx) =>
+      tx.requests.append([
+        record(start),
+        unsigned(start + 1),
+        other(start + 2),
+        unsigned(start + 3),
+        record(start + 4),
+      ]),
+    );
+    now = start + 2 * minute;
+    await open().turn();
+    expect((await recorded()).flatMap(partsOf)).toMatchObject([
+      { space: 'e', count: 2, first: 1, last: 5 },
+      { space: 'other', count: 1, first: 3, last: 3 },
+      { space: 'unsigned', count: 2, first: 2, last: 4 },
+    ]);
+    expect((await verify()).findings).toEqual([]);
+    await store.write(async (tx) => {
+      const { removed, through } = await tx.requests.pruneSpace('unsigned', 0, 2, 100);
+      await noteRemoved(tx, 'unsigned', { count: removed, through });
+      await tellRemoved(tx);
+    });
+    expect(await verify()).toMatchObject({ requests: 3, pruned: 2, findings: [] });
+    // Nothing else of the minute may be missing.
+    await store.write((tx) => tx.requests.pruneSpace('other', 0, 1, 100));
+    expect((await verify()).findings).toEqual([
+      expect.stringMatching(/09:30Z: of records 3 to 3, 1 were hashed and 0/),
+    ]);
+  });
+
+  test('that is changed in a record is found', async () => {
+    await store.write((tx) => tx.requests.append([record(start), unsigned(start + 1), record(start + 2)]));
+    now = start + 2 * minute;
+    await open().turn();
+    const database = new DatabaseSync(join(folder, 'dke.db'));
+    database.exec('update request_log set credential_id = null where sequence = 3');
+    database.close();
+    expect((await verify()).findings).toEqual([
+      expect.stringMatching(/record 3 is not one of those that were hashed/),
+      expect.stringMatching(/of records 1 to 3, 2 were hashed and 1 are there/),
+    ]);
+  });
+
+  test('is not named by an earlier version, whose minutes are compared all the same', async () => {
+    await fill();
+    const flat = (await recorded()).map(({ minute: of, late, parts }) => ({
+      kind: 'request-log.minute',
+      details: { minute: of, late, ...(parts as readonly object[])[0], space: undefined },
+    }));
+    const gathered = gatherMinutes();
+    for (const event of flat) gathered.add(event);
+    const { items } = await store.read.requests.search(everyTenant, {}, { limit: 1000 });
+    async function* lines(): AsyncGenerator<string> {
+      for (const item of items) yield JSON.stringify(representRequest(item));
+    }
+    expect(await verifyRequestLog(lines(), gathered.end())).toMatchObject({ requests: 6, minutes: 3, findings: [] });
+  });
+});
+
+describe('requests without a record', () => {
+  const lose = (...dropped: readonly DroppedRequests[]) => store.write((tx) => tx.requests.addDropped(dropped));
+  const minuteAt = start / minute;
+  const told = async () =>
+    (await recorded()).map(({ minute: of, count, late, dropped, droppedUnsigned }) => [
+      String(of).slice(11, 16),
+      ...[count, late, dropped, droppedUnsigned],
+    ]);
+
+  test('are told with their minute, also where it has nothing else, and when it was told before', async () => {
+    await write(start, start + minute);
+    await lose({ minute: minuteAt, signed: 3, unsigned: 1 }, { minute: minuteAt + 2, signed: 0, unsigned: 9 });
+    now = start + 2 * minute;
+    await open().turn();
+    expect(await told()).toEqual([['09:30', 1, false, 3, 1]]);
+    now = start + 5 * minute;
+    await open().turn();
+    await open().turn();
+    await lose({ minute: minuteAt, signed: 1, unsigned: 0 });
+    await open().turn();
+    expect((await told()).slice(1)).toEqual([
+      ['09:31', 1, false, 0, 0],
+      ['09:32', 0, false, 0, 9],
+    ]);
+    now = start + 6 * minute;
+    await open().turn();
+    expect((await told()).slice(3)).toEqual([['09:30', 0, true, 1, 0]]);
+    expect(await verify()).toMatchObject({
+      requests: 2,
+      dropped: 4,
+      droppedUnsigned: 10,
+      findings: [expect.stringMatching(/09:30Z: 4 signed/)],
+    });
+    expect(await verifyRequests(store.read, { from: start + minute, to: now })).toMatchObject({
+      dropped: 0,
+      droppedUnsigned: 9,
+      findings: [],
+    });
+  });
+});
+
 test('what retention drops is said, and its hash stays', async () => {
   await fill();
   await store.write(async (tx) => {
-    const { removed, through } = await tx.requests.prune({ before: start + 2 * minute, keep: 1000 }, 100);
-    await recordDropped(tx, { count: removed, through });
+    const { removed, through } = await tx.requests.pruneOld(start + 2 * minute, 100);
+    await noteRemoved(tx, '', { count: removed.get('e') ?? 0, through });
+    await tellRemoved(tx);
   });
-  expect(await verify()).toEqual({ requests: 3, minutes: 3, late: 0, dropped: 3, open: 0, findings: [] });
+  expect(await verify()).toEqual({
+    requests: 3,
+    minutes: 3,
+    late: 0,
+    pruned: 3,
+    dropped: 0,
+    droppedUnsigned: 0,
+    open: 0,
+    findings: [],
+  });
   expect((await recorded()).length).toBe(3);
   const [pruned] = await store.read.audit.list(
     everyTenant,
@@ -309,7 +437,7 @@ test('what retention drops is said, and its hash stays', async () => {
   );
   expect(pruned?.details).toEqual({ count: 3, through: 3 });
   // What it did not drop must be there.
-  await store.write((tx) => tx.requests.prune({ before: start + 3 * minute, keep: 1000 }, 100));
+  await store.write((tx) => tx.requests.pruneOld(start + 3 * minute, 100));
   expect((await verify()).findings).toEqual([
     '2026-03-01T09:32Z: of records 4 to 5, 2 were hashed and 0 are there: some were removed',
   ]);
@@ -355,8 +483,8 @@ test('two nodes on PostgreSQL that look at the same time write one record', asyn
     await Promise.all(nodes.map((node) => createRequestMinutes({ store: node, clock, log }).turn()));
     await createRequestMinutes({ store: two, clock, log }).turn();
     const found = await one.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 10 });
-    expect(found.map(({ kind, details }) => [kind, details.count, details.first, details.last])).toEqual([
-      ['request-log.minute', 600, 1, 600],
+    expect(found.map(({ kind, details }) => [kind, details.count, partsOf(details)])).toMatchObject([
+      ['request-log.minute', 600, [{ space: 'e', count: 600, first: 1, last: 600 }]],
     ]);
     expect((await verifyRequests(two.read, { from: start, to: now })).findings).toEqual([]);
     postgres.run(place.database, `update request_log set duration_ms = duration_ms + 1 where sequence = 77`);

@@ -130,14 +130,19 @@ export const requestRoutes = {
     summary: 'Compare the request log with its hashes in the audit log',
     description:
       'By whole minutes; the last hour when no time is given. Finds records that were changed, removed or added since their minute ' +
-      'was hashed.',
+      'was hashed, and minutes in which signed requests were not recorded.',
     query: z.strictObject(timeSpan),
     answer: z
       .strictObject({
         requests: z.int().openapi({ description: 'Records that were looked at.' }),
         minutes: z.int().openapi({ description: 'Minutes that were hashed.' }),
         late: z.int().openapi({ description: 'Records that came after their minute had been hashed.' }),
-        dropped: z.int().openapi({ description: 'Records that retention has dropped. Their hash is kept.' }),
+        pruned: z.int().openapi({ description: 'Records that retention has removed. Their hash is kept.' }),
+        dropped: z.int().openapi({
+          description:
+            'Signed requests that were not recorded, because the log could not keep up. Each minute with some is a finding.',
+        }),
+        droppedUnsigned: z.int().openapi({ description: 'Requests without a valid signature that were not recorded.' }),
         open: z.int().openapi({ description: 'Records that no hash covers yet.' }),
         sound: z.boolean(),
         findings: z.array(z.string()).readonly(),

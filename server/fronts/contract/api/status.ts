@@ -63,7 +63,13 @@ export const statusSchema = z
     clock: clockSchema,
     store: z.strictObject({ dialect: z.string(), path: z.string().nullable() }),
     memory: z.strictObject({ capacity: z.int(), used: z.int(), keys: z.int(), locked: z.boolean() }),
-    requestLog: z.strictObject({ queued: z.int(), dropped: z.int() }),
+    requestLog: z.strictObject({
+      queued: z.int(),
+      dropped: z
+        .int()
+        .openapi({ description: 'Signed requests that could not be recorded, since the start of this node.' }),
+      droppedUnsigned: z.int().openapi({ description: 'The same of requests without a valid signature.' }),
+    }),
   })
   .openapi('Status');
 export type Status = z.output<typeof statusSchema>;
