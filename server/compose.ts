@@ -376,7 +376,8 @@ const openSnapshots = (
       beginOpening: openings.begin,
       verify: async (actor, id, answer) => {
         folder.require();
-        await findSnapshot(store.read, id, undefined, actor.reach);
+        // Opened ones are the platform's business, whichever tenant is acted in.
+        await findSnapshot(store.read, id, undefined, answer === null ? actor.reach : everyTenant);
         const key = answer === null ? null : await openings.take(actor, id, answer.openingId, answer.sealedKey);
         return verify(actor, id, key);
       },

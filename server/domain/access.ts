@@ -219,7 +219,7 @@ export const roles = {
 export type Role = keyof typeof roles;
 export const roleNames = Object.keys(roles) as Role[];
 
-/** How long a break-glass token may hold. */
+/** How long a break-glass token may work. */
 export const longestBreakGlassMs = 8 * 3_600_000;
 
 /** One resource, with everything below it. */
@@ -300,6 +300,10 @@ export const effectiveGrants = (passedOn: readonly Grant[], own: readonly Grant[
       (each) => each.role === grant.role && countsIn(each, grant.tenantId) && coversScope(each.scope, grant.scope),
     ),
   );
+
+/** Grants that do not end with an emergency: what can be given for longer than a break-glass token works. */
+export const lastingGrants = (own: readonly Grant[]): readonly Grant[] =>
+  own.filter(({ role }) => role !== 'break-glass');
 
 /** What somebody must be allowed within a tenant (or everywhere) to give roles there. */
 export type GivingPermission = Extract<Permission, `${string}:manage`>;

@@ -341,8 +341,8 @@ export const createApprovals = (
         hint: 'dke vault dual-control show lists the approvers; the requester can withdraw the request and make it again',
       });
     const identity = await findIdentity(tx, actor.id, now);
-    if (identity === undefined || identity.createdAt >= before.requestedAt)
-      throw new ServiceError('forbidden', 'only those decide who were approvers before the request was made', {
+    if (identity === undefined || identity.since >= before.requestedAt)
+      throw new ServiceError('forbidden', 'you became an approver, or got a new password, after the request was made', {
         hint: 'the requester can withdraw it and make it again',
       });
     if (before.decisions.some(({ by }) => by.id === actor.id))

@@ -13,7 +13,8 @@ import type { Repositories, StoredToken, Window } from '../ports/store.ts';
 export interface ActingIdentity extends Identity {
   readonly kind: Actor['kind'];
   readonly grants: readonly Grant[];
-  readonly createdAt: number;
+  /** Since when the same person or program has acted by it: a new password may be that of somebody else. */
+  readonly since: number;
 }
 
 type From = Pick<Repositories, 'tokens' | 'users'>;
@@ -21,10 +22,13 @@ type From = Pick<Repositories, 'tokens' | 'users'>;
 const ofToken = (token: StoredToken, now: number): readonly ActingIdentity[] => {
   const { id, name, grants, createdAt, ownerId, integrity, kind, revokedAt, expiresAt } = token;
   const live = integrity === 'ok' && kind === 'api' && revokedAt === null && (expiresAt === null || expiresAt > now);
-  return live && ownerId === null ? [{ kind: 'administrator', id, name, grants, createdAt }] : [];
+  return live && ownerId === null ? [{ kind: 'administrator', id, name, grants, since: createdAt }] : [];
 };
-const ofUser = ({ id, name, grants, createdAt, state, integrity }: StoredUser): readonly ActingIdentity[] =>
-  state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants, createdAt }] : [];
+const ofUser = (user: StoredUser): readonly ActingIdentity[] => {
+  const { id, name, grants, createdAt, passwordChangedAt, state, integrity } = user;
+  const since = Math.max(createdAt, passwordChangedAt ?? 0);
+  return state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants, since }] : [];
+};
 
 /** Undefined when nobody of this id may act now. */
 export const findIdentity = async (from: From, id: string, now: number): Promise<ActingIdentity | undefined> => {

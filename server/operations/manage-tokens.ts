@@ -4,7 +4,14 @@
 import { toRfc3339 } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
-import { effectiveGrants, faultOfGrants, type Grant, longestBreakGlassMs } from '../domain/access.ts';
+import {
+  effectiveGrants,
+  faultOfGrants,
+  type Grant,
+  isAllowed,
+  lastingGrants,
+  longestBreakGlassMs,
+} from '../domain/access.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../domain/api-token.ts';
 import { everyTenant } from '../domain/tenant.ts';
@@ -22,6 +29,35 @@ const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisf
 
 const show = ({ hash: _hash, ...token }: StoredToken): ApiToken => token;
 
+/**
+ * When a token must have expired: what only a break-glass token allows ends with that token, however many others are made in between.
+ * Null: whenever it is asked for.
+ */
+const latestExpiry = async (
+  from: Pick<Repositories, 'tokens'>,
+  makerId: string,
+  {
+    own,
+    grants,
+    kind,
+    now,
+  }: {
+    readonly own: readonly Grant[];
+    readonly grants: readonly Grant[];
+    readonly kind: TokenKind;
+    readonly now: number;
+  },
+): Promise<number | null> => {
+  const lasting = lastingGrants(own);
+  const endsWithMaker =
+    kind === 'metrics'
+      ? !isAllowed(lasting, 'tokens:manage', null, null)
+      : faultOfGrants(grants, lasting) !== undefined;
+  if (!endsWithMaker) return null;
+  const maker = await from.tokens.get(everyTenant, makerId);
+  return Math.min(maker?.expiresAt ?? Number.POSITIVE_INFINITY, now + longestBreakGlassMs);
+};
+
 export const createToken =
   ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): TokenOperations['create'] =>
   async (actor, own, { name, expiresAt, kind = 'api', grants: given = [], ownerId = null }) => {
@@ -38,13 +74,18 @@ export const createToken =
     if (fault !== undefined)
       throw new ServiceError('validation', fault, { hint: 'GET /api/roles lists the roles (dke token roles)' });
     const breaksGlass = grants.some(({ role }) => role === 'break-glass');
-    // What an emergency needs must not outlast it.
-    const byBreakGlass = own !== 'the service' && own.length > 0 && own.every(({ role }) => role === 'break-glass');
-    const isLong = expiresAt === undefined || expiresAt === null || expiresAt > now + longestBreakGlassMs;
-    if ((breaksGlass || byBreakGlass) && isLong)
+    const latest =
+      own === 'the service' || ownerId !== null
+        ? null
+        : await latestExpiry(store.read, actor.id, { own, grants, kind, now });
+    const limit = latest ?? (breaksGlass ? now + longestBreakGlassMs : null);
+    if (limit !== null && (expiresAt === undefined || expiresAt === null || expiresAt > limit))
       throw new ServiceError(
         'validation',
-        'a break-glass token, and a token made with one, expires within eight hours: give its expiry',
+        latest === null
+          ? 'a break-glass token expires within eight hours: give its expiry'
+          : 'a token that is made with a break-glass token expires no later than that one: give its expiry',
+        { hint: `dke token create NAME --role ROLE --expires ${toRfc3339(limit)}` },
       );
     if (expiresAt !== undefined && expiresAt !== null && (!Number.isSafeInteger(expiresAt) || expiresAt <= now))
       throw new ServiceError('validation', 'the expiry is not in the future');

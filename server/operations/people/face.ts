@@ -105,8 +105,8 @@ export interface SessionOperations {
   signOut(value: string, from: Pick<SignInOrigin, 'requestId' | 'peer'>): Promise<void>;
   /** Newest first. */
   list(actor: TenantActor, query: PageRequest & { readonly userId?: string | undefined }): Promise<Page<SessionView>>;
-  /** 'not-found' for one that ended. `ofUser`: of this user alone. */
-  end(actor: TenantActor, id: string): Promise<SessionView>;
+  /** 'not-found' for one that ended; 'forbidden' when its holder may do more than could be given with `own`, unless it is the caller's. */
+  end(actor: TenantActor, own: readonly Grant[], id: string): Promise<SessionView>;
 }
 
 export interface PasskeyOperations {

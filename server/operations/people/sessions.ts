@@ -4,6 +4,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
+import { faultOfGrants, type Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import { nextStep, type SignInMethod } from '../../domain/sign-in.ts';
@@ -37,6 +38,20 @@ export const userActor = (
   { id, name }: Pick<StoredUser, 'id' | 'name'>,
   { requestId, peer }: Pick<SignInOrigin, 'requestId' | 'peer'>,
 ): Actor => ({ kind: 'user', id, name, requestId, peer });
+
+/** 'forbidden' for a holder who may do more than could be given with `own`. */
+const requireGivable = async (
+  from: Pick<Repositories, 'users' | 'tokens'>,
+  { kind, id }: StoredSession['holder'],
+  own: readonly Grant[],
+): Promise<void> => {
+  const holder = kind === 'user' ? await from.users.get(everyTenant, id) : await from.tokens.get(everyTenant, id);
+  if (holder === undefined || holder.grants.length === 0) return;
+  if (faultOfGrants(holder.grants, own, 'users:manage') !== undefined)
+    throw new ServiceError('forbidden', 'the holder of this session may do more than you could give', {
+      hint: 'only those who could give somebody all their roles end their sessions',
+    });
+};
 
 /** A user as the holder of a session. */
 export const holderOf = ({ id, name, tenantId }: Pick<StoredUser, 'id' | 'name' | 'tenantId'>) =>
@@ -166,18 +181,20 @@ export const createSessions = (ports: SessionPorts, authenticateAdmin: Operation
     return { items, next: page.next };
   };
 
-  /** `ofUser`: of this user alone. */
+  /** `ofUser`: of this user alone. `own`: what the caller may give; the holder must not be able to do more. */
   const end = async (
     actor: Actor,
     tenant: TenantScope,
     id: string,
     ofUser: string | undefined,
+    own: readonly Grant[] = [],
   ): Promise<SessionView> => {
     const view = await store.write(async (tx) => {
       const found = await tx.sessions.get(tenant, id);
-      const own = ofUser === undefined || (found?.holder.kind === 'user' && found.holder.id === ofUser);
-      if (found === undefined || !own) throw new ServiceError('not-found', 'no such session');
+      const isTheirs = ofUser === undefined || (found?.holder.kind === 'user' && found.holder.id === ofUser);
+      if (found === undefined || !isTheirs) throw new ServiceError('not-found', 'no such session');
       const shown = await viewSession(tx, found);
+      if (ofUser === undefined && found.holder.id !== actor.id) await requireGivable(tx, found.holder, own);
       await tx.sessions.remove(id);
       await recordEnd(tx, actor, found, shown.holder.name, ofUser === undefined ? 'administrator' : 'user');
       return shown;
@@ -233,7 +250,7 @@ export const createSessions = (ports: SessionPorts, authenticateAdmin: Operation
 
     list: ({ reach }, { userId, ...query }) => list(reach, userId, query),
 
-    end: (actor, id) => end(actor, actor.reach, id, undefined),
+    end: (actor, own, id) => end(actor, actor.reach, id, undefined, own),
   };
 
   return {

@@ -4,7 +4,7 @@
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
-import { effectivePermissions, faultOfGrants, type Grant, isAllowed } from '../../domain/access.ts';
+import { effectivePermissions, faultOfGrants, type Grant, isAllowed, lastingGrants } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { AuditDetails, AuditKind } from '../../domain/audit-event.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
@@ -17,7 +17,7 @@ import { makeBearer } from '../bearer.ts';
 import { completeGrants, nameGrant, requireGrantable } from '../grants.ts';
 import { revokeTokensOf } from '../manage-tokens.ts';
 import { checkName } from '../names.ts';
-import { byId, pageOf } from '../paging.ts';
+import { byId, each, pageOf } from '../paging.ts';
 import type { Invitation, UserOperations } from './face.ts';
 import { failuresKey } from './lockout.ts';
 import { refuseOwnSecret } from './provided.ts';
@@ -58,6 +58,30 @@ const requireSubjectRight = (own: readonly Grant[]): void => {
         hint: 'ask an administrator of the platform',
       },
     );
+};
+
+/** What a break-glass token alone allows ends with it, but a user does not expire. */
+const requireLasting = (own: readonly Grant[], grants: readonly Grant[]): void => {
+  if (grants.length === 0 || faultOfGrants(grants, lastingGrants(own), 'users:manage') === undefined) return;
+  throw new ServiceError(
+    'forbidden',
+    'a break-glass token gives no user roles or a way to sign in: a user does not expire',
+    {
+      hint: 'make a token that expires with it instead: dke token create NAME --role ROLE --expires TIME',
+    },
+  );
+};
+
+/**
+ * Whoever resets the password of an approver could approve as that person. Without the name in the rule that is of no use, and to add the name
+ * again needs the agreement that the rule asks for.
+ */
+const refuseNamedApprover = async (tx: Repositories, userId: string): Promise<void> => {
+  for await (const vault of each((window) => tx.vaults.list(everyTenant, window), byId))
+    if (vault.state !== 'deleted' && vault.dualControl?.approvers?.includes(userId))
+      throw new ServiceError('conflict', `the dual control of the vault ${vault.name} names this user as an approver`, {
+        hint: `set the rule without this user first (dke vault dual-control set), and add the user again afterwards: the other approvers must agree to that`,
+      });
 };
 
 /** Whether they may do everything, everywhere. */
@@ -170,7 +194,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
       checkName(displayName);
       checkEmail(email);
       checkSubject(subject);
-      if (subject !== null) requireSubjectRight(own);
+      if (subject !== null) requireSubjectRight(lastingGrants(own));
       const grants = completeGrants(actor, input.grants);
       const now = clock.now();
       const invitation = subject === null ? invite() : null;
@@ -195,6 +219,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
       };
       const view = await store.write(async (tx) => {
         await checkGrants(tx, grants, own);
+        requireLasting(own, grants);
         if ((await tx.users.findByName(foldUserName(name))) !== undefined)
           throw new ServiceError('conflict', 'there is a user of this name', {
             hint: 'names differ not by case alone',
@@ -242,9 +267,13 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
         if (!sameRoles) {
           refuseOneself(actor, id, 'changes their own roles');
           await checkGrants(tx, grants, own);
+          requireLasting(own, grants);
           if (!isSupreme(grants)) await refuseLast(tx, before);
         }
-        if (subject !== before.subject) requireSubjectRight(own);
+        if (subject !== before.subject) {
+          requireSubjectRight(lastingGrants(own));
+          await refuseNamedApprover(tx, id);
+        }
         if (subject !== null && subject !== before.subject && (await tx.users.findBySubject(subject)) !== undefined)
           throw new ServiceError('conflict', 'there is a user of this subject', {
             hint: 'a subject of the OpenID provider belongs to one user: dke user list shows whom',
@@ -270,6 +299,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
     enable: (actor, own, id) =>
       change(actor, own, id, async (tx, before) => {
         if (before.state === 'active') return before;
+        requireLasting(own, before.grants);
         const after: StoredUser = { ...before, state: 'active' };
         await tx.users.update(after);
         await record(tx, 'user.enabled', actor, after, { name: after.name });
@@ -302,6 +332,8 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
       const user = await change(actor, own, id, async (tx, before) => {
         refuseOneself(actor, id, 'resets their own password');
         refuseOwnSecret(provider, before);
+        requireLasting(own, before.grants);
+        await refuseNamedApprover(tx, id);
         if (before.state !== 'active')
           throw new ServiceError('conflict', 'the user is disabled', { hint: 'enable them first' });
         await refuseLast(tx, before);
@@ -328,6 +360,8 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
     removeFactors: (actor, own, id) =>
       change(actor, own, id, async (tx, user) => {
         refuseOneself(actor, id, 'takes all their own factors away');
+        requireLasting(own, user.grants);
+        await refuseNamedApprover(tx, id);
         for (const { kind, name, confirmedAt } of await tx.factors.list(id))
           if (kind !== 'recovery-code' && confirmedAt !== null)
             await record(tx, 'second-factor.removed', actor, user, {

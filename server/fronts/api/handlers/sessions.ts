@@ -7,5 +7,5 @@ import type { Handlers } from './handler.ts';
 
 export const sessionsHandlers = ({ sessions }: Operations): Handlers['sessions'] => ({
   list: async ({ actor, query }) => representPage(await sessions.list(actor, query), representOpenSession),
-  end: async ({ actor, path }) => representOpenSession(await sessions.end(actor, path.id)),
+  end: async ({ actor, grants, path }) => representOpenSession(await sessions.end(actor, grants, path.id)),
 });

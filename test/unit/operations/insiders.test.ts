@@ -1,0 +1,155 @@
+// What an insider with some right must not reach: roles that outlast an emergency, the identity of an approver, sessions of those who may do more.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Grant, Role } from '../../../server/domain/access.ts';
+import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
+import { ApprovalNeeded } from '../../../server/domain/approval.ts';
+import type { DualControlRule } from '../../../server/domain/dual-control.ts';
+import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { bytesOf, errorOf, everything, goodPassword, inviteUser, makeUser, originOf } from '../../support/people.ts';
+import { actorIn, handOf } from '../../support/snapshots.ts';
+
+const hour = 3_600_000;
+let opened: OpenedService;
+beforeAll(async () => {
+  opened = await openTestService({
+    toml: '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[people]\nsecond_factor = "optional"\n',
+  });
+});
+afterAll(() => opened.remove());
+
+const grant = (role: Role, tenantId: string | null = null): Grant => ({ role, scope: null, tenantId });
+
+describe('a break-glass token', () => {
+  let actor: TenantActor;
+  let own: readonly Grant[];
+  let endsAt: number;
+  beforeAll(async () => {
+    endsAt = Date.now() + hour;
+    const { token } = await opened.operations.tokens.create(administrator, everything, {
+      name: 'emergency',
+      grants: [grant('break-glass')],
+      expiresAt: endsAt,
+    });
+    const found = await opened.operations.authenticateAdmin(token, 'call-1', null);
+    own = found.grants;
+    actor = { ...administrator, ...found.actor };
+  });
+  const make = (by: readonly Grant[], roles: readonly Role[], expiresAt: number | null) =>
+    opened.operations.tokens.create(actor, by, {
+      name: 'left behind',
+      grants: roles.map((role) => grant(role)),
+      expiresAt,
+    });
+
+  test('makes no token that outlasts it: not another one, which would make another one', async () => {
+    expect(await errorOf(make(own, ['break-glass'], endsAt + hour))).toBe('validation');
+    expect(await errorOf(make(own, ['auditor'], endsAt + 1))).toBe('validation');
+    expect((await make(own, ['break-glass'], endsAt)).record.expiresAt).toBe(endsAt);
+  });
+  test('with another role beside it makes no token that the other role could not make', async () => {
+    const mixed = [...own, grant('auditor')];
+    expect(await errorOf(make(mixed, ['administrator'], null))).toBe('validation');
+    expect((await make(mixed, ['administrator'], endsAt)).record.expiresAt).toBe(endsAt);
+    expect((await make([...own, ...everything], ['auditor'], null)).record.expiresAt).toBeNull();
+  });
+  test('gives no user a role or a way to sign in: a user does not expire', async () => {
+    const { users } = opened.operations;
+    const { user } = await inviteUser(opened.operations, 'left-behind', 'administrator');
+    const { displayName, email, subject, mustChangePassword } = user;
+    const change = { displayName, email, subject, mustChangePassword };
+    const left = { name: 'another', grants: [grant('administrator')] };
+    for (const work of [
+      users.create(actor, own, left),
+      users.update(actor, own, user.id, { ...change, grants: [grant('administrator'), grant('auditor')] }),
+      users.update(actor, own, user.id, { ...change, grants: user.grants, subject: 'emergency' }),
+      users.resetPassword(actor, own, user.id),
+      users.removeFactors(actor, own, user.id),
+    ])
+      expect(await errorOf(work)).toBe('forbidden');
+    await users.disable(actor, own, user.id);
+    expect(await errorOf(users.enable(actor, own, user.id))).toBe('forbidden');
+    expect((await users.enable(administrator, everything, user.id)).state).toBe('active');
+  });
+});
+
+describe('an approver', () => {
+  const rule = (more: Partial<DualControlRule>): DualControlRule => ({
+    required: 1,
+    approvers: null,
+    actions: ['destroy'],
+    databases: 'allowed',
+    ...more,
+  });
+  /** A vault with a key, under the rule. */
+  const governed = async (name: string, wanted: DualControlRule) => {
+    const { vaults, keys, dualControl } = opened.operations;
+    const vault = await vaults.create(administrator, { name });
+    const key = await keys.create(administrator, { name, vaultId: vault.id });
+    await dualControl.change(administrator, vault.id, wanted);
+    return { vaultId: vault.id, keyId: key.id };
+  };
+  const becomes = async (id: string, invitation: string): Promise<TenantActor> => {
+    const { actor } = await opened.operations.signIn.redeem(invitation, bytesOf(goodPassword), originOf());
+    expect(actor.id).toBe(id);
+    return inTenant(actor, administrator.tenantId);
+  };
+
+  test('whom a rule names is not impersonated by a reset: the others must agree to name them again', async () => {
+    const { users, dualControl } = opened.operations;
+    const { user: anna } = await makeUser(opened.operations, 'anna', 'key-approver');
+    const { user: bert } = await makeUser(opened.operations, 'bert', 'key-approver');
+    const named = rule({ approvers: [anna.id, bert.id] });
+    const { vaultId } = await governed('named', named);
+    const { displayName, email, mustChangePassword, grants } = anna;
+    const asSomebody = { displayName, email, mustChangePassword, grants, subject: 'of-somebody' };
+    for (const work of [
+      users.resetPassword(administrator, everything, anna.id),
+      users.removeFactors(administrator, everything, anna.id),
+      users.update(administrator, everything, anna.id, asSomebody),
+    ])
+      expect(await errorOf(work)).toBe('conflict');
+    await dualControl.change(administrator, vaultId, rule({ approvers: [bert.id] }));
+    await users.resetPassword(administrator, everything, anna.id);
+    await expect(dualControl.change(administrator, vaultId, named)).rejects.toBeInstanceOf(ApprovalNeeded);
+  });
+
+  test('whose password was reset after a request was made does not decide on it', async () => {
+    const { users, keys, approvals, tokens } = opened.operations;
+    const { user: carla } = await makeUser(opened.operations, 'carla', 'key-approver');
+    const { keyId } = await governed('any', rule({}));
+    const { record } = await tokens.create(administrator, everything, { name: 'asks', grants: [grant('key-manager')] });
+    const asks = { ...administrator, id: record.id };
+    await expect(keys.softDelete(asks, keyId)).rejects.toBeInstanceOf(ApprovalNeeded);
+    const [request] = (await approvals.list(administrator, { subjectId: keyId, limit: 1 })).items;
+    const { invitation } = await users.resetPassword(administrator, everything, carla.id);
+    const thief = await becomes(carla.id, invitation.token);
+    expect(await errorOf(approvals.approve(thief, request?.id ?? '', null))).toBe('forbidden');
+    expect((await keys.get(administrator, keyId)).state).toBe('active');
+  });
+});
+
+test('a session is ended by those who could give its holder their roles, and by its holder', async () => {
+  const { sessions, tokens } = opened.operations;
+  const { tenantId } = administrator;
+  const { token } = await tokens.create(actorIn(tenantId), everything, {
+    name: 'boss',
+    grants: [grant('administrator', tenantId)],
+  });
+  const { actor } = await sessions.startByToken(token, originOf());
+  const [session] = (await sessions.list(actorIn(tenantId), { limit: 100 })).items.filter(
+    ({ holder }) => holder.id === actor.id,
+  );
+  const id = session?.id ?? '';
+  const manager = [grant('tenant-administrator', tenantId)];
+  expect(await errorOf(sessions.end(actorIn(tenantId), manager, id))).toBe('forbidden');
+  expect((await sessions.end(inTenant(actor, tenantId), manager, id)).id).toBe(id);
+});
+
+test('a snapshot is verified with its key by those of the platform, whichever tenant it is of', async () => {
+  const hand = await handOf(opened);
+  const { id: tenantId } = await opened.operations.tenants.create(administrator, { name: 'elsewhere' });
+  const id = await hand.make(tenantId);
+  const officer = inTenant(administrator, administrator.tenantId);
+  const verified = await opened.operations.snapshots.verify(officer, id, await hand.answer(id));
+  expect(verified.verification).toMatchObject({ depth: 'opened', sound: true });
+});
