@@ -12,6 +12,7 @@ import { systemClock } from './base/clock.ts';
 import { ServiceError } from './base/errors.ts';
 import { createExclusion } from './base/exclusion.ts';
 import { newId, serviceTenantId } from './base/ids.ts';
+import { createProbeMarks } from './base/probe-mark.ts';
 import { StartError } from './base/start-error.ts';
 import { openAwsReader } from './clouds/aws.ts';
 import { type AuditSinkConfig, type Config, checkFile, type NotificationTargetConfig } from './config.ts';
@@ -779,15 +780,20 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     };
 
     const trustedAuthorities = readAuthorities(config.diagnostics.trustedAuthorities);
+    const marks = createProbeMarks(
+      (text) => ring.authenticateRow(text),
+      () => clock.now(),
+    );
     const keyStoreProbe = createKeyStoreProbe(
       { store, directory, clock, identity },
-      { crypto: raw, node: options.listening, trust: [...rootCertificates, ...trustedAuthorities] },
+      { crypto: raw, marks, node: options.listening, trust: [...rootCertificates, ...trustedAuthorities] },
     );
     const cloud = config.aws.read ? openAwsReader(config.aws, log) : undefined;
     const diagnosis = createEndpointDiagnosis(
       { store, directory, clock, identity, cloud },
       {
         crypto: raw,
+        marks,
         node: options.listening,
         servedCertificate: () => readPem(certificatePath),
         trustedAuthorities,
@@ -884,12 +890,15 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       core: raw,
       directory: {
         ...directory,
-        record: (entry) => {
-          meter.xksRequest(entry);
-          latency.record(entry);
-          directory.record(entry);
+        record: (entry, isOwnProbe) => {
+          if (!isOwnProbe) {
+            meter.xksRequest(entry);
+            latency.record(entry);
+          }
+          directory.record(entry, isOwnProbe);
         },
       },
+      isOwnProbe: marks.isValid,
       clock: () => clock.now(),
       requestId,
       product: { vendor: 'DKE', name: 'DKE', version, node: config.node.name },

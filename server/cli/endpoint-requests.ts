@@ -25,6 +25,7 @@ const columns: Columns<EndpointRequest> = [
 interface SearchOptions extends Paging {
   readonly operation?: string;
   readonly result?: string;
+  readonly signed?: string;
   readonly status?: string;
   readonly errorName?: string;
   readonly kmsOperation?: string;
@@ -46,6 +47,7 @@ export const addRequests = (endpoint: Command): void => {
       .description('Searches the request log, newest first; of all endpoints when none is named. Texts to the letter.')
       .option('--operation <name>', 'health, metadata, encrypt, decrypt, or unknown')
       .option('--result <result>', 'answered or refused')
+      .option('--signed <true|false>', 'with a valid signature, or without one')
       .option('--status <status>', 'HTTP status')
       .option('--error-name <name>', 'for example AccessDeniedException')
       .option('--kms-operation <name>', 'what the cloud was asked, for example GenerateDataKey')

@@ -26,7 +26,7 @@ const disconnected = (detail: string): ConnectionReport => ({ state: 'DISCONNECT
 
 export const createKeyStoreProbe = (
   { store, directory, clock, identity }: Pick<Ports, 'store' | 'directory' | 'clock' | 'identity'>,
-  options: Pick<ProberOptions, 'crypto' | 'trust'> & { readonly node: () => ProberOptions['node'] },
+  options: Pick<ProberOptions, 'crypto' | 'trust' | 'marks'> & { readonly node: () => ProberOptions['node'] },
 ): KeyStoreConnection => {
   const once = async (endpointId: string): Promise<ConnectionReport> => {
     const endpoint = await store.read.endpoints.get(everyTenant, endpointId);
@@ -44,6 +44,7 @@ export const createKeyStoreProbe = (
       node: options.node(),
       uriPath: xksProxyUriPath(endpoint.prefix),
       trust: options.trust,
+      marks: options.marks,
       now: () => clock.now(),
     });
     const key = `/keys/${endpoint.keyId}`;

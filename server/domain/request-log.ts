@@ -5,6 +5,8 @@ export interface RequestFilter {
   readonly endpointId?: string | null | undefined;
   readonly operation?: string | undefined;
   readonly result?: RequestResult | undefined;
+  /** Whether its signature was valid. */
+  readonly signed?: boolean | undefined;
   readonly status?: number | undefined;
   readonly errorName?: string | undefined;
   readonly kmsOperation?: string | undefined;

@@ -532,8 +532,8 @@ export const createDirectory = (
     setHealthy: (value) => {
       healthy = value;
     },
-    record: (entry) => {
-      if (entry.credentialId !== null) credentialUses.set(entry.credentialId, entry.at);
+    record: (entry, isOwnProbe) => {
+      if (entry.credentialId !== null && !isOwnProbe) credentialUses.set(entry.credentialId, entry.at);
       requests.push(entry);
     },
     drainRequests: requests.take,

@@ -83,6 +83,6 @@ export interface XksDirectory {
   /** The others of the fleet: those that run, and those that ended without a word, as long as they might still use keys. */
   otherNodes(): readonly FleetMember[];
   healthy(): boolean;
-  /** Never blocks and never throws: a bounded queue; drops are counted. */
-  record(entry: XksRequestRecord): void;
+  /** Never blocks and never throws: a bounded queue; drops are counted. A probe of the service's own is recorded and is no use. */
+  record(entry: XksRequestRecord, isOwnProbe?: boolean): void;
 }

@@ -87,6 +87,9 @@ const withFilter = (base: Search, filter: TenantFilter, way: Way): Search => {
   else if (endpointId === null) query = query.where('endpoint_id', 'is', null);
   else if (endpointId !== undefined) query = query.where('endpoint_id', '=', endpointId);
   if (result !== undefined) query = query.where('error_name', result === 'refused' ? 'is not' : 'is', null);
+  // No index is over this expression: the one of unsigned records would give those of all endpoints.
+  if (filter.signed !== undefined)
+    query = query.where(sql`coalesce(credential_id, '')`, filter.signed ? '!=' : '=', '');
   for (const [column, value] of [
     ['operation', filter.operation],
     ['status', filter.status],

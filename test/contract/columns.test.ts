@@ -53,6 +53,7 @@ const plain: Readonly<Record<string, string>> = {
   notification_events: 'for people',
   notifications: 'for people',
   request_log: 'figures, for people',
+  request_log_dropped: 'figures, for people',
   root_parcels: 'sealed, and bound to the old root key',
   root_turns: 'nodes prove what they have by records',
   row_set: 'has an authentication code of its own',
@@ -100,7 +101,16 @@ const notCarried: Readonly<Record<string, string>> = {
 /** Tables that are no tenant's. */
 const ofNoTenant: Columns = [
   ...['audit_checkpoints', 'audit_head', 'audit_nodes', 'kysely_migration', 'kysely_migration_lock', 'node_changes'],
-  ...['node_head', 'nodes', 'recovery_keys', 'root_parcels', 'root_turns', 'row_set', 'settings'],
+  ...[
+    'request_log_dropped',
+    'node_head',
+    'nodes',
+    'recovery_keys',
+    'root_parcels',
+    'root_turns',
+    'row_set',
+    'settings',
+  ],
 ];
 
 let folder: string;

@@ -92,6 +92,8 @@ describe('a search in the request log', () => {
       (r) => r.endpointId === 'b' && r.errorName !== null,
     ],
     ['answers', { result: 'answered' }, ({ errorName }) => errorName === null],
+    ['valid signatures', { signed: true }, () => true],
+    ['requests without a valid signature', { endpointId: 'a', signed: false }, () => false],
     ['a status', { status: 403 }, ({ status }) => status === 403],
     ['an error', { errorName: 'AccessDeniedException' }, ({ errorName }) => errorName !== null],
     ['an error in another case', { errorName: 'accessdeniedexception' }, () => false],

@@ -1,7 +1,7 @@
 // What the checks of one key store endpoint work on, and what they leave for each other.
 
 import type { X509Certificate } from 'node:crypto';
-import { type Check, type Finding, failed } from '../../base/checks.ts';
+import { type Check, type Finding, failed, warning } from '../../base/checks.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key } from '../../domain/key.ts';
@@ -41,8 +41,10 @@ export interface EndpointContext {
   readonly servedCertificate: string;
   /** Networks of the cloud key service, where they are known. */
   readonly cloudRanges: readonly string[];
-  /** Requests of others in the last hour, newest first, at most 1000. */
+  /** Signed requests of others in the last hour, newest first, at most 1000: these alone are evidence of what the cloud does. */
   readonly recent: readonly XksRequestRecord[];
+  /** The same without a valid signature: anybody can send them, so no check fails because of them. */
+  readonly unsigned: readonly XksRequestRecord[];
   readonly lastHealthAt: number | null;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -64,6 +66,12 @@ export type EndpointCheck = Check<EndpointContext>;
 /** A finding that the cloud key service will answer with this exception. */
 export const foretold = (predicts: CloudException, evidence: string, fix?: string): Finding => ({
   ...failed(evidence, fix),
+  predicts,
+});
+
+/** The same where the evidence is not authenticated: it may be the cloud's, and hides no other fault. */
+export const suspected = (predicts: CloudException, evidence: string, fix?: string): Finding => ({
+  ...warning(evidence, fix),
   predicts,
 });
 

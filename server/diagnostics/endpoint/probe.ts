@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:https';
+import { type ProbeMarks, probeMarkHeader } from '../../base/probe-mark.ts';
 import { type SignerCrypto, type SignerKey, signForProxy } from '../../base/sigv4-signer.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import { diagnosticsOperation } from '../../ports/endpoint-diagnosis.ts';
@@ -61,13 +62,15 @@ export interface ProberOptions {
   readonly publicUrl: URL;
   readonly node: { readonly host: string; readonly port: number };
   readonly uriPath: string;
+  /** By which the service knows its own requests. */
+  readonly marks: Pick<ProbeMarks, 'make'>;
   /** PEM certificates that are trusted behind the public name. */
   readonly trust: readonly string[];
   readonly now: () => number;
 }
 
 export const openProber = (options: ProberOptions): Prober => {
-  const { crypto, publicUrl, node, uriPath } = options;
+  const { crypto, publicUrl, node, uriPath, marks } = options;
   const requestIds: string[] = [];
   const agents: Readonly<Record<View, Agent>> = {
     public: new Agent({ keepAlive: true, maxSockets: 1, ca: [...options.trust] }),
@@ -123,7 +126,8 @@ export const openProber = (options: ProberOptions): Prober => {
     const body = Buffer.from(JSON.stringify(content));
     const path = `${uriPath}${target}`;
     const request = { host: publicUrl.host, path, region: 'us-east-1', body };
-    return { path, body, headers: signForProxy(crypto, key, request, options.now()) };
+    const headers = { ...signForProxy(crypto, key, request, options.now()), [probeMarkHeader]: marks.make(path) };
+    return { path, body, headers: headers as Record<string, string> };
   };
 
   return {
@@ -134,7 +138,7 @@ export const openProber = (options: ProberOptions): Prober => {
     },
     forge: (view, target, content, key) => {
       const { path, headers, body } = sign(target, content, key);
-      const { authorization = '' } = headers;
+      const authorization = headers.authorization ?? '';
       const forged = authorization.slice(0, -1) + (authorization.endsWith('0') ? '1' : '0');
       return send(view, 'POST', path, { ...headers, authorization: forged }, body);
     },

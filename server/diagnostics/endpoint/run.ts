@@ -3,8 +3,10 @@
 
 import { rootCertificates } from 'node:tls';
 import { runChecks } from '../../base/checks.ts';
+import type { ProbeMarks } from '../../base/probe-mark.ts';
 import type { SignerCrypto } from '../../base/sigv4-signer.ts';
 import { xksProxyUriPath } from '../../domain/endpoint.ts';
+import type { RequestFilter } from '../../domain/request-log.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import { diagnosticsOperation, type EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
@@ -84,6 +86,7 @@ const checksOf = (trust: readonly string[], cloud: CloudReader | undefined): rea
 
 export interface EndpointDiagnosisOptions {
   readonly crypto: SignerCrypto<KeyRef>;
+  readonly marks: ProbeMarks;
   /** Where this node listens. */
   readonly node: () => { readonly host: string; readonly port: number };
   /** PEM chain that it serves. */
@@ -105,9 +108,13 @@ export const createEndpointDiagnosis = (
       if (endpoint === undefined) throw new Error('there is no such endpoint');
       const { tenantId } = endpoint;
       const now = clock.now();
-      const foreign = (await store.read.requests.search(tenantId, { endpointId }, { limit: mostRecent })).items.filter(
-        (entry) => entry.kmsOperation !== diagnosticsOperation && !ownRequests.has(entry.requestId),
-      );
+      /** What one search finds: that is enough, and takes a bounded time. */
+      const requestsOf = async (filter: RequestFilter) =>
+        (await store.read.requests.search(tenantId, { endpointId, ...filter }, { limit: mostRecent })).items.filter(
+          (entry) => entry.kmsOperation !== diagnosticsOperation && !ownRequests.has(entry.requestId),
+        );
+      const from = now - hour;
+      const [lastHealth] = await requestsOf({ signed: true, operation: 'health' });
       const keyStores = await store.read.externalKeyStores.listByEndpoint(endpointId);
       const [keyStore] = keyStores;
       const told = keyStore === undefined ? undefined : await cloud?.describe(keyStore);
@@ -118,6 +125,7 @@ export const createEndpointDiagnosis = (
         node: options.node(),
         uriPath: xksProxyUriPath(endpoint.prefix),
         trust,
+        marks: options.marks,
         now: () => clock.now(),
       });
       const context: EndpointContext = {
@@ -128,8 +136,9 @@ export const createEndpointDiagnosis = (
         publicUrl,
         servedCertificate: options.servedCertificate(),
         cloudRanges: options.cloudNetworks,
-        recent: foreign.filter(({ at }) => at > now - hour),
-        lastHealthAt: foreign.find(({ operation }) => operation === 'health')?.at ?? null,
+        recent: await requestsOf({ signed: true, from }),
+        unsigned: await requestsOf({ signed: false, from }),
+        lastHealthAt: lastHealth?.at ?? null,
         now: () => clock.now(),
         callerAheadMs: request.callerTime === null ? null : request.callerTime - now,
         cloud: { ...told?.configuration, ...request.cloud },

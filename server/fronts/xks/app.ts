@@ -7,9 +7,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { ServiceError } from '../../base/errors.ts';
+import { probeMarkHeader } from '../../base/probe-mark.ts';
 import { refusalReasons } from '../../base/refusal-reasons.ts';
+import { diagnosticsOperation } from '../../ports/endpoint-diagnosis.ts';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
-import type { XksDirectory, XksEndpointView } from '../../ports/xks-directory.ts';
+import type { XksDirectory, XksEndpointView, XksRequestRecord } from '../../ports/xks-directory.ts';
 import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox } from '../shared/outbox.ts';
 import { hasBody, readBody } from './body.ts';
@@ -34,6 +36,8 @@ export interface XksFrontOptions {
   readonly product: XksContext['product'];
   /** Milliseconds after which a request is refused rather than answered too late. */
   readonly latestMs?: number;
+  /** Whether the mark of a request to this path says that the service itself has sent it. */
+  readonly isOwnProbe?: (path: string, mark: string) => boolean;
   /** Told of faults that are ours; the answer says InternalException and no more. */
   readonly onError?: (error: unknown, requestId: string) => void;
 }
@@ -151,7 +155,15 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     }
   };
 
+  /** Asked only where it may be so: nothing of this costs a request of the cloud. */
+  const isOwnProbe = ({ headers, url = '' }: IncomingMessage, { parsed }: Trace): boolean => {
+    if (parsed !== null && parsed.requestMetadata?.kmsOperation !== diagnosticsOperation) return false;
+    const mark = headers[probeMarkHeader];
+    return typeof mark === 'string' && options.isOwnProbe?.(url, mark) === true;
+  };
+
   const record = (
+    incoming: IncomingMessage,
     trace: Trace,
     started: number,
     requestId: string,
@@ -164,8 +176,9 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     const readDone = trace.readDone || now;
     const authDone = trace.authDone || readDone;
     const at = clock();
-    if (trace.usesKey && status === 200 && trace.endpoint !== null) trace.endpoint.use.at = at;
-    directory.record({
+    const isOwn = isOwnProbe(incoming, trace);
+    if (trace.usesKey && status === 200 && trace.endpoint !== null && !isOwn) trace.endpoint.use.at = at;
+    const entry: XksRequestRecord = {
       at,
       requestId,
       endpointId: trace.endpoint?.id ?? null,
@@ -182,7 +195,8 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       phases: { readMs: readDone - started, authMs: authDone - readDone, cryptoMs: now - authDone },
       reason: trace.reason,
       peer,
-    });
+    };
+    directory.record(entry, isOwn);
   };
 
   const refusalOf = (error: unknown, requestId: string): XksRefusal => {
@@ -231,7 +245,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
         // Head and body leave in one piece when the body is text; a plaintext never becomes text.
         if (typeof body === 'string') outgoing.end(body);
         else outgoing.end(body, () => core.wipe(body));
-        record(trace, started, requestId, status, errorName, peer);
+        record(incoming, trace, started, requestId, status, errorName, peer);
       });
     };
     const refuse = (error: unknown): void => {
@@ -249,7 +263,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
     }
     readBody(incoming, (body) => {
       if (body instanceof Error) {
-        record(trace, started, requestId, 499, 'ConnectionClosed', peer);
+        record(incoming, trace, started, requestId, 499, 'ConnectionClosed', peer);
         return;
       }
       trace.readDone = performance.now();

@@ -2,7 +2,7 @@
 
 import { notAsked, ok, warning } from '../../../base/checks.ts';
 import { refusalReasons } from '../../../base/refusal-reasons.ts';
-import { type EndpointCheck, foretold } from '../context.ts';
+import { type EndpointCheck, foretold, suspected } from '../context.ts';
 
 const warnMs = 1_000;
 const failMs = 60_000;
@@ -14,14 +14,14 @@ export const clock: EndpointCheck = {
   layer: 'sigv4',
   title: "this node's clock is right",
   needs: [],
-  run: ({ callerAheadMs, recent }) => {
+  run: ({ callerAheadMs, recent, unsigned }) => {
     const fix = 'let chrony or systemd-timesyncd set the clock';
     const exception = 'XksProxyIncorrectAuthenticationCredentialException';
     if (callerAheadMs !== null && Math.abs(callerAheadMs) > failMs)
       return foretold(exception, `this clock is ${seconds(callerAheadMs)} of the one of whoever asked`, fix);
-    const [latest] = recent.filter(({ operation }) => operation !== 'unknown');
-    if (latest?.reason?.startsWith(refusalReasons.skew) === true)
-      return foretold(exception, `the cloud's latest request was refused: ${latest.reason}`, fix);
+    const [latest] = unsigned.filter(({ operation }) => operation !== 'unknown');
+    if (latest?.reason?.startsWith(refusalReasons.skew) === true && latest.at > (recent[0]?.at ?? 0))
+      return suspected(exception, `the latest request was refused: ${latest.reason}`, fix);
     if (callerAheadMs === null) return notAsked('nobody told the time');
     return Math.abs(callerAheadMs) > warnMs
       ? warning(`this clock is ${seconds(callerAheadMs)} of the one of whoever asked`, fix)

@@ -13,7 +13,8 @@ export const cloudRanges: EndpointCheck = {
     if (ranges.length === 0) return notAsked('diagnostics.cloud_networks names none');
     const networks = createNetworks(ranges);
     const peers = new Set(recent.flatMap(({ peer, status }) => (peer === null || status !== 200 ? [] : [peer])));
-    if (peers.size === 0) return warning('nobody called in the last hour', 'see whether the firewall admits the cloud');
+    if (peers.size === 0)
+      return warning('no signed requests in the last hour', 'see whether the firewall admits the cloud');
     const strange = [...peers].filter((peer) => !networks.has(peer));
     return strange.length === 0
       ? ok(`${peers.size} callers`)

@@ -13,7 +13,7 @@ export const lastCalls: EndpointCheck = {
     const health =
       lastHealthAt === null ? 'never asked for health' : `asked for health at ${new Date(lastHealthAt).toISOString()}`;
     return latest === undefined
-      ? warning(`nobody called in the last hour; ${health}`, 'connect the key store in the cloud')
+      ? warning(`no signed requests in the last hour; ${health}`, 'connect the key store in the cloud')
       : ok(`last call ${new Date(latest.at).toISOString()} (${latest.operation}, ${latest.status}); ${health}`);
   },
 };

@@ -9,7 +9,7 @@ export const recentErrors: EndpointCheck = {
   title: 'errors of the last hour',
   needs: [],
   run: ({ recent }) => {
-    if (recent.length === 0) return notAsked('nobody called in the last hour');
+    if (recent.length === 0) return notAsked('no signed requests in the last hour');
     const counts = new Map<string, number>();
     for (const { errorName } of recent) if (errorName !== null) counts.set(errorName, (counts.get(errorName) ?? 0) + 1);
     if (counts.size === 0) return ok(`none of ${recent.length}`);

@@ -14,7 +14,7 @@ export const recentLatency: EndpointCheck = {
   needs: [],
   run: ({ recent }) => {
     const durations = recent.map(({ durationMs }) => durationMs).sort((a, b) => a - b);
-    if (durations.length === 0) return notAsked('nobody called in the last hour');
+    if (durations.length === 0) return notAsked('no signed requests in the last hour');
     const at = (share: number): number =>
       durations[Math.min(durations.length - 1, Math.floor(durations.length * share))] ?? 0;
     const evidence = `${durations.length} requests: p50 ${at(0.5).toFixed(1)} ms, p95 ${at(0.95).toFixed(1)} ms, p99 ${at(0.99).toFixed(1)} ms`;

@@ -40,6 +40,11 @@ const filters = {
     .optional()
     .openapi({ description: '`health`, `metadata`, `encrypt`, `decrypt`; `unknown` for a path that is none of them.' }),
   result: z.enum(['answered', 'refused']).optional(),
+  signed: z
+    .enum(['true', 'false'])
+    .transform((value) => value === 'true')
+    .optional()
+    .openapi({ type: 'boolean', description: 'Whether its signature was valid; anybody can send other requests.' }),
   status: z
     .string()
     .regex(/^[1-5][0-9]{2}$/, 'must be an HTTP status')
