@@ -1,17 +1,17 @@
-// Request records that wait to be written. Signed and unsigned requests have a queue each, so that unsigned ones, which anybody can send, take
-// no place from signed ones. What finds its queue full is counted by the minute.
+// Request records that wait to be written, in the order in which they came. Unsigned requests have places of their own, so that they, which
+// anybody can send, take none from signed ones. What finds no place is counted by the minute.
 
 import { createQueue } from '../base/queue.ts';
 import { type DroppedRequests, minuteOf, spaceOf, unsignedSpace } from '../base/request-minutes.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
-/** Of the places, so many more are for unsigned requests; and so much of each batch, while both wait. */
+/** So many places more, as a part of those of signed requests. */
 const unsignedPart = 0.1;
 
 /** `length`: how many signed requests may wait. */
 export const createRequestQueue = (length: number) => {
-  const signed = createQueue<XksRequestRecord>();
-  const unsigned = createQueue<XksRequestRecord>();
+  const queue = createQueue<XksRequestRecord>();
+  let waitingUnsigned = 0;
   const mostUnsigned = Math.ceil(length * unsignedPart);
   const total = { dropped: 0, droppedUnsigned: 0 };
   /** By minute, of those that are not written. */
@@ -32,13 +32,16 @@ export const createRequestQueue = (length: number) => {
   };
   return {
     push: (entry: XksRequestRecord): void => {
-      const [queue, most] = isUnsigned(entry) ? [unsigned, mostUnsigned] : [signed, length];
-      if (queue.length >= most) dropOne(entry);
-      else queue.push(entry);
+      const own = isUnsigned(entry);
+      const isFull = own ? waitingUnsigned >= mostUnsigned : queue.length - waitingUnsigned >= length;
+      if (isFull) return dropOne(entry);
+      if (own) waitingUnsigned += 1;
+      queue.push(entry);
     },
     take: (most: number): readonly XksRequestRecord[] => {
-      const others = unsigned.take(Math.max(Math.floor(most * unsignedPart), most - signed.length));
-      return [...signed.take(most - others.length), ...others];
+      const taken = queue.take(most);
+      for (const entry of taken) if (isUnsigned(entry)) waitingUnsigned -= 1;
+      return taken;
     },
     drop: (entries: readonly XksRequestRecord[]): void => entries.forEach(dropOne),
     dropped: (): readonly DroppedRequests[] => [...lost].map(([minute, own]) => ({ minute, ...own })),
@@ -51,6 +54,6 @@ export const createRequestQueue = (length: number) => {
         if (own.signed + own.unsigned <= 0) lost.delete(minute);
       }
     },
-    state: () => ({ queued: signed.length + unsigned.length, ...total }),
+    state: () => ({ queued: queue.length, ...total }),
   };
 };

@@ -8,6 +8,8 @@ export interface TestDirectory extends XksDirectory {
   readonly endpoints: Map<string, XksEndpointView>;
   readonly keys: Map<string, XksKeyView>;
   readonly records: XksRequestRecord[];
+  /** Those of `records` that were the service's own. */
+  readonly ownProbes: XksRequestRecord[];
   state: { healthy: boolean };
 }
 
@@ -31,19 +33,22 @@ export const createTestDirectory = (): TestDirectory => {
   const endpoints = new Map<string, XksEndpointView>();
   const keys = new Map<string, XksKeyView>();
   const records: XksRequestRecord[] = [];
+  const ownProbes: XksRequestRecord[] = [];
   const state = { healthy: true };
   return {
     endpoints,
     keys,
     records,
+    ownProbes,
     state,
     endpoint: (prefix) => endpoints.get(prefix),
     key: (endpoint, id) => (endpoint.externalKeyId === id ? keys.get(id) : undefined),
     fleetSize: () => 1,
     otherNodes: () => [],
     healthy: () => state.healthy,
-    record: (entry) => {
+    record: (entry, isOwnProbe) => {
       records.push(entry);
+      if (isOwnProbe === true) ownProbes.push(entry);
     },
   };
 };

@@ -50,6 +50,7 @@ beforeAll(async () => {
     clock: Date.now,
     requestId: () => `id-${++requests}`,
     product: { vendor: 'v', name: 'n', version: '1', node: 'node-1' },
+    isOwnProbe: (path, mark) => mark === `mark of ${path}`,
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -62,6 +63,7 @@ afterAll(() => {
 });
 beforeEach(() => {
   directory.records.length = 0;
+  directory.ownProbes.length = 0;
   directory.state.healthy = true;
   directory.endpoints.clear();
   directory.keys.clear();
@@ -402,6 +404,25 @@ describe('the request log', () => {
     await once(server, 'request');
     gone.destroy();
     await expect.poll(() => directory.records.at(-1)).toMatchObject({ status: 499, errorName: 'ConnectionClosed' });
+  });
+
+  test('has the own probes of the service, which are no use of the key, signed or refused', async () => {
+    const path = `${base}/keys/Key-1/encrypt`;
+    const lastUse = () => directory.endpoints.get('acme')?.use.at;
+    const sendMarked = async (mark: string, kmsOperation: string): Promise<Answer> => {
+      const body = JSON.stringify({ ...encryptBody, requestMetadata: { ...metadata, kmsOperation } });
+      const signed = { host: `127.0.0.1:${port}`, path, body, accessKeyId, secretAccessKey };
+      return send('POST', path, { ...(await signXksRequest(signed)), 'x-dke-probe': mark }, body);
+    };
+    expect((await sendMarked(`mark of ${path}`, 'DkeDiagnostics')).status).toBe(200);
+    expect((await send('POST', path, { 'x-dke-probe': `mark of ${path}` }, '{}')).status).toBe(401);
+    expect(lastUse()).toBe(0);
+    expect(directory.records).toHaveLength(2);
+    expect(directory.ownProbes).toHaveLength(2);
+    // Another party's word for it is not enough.
+    expect((await sendMarked('another', 'DkeDiagnostics')).status).toBe(200);
+    expect(directory.ownProbes).toHaveLength(2);
+    expect(lastUse()).toBeGreaterThan(0);
   });
 
   test('has refused requests too', async () => {
