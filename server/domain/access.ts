@@ -305,6 +305,10 @@ export const effectiveGrants = (passedOn: readonly Grant[], own: readonly Grant[
 export const lastingGrants = (own: readonly Grant[]): readonly Grant[] =>
   own.filter(({ role }) => role !== 'break-glass');
 
+/** Whether a role can be used to give roles. */
+export const givesRoles = (role: Role): boolean =>
+  rowOf(role).permissions.some((permission) => permission === 'tokens:manage' || permission === 'users:manage');
+
 /** What somebody must be allowed within a tenant (or everywhere) to give roles there. */
 export type GivingPermission = Extract<Permission, `${string}:manage`>;
 

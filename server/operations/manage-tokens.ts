@@ -8,6 +8,7 @@ import {
   effectiveGrants,
   faultOfGrants,
   type Grant,
+  givesRoles,
   isAllowed,
   lastingGrants,
   longestBreakGlassMs,
@@ -78,6 +79,11 @@ export const createToken =
       own === 'the service' || ownerId !== null
         ? null
         : await latestExpiry(store.read, actor.id, { own, grants, kind, now });
+    // Its holder would give roles that do not end with the emergency.
+    if (latest !== null && grants.some(({ role }) => role !== 'break-glass' && givesRoles(role)))
+      throw new ServiceError('validation', 'a break-glass token gives no other role that can give roles', {
+        hint: 'give break-glass instead: it ends with yours',
+      });
     const limit = latest ?? (breaksGlass ? now + longestBreakGlassMs : null);
     if (limit !== null && (expiresAt === undefined || expiresAt === null || expiresAt > limit))
       throw new ServiceError(

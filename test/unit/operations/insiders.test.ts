@@ -49,8 +49,15 @@ describe('a break-glass token', () => {
   test('with another role beside it makes no token that the other role could not make', async () => {
     const mixed = [...own, grant('auditor')];
     expect(await errorOf(make(mixed, ['administrator'], null))).toBe('validation');
-    expect((await make(mixed, ['administrator'], endsAt)).record.expiresAt).toBe(endsAt);
+    expect((await make(mixed, ['key-manager'], endsAt)).record.expiresAt).toBe(endsAt);
     expect((await make([...own, ...everything], ['auditor'], null)).record.expiresAt).toBeNull();
+  });
+  test('gives no role that gives roles but its own: with that, its holder would give others for good', async () => {
+    for (const roles of [['administrator'], ['break-glass', 'administrator']] as const)
+      expect(await errorOf(make(own, roles, endsAt))).toBe('validation');
+    const { tenantId } = administrator;
+    const within = { name: 'left behind', grants: [grant('tenant-administrator', tenantId)], expiresAt: endsAt };
+    expect(await errorOf(opened.operations.tokens.create(actor, own, within))).toBe('validation');
   });
   test('gives no user a role or a way to sign in: a user does not expire', async () => {
     const { users } = opened.operations;

@@ -1,0 +1,220 @@
+// Insiders: every role at every operation of the API, within a tenant and for the whole platform, with dual control and without. The real service
+// carries each one out, each with a subject of its own; the stored rows are compared before and after. What a role may is what the
+// model says (insider-model.ts), not what the permission tables say: an operation or a role that the model does not know fails here by its name.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Role, roleNames, rowOf } from '../../server/domain/access.ts';
+import { governedKinds } from '../../server/domain/approval.ts';
+import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
+import { differencesOf, effectsOf, readFacts } from '../support/insider-facts.ts';
+import { type Effect, effectOf, effects, gives, most, ofPlatform, reachOf } from '../support/insider-model.ts';
+import { type Attempt, attempts, type Send, setPair } from '../support/insider-operations.ts';
+import { makeToken, makeWorld, type World } from '../support/insider-world.ts';
+import { type OpenedService, openTestService } from '../support/open-service.ts';
+import { handOf } from '../support/snapshots.ts';
+import { withStored } from '../support/test-store.ts';
+
+const routes = Object.entries(apiRoutes).flatMap(([group, rows]) =>
+  Object.entries(rows as RouteGroup).map(([name, row]) => ({ name: `${group}.${name}`, row })),
+);
+
+let opened: OpenedService;
+let server: Server;
+let base: string;
+const worlds: World[] = [];
+
+beforeAll(async () => {
+  opened = await openTestService();
+  server = createServer((incoming, outgoing) => opened.service.handle(incoming, outgoing));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const requester = (await makeToken(opened, [{ role: 'administrator', scope: null }])).id;
+  setPair(opened, { requester, approver: (await makeToken(opened, [{ role: 'key-approver', scope: null }])).id });
+  const hand = await handOf(opened);
+  for (const governed of [false, true]) worlds.push(await makeWorld(opened, hand, governed));
+}, 120_000);
+afterAll(async () => {
+  server.close();
+  server.closeAllConnections();
+  await opened.remove();
+});
+
+const send = async (token: string, method: string, path: string, { body, file }: Partial<Attempt>) => {
+  const type = file === undefined ? 'application/json' : 'application/octet-stream';
+  const content = file ?? (body === undefined ? undefined : JSON.stringify(body));
+  const response = await fetch(`${base}${path}`, {
+    method: method.toUpperCase(),
+    headers: { authorization: `Bearer ${token}`, ...(content === undefined ? {} : { 'content-type': type }) },
+    ...(content === undefined ? {} : { body: content }),
+  });
+  return { status: response.status, text: await response.text() };
+};
+const targetOf = ({ path }: RouteRow, { path: named, query }: Attempt, tenantId: string | null): string => {
+  const target = path.replace(/\{(\w+)\}/g, (_, parameter: string) => named?.[parameter] ?? 'none');
+  const asked = [...(tenantId === null ? [] : [`tenant=${tenantId}`]), ...(query === undefined ? [] : [query])];
+  return asked.length === 0 ? target : `${target}?${asked.join('&')}`;
+};
+
+test('the model knows every operation, every role and everything that can wait for approval', () => {
+  for (const { name } of routes) expect([name, effectOf(name) !== undefined]).toEqual([name, true]);
+  for (const role of roleNames) expect([role, Object.hasOwn(most, role)]).toEqual([role, true]);
+  const waiting = routes.filter(({ name }) => effectOf(name)?.waits === true).map(({ name }) => name);
+  expect(routes.filter(({ row }) => row.mayWait === true).map(({ name }) => name)).toEqual(waiting);
+  // A rule is set and removed by two operations.
+  expect(waiting).toHaveLength(Object.keys(governedKinds).length + 1);
+  for (const { name, row } of routes) {
+    const { effect } = effectOf(name) ?? { effect: 'own' };
+    const isOpen = row.needs === 'sign-in' || row.needs === 'signed-in';
+    expect([name, effect === 'own']).toEqual([name, isOpen]);
+    if (!isOpen && (/\{\w+\}/.test(row.path) || row.body !== undefined))
+      expect([name, Object.hasOwn(attempts, name)]).toEqual([name, true]);
+  }
+});
+
+test('roles that do something alone are few, and who gives roles does nothing else with keys', () => {
+  const able = (effect: Effect): readonly Role[] =>
+    roleNames.filter((role) => role !== 'administrator' && role !== 'break-glass' && most[role].includes(effect));
+  expect(able('destroy')).toEqual(['key-destroyer']);
+  expect([able('give'), able('enrol')]).toEqual([['tenant-administrator'], ['tenant-administrator']]);
+  expect(able('decide')).toEqual(['key-approver']);
+  expect(able('restore')).toEqual(['recovery-officer']);
+  expect(able('export')).toEqual(['platform-operator']);
+  expect(able('credential')).toEqual(['connection-manager', 'application-owner']);
+  // Without giving roles, nobody reaches more than their own.
+  for (const role of roleNames)
+    if (gives[role] === undefined)
+      expect([role, [...reachOf([role], false)].sort()]).toEqual([role, [...most[role]].sort()]);
+  for (const effect of ofPlatform) expect(reachOf(['administrator'], true).has(effect)).toBe(false);
+});
+
+const waiting = new Map<string, Attempt>();
+/** What some operations do beside that for which they are there. */
+const also: Readonly<Record<string, Effect>> = {
+  // With its first access_guid.
+  'applications.register': 'credential',
+  // The last agreement carries out what was asked for.
+  'approvals.approve': 'end-key',
+};
+interface Planned {
+  readonly name: string;
+  readonly row: RouteRow;
+  readonly effect: Effect;
+  readonly waits: boolean;
+  readonly attempt: Attempt;
+  readonly mayHere: boolean;
+}
+/** Every operation with a subject, and whether the model lets the caller do it. */
+const plan = async (
+  world: World,
+  { role, within, isScoped }: { readonly role: Role; readonly within: string | null; readonly isScoped: boolean },
+): Promise<readonly Planned[]> => {
+  const planned: Planned[] = [];
+  for (const { name, row } of routes) {
+    const { effect, waits = false } = effectOf(name) ?? { effect: 'own' as const };
+    if (effect === 'own') continue;
+    const id = `${world.tenantId} ${name}`;
+    const attempt = waiting.get(id) ?? (await attempts[name]?.(world)) ?? {};
+    const isHere = !isScoped || attempt.scope !== undefined;
+    const mayHere =
+      isHere &&
+      most[role].includes(effect) &&
+      (within === null || (!ofPlatform.has(effect) && row.tenancy !== 'platform'));
+    // What is refused, or only reads, leaves its subject for the next caller.
+    if (mayHere && !/^(see|export)-/.test(effect)) waiting.delete(id);
+    else waiting.set(id, attempt);
+    planned.push({ name, row, effect, waits, attempt, mayHere });
+  }
+  return planned;
+};
+/** A role where it can be given. */
+const callers = roleNames.flatMap((role) =>
+  (['platform', 'tenant'] as const)
+    .filter((reach) => rowOf(role).reach === undefined || rowOf(role).reach === reach)
+    .map((reach) => ({ role, reach })),
+);
+describe.each([false, true])('dual control: %s', (governed) => {
+  test.each(callers)('$role of the $reach: every operation', async ({ role, reach }) => {
+    const world = worlds.find((each) => each.governed === governed);
+    if (world === undefined) throw new Error('there is no such tenant');
+    const { tenantId } = world;
+    const within = reach === 'tenant' ? tenantId : null;
+    const isScoped = rowOf(role).scoped === true;
+    const tokens = new Map<string, string>();
+    const tokenFor = async (scope: Attempt['scope']): Promise<string> => {
+      const resource = isScoped ? (scope ?? { kind: 'application' as const, id: world.ids.application.id }) : null;
+      const known = tokens.get(JSON.stringify(resource));
+      if (known !== undefined) return known;
+      const { token } = await makeToken(opened, [{ role, scope: resource, tenantId: within }], within);
+      tokens.set(JSON.stringify(resource), token);
+      return token;
+    };
+    await withStored(opened.folder, async (stored) => {
+      const problems: unknown[] = [];
+      const factsOf = (...tries: readonly Attempt[]) =>
+        readFacts(stored, {
+          tenants: [tenantId, ...tries.flatMap(({ path }) => Object.values(path ?? {}))],
+          since: '',
+        });
+      const planned = await plan(world, { role, within, isScoped });
+      const call = async ({ name, row, attempt, mayHere }: Planned, given = attempt) => {
+        const token = await tokenFor(attempt.scope);
+        const named = row.tenancy === 'platform' || row.tenancy === 'itself' || within !== null ? null : tenantId;
+        const { status, text } = await send(token, row.method, targetOf(row, given, named), given);
+        const isDone = status >= 200 && status < 300 && status !== 202;
+        return {
+          name,
+          mayHere,
+          status,
+          text: text.slice(0, 1500),
+          isExpected: attempt.answers?.includes(status) ?? isDone,
+        };
+      };
+
+      // What is refused, and what only reads, at once: nothing of it changes anything.
+      const quiet = planned.filter(({ mayHere, effect }) => !mayHere || /^(see|export)-/.test(effect));
+      for (const { attempt } of quiet) await tokenFor(attempt.scope);
+      const before = await factsOf(...quiet.map(({ attempt }) => attempt));
+      for (const answer of await Promise.all(quiet.map((each) => call(each)))) {
+        // A role in one tenant does not even learn of another one.
+        const isRefused = answer.status === 403 || (within !== null && answer.status === 404);
+        if (answer.mayHere ? !answer.isExpected : !isRefused) problems.push({ problem: 'refused or not', ...answer });
+      }
+      const changed = differencesOf(before, await factsOf(...quiet.map(({ attempt }) => attempt)));
+      if (changed.length > 0)
+        problems.push({
+          problem: 'what was refused, or only reads, changed something',
+          changed: changed.map(({ what, how }) => `${how}: ${what}`),
+        });
+
+      for (const each of planned.filter((one) => !quiet.includes(one))) {
+        const { name, effect, waits, attempt } = each;
+        const token = await tokenFor(attempt.scope);
+        const ask: Send = (method, path, body) =>
+          send(token, method, path, { ...(body === undefined ? {} : { body }) });
+        const given = attempt.before === undefined ? attempt : { ...attempt, ...(await attempt.before(ask)) };
+        const earlier = await factsOf(given);
+        const answer = await call(each, given);
+        const differences = differencesOf(earlier, await factsOf(given));
+        const tell = (problem: string): void => {
+          problems.push({ problem, ...answer, differences: differences.map(({ what, how }) => `${how}: ${what}`) });
+        };
+        if (governed && waits) {
+          if (answer.status !== 202) tell('it did not wait');
+          if (differences.length > 0) tell('it waits, and something changed');
+          continue;
+        }
+        if (!answer.isExpected) tell('it was not done');
+        if (attempt.changes === true && differences.length === 0) tell('nothing changed');
+        // What came about is what the operation is for.
+        for (const difference of differences)
+          if (!effectsOf(difference).some((one) => one === effect || also[name] === one))
+            tell(`beyond: ${effects[effect]}`);
+      }
+      expect(problems).toEqual([]);
+    });
+  });
+});
