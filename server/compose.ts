@@ -37,7 +37,7 @@ import { openCore } from './native/core.ts';
 import { createKeyRing } from './native/key-ring.ts';
 import { type Argon2Parameters, createPasswordHashes } from './native/password-hashes.ts';
 import { readHostUptime, readProcessFacts } from './native/process-facts.ts';
-import { damageOf, fits, readServedCertificate } from './native/served-certificates.ts';
+import { readServedCertificate } from './native/served-certificates.ts';
 import { createAccess } from './operations/access.ts';
 import { addEndpointCredential } from './operations/add-endpoint-credential.ts';
 import { type Approvals, createApprovals } from './operations/approvals.ts';
@@ -160,6 +160,7 @@ import { StoreError } from './store/errors.ts';
 import type { PostgresOptions } from './store/postgres/engine.ts';
 import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
 import { openPostgresStore, openStore } from './store/store.ts';
+import { openTlsFiles, readPem } from './tls-files.ts';
 
 /** The built pages: beside what was built of this file, or in the sources' `dist`. */
 const pagesDirectory =
@@ -210,6 +211,10 @@ export interface Service {
   readonly requestId: () => string;
   /** Reads certificates and keys from their files, and the authorities of client certificates. */
   readTls(): TlsMaterial;
+  /** The same, to replace what is served: throws StartError 'config' when the new certificates are worse than the present ones. */
+  renewTls(present: TlsMaterial): TlsMaterial;
+  /** The same certificates, with today's authorities of client certificates. */
+  withAuthorities(present: TlsMaterial): TlsMaterial;
   /** The listener serves these from now on. */
   tlsTaken(material: TlsMaterial): void;
   /** What purges deleted tenants by the clock. */
@@ -452,40 +457,6 @@ const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
   );
 };
 
-const readPem = (path: string): string => {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-    throw new StartError('permission', `${path} cannot be read (${code})`, { cause: error });
-  }
-};
-
-/** A certificate and its key that TLS can serve. Throws StartError 'config' with the name of the damaged file. */
-const readPair = (
-  files: { readonly certificate: string; readonly key: string },
-  selfSigned: boolean,
-): TlsMaterial['pairs'][number] => {
-  const pair = { certificate: readPem(files.certificate), key: readPem(files.key) };
-  const damaged = (what: string, cause?: unknown): StartError =>
-    new StartError('config', `${what}: check [tls], and put the whole one in its place`, { cause });
-  let damage: string | undefined;
-  try {
-    damage = damageOf(pair.certificate, selfSigned);
-  } catch (error) {
-    throw damaged(`the certificate ${files.certificate} cannot be read`, error);
-  }
-  if (damage !== undefined) throw damaged(`the certificate ${files.certificate} is damaged, ${damage}`);
-  let fitting: boolean;
-  try {
-    fitting = fits(pair.key, pair.certificate);
-  } catch (error) {
-    throw damaged(`the key ${files.key} cannot be read`, error);
-  }
-  if (!fitting) throw damaged(`the key ${files.key} is damaged, or is not that of ${files.certificate}`);
-  return pair;
-};
-
 /** The certificates of a PEM file, one by one. */
 const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
@@ -640,10 +611,12 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       writeFileSync(certificatePath, raw.createSelfSignedCertificate({ keyPath, names, days: 825 }), { mode: 0o644 });
       log.info('a self-signed certificate was made', { certificatePath, names });
     };
-    const readPairs = (): TlsMaterial['pairs'] =>
-      [{ certificate: certificatePath, key: keyPath }, ...config.tls.additional].map((files) =>
-        readPair(files, files.certificate === ownCertificate),
-      );
+    const tlsFiles = openTlsFiles(
+      [{ certificate: certificatePath, key: keyPath }, ...config.tls.additional],
+      { ownCertificate, dataDirectory: config.dataDirectory, publicNames: config.server.publicNames },
+      log,
+    );
+    const { readPairs } = tlsFiles;
 
     const rootOptions = {
       core: raw,
@@ -914,8 +887,8 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     app.route('/', serveConsole(pagesDirectory));
 
     makeCertificate();
-    const readTls = (): TlsMaterial => ({
-      pairs: readPairs(),
+    const withAuthorities = (pairs: TlsMaterial['pairs']): TlsMaterial => ({
+      pairs,
       clientAuthorities: config.tls.clientCertificates ? directory.clientAuthorities() : undefined,
     });
     const retention = createTenantRetention(ports);
@@ -1012,9 +985,13 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       adminToken,
       tenantRetention: retention,
       requestId,
-      readTls,
+      readTls: () => withAuthorities(readPairs()),
+      renewTls: ({ pairs }) =>
+        withAuthorities(tlsFiles.renewPairs(pairs, [...rootCertificates, ...trustedAuthorities])),
+      withAuthorities: ({ pairs }) => withAuthorities(pairs),
       tlsTaken: ({ pairs }) => {
         certificates = pairs.map(({ certificate }) => readServedCertificate(certificate));
+        tlsFiles.logTaken(pairs);
       },
       onClientAuthorities: (tell) => directory.onClientAuthorities(tell),
       announceStop: () => {

@@ -13,7 +13,7 @@ import { StartError } from './base/start-error.ts';
 import { openService, type Service } from './compose.ts';
 import { type Config, checkFile, loadConfig } from './config.ts';
 import { keepHelpersBack } from './listener/helpers.ts';
-import { createListener, type Listener } from './listener/listener.ts';
+import { createListener, type Listener, type TlsMaterial } from './listener/listener.ts';
 import { type LogFailure, type LogFile, openLogFile } from './log-file.ts';
 
 /** The version in package.json, which lies one folder up from the sources and two from what was built of them. */
@@ -179,13 +179,14 @@ export const startServer = async ({
 
   const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial<HttpBindings>;
   let listener: Listener | undefined;
+  let served: TlsMaterial | undefined;
   let handle: Service['handle'] = () => undefined;
   const listen = async (serving: Pick<Service, 'handle' | 'readTls'>): Promise<void> => {
     handle = serving.handle;
-    const tls = serving.readTls();
-    if (listener !== undefined) return listener.setTls(tls);
+    served = serving.readTls();
+    if (listener !== undefined) return listener.setTls(served);
     listener = createListener({
-      tls,
+      tls: served,
       maxConnections: config.limits.connections,
       trustedProxies: config.server.trustedProxies,
       handle: (incoming, outgoing) => handle(incoming, outgoing),
@@ -234,9 +235,8 @@ export const startServer = async ({
   let service: Service | undefined;
   const serve = async (opened: Service): Promise<void> => {
     try {
-      const tls = opened.readTls();
       await listen(opened);
-      opened.tlsTaken(tls);
+      if (served !== undefined) opened.tlsTaken(served);
       service = opened;
     } catch (error) {
       // Why it cannot serve says more than what its end met.
@@ -252,18 +252,28 @@ export const startServer = async ({
         { cause: error },
       );
     }
-    opened.onClientAuthorities(reloadTls);
+    opened.onClientAuthorities(() => {
+      if (served === undefined) return;
+      served = opened.withAuthorities(served);
+      listener?.setTls(served);
+    });
   };
 
   const reloadTls = (): void => {
-    if (service === undefined || listener === undefined) return;
+    if (service === undefined || listener === undefined || served === undefined) return;
     try {
-      const tls = service.readTls();
+      const tls = service.renewTls(served);
       listener.setTls(tls);
+      served = tls;
       service.tlsTaken(tls);
       log.info('the certificate was read again');
     } catch (error) {
-      log.error('the certificate could not be read again; the old one stays', { error });
+      const reason = error instanceof Error ? error.message : 'unknown fault';
+      // What is wrong with the files is in the message; only a fault of ours needs its stack.
+      log.error(
+        `the certificate was not replaced, the old one stays: ${reason}`,
+        error instanceof StartError ? {} : { error },
+      );
     }
   };
   let stopping: Promise<void> | undefined;

@@ -1,6 +1,7 @@
 // The certificates that the listener serves, from their PEM text: whether they are whole, their names and their end.
 
 import { createPrivateKey, randomBytes, sign, verify, X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { ServedCertificate } from '../ports/meter.ts';
 
 /** The names of a certificate: those of subjectAltName, else the common name. */
@@ -45,6 +46,77 @@ export const fits = (key: string, pem: string): boolean => {
   const digest = ['ed25519', 'ed448'].includes(signer.asymmetricKeyType ?? '') ? null : 'sha256';
   const challenge = randomBytes(32);
   return own.checkPrivateKey(signer) && verify(digest, challenge, own.publicKey, sign(digest, challenge, signer));
+};
+
+const isSelfIssued = (certificate: X509Certificate): boolean => certificate.checkIssued(certificate);
+
+/** Whether each certificate of a chain is followed by its issuer; what is wrong otherwise. */
+export const orderFault = (pem: string): string | undefined => {
+  const chain = chainOf(pem);
+  const at = chain.findIndex((certificate, index) => {
+    const next = chain[index + 1];
+    return next !== undefined && !certificate.checkIssued(next);
+  });
+  return at < 0
+    ? undefined
+    : `the chain is in the wrong order: certificate ${at + 2} is not the issuer of certificate ${at + 1} (the server's own comes first, then its issuer, and so on)`;
+};
+
+/** Whether the private key is that of a certificate further down the chain. */
+export const fitsAnother = (key: string, pem: string): boolean => {
+  const signer = createPrivateKey(key);
+  return chainOf(pem)
+    .slice(1)
+    .some((certificate) => certificate.checkPrivateKey(signer));
+};
+
+/** What a log says of a chain. */
+export const summaryOf = (pem: string) => {
+  const [own] = chainOf(pem);
+  const { names, endsAt } = readServedCertificate(pem);
+  return { names: names.join(', '), expiresAt: new Date(endsAt).toISOString(), fingerprint: own?.fingerprint256 ?? '' };
+};
+
+/** Why a chain should not be served at this time; undefined when nothing is wrong. */
+export const dateFault = (pem: string, now: number): string | undefined => {
+  const { beginsAt, endsAt } = readServedCertificate(pem);
+  if (endsAt <= now) return `it expired on ${new Date(endsAt).toISOString()}`;
+  return beginsAt > now ? `it is not valid before ${new Date(beginsAt).toISOString()}` : undefined;
+};
+
+export interface Replacement {
+  readonly present: string;
+  readonly next: string;
+  /** Names that clients use. */
+  readonly names: readonly string[];
+  /** Authorities whose certificate need not be in a chain, PEM. */
+  readonly authorities: readonly string[];
+  readonly now: number;
+}
+
+/** Why a chain should not replace the one that is served and works; undefined when nothing is wrong. */
+export const replacementFault = ({ present, next, names, authorities, now }: Replacement): string | undefined => {
+  if (present === next) return undefined;
+  const fault = dateFault(next, now) ?? orderFault(next);
+  if (fault !== undefined) return fault;
+  const [before, after] = [chainOf(present), chainOf(next)];
+  const [oldOwn, newOwn] = [before[0], after[0]];
+  const [oldTop, newTop] = [before.at(-1), after.at(-1)];
+  if (oldOwn === undefined || oldTop === undefined || newOwn === undefined || newTop === undefined) return undefined;
+  const has = (certificate: X509Certificate, name: string): boolean =>
+    (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
+  const lost = names.filter((name) => has(oldOwn, name) && !has(newOwn, name));
+  if (lost.length > 0) return `it is not for ${lost.join(', ')}, as the present one is`;
+  const kept = namesOf(newOwn);
+  if (!namesOf(oldOwn).some((name) => kept.includes(name) || has(newOwn, name)))
+    return `it is for ${kept.join(', ') || 'no name'}, and the present one is for ${namesOf(oldOwn).join(', ')}`;
+  const isComplete =
+    isSelfIssued(newTop) ||
+    newTop.issuer === oldTop.issuer ||
+    authorities.some((pem) => newTop.checkIssued(new X509Certificate(pem)));
+  return isComplete
+    ? undefined
+    : `its chain is not complete: the certificate of ${newTop.issuer.replaceAll('\n', ', ')} is missing`;
 };
 
 /** `pem`: a chain, the server's own certificate first. */

@@ -83,7 +83,7 @@ const layers: readonly Layer[] = [
   { name: 'config', path: /^server\/config\.ts$/, may: ['base'] },
   {
     name: 'compose',
-    path: /^server\/(compose|offline)\.ts$/,
+    path: /^server\/(compose|offline|tls-files)\.ts$/,
     may: [
       'base',
       'domain',

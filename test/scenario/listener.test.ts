@@ -2,7 +2,7 @@
 // stop that is announced.
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { Agent, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
@@ -72,11 +72,11 @@ describe('certificates by name', () => {
 
     const open = connectTls({ port: here.server.port, host: '127.0.0.1', rejectUnauthorized: false });
     await once(open, 'secureConnect');
-    place(server('third', ['DNS:localhost']), 'first');
-    place(server('fourth', ['DNS:other.example']), 'second');
+    place(server('third', ['DNS:localhost', 'IP:127.0.0.1']), 'first');
+    place(server('fourth', ['DNS:other.example', 'DNS:keys.example']), 'second');
     here.server.child.kill('SIGHUP');
     await expect.poll(() => subjectFor(here.server, 'other.example')).toBe('CN=fourth');
-    expect(await subjectFor(here.server, 'keys.example')).toBe('CN=third');
+    expect(await subjectFor(here.server, 'eu.xks.example')).toBe('CN=third');
     open.write('GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n');
     const [answer] = (await once(open, 'data')) as [Buffer];
     expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
@@ -247,6 +247,74 @@ describe('a stop', () => {
   });
 });
 
+/** The certificate that a new connection is shown. */
+const servedBy = (here: Site): Promise<X509Certificate | undefined> =>
+  new Promise((resolve, reject) => {
+    const sent = request(`${here.server.url}/health`, { rejectUnauthorized: false, agent: false }, (answer) => {
+      answer.resume();
+      resolve((answer.socket as import('node:tls').TLSSocket).getPeerX509Certificate());
+    });
+    sent.on('error', reject).end();
+  });
+
+test('SIGHUP replaces a certificate by a better one only, unless it is forced; the log names both', async () => {
+  const authority = makeAuthority(folder, 'renewals');
+  const issuing = authority.below('renewals issuing');
+  const names = ['IP:127.0.0.1', 'DNS:localhost'];
+  const issue = (change: Partial<Parameters<typeof issuing.issue>[0]> = {}) =>
+    issuing.issue({ commonName: 'keys', names, usage: 'serverAuth', ...change });
+  const [certificate, key] = [join(folder, 'renewed.crt'), join(folder, 'renewed.key')];
+  const install = (made: { readonly certificate: string; readonly key: string }, chain?: string): void => {
+    writeFileSync(certificate, chain ?? readFileSync(made.certificate, 'utf8'));
+    copyFileSync(made.key, key);
+    chmodSync(key, 0o600);
+  };
+  const first = issue();
+  install(first);
+  const here = await start(`[tls]\ncertificate = "${certificate}"\nkey = "${key}"\n`);
+  const fingerprint = new X509Certificate(readFileSync(first.certificate)).fingerprint256;
+  expect(here.server.log()).toContain(fingerprint);
+  const renew = async (said: string): Promise<void> => {
+    here.server.child.kill('SIGHUP');
+    await expect.poll(() => here.server.log(), { timeout: 50_000 }).toContain(said);
+  };
+  const blocksOf = (path: string): readonly string[] =>
+    readFileSync(path, 'utf8').match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----\n/g) ?? [];
+
+  const expired = issue({ notBefore: '20250101000000Z', notAfter: '20250201000000Z' });
+  install(expired);
+  await renew('it expired on 2025-02-01');
+  const early = issue({ notBefore: '20980101000000Z', notAfter: '20990101000000Z' });
+  install(early);
+  await renew('it is not valid before 2098-01-01');
+  const foreign = issue({ names: ['DNS:other.example'] });
+  install(foreign);
+  await renew('it is not for 127.0.0.1, localhost');
+  const second = issue();
+  const [own = '', issuer = ''] = blocksOf(second.certificate);
+  install(second, own);
+  await renew('CN=renewals issuing is missing');
+  install(second, issuer + own);
+  await renew('the chain is in the wrong order: put the server');
+  install(second, own + authority.pem + issuer);
+  await renew('certificate 2 is not the issuer of certificate 1');
+  install(second);
+  chmodSync(key, 0o644);
+  await renew('it must have mode 600 or 400');
+  expect((await servedBy(here))?.fingerprint256).toBe(fingerprint);
+
+  chmodSync(key, 0o600);
+  await renew(new X509Certificate(own).fingerprint256);
+  await expect.poll(async () => (await servedBy(here))?.raw.equals(new X509Certificate(own).raw)).toBe(true);
+
+  install(expired);
+  writeFileSync(join(here.server.dataDirectory, 'force-certificate'), '');
+  await renew('force-certificate was there');
+  await expect.poll(async () => (await servedBy(here))?.validTo).toContain('2025');
+  expect(existsSync(join(here.server.dataDirectory, 'force-certificate'))).toBe(false);
+  expect(here.server.log()).toContain('serving a certificate that clients may refuse');
+});
+
 test('a certificate that does not fit its key changes nothing at SIGHUP', async () => {
   const authority = makeAuthority(folder, 'unfit');
   const good = authority.issue({ commonName: 'good', names: ['IP:127.0.0.1'], usage: 'serverAuth' });
@@ -257,13 +325,6 @@ test('a certificate that does not fit its key changes nothing at SIGHUP', async 
   copyFileSync(other.certificate, certificate);
   here.server.child.kill('SIGHUP');
   await expect.poll(() => here.server.log()).toContain('the old one stays');
-  const subject = await new Promise<string>((resolve, reject) => {
-    const sent = request(`${here.server.url}/health`, { rejectUnauthorized: false, agent: false }, (answer) => {
-      answer.resume();
-      resolve((answer.socket as import('node:tls').TLSSocket).getPeerX509Certificate()?.subject ?? '');
-    });
-    sent.on('error', reject).end();
-  });
-  expect(subject).toBe('CN=good');
+  expect((await servedBy(here))?.subject).toBe('CN=good');
   expect(new X509Certificate(readFileSync(good.certificate)).subject).toBe('CN=good');
 });
