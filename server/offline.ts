@@ -28,8 +28,11 @@ import {
   type OpenWrapped,
   wrappedRoot,
 } from './roots/wrapped-file.ts';
+import { inspectDatabase } from './store/sqlite/inspect.ts';
 import { type DirectoryLock, lockDirectory } from './store/sqlite/lock.ts';
 import { type CopyReport, copyWhole, openPostgresStore, openStore } from './store/store.ts';
+
+export { inspectDatabase };
 
 interface Offline {
   readonly core: Core;

@@ -10,6 +10,7 @@ import type { CheckedPart, CheckResult } from '../base/checks.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
+import { inspectDatabase } from '../offline.ts';
 import { action, type GlobalOptions, openCaller, type Paging, paged } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { loadProvider } from './load-provider.ts';
@@ -217,7 +218,11 @@ export const addDoctor = (program: Command): void => {
       if (config !== undefined)
         diagnoses.push({
           what: 'the host of the service',
-          results: await diagnoseServerHost({ configPath: resolve(config), workingDirectory: process.cwd() }),
+          results: await diagnoseServerHost({
+            configPath: resolve(config),
+            workingDirectory: process.cwd(),
+            inspectDatabase,
+          }),
         });
       conclude(diagnoses, options.output);
     });

@@ -2,10 +2,11 @@
 // what a start would meet, looked at without starting or changing anything.
 
 import { X509Certificate } from 'node:crypto';
-import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { request } from 'node:https';
 import { isIP } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
 import {
   type Check,
   type CheckResult,
@@ -22,6 +23,11 @@ export interface ServerHostOptions {
   /** dke.toml; ./dke.toml or the defaults when absent. */
   readonly configPath: string | undefined;
   readonly workingDirectory: string;
+  /** Of the embedded database; the store's business. */
+  readonly inspectDatabase: (path: string) => Promise<{
+    readonly state: 'good' | 'partly' | 'empty' | 'damaged' | 'newer';
+    readonly evidence: string;
+  }>;
 }
 
 interface Context {
@@ -40,16 +46,74 @@ const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(
 const certificatePath = ({ tls, dataDirectory }: Config): string =>
   tls.main?.certificate ?? join(dataDirectory, 'tls.crt');
 
+/** Why nothing can be written to a folder; undefined when it can. */
+const writeFault = (folder: string): string | undefined => {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'EROFS'
+      ? `${folder} is on a read-only file system`
+      : code === 'ENOENT'
+        ? `${folder} does not exist`
+        : `${folder} cannot be written (${code})`;
+  }
+};
+
 const checkData = (context: Context): Finding => {
   const { dataDirectory } = configOf(context);
-  if (!existsSync(dataDirectory)) return ok(`${dataDirectory} is not there: the first start makes it`);
+  if (!existsSync(dataDirectory)) {
+    const fault = writeFault(dirname(dataDirectory));
+    return fault === undefined
+      ? ok(`${dataDirectory} is not there: the first start makes it`)
+      : failed(`${dataDirectory} is missing, and ${fault}`, 'mount or create the folder, or correct data.directory');
+  }
   const { mode, uid } = statSync(dataDirectory);
   if ((mode & 0o077) !== 0)
     return failed(`${dataDirectory} has mode ${modeOf(dataDirectory)}`, `chmod 700 ${dataDirectory}`);
+  const fault = writeFault(dataDirectory);
+  if (fault !== undefined) return failed(fault, 'mount it writable, and run this command as the user of the service');
   const { bavail, bsize } = statfsSync(dataDirectory);
   const free = bavail * bsize;
   const evidence = `${dataDirectory}, uid ${uid}, ${Math.floor(free / 1_048_576)} MiB free`;
   return free < leastFree ? warning(evidence, 'make room: without it nothing can be changed') : ok(evidence);
+};
+
+/** Folders that the service writes to, apart from the data directory. */
+const checkFolders = (context: Context): Finding => {
+  const { root, log, auditSinks, snapshots, dataDirectory } = configOf(context);
+  const files = [
+    root.path,
+    ...(log.destination === 'stderr' || log.destination === 'stdout' ? [] : [log.destination]),
+    ...auditSinks.flatMap((sink) => (sink.type === 'file' ? [sink.path] : [])),
+  ];
+  const folders = [...new Set(files.map((file) => dirname(file)))];
+  // The service makes this one: what is above it must be there.
+  folders.push(existsSync(snapshots.directory) ? snapshots.directory : dirname(snapshots.directory));
+  const faults = folders.filter((folder) => folder !== dataDirectory).flatMap((folder) => writeFault(folder) ?? []);
+  return faults.length === 0
+    ? ok(`${folders.length} can be written`)
+    : failed(faults.join('; '), 'create or mount these folders, owned by the user of the service');
+};
+
+const checkDatabase = async (context: Context): Promise<Finding> => {
+  const { postgresql, dataDirectory } = configOf(context);
+  if (postgresql !== undefined) return notAsked('PostgreSQL: the service checks it at its start');
+  const path = join(dataDirectory, 'dke.db');
+  if (!existsSync(path)) return ok(`${path} is not there: the first start makes it`);
+  const { state, evidence } = await context.options.inspectDatabase(path);
+  switch (state) {
+    case 'good':
+      return ok(evidence);
+    case 'partly':
+      return notAsked(evidence);
+    case 'newer':
+      return failed(evidence, 'install that version');
+    case 'empty':
+    case 'damaged':
+      return failed(evidence, 'stop the service and restore the newest backup of the database');
+  }
 };
 
 const checkRoot = (context: Context): Finding => {
@@ -75,7 +139,7 @@ const checkCertificate = (context: Context): Finding => {
   const certificate = new X509Certificate(readFileSync(path));
   const days = Math.floor((Date.parse(certificate.validTo) - Date.now()) / day);
   const [name = 'localhost'] = config.server.publicNames;
-  const named = certificate.checkHost(name) ?? certificate.checkIP(name);
+  const named = isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name);
   if (days < 10) return failed(`${path} is valid for ${days} days`, 'renew it, then send SIGHUP');
   if (named === undefined)
     return warning(`${path} is not for ${name}`, 'put the name into the certificate, or change server.public_names');
@@ -98,7 +162,6 @@ const checkListener = (context: Context): Finding | Promise<Finding> => {
   const { host, port } = config.server;
   if (port === 0) return notAsked('port 0: a free one at each start');
   const path = certificatePath(config);
-  const ca = existsSync(path) ? readFileSync(path) : undefined;
   const [servername = 'localhost'] = config.server.publicNames;
   return new Promise((resolve) => {
     const sent = request({
@@ -108,14 +171,22 @@ const checkListener = (context: Context): Finding | Promise<Finding> => {
       agent: false,
       timeout: 5000,
       ...(isIP(servername) === 0 ? { servername } : {}),
-      ...(ca === undefined ? {} : { ca }),
+      // Its issuer may be known to clients only. Whether it is the one of the file is compared below.
+      rejectUnauthorized: false,
     });
     sent.once('response', (answer) => {
       answer.resume();
+      const shown = (answer.socket as TLSSocket).getPeerX509Certificate();
+      const own = existsSync(path) ? new X509Certificate(readFileSync(path)) : undefined;
       resolve(
-        answer.statusCode === 200
-          ? ok(`port ${port} answers: healthy`)
-          : failed(`port ${port} answers ${answer.statusCode} at /health`, 'look into the log of the service'),
+        answer.statusCode !== 200
+          ? failed(`port ${port} answers ${answer.statusCode} at /health`, 'read the log of the service')
+          : own !== undefined && shown !== undefined && !shown.raw.equals(own.raw)
+            ? warning(
+                `port ${port} answers with another certificate than ${path} (${shown.fingerprint256})`,
+                'send SIGHUP to the service, and read its log if it refuses the new certificate',
+              )
+            : ok(`port ${port} answers: healthy`),
       );
     });
     sent.once('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
@@ -144,6 +215,8 @@ const checks: readonly Check<Context>[] = [
   },
   { id: 'data', layer: 'files', title: 'the data directory is closed', needs: ['configuration'], run: checkData },
   { id: 'root-key', layer: 'files', title: 'the root key is there', needs: ['configuration'], run: checkRoot },
+  { id: 'database', layer: 'files', title: 'the database can be opened', needs: ['root-key'], run: checkDatabase },
+  { id: 'folders', layer: 'files', title: 'every folder can be written', needs: ['configuration'], run: checkFolders },
   {
     id: 'certificate',
     layer: 'tls',

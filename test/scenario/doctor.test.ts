@@ -1,13 +1,27 @@
 // `dke doctor` on hosts that are in order and on hosts that are not: each fault is named by its layer, with what to do.
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CheckResult } from '../../server/base/checks.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { makeAuthority } from '../support/authority.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { mountSmallDisk } from '../support/small-disk.ts';
 
 const built = resolve(import.meta.dirname, '../../build/provider/1.0');
 let server: ServerProcess;
@@ -213,6 +227,101 @@ describe('the host of the service', () => {
     expect(first).toMatchObject({ id: 'root-key' });
     expect(first?.evidence).toContain('none of its keys opens');
   });
+});
+
+describe('a service that cannot start again, or not write', () => {
+  let stopped: ServerProcess;
+  beforeAll(async () => {
+    stopped = await startServerProcess();
+    await stopped.stop();
+  });
+  afterAll(() => stopped?.remove());
+  /** A copy of the stopped service's folder. */
+  const copied = (): { readonly config: string; readonly data: string } => {
+    const base = mkdtempSync(join(folder, 'stopped-'));
+    cpSync(stopped.dataDirectory, join(base, 'dke-data'), { recursive: true });
+    chmodSync(join(base, 'dke-data'), 0o700);
+    const config = join(base, 'dke.toml');
+    writeFileSync(config, '[server]\nport = 0\n', { mode: 0o600 });
+    return { config, data: join(base, 'dke-data') };
+  };
+
+  test('the database is sound, cut off, damaged or of a newer version', async () => {
+    const { config, data } = copied();
+    const path = join(data, 'dke.db');
+    const files = readdirSync(data).sort();
+    expect((await diagnosed('--config', config)).states).toMatchObject({ database: 'ok', folders: 'ok' });
+    expect(readdirSync(data).sort()).toEqual(files);
+    const whole = readFileSync(path);
+    const database = new DatabaseSync(path);
+    database.exec("insert into kysely_migration (name, timestamp) values ('2099-01-future', '2099')");
+    database.close();
+    const { first: newer } = await diagnosed('--config', config);
+    expect(newer).toMatchObject({ id: 'database', evidence: expect.stringContaining('2099-01-future') });
+    writeFileSync(path, whole.subarray(0, whole.length / 2));
+    expect((await diagnosed('--config', config)).first).toMatchObject({
+      id: 'database',
+      evidence: expect.stringContaining('cut off'),
+    });
+    const spoilt = Buffer.from(whole);
+    spoilt.fill(0xaa, 8192, 16_384);
+    writeFileSync(path, spoilt);
+    expect((await diagnosed('--config', config)).first).toMatchObject({ id: 'database' });
+  });
+
+  test('a folder is missing', async () => {
+    const { config } = copied();
+    writeFileSync(config, '[server]\nport = 0\n[snapshots]\ndirectory = "/nowhere/deep/snapshots"\n');
+    expect((await diagnosed('--config', config)).first).toMatchObject({
+      id: 'folders',
+      evidence: '/nowhere/deep does not exist',
+    });
+    writeFileSync(config, '[server]\nport = 0\n[data]\ndirectory = "/nowhere/data"\n');
+    expect((await diagnosed('--config', config)).first).toMatchObject({
+      id: 'data',
+      evidence: '/nowhere/data is missing, and /nowhere does not exist',
+    });
+  });
+
+  test('the disk is read-only', async ({ skip }) => {
+    const disk = mountSmallDisk('32m');
+    if (typeof disk === 'string') return skip(disk);
+    try {
+      const { config, data } = copied();
+      cpSync(data, join(disk.folder, 'data'), { recursive: true });
+      chmodSync(join(disk.folder, 'data'), 0o700);
+      execFileSync('mount', ['-o', 'remount,ro', disk.folder]);
+      writeFileSync(config, `[server]\nport = 0\n[data]\ndirectory = "${disk.folder}/data"\n`);
+      expect((await diagnosed('--config', config)).first).toMatchObject({
+        id: 'data',
+        evidence: expect.stringContaining('read-only'),
+      });
+    } finally {
+      disk.end();
+    }
+  });
+});
+
+test('a certificate that an authority issued is no fault; another one than that of the file is told', async () => {
+  const authority = makeAuthority(folder, 'doctor');
+  const issue = () =>
+    authority
+      .below('doctor issuing')
+      .issue({ commonName: 'keys', names: ['IP:127.0.0.1', 'DNS:localhost'], usage: 'serverAuth' });
+  const [certificate, key] = [join(folder, 'issued.crt'), join(folder, 'issued.key')];
+  const first = issue();
+  copyFileSync(first.certificate, certificate);
+  copyFileSync(first.key, key);
+  const issued = await startServerProcess({ toml: `[tls]\ncertificate = "${certificate}"\nkey = "${key}"\n` });
+  try {
+    const config = join(issued.folder, 'dke.toml');
+    writeFileSync(config, readFileSync(config, 'utf8').replace('port = 0', `port = ${issued.port}`));
+    expect((await diagnosed('--config', config)).states).toMatchObject({ certificate: 'ok', listener: 'ok' });
+    copyFileSync(issue().certificate, certificate);
+    expect((await diagnosed('--config', config)).states).toMatchObject({ listener: 'warning' });
+  } finally {
+    await issued.remove();
+  }
 });
 
 test('nothing to check is an error that says what to give', async () => {
