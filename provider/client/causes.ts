@@ -34,7 +34,7 @@ export const printedFor = (cause: CauseName): string | null => {
 
 /** Of Node, OpenSSL and undici: the codes of a way to the service that does not work. */
 const codes: readonly (readonly [RegExp, CauseName & `${'service' | 'tls'}-${string}`])[] = [
-  [/^(?:ENOTFOUND|EAI_\w+)$/, 'service-name'],
+  [/^(?:ENOTFOUND|EAI_\w+|DNS_TIMEOUT)$/, 'service-name'],
   [/^(?:CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|CRL_HAS_EXPIRED)$/, 'tls-expired'],
   [/^(?:ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'tls-name'],
   [/^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|CERT_|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED)/, 'tls-untrusted'],

@@ -27,12 +27,13 @@ import {
   runChecks,
   warning,
 } from '../../server/base/checks.ts';
+import { lookupWithin } from '../../server/base/name-lookup.ts';
 import { instanceText } from '../../server/fronts/contract/tde.ts';
 import { printedFor, splitLine, type Told, tell, tellNoAnswer } from './causes.ts';
 import { ConfigError, loadConfig, type ProviderConfig } from './config.ts';
 import { userName } from './log.ts';
 import { type Caller, ServiceCallError, type ServiceDoor } from './service.ts';
-import { openHttpService } from './service-http.ts';
+import { dnsShare, openHttpService } from './service-http.ts';
 import { openTls } from './tls.ts';
 
 export interface DiagnoseOptions {
@@ -173,7 +174,8 @@ const checkNetwork = (context: Context): Promise<Finding> => {
   const { hostname: host, port } = new URL(origin);
   const name = host.replace(/^\[|\]$/g, '');
   return new Promise((resolve) => {
-    const socket = connect({ host: name, port: Number(port || 443) });
+    const lookup = lookupWithin(connectTimeoutMs * dnsShare);
+    const socket = connect({ host: name, port: Number(port || 443), lookup });
     const end = (finding: Finding): void => {
       socket.destroy();
       resolve(finding);
@@ -205,6 +207,7 @@ const checkTls = (context: Context): Promise<Finding> => {
       host: name,
       port: Number(port || 443),
       secureContext,
+      lookup: lookupWithin(connectTimeoutMs * dnsShare),
       servername: /^[\d.:]+$/.test(name) ? '' : name,
     });
     const end = (finding: Finding): void => {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
+import { lookupWithin } from '../../server/base/name-lookup.ts';
 import { type PendingNodes, readPendingNodes } from '../../server/fronts/contract/pending-nodes.ts';
 import {
   envelopeType,
@@ -46,6 +47,8 @@ const timesSlow = 10;
  * the call has created would be nobody's.
  */
 const aheadOfLibrary = { share: 0.1, mostMs: 250 } as const;
+/** Of the time for a connection. */
+export const dnsShare = 0.8;
 /** Connections to one service. A database has many processes, but each call is short. */
 const maxConnections = 32;
 /** Scripts and short programs of one host come again within so long. */
@@ -60,7 +63,12 @@ export const openHttpService = (
   const pool = new Pool(config.origin, {
     connections: maxConnections,
     pipelining: 1,
-    connect: { timeout: config.connectTimeoutMs, secureContext: openTls(config) },
+    connect: {
+      timeout: config.connectTimeoutMs,
+      secureContext: openTls(config),
+      // Before the connection's own time is over: which of the two did not answer is another cause.
+      lookup: lookupWithin(config.connectTimeoutMs * dnsShare),
+    },
     // A call has one deadline, below.
     headersTimeout: 0,
     bodyTimeout: 0,

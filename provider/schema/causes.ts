@@ -149,8 +149,8 @@ export const causes = {
   },
   'service-name': {
     told: 'agent',
-    what: 'the name of {origin} is not found ({error})',
-    todo: 'check the name in server_url, and the DNS of this host',
+    what: 'the name of {origin} cannot be resolved ({error})',
+    todo: 'check the name in server_url, and the DNS of this host (DNS_TIMEOUT: no DNS server answers)',
     rv: 'DEVICE_ERROR',
   },
   'service-slow': {

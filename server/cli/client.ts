@@ -6,6 +6,7 @@ import { request } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ServiceErrorCode } from '../base/errors.ts';
+import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import type { approvalRoutes } from '../fronts/contract/api/approvals.ts';
 import {
   type AnswerOf,
@@ -87,7 +88,7 @@ const untrusted = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-const connectionError = (url: string, error: NodeJS.ErrnoException): CommandError => {
+export const connectionError = (url: string, error: NodeJS.ErrnoException): CommandError => {
   const code = error.code ?? 'unknown';
   if (untrusted.has(code))
     return new CommandError('unreachable', `the certificate of ${url} is not trusted`, {
@@ -98,6 +99,10 @@ const connectionError = (url: string, error: NodeJS.ErrnoException): CommandErro
       hint: 'use a name of the certificate in --server, or put this one into server.public_names',
     });
   if (code === 'CERT_HAS_EXPIRED') return new CommandError('unreachable', `the certificate of ${url} has expired`);
+  if (code === dnsTimeout)
+    return new CommandError('unreachable', `DNS does not answer for the name in ${url}`, {
+      hint: 'check the DNS servers of this host (/etc/resolv.conf)',
+    });
   return new CommandError('unreachable', `${url} does not answer (${code})`, {
     hint: 'check --server (or DKE_SERVER), and that the service runs',
   });
@@ -167,6 +172,7 @@ export const openClient = ({ url, ca, credential, tenant, timeoutMs, onPending }
           ...(ca === undefined ? {} : { ca }),
           agent: false,
           timeout: timeoutMs,
+          lookup: lookupWithin(timeoutMs * 0.8),
           headers: {
             accept: row.streams === undefined ? 'application/json' : '*/*',
             ...credential(),
@@ -214,6 +220,7 @@ export const openClient = ({ url, ca, credential, tenant, timeoutMs, onPending }
           ...(ca === undefined ? {} : { ca }),
           agent: false,
           timeout: timeoutMs,
+          lookup: lookupWithin(timeoutMs * 0.8),
           headers: { 'content-type': 'application/octet-stream', 'content-length': body.length },
         },
         (answer) => {

@@ -6,10 +6,12 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import type { Command } from 'commander';
+import { lookupWithin } from '../base/name-lookup.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Problem, RouteRow } from '../fronts/contract/api/row.ts';
 import type { Session } from '../fronts/contract/api/session.ts';
 import { checkUrl, type GlobalOptions, readCa } from './caller.ts';
+import { connectionError } from './client.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
 import { openOutput } from './output.ts';
 import { cookieName, readKept, sessionFile, writeKept } from './session-file.ts';
@@ -72,6 +74,7 @@ const send = (place: Place, row: RouteRow, session: string | undefined, body?: B
         ...(place.ca === undefined ? {} : { ca: place.ca }),
         agent: false,
         timeout: place.timeoutMs,
+        lookup: lookupWithin(place.timeoutMs * 0.8),
         headers: {
           accept: 'application/json',
           origin: place.url,
@@ -88,11 +91,7 @@ const send = (place: Place, row: RouteRow, session: string | undefined, body?: B
     sent.on('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
     sent.on('error', (error: NodeJS.ErrnoException) => {
       body?.fill(0);
-      reject(
-        new CommandError('unreachable', `${place.url} does not answer (${error.code ?? 'unknown'})`, {
-          hint: 'check --server (or DKE_SERVER) and --ca-file (or DKE_CA_FILE), and that the service runs',
-        }),
-      );
+      reject(connectionError(place.url, error));
     });
     sent.end(body);
   });

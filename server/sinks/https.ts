@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
+import { lookupWithin } from '../base/name-lookup.ts';
 import type { AuditSink } from '../ports/audit-sink.ts';
 import { toOcsf } from './ocsf.ts';
 import type { SinkTls } from './tls.ts';
@@ -25,6 +26,7 @@ export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, vers
       connections: 1,
       connect: {
         timeout: timeoutMs,
+        lookup: lookupWithin(timeoutMs * 0.8),
         minVersion: 'TLSv1.2',
         ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
         ...(certificate === undefined ? {} : { cert: readFileSync(certificate) }),

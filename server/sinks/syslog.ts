@@ -7,6 +7,7 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { connect, type TLSSocket } from 'node:tls';
 import { toRfc3339 } from '../base/clock.ts';
+import { lookupWithin } from '../base/name-lookup.ts';
 import { type AuditSeverity, auditKinds } from '../domain/audit-event.ts';
 import type { AuditItem, AuditSink } from '../ports/audit-sink.ts';
 import type { SinkTls } from './tls.ts';
@@ -81,6 +82,7 @@ export const openSyslogSink = ({ name, host, port, ca, certificate, key }: Syslo
         // Server names are names (RFC 6066); an address is compared with the certificate all the same.
         ...(isIP(host) === 0 ? { servername: host } : {}),
         minVersion: 'TLSv1.2',
+        lookup: lookupWithin(timeoutMs * 0.8),
         ...files,
       });
       made.setTimeout(timeoutMs, () => made.destroy(new Error(`${host}:${port} does not answer`)));

@@ -4,11 +4,11 @@
 // refused.
 
 import { createHmac } from 'node:crypto';
-import { lookup } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { BlockList, isIP } from 'node:net';
 import { toRfc3339 } from '../base/clock.ts';
+import { resolveWithin } from '../base/name-lookup.ts';
 import type { AuditSeverity } from '../domain/audit-event.ts';
 import type { NotificationMessage, NotificationTarget } from '../ports/notification-target.ts';
 
@@ -68,7 +68,7 @@ export const signBody = (secret: Buffer, seconds: number, body: string): string 
 
 /** The address to connect to. Throws when one of the name's addresses is not for us. */
 const resolveTarget = async (host: string, allowPrivate: boolean) => {
-  const found = await lookup(host, { all: true });
+  const found = await resolveWithin(10_000, host);
   const inside = found.find(({ address }) => !isPublicAddress(address));
   if (inside !== undefined && !allowPrivate)
     throw new Error(`${host} is ${inside.address}, which is no public address: allow_private = true allows it`);

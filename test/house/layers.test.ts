@@ -31,7 +31,7 @@ const layers: readonly Layer[] = [
   { name: 'packaging', path: /^provider\/packaging\//, may: ['install'], packages: /^node:/ },
   // What runs once on a database host to lay the agent and its library down.
   { name: 'install', path: /^provider\/install\//, may: ['base', 'client'], types: ['contract'], packages: /^node:/ },
-  { name: 'base', path: /^server\/base\//, may: [], packages: /^node:(buffer|crypto|net|util)$/ },
+  { name: 'base', path: /^server\/base\//, may: [], packages: /^node:(buffer|crypto|dns|net|util)$/ },
   { name: 'domain', path: /^server\/domain\//, may: ['base'], packages: nothing },
   // The opaque number of a key is the one word that the server's inside shares with the addon.
   { name: 'ports', path: /^server\/ports\//, may: ['base', 'domain'], types: ['addon'], packages: nothing },

@@ -1,8 +1,8 @@
 // DNS: the public name has addresses.
 
-import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { ok } from '../../../base/checks.ts';
+import { dnsTimeout, resolveWithin } from '../../../base/name-lookup.ts';
 import { type EndpointCheck, foretold } from '../context.ts';
 import { hostOf } from '../probe.ts';
 
@@ -18,10 +18,16 @@ export const dnsResolves: EndpointCheck = {
       return ok(`${name} is an address`);
     }
     try {
-      const found = await lookup(name, { all: true });
+      const found = await resolveWithin(5_000, name);
       context.addresses = [...new Set(found.map(({ address }) => address))];
       return ok(`${name}: ${context.addresses.join(', ')}`);
     } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === dnsTimeout)
+        return foretold(
+          'XksProxyUriUnreachableException',
+          `DNS does not answer for ${name}`,
+          'check the DNS servers of this host (/etc/resolv.conf), and whether others resolve the name',
+        );
       return foretold(
         'XksProxyUriUnreachableException',
         `${name} does not resolve (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`,
