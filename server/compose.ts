@@ -690,19 +690,20 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         },
       },
     );
+    const fenced = fleet.duties.fence(whole);
     const sealer = createAuditSealer({
-      store: whole,
+      store: fenced,
       ring,
       root,
       clock,
       log,
-      isDuty: () => fleet.holds('audit'),
+      perform: (work) => fleet.perform('audit', work),
       onChanged: (found) => enterQuarantine(found),
     });
     const finding = await sealer.inspect();
     if (finding.state !== 'sound' && acceptDatabase) await sealer.accept(finding);
     const place = postgresql === undefined ? databasePath : `${postgresql.database} on ${postgresql.host}`;
-    const quarantine = createQuarantine(whole, sealer, {
+    const quarantine = createQuarantine(fenced, sealer, {
       finding: acceptDatabase ? { state: 'sound' } : finding,
       place,
       core,

@@ -126,7 +126,7 @@ const pageSize = 100;
 
 /** Looks at every external key store in turn, `everyMs` from one look to the next. */
 export const createKeyStoreWatch = (
-  ports: Needs & { readonly fleet: Pick<Fleet, 'holds'> },
+  ports: Needs & { readonly fleet: Pick<Fleet, 'perform'> },
   everyMs: number,
 ): KeyStoreWatch => {
   const { store, clock, log, fleet } = ports;
@@ -136,7 +136,6 @@ export const createKeyStoreWatch = (
   let stopped = false;
 
   const turn = async (): Promise<void> => {
-    if (!fleet.holds('key-stores')) return;
     const due = clock.now() - everyMs;
     for (;;) {
       const page = await store.read.externalKeyStores.listUnseenSince(due, pageSize);
@@ -154,7 +153,9 @@ export const createKeyStoreWatch = (
   const next = (): void => {
     timer = setTimeout(
       () => {
-        running = turn()
+        running = fleet
+          .perform('key-stores', turn)
+          .then(() => undefined)
           .catch((error: unknown) => log.error('external key stores could not be looked at', { error }))
           .finally(() => {
             if (!stopped) next();

@@ -13,6 +13,7 @@ import type { ChangeMark, NodeLink, RootTurn, SeenNode } from '../ports/node-lin
 import type { Ports } from '../ports/ports.ts';
 import type { FleetMember } from '../ports/xks-directory.ts';
 import { createHeardNodes } from './heard-nodes.ts';
+import { allDuties, createNodeDuties, type NodeDuties } from './node-duties.ts';
 
 const beatMs = 1_000;
 /** Who has not been heard of for so long is not waited for. */
@@ -44,6 +45,8 @@ export interface RootFace {
 }
 
 export interface RunningFleet extends Fleet {
+  /** Which duty's work this is, and a store in which what comes late fails (node-duties.ts). */
+  readonly duties: Pick<NodeDuties, 'current' | 'fence'>;
   /** The directory as this server's operations and fronts use it: it waits for the others, and stops when contact is lost. */
   over(directory: Directory): Directory;
   /** Enters the fleet. Everything that was committed before is shown when it resolves. */
@@ -108,6 +111,8 @@ const createLoneFleet = (
     id: self.id,
     name: self.name,
     holds: () => true,
+    perform: allDuties.perform,
+    duties: allDuties,
     size: () => 1,
     nodes: async () => [
       {
@@ -200,6 +205,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   }
   const watching = new AsyncLocalStorage<Watch>();
   const heardNodes = createHeardNodes(link, clock);
+  const ownDuties = createNodeDuties(link, { clock, log }, self.id);
 
   const silence = (): number => Math.max(clock.monotonic() - contact.monotonic, clock.now() - contact.wall);
   const inContact = (): boolean => !lost && (self.contactMs === 0 || silence() < self.contactMs);
@@ -224,7 +230,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     lost = true;
     log.error('changes that this node has heard of are missing in the database', { ...applied });
     hooks.lost();
-    for (const duty of duties) await link.giveUp(duty);
+    await ownDuties.giveUpAll();
   };
 
   let catching: Promise<void> | undefined;
@@ -339,14 +345,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
     const tendsSnapshots = await hooks.mayTendSnapshots();
     const leads = tendsSnapshots && (await hooks.mayLead(turn));
     const mayHave = (duty: Duty): boolean => (duty === 'erasure' ? leads : duty !== 'schedules' || tendsSnapshots);
-    for (const duty of duties) {
-      if (draining || stopped || !mayHave(duty)) await link.giveUp(duty);
-      else if (!link.holds(duty) && (await link.take(duty))) {
-        log.info('this node has a duty now', { duty });
-        hooks.took(duty);
-      }
-    }
-    if (link.holds('pruning') && clock.monotonic() - prunedAt > pruneEveryMs) {
+    for (const duty of await ownDuties.tend((each) => !draining && !stopped && mayHave(each))) hooks.took(duty);
+    if (ownDuties.holds('pruning') && clock.monotonic() - prunedAt > pruneEveryMs) {
       prunedAt = clock.monotonic();
       await link.pruneChanges(keepChangesMs);
     }
@@ -430,7 +430,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       rootEpoch: node.rootEpoch,
       holdsOldRoot: node.oldestRootEpoch < node.rootEpoch,
       usesKeysUntil: (isSilent || removedRuns) && actsFor != null ? clock.now() + actsFor : null,
-      duties: node.id === self.id ? duties.filter((duty) => link.holds(duty)) : (holders.get(node.id) ?? []),
+      duties: node.id === self.id ? duties.filter((duty) => ownDuties.holds(duty)) : (holders.get(node.id) ?? []),
       self: node.id === self.id,
     };
   };
@@ -438,10 +438,12 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
   return {
     id: self.id,
     name: self.name,
-    holds: (duty) => link.holds(duty),
+    holds: (duty) => ownDuties.holds(duty),
+    perform: ownDuties.perform,
+    duties: ownDuties,
     size,
     nodes: async () => {
-      const [found, holders] = await Promise.all([heardNodes(), link.holders()]).catch((error: unknown) => {
+      const [found, holders] = await Promise.all([heardNodes(), ownDuties.holders()]).catch((error: unknown) => {
         throw new ServiceError('unavailable', 'the database does not answer', { cause: error });
       });
       return found.map((node) => toNode(node, holders));
@@ -554,7 +556,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf, hooks: FleetHook
       stopped = true;
       clearTimeout(timer);
       await beating;
-      for (const duty of duties) await link.giveUp(duty).catch(() => undefined);
+      await ownDuties.giveUpAll().catch(() => undefined);
       if (joined) await link.leave(self.id).catch(() => undefined);
     },
   };

@@ -8,6 +8,7 @@ import { everyTenant } from '../domain/tenant.ts';
 import type { AuditItem, AuditSink, AuditSinkState } from '../ports/audit-sink.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
+import { DutyLost } from './node-duties.ts';
 import { auditOrigin } from './seal-audit-log.ts';
 
 const batch = 200;
@@ -38,7 +39,7 @@ const parseCursor = (text: string | undefined, log: string): Cursor => {
 };
 
 export const createAuditForwarding = (
-  { store, clock, log, fleet }: Pick<Ports, 'store' | 'clock' | 'log'> & { readonly fleet: Pick<Fleet, 'holds'> },
+  { store, clock, log, fleet }: Pick<Ports, 'store' | 'clock' | 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
   sinks: readonly AuditSink[],
 ): AuditForwarding => {
   /** Loops end when there is nothing left, or when their sink takes nothing. */
@@ -88,36 +89,38 @@ export const createAuditForwarding = (
     /** Undefined while another node forwards: it moves what is stored. */
     let cursor: Cursor | undefined;
     let pauseMs = shortestPauseMs;
+    const sendNext = async (): Promise<Cursor | 'nothing'> => {
+      const name = await auditOrigin(store.read);
+      let from = cursor ?? parseCursor(await store.read.settings.get(settingOf(sink.name)), name);
+      // The database was accepted although it is an older one: records of the same numbers are others.
+      if (from.log !== name)
+        from = sink.wholeLogs ? { log: name, record: 0, checkpoint: 0 } : { ...from, log: name, checkpoint: 0 };
+      const { items, next } = await read(from);
+      if (items.length === 0) return 'nothing';
+      await sink.send(items, name);
+      await store.write((tx) => tx.settings.set(settingOf(sink.name), `${next.record} ${next.checkpoint} ${next.log}`));
+      return next;
+    };
     while (!ended) {
       try {
-        if (!fleet.holds('forwarding')) {
-          cursor = undefined;
+        const sent = await fleet.perform('forwarding', sendNext);
+        if (sent === undefined || sent === 'nothing') {
+          if (sent === undefined) cursor = undefined;
           if (draining.signal.aborted) return;
           await pause(pollMs);
           continue;
         }
-        const name = await auditOrigin(store.read);
-        cursor ??= parseCursor(await store.read.settings.get(settingOf(sink.name)), name);
-        // The database was accepted although it is an older one: records of the same numbers are others.
-        if (cursor.log !== name)
-          cursor = sink.wholeLogs ? { log: name, record: 0, checkpoint: 0 } : { ...cursor, log: name, checkpoint: 0 };
-        const { items, next } = await read(cursor);
-        if (items.length === 0) {
-          if (draining.signal.aborted) return;
-          await pause(pollMs);
-          continue;
-        }
-        await sink.send(items, name);
-        await store.write((tx) =>
-          tx.settings.set(settingOf(sink.name), `${next.record} ${next.checkpoint} ${next.log}`),
-        );
-        cursor = next;
+        cursor = sent;
         pauseMs = shortestPauseMs;
         if (states.get(sink.name)?.failure !== null)
           log.info('the audit log reaches its sink', { sink: sink.name, record: cursor.record });
         states.set(sink.name, { deliveredAt: clock.now(), failure: null });
       } catch (error) {
         if (draining.signal.aborted) return;
+        if (error instanceof DutyLost) {
+          cursor = undefined;
+          continue;
+        }
         const before = states.get(sink.name);
         const message = error instanceof Error ? error.message : 'failed';
         const since = before?.failure?.since ?? clock.now();

@@ -47,7 +47,7 @@ export const createHousekeeping = (
     people,
     fleet,
   }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'deadlines' | 'log' | 'people'> & {
-    readonly fleet: Pick<Fleet, 'holds'>;
+    readonly fleet: Pick<Fleet, 'perform'>;
   },
   limits: RequestLogLimits,
   checkHealth: () => Promise<unknown>,
@@ -119,12 +119,8 @@ export const createHousekeeping = (
     }
     await usage.flush(all);
   };
-  const prune = async (): Promise<void> => {
-    if (!fleet.holds('pruning')) {
-      retention.forget();
-      return;
-    }
-    if (clock.monotonic() - prunedAt < pruneEveryMs) return;
+  const prune = async (): Promise<true> => {
+    if (clock.monotonic() - prunedAt < pruneEveryMs) return true;
     prunedAt = clock.monotonic();
     const now = await deadlines.now();
     await store.write(
@@ -146,6 +142,7 @@ export const createHousekeeping = (
       await otherWork();
       return !stopped;
     });
+    return true;
   };
   const turn = async (all: boolean): Promise<void> => {
     try {
@@ -153,7 +150,7 @@ export const createHousekeeping = (
       await writeUses(all);
       await writeLatencies(all);
       await sealAudit();
-      if (!all) await prune();
+      if (!all && (await fleet.perform('pruning', prune)) === undefined) retention.forget();
       failing = false;
     } catch (error) {
       // Once, not five times a second.

@@ -14,15 +14,13 @@ export interface MinuteJobs {
 
 /** `jobs`: by what they are about. */
 export const createMinuteJobs = (
-  { log, fleet }: Pick<Ports, 'log'> & { readonly fleet: Pick<Fleet, 'holds'> },
+  { log, fleet }: Pick<Ports, 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
   jobs: Readonly<Record<string, () => Promise<void>>>,
 ): MinuteJobs => {
   let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
+  let running: Promise<unknown> = Promise.resolve();
   let stopped = false;
   const turn = async (): Promise<void> => {
-    // One node does it for all.
-    if (!fleet.holds('schedules')) return;
     for (const [about, job] of Object.entries(jobs)) {
       if (stopped) return;
       await job().catch((error: unknown) => log.error(`${about} could not be looked at`, { error }));
@@ -30,7 +28,8 @@ export const createMinuteJobs = (
   };
   const next = (afterMs: number): void => {
     timer = setTimeout(() => {
-      running = turn().finally(() => {
+      // One node does it for all.
+      running = fleet.perform('schedules', turn).finally(() => {
         if (!stopped) next(everyMs);
       });
     }, afterMs);

@@ -16,6 +16,7 @@ import type { Fleet } from '../ports/fleet.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { RecordPosition, Repositories } from '../ports/store.ts';
 import { ever, startedSetting } from './destruction-time.ts';
+import { DutyLost } from './node-duties.ts';
 import { listUnerased, markErased } from './purge-tenant.ts';
 import { type DamagedRecord, describeDamage, type ResealStep, resealStep } from './reseal-records.ts';
 import { retainStoredKeys } from './retain-keys.ts';
@@ -326,7 +327,7 @@ export interface ErasureScheduler extends ErasureRuns {
 }
 
 export const createErasureScheduler = (
-  ports: RunPorts & { readonly fleet: Pick<Fleet, 'holds'> },
+  ports: RunPorts & { readonly fleet: Pick<Fleet, 'holds' | 'perform'> },
   /** How long destructions are collected for one run, and how long a run waits that has failed, and one that is held back. */
   delays: { readonly gatherMs: number; readonly retryMs: number; readonly heldMs: number },
 ): ErasureScheduler => {
@@ -355,11 +356,19 @@ export const createErasureScheduler = (
   };
   const soon = (): void => later(Math.max(delays.gatherMs, lastMs));
   const start = (): void => {
-    if (running !== undefined || stopped || !fleet.holds('erasure')) return;
+    if (running !== undefined || stopped) return;
+    if (!fleet.holds('erasure')) {
+      // The node that has the duty says how far it is.
+      [held, failure] = [null, null];
+      return;
+    }
     const began = clock.monotonic();
-    running = run()
+    running = fleet
+      .perform('erasure', run)
       .then(
         async (holding) => {
+          // Another node has the duty now.
+          if (holding === undefined) return;
           held = holding;
           failure = null;
           lastMs = clock.monotonic() - began;
@@ -369,7 +378,7 @@ export const createErasureScheduler = (
           else if (await isDue()) soon();
         },
         (error: unknown) => {
-          if (error instanceof Interrupted) return;
+          if (error instanceof Interrupted || error instanceof DutyLost) return;
           failure = error instanceof Error ? error.message : 'failed';
           log.error('the erasure run failed and will be tried again', { error });
           later(delays.retryMs);

@@ -28,8 +28,8 @@ const mostNamed = 5;
 const originSetting = 'audit-origin';
 
 type SealPorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock' | 'log'> & {
-  /** Whether this server makes checkpoints by the clock. */
-  readonly isDuty: () => boolean;
+  /** Runs `work` when this server makes checkpoints by the clock; undefined: another one does. */
+  readonly perform: <T>(work: () => Promise<T>) => Promise<T | undefined>;
   /** The log was found to be another one while the service runs: nothing is signed any more. */
   readonly onChanged: (finding: Unsound) => void;
 };
@@ -88,7 +88,7 @@ export interface AuditSealer {
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
 
-export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onChanged }: SealPorts): AuditSealer => {
+export const createAuditSealer = ({ store, ring, root, clock, log, perform, onChanged }: SealPorts): AuditSealer => {
   let sealedAt = clock.monotonic();
   let lookedAt = clock.monotonic();
   let comparedAt = clock.monotonic();
@@ -215,13 +215,13 @@ export const createAuditSealer = ({ store, ring, root, clock, log, isDuty, onCha
         rowsDueAt = Number.POSITIVE_INFINITY;
         void compareRows();
       }
-      if (!isDuty()) {
-        await follow();
-        return;
-      }
-      const size = await store.read.audit.size();
-      const covered = (await store.read.audit.latestCheckpoint())?.size ?? 0;
-      if (size - covered >= everyRecords || (size > covered && now - sealedAt >= everyMs)) await checkpoint();
+      const done = await perform(async () => {
+        const size = await store.read.audit.size();
+        const covered = (await store.read.audit.latestCheckpoint())?.size ?? 0;
+        if (size - covered >= everyRecords || (size > covered && now - sealedAt >= everyMs)) await checkpoint();
+        return true;
+      });
+      if (done === undefined) await follow();
     },
 
     inspect: async () => {

@@ -41,7 +41,7 @@ export interface RootSpread {
 }
 
 type SpreadPorts = Pick<Ports, 'core' | 'root' | 'ring' | 'store' | 'clock' | 'log'> & {
-  readonly fleet: Pick<RunningFleet, 'id' | 'others'>;
+  readonly fleet: Pick<RunningFleet, 'id' | 'others' | 'duties'>;
 };
 
 const proofContext = (
@@ -119,6 +119,11 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
   if (store.link === undefined) return { face, ...lone };
   const link: NodeLink = store.link;
 
+  /** As the node that has the duty: a late one changes nothing, and goes no further. */
+  const setTurn = async (before: RootTurn | undefined, after: RootTurn | undefined): Promise<void> => {
+    if (!(await link.setTurn(before, after, fleet.duties.current())))
+      throw new Error('another turn of the root key is under way');
+  };
   const parcelFor = (node: SeenNode, old: RootKey): RootParcel => {
     const { epoch, key } = root.current;
     const sealed = core.hpkeSealKek(node.publicKey, info, aadOf(node.id, epoch), key);
@@ -198,14 +203,14 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       const turn = await link.turn();
       const next: RootTurn = { epoch: root.current.epoch + 1, nodeId: fleet.id, phase: 'offered' };
       if (turn?.nodeId === next.nodeId && turn.epoch === next.epoch && turn.phase === 'offered') return;
-      if (turn !== undefined || !(await link.setTurn(undefined, next)))
-        throw new Error('another turn of the root key is under way');
+      if (turn !== undefined) throw new Error('another turn of the root key is under way');
+      await setTurn(undefined, next);
     },
     offer: async () => {
       const turn = await link.turn();
       const { previous } = root;
       if (previous === undefined || turn === undefined) return [];
-      if (turn.nodeId !== fleet.id) await link.setTurn(turn, { ...turn, nodeId: fleet.id });
+      if (turn.nodeId !== fleet.id) await setTurn(turn, { ...turn, nodeId: fleet.id });
       const given = new Map<string, string>();
       return waitFor(async (node) => {
         if (node.rootEpoch >= turn.epoch && isProved(node)) return true;
@@ -221,12 +226,12 @@ export const createRootSpread = ({ core, root, ring, store, clock, log, fleet }:
       const turn = await link.turn();
       if (turn === undefined) return [];
       if (turn.phase !== 'erase' || turn.nodeId !== fleet.id)
-        await link.setTurn(turn, { epoch: turn.epoch, nodeId: fleet.id, phase: 'erase' });
+        await setTurn(turn, { epoch: turn.epoch, nodeId: fleet.id, phase: 'erase' });
       return waitFor((node) => node.oldestRootEpoch >= turn.epoch && isProved(node));
     },
     finish: async () => {
       await link.tellRoot({ id: fleet.id, ...face() });
-      await link.setTurn(await link.turn(), undefined);
+      await setTurn(await link.turn(), undefined);
     },
   };
 };

@@ -19,6 +19,8 @@ export interface Fleet {
   readonly name: string;
   /** Whether this server does that work for all, now. */
   holds(duty: Duty): boolean;
+  /** Does a part of that work when this server has the duty. What it writes fails when another server has it by then. Undefined: it has not. */
+  perform<T>(duty: Duty, work: () => Promise<T>): Promise<T | undefined>;
   /** Servers that run and are heard of; at least 1. */
   size(): number;
   nodes(): Promise<readonly FleetNode[]>;

@@ -46,6 +46,22 @@ export interface RootParcel {
   readonly sealed: Buffer;
 }
 
+/** A duty as a node has it: an owner that comes later has a higher number. */
+export interface DutyHold {
+  readonly duty: Duty;
+  readonly nodeId: string;
+  readonly fence: number;
+}
+
+export interface DutyRow {
+  readonly duty: Duty;
+  /** Null: it was given up. */
+  readonly nodeId: string | null;
+  readonly fence: number;
+  /** Grows each time that the owner renews it. */
+  readonly renewals: number;
+}
+
 /** A change, by its number and its random id: after a failover that has lost changes, another change may have the same number. */
 export interface ChangeMark {
   readonly epoch: number;
@@ -88,16 +104,17 @@ export interface NodeLink {
   pruneChanges(olderThanMs: number): Promise<void>;
   /** Tells all nodes that this one shows everything up to `epoch`. */
   tellApplied(id: string, epoch: number): Promise<void>;
-  /** Takes a duty when nobody has it; a duty is kept until it is given up or the connection is lost. */
-  take(duty: Duty): Promise<boolean>;
-  giveUp(duty: Duty): Promise<void>;
-  holds(duty: Duty): boolean;
-  /** Who has which duty, by the node's id; for people: it may have changed when it is read. */
-  holders(): Promise<ReadonlyMap<string, readonly Duty[]>>;
+  /** Renews these, where they still are this node's; answers which were, and the rows of all. */
+  renewDuties(
+    held: readonly DutyHold[],
+  ): Promise<{ readonly rows: readonly DutyRow[]; readonly renewed: ReadonlySet<Duty> }>;
+  /** Takes a duty when its row is still the same and no unit of work of its owner is being committed; answers its new fencing number. */
+  takeDuty(seen: DutyRow, nodeId: string): Promise<number | undefined>;
+  giveUpDuty(hold: DutyHold): Promise<void>;
 
   turn(): Promise<RootTurn | undefined>;
-  /** Changes it when it is still `before`; answers whether it was. */
-  setTurn(before: RootTurn | undefined, after: RootTurn | undefined): Promise<boolean>;
+  /** Changes it when it is still `before`, and this duty, if it is a duty's work, still this node's; answers whether it was. */
+  setTurn(before: RootTurn | undefined, after: RootTurn | undefined, hold?: DutyHold): Promise<boolean>;
   putParcel(parcel: RootParcel): Promise<void>;
   parcel(nodeId: string): Promise<RootParcel | undefined>;
   /** Overwrites and deletes it. */

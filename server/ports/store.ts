@@ -27,7 +27,7 @@ import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
 import type { RecordPlace } from './key-ring.ts';
-import type { NodeLink, NodeRow } from './node-link.ts';
+import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
 import type { SearchRepository } from './search.ts';
 import type {
@@ -519,6 +519,8 @@ export interface Repositories extends PeopleRepositories {
     /** Inserts, or replaces the row of the same id. */
     put(node: NodeRow): Promise<void>;
     setState(id: string, state: NodeState): Promise<void>;
+    /** Whether the node still has the duty, under this fencing number; it keeps it until the unit of work ends. Of a shared store. */
+    hasDuty(hold: DutyHold): Promise<boolean>;
   };
   /** What was carried out for database hosts, by who asked and the key of the request: see operations/tde/once.ts. */
   readonly tdeRequests: {

@@ -33,7 +33,7 @@ const left: readonly string[] = [
   // The target's own.
   ...['kysely_migration', 'kysely_migration_lock'],
   // What changed lately, for nodes that have it in memory: none runs.
-  ...['node_changes', 'node_head', 'root_turns', 'root_parcels'],
+  ...['node_changes', 'node_head', 'node_duties', 'root_turns', 'root_parcels'],
 ];
 /** Tables in which a fresh store has rows, of its migrations; those of the source take their place. */
 const seeded: readonly string[] = ['audit_head', 'settings'];

@@ -52,4 +52,14 @@ export const createNodes = (db: Kysely<Schema>): Repositories['nodes'] => ({
   setState: async (id, state) => {
     await db.updateTable('nodes').set({ state }).where('id', '=', id).execute();
   },
+  hasDuty: async ({ duty, nodeId, fence }) =>
+    (await db
+      .selectFrom('node_duties')
+      .select('duty')
+      .where('duty', '=', duty)
+      .where('node_id', '=', nodeId)
+      .where('fence', '=', fence)
+      // Until the commit no other node takes it; renewing it goes on.
+      .forKeyShare()
+      .executeTakeFirst()) !== undefined,
 });

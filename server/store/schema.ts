@@ -422,6 +422,8 @@ export interface Schema {
     at: number;
     changes: string;
   };
+  /** See operations/node-duties.ts. */
+  node_duties: { duty: string; node_id: string | null; fence: number; renewals: number };
   /** At most one row: the root key that is on its way to all nodes. */
   root_turns: { id: number; epoch: number; node_id: string; phase: string };
   root_parcels: { node_id: string; epoch: number; public_key: Uint8Array; sealed: Uint8Array };

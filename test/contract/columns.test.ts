@@ -49,6 +49,7 @@ const plain: Readonly<Record<string, string>> = {
   kysely_migration_lock: "the schema's own",
   node_changes: 'what is read again',
   node_head: 'what is read again',
+  node_duties: 'changed in place, once a second: which node does the work',
   nodes: 'a node proves by a record that it has the root key',
   notification_events: 'for people',
   notifications: 'for people',
@@ -103,6 +104,7 @@ const ofNoTenant: Columns = [
   ...['audit_checkpoints', 'audit_head', 'audit_nodes', 'kysely_migration', 'kysely_migration_lock', 'node_changes'],
   ...[
     'request_log_dropped',
+    'node_duties',
     'node_head',
     'nodes',
     'recovery_keys',

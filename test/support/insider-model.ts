@@ -174,6 +174,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     enable: does('connect'),
     disable: does('connect'),
     setCompatibility: does('connect'),
+    setCallers: does('connect'),
     move: waits('connect'),
     rotateAccessGuid: does('credential'),
     accessGuids: sees('see-applications'),

@@ -12,6 +12,7 @@ import type {
 } from '../../ports/notification-target.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { NotificationEvent } from '../../ports/store.ts';
+import { DutyLost } from '../node-duties.ts';
 
 const batch = 50;
 const pollMs = 1_000;
@@ -70,26 +71,28 @@ export const createNotificationDelivery = (
 
   const deliver = async (target: NotificationTarget): Promise<void> => {
     let pauseMs = shortestPauseMs;
+    /** Answers how many there were. */
+    const sendNext = async (): Promise<number> => {
+      const cursor = await cursorOf(target.name);
+      const events = await store.read.notifications.listEvents(cursor, batch);
+      for (const event of events) {
+        if (stopping.signal.aborted) break;
+        if (await isWanted(target, event)) {
+          await target.send(messageOf(event));
+          states.set(target.name, { deliveredAt: clock.now(), failure: null });
+        }
+        await store.write((tx) => tx.settings.set(settingOf(target.name), String(event.sequence)));
+        pauseMs = shortestPauseMs;
+      }
+      return events.length;
+    };
     while (!stopping.signal.aborted) {
       try {
-        if (!fleet.holds('forwarding')) {
-          await pause(pollMs);
-          continue;
-        }
-        const cursor = await cursorOf(target.name);
-        const events = await store.read.notifications.listEvents(cursor, batch);
-        if (events.length === 0) await pause(pollMs);
-        for (const event of events) {
-          if (stopping.signal.aborted) return;
-          if (await isWanted(target, event)) {
-            await target.send(messageOf(event));
-            states.set(target.name, { deliveredAt: clock.now(), failure: null });
-          }
-          await store.write((tx) => tx.settings.set(settingOf(target.name), String(event.sequence)));
-          pauseMs = shortestPauseMs;
-        }
+        // Undefined: another node sends them.
+        if (((await fleet.perform('forwarding', sendNext)) ?? 0) === 0) await pause(pollMs);
       } catch (error) {
         if (stopping.signal.aborted) return;
+        if (error instanceof DutyLost) continue;
         const before = states.get(target.name);
         const message = reasonOf(error);
         if (before?.failure?.message !== message)

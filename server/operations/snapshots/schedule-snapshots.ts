@@ -26,7 +26,7 @@ export interface SnapshotSchedule {
 const tidyEveryMs = 3_600_000;
 
 export const scheduleSnapshots = (
-  { store, clock, log, fleet }: Pick<Ports, 'store' | 'clock' | 'log'> & { readonly fleet: Pick<Fleet, 'holds'> },
+  { store, clock, log, fleet }: Pick<Ports, 'store' | 'clock' | 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
   make: ReturnType<typeof makeSnapshot>,
   manage: Pick<ReturnType<typeof manageSnapshots>, 'tidy' | 'settings'>,
   timetable: Timetable,
@@ -49,9 +49,8 @@ export const scheduleSnapshots = (
     return made;
   };
   const tidy = (): void => {
-    if (!fleet.holds('schedules')) return;
     running = running
-      .then(() => manage.tidy(actor()))
+      .then(() => fleet.perform('schedules', () => manage.tidy(actor())))
       .catch((error: unknown) => log.error('old snapshots could not be removed', { error }));
   };
   return {
@@ -60,8 +59,8 @@ export const scheduleSnapshots = (
       if (schedule !== null)
         job = timetable(schedule, async () => {
           // One node does it for all.
-          if (!fleet.holds('schedules')) return;
-          running = running.then(run, run);
+          const due = (): Promise<unknown> => fleet.perform('schedules', run);
+          running = running.then(due, due);
           await running;
         });
       timer = setInterval(tidy, tidyEveryMs);

@@ -1,18 +1,16 @@
 // What nodes say to one another (ports/node-link.ts), on PostgreSQL: one connection of its own, in no transaction, that listens,
-// beats and holds advisory locks. A lock goes with the connection, and with it the duty; so does the proof that nobody else bears
-// the node's id.
+// beats and has an advisory lock, which goes with the connection: the proof that no other process bears the node's id.
 
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Changes } from '../../domain/changes.ts';
-import { type Duty, duties } from '../../domain/node.ts';
-import type { NodeLink, RootTurn, SeenNode } from '../../ports/node-link.ts';
+import { duties } from '../../domain/node.ts';
+import type { DutyHold, NodeLink, RootTurn, SeenNode } from '../../ports/node-link.ts';
 import { OrderlyClient } from './orderly-client.ts';
 
 const channel = 'dke';
 /** Classes of advisory locks: 'DKE' and what they are for. */
 export const nodeLocks = 0x444b_4502;
-const dutyLocks = 0x444b_4503;
 const startLock = 0x444b_4504;
 /** A query that takes longer has lost its server. */
 const answerMs = 5_000;
@@ -35,13 +33,11 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
   let connecting: Promise<pg.Client> | undefined;
   let closed = false;
   let ownId: string | undefined;
-  const held = new Set<Duty>();
   let heard: Parameters<NodeLink['listen']>[0] | undefined;
 
   const lose = (gone: pg.Client): void => {
     if (client !== gone) return;
     client = undefined;
-    held.clear();
     heard?.lost();
   };
   const onNotification = ({ payload = '' }: pg.Notification): void => {
@@ -101,24 +97,33 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
     typeof row.phase === 'string'
       ? { epoch: Number(row.turn), nodeId: String(row.node_id), phase: row.phase as RootTurn['phase'] }
       : undefined;
-  const dutyNumber = (duty: Duty): number => duties.indexOf(duty);
 
-  const setTurn = async (before: RootTurn | undefined, after: RootTurn | undefined): Promise<boolean> => {
-    const same = 'id = 1 and epoch = $1 and node_id = $2 and phase = $3';
+  const setTurn = async (
+    before: RootTurn | undefined,
+    after: RootTurn | undefined,
+    hold: DutyHold | undefined,
+  ): Promise<boolean> => {
+    // Under a duty, only its owner of now: one that comes late changes nothing.
+    const owned =
+      '($1::text is null or exists (select from node_duties where duty = $1 and node_id = $2 and fence = $3 for key share))';
+    const owner = [hold?.duty ?? null, hold?.nodeId ?? null, hold?.fence ?? null];
+    const same = `id = 1 and epoch = $4 and node_id = $5 and phase = $6 and ${owned}`;
     const known = before === undefined ? [] : [before.epoch, before.nodeId, before.phase];
     const next = after === undefined ? [] : [after.epoch, after.nodeId, after.phase];
     if (before === undefined) {
       if (after === undefined) return true;
       const made = await query(
-        `insert into root_turns (id, epoch, node_id, phase) values (1, $1, $2, $3) on conflict (id) do nothing returning id`,
-        next,
+        `insert into root_turns (id, epoch, node_id, phase) select 1, $4::integer, $5::text, $6::text where ${owned}
+         on conflict (id) do nothing returning id`,
+        [...owner, ...next],
       );
       return made.length === 1;
     }
     const changed =
       after === undefined
-        ? await query(`delete from root_turns where ${same} returning id`, known)
-        : await query(`update root_turns set epoch = $4, node_id = $5, phase = $6 where ${same} returning id`, [
+        ? await query(`delete from root_turns where ${same} returning id`, [...owner, ...known])
+        : await query(`update root_turns set epoch = $7, node_id = $8, phase = $9 where ${same} returning id`, [
+            ...owner,
             ...known,
             ...next,
           ]);
@@ -248,16 +253,55 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
     tellApplied: async (id, epoch) => {
       await query('select pg_notify($1, $2)', [channel, `applied ${id} ${epoch}`]);
     },
-    take: async (duty) => {
-      if (held.has(duty)) return true;
-      const used = await current();
-      const { held: taken } = await one(`select pg_try_advisory_lock(${dutyLocks}, ${dutyNumber(duty)}) as held`);
-      if (taken === true && used === client) held.add(duty);
-      return held.has(duty);
+    renewDuties: async (own) => {
+      // A renewal that is lost with the database's memory looks like one more.
+      const rows = await query(
+        `with own as (select * from unnest($1::text[], $2::text[], $3::bigint[]) as t (duty, node_id, fence)),
+         renewed as (
+           update node_duties set renewals = renewals + 1 from own
+            where node_duties.duty = own.duty and node_duties.node_id = own.node_id and node_duties.fence = own.fence
+            returning node_duties.duty)
+         select node_duties.*, renewed.duty is not null as is_renewed, set_config('synchronous_commit', 'off', true)
+           from node_duties left join renewed using (duty)`,
+        [own.map(({ duty }) => duty), own.map(({ nodeId }) => nodeId), own.map(({ fence }) => fence)],
+      );
+      const known = rows.flatMap((row) => {
+        const duty = duties.find((each) => each === row.duty);
+        return duty === undefined ? [] : [{ row, duty }];
+      });
+      return {
+        rows: known.map(({ row, duty }) => ({
+          duty,
+          nodeId: row.node_id === null ? null : String(row.node_id),
+          fence: Number(row.fence),
+          renewals: Number(row.renewals),
+        })),
+        renewed: new Set(known.filter(({ row }) => row.is_renewed === true).map(({ duty }) => duty)),
+      };
     },
-    giveUp: async (duty) => {
-      if (!held.delete(duty)) return;
-      await query(`select pg_advisory_unlock(${dutyLocks}, ${dutyNumber(duty)})`);
+    takeDuty: async ({ duty, nodeId: before, fence, renewals }, nodeId) => {
+      const [taken] =
+        fence === 0
+          ? await query(
+              `insert into node_duties (duty, node_id, fence, renewals) values ($1, $2, 1, 0)
+               on conflict (duty) do nothing returning fence`,
+              [duty, nodeId],
+            )
+          : await query(
+              `update node_duties set node_id = $2, fence = fence + 1, renewals = 0 where duty in
+                 (select duty from node_duties
+                   where duty = $1 and node_id is not distinct from $3 and fence = $4 and renewals = $5 for update skip locked)
+               returning fence`,
+              [duty, nodeId, before, fence, renewals],
+            );
+      return taken === undefined ? undefined : Number(taken.fence);
+    },
+    giveUpDuty: async ({ duty, nodeId, fence }) => {
+      await query('update node_duties set node_id = null where duty = $1 and node_id = $2 and fence = $3', [
+        duty,
+        nodeId,
+        fence,
+      ]);
     },
     connected: async () =>
       new Set(
@@ -270,28 +314,9 @@ export const openNodeLink = (config: pg.ClientConfig): PostgresLink => {
           )
         ).map(({ id }) => String(id)),
       ),
-    holds: (duty) => held.has(duty),
-    holders: async () => {
-      // A node's id and its duties are locks of one connection.
-      const rows = await query(
-        `select nodes.id, duty.objid::int as duty
-           from nodes
-           join pg_locks own on own.locktype = 'advisory' and own.granted and own.classid = ${nodeLocks}
-            and own.objid::bigint = (hashtext(nodes.id)::bigint & 4294967295)
-           join pg_locks duty on duty.locktype = 'advisory' and duty.granted and duty.classid = ${dutyLocks}
-            and duty.pid = own.pid and duty.database = own.database
-           join pg_database on pg_database.oid = own.database and pg_database.datname = current_database()
-          order by duty.objid`,
-      );
-      const byNode = Map.groupBy(rows, (row) => String(row.id));
-      return new Map(
-        [...byNode].map(([id, own]) => [id, own.flatMap((row) => duties[Number(row.duty)] ?? [])] as const),
-      );
-    },
-
     turn: async () => toTurn(await one('select epoch as turn, node_id, phase from root_turns where id = 1')),
-    setTurn: async (before, after) => {
-      const changed = await setTurn(before, after);
+    setTurn: async (before, after, hold) => {
+      const changed = await setTurn(before, after, hold);
       if (changed) await query('select pg_notify($1, $2)', [channel, 'turned']);
       return changed;
     },

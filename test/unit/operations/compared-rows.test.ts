@@ -53,7 +53,7 @@ test('an old row that is put back is found within a minute, and the row is named
     } as unknown as Parameters<typeof createAuditSealer>[0]['root'],
     clock,
     log: log as unknown as Parameters<typeof createAuditSealer>[0]['log'],
-    isDuty: () => true,
+    perform: (work) => work(),
     onChanged: (finding) => found.push(finding),
   });
   try {

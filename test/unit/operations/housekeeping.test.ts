@@ -53,7 +53,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const fleet = { holds: () => true };
+const fleet = { perform: <T>(_: unknown, work: () => Promise<T>): Promise<T> => work() };
 const nothing = (): Promise<void> => Promise.resolve();
 const open = (limits: { requestLogDays: number; requestLogRows: number }, into = store) =>
   createHousekeeping(

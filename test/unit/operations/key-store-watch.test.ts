@@ -55,9 +55,9 @@ beforeEach(async () => {
       },
       cloud: undefined,
       fleet: {
-        holds: () => {
+        perform: (_, work) => {
           turns += 1;
-          return true;
+          return work();
         },
       },
     },

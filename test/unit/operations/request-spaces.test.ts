@@ -43,7 +43,7 @@ beforeEach(async () => {
       ...{ store, directory, usage: createUsageLog({ store, clock, log }, 1_000), clock, log },
       deadlines: deadlinesBy(clock),
       people: { secondFactor: 'required', sessionIdleMs: 1, sessionMs: 1, invitationMs: 1 },
-      fleet: { holds: () => true },
+      fleet: { perform: <T>(_: unknown, work: () => Promise<T>): Promise<T> => work() },
     },
     { requestLogDays: 30, requestLogRows: 5000 },
     nothing,
