@@ -3,6 +3,8 @@
 
 import { timingSafeEqual } from 'node:crypto';
 
+/** kmsOperation of the service's own requests: no operation of the cloud has this name. */
+export const diagnosticsOperation = 'DkeDiagnostics';
 export const probeMarkHeader = 'x-dke-probe';
 /** Nodes' clocks may differ, and a probe takes seconds. */
 const validMs = 60_000;

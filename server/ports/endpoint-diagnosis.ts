@@ -2,9 +2,6 @@
 
 import type { CheckResult, CheckWatch } from '../base/checks.ts';
 
-/** kmsOperation of the diagnostics' own requests: no operation of the cloud has this name. */
-export const diagnosticsOperation = 'DkeDiagnostics';
-
 /** What the cloud side is configured with; what is absent was not told. */
 export interface CloudSide {
   readonly uriEndpoint?: string | undefined;

@@ -3,10 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:https';
-import { type ProbeMarks, probeMarkHeader } from '../../base/probe-mark.ts';
+import { diagnosticsOperation, type ProbeMarks, probeMarkHeader } from '../../base/probe-mark.ts';
 import { type SignerCrypto, type SignerKey, signForProxy } from '../../base/sigv4-signer.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
-import { diagnosticsOperation } from '../../ports/endpoint-diagnosis.ts';
 
 /** Where calls go: through everything that stands in front of this node, or past it. */
 export type View = 'public' | 'node';

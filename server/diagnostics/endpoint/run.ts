@@ -3,13 +3,13 @@
 
 import { rootCertificates } from 'node:tls';
 import { runChecks } from '../../base/checks.ts';
-import type { ProbeMarks } from '../../base/probe-mark.ts';
+import { diagnosticsOperation, type ProbeMarks } from '../../base/probe-mark.ts';
 import type { SignerCrypto } from '../../base/sigv4-signer.ts';
 import { xksProxyUriPath } from '../../domain/endpoint.ts';
 import type { RequestFilter } from '../../domain/request-log.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
-import { diagnosticsOperation, type EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
+import type { EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
 import type { CloudReader } from '../../ports/key-store-connection.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { callerSignatures } from './checks/caller-signatures.ts';

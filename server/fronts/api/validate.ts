@@ -42,6 +42,9 @@ export const readQuery = (schema: z.ZodObject | undefined, url: string): Record<
   return {};
 };
 
+const inFormNfc = (_name: string, value: unknown): unknown =>
+  typeof value === 'string' ? value.normalize('NFC') : value;
+
 export const readJson = (
   schema: z.ZodObject | undefined,
   contentType: string | undefined,
@@ -58,7 +61,8 @@ export const readJson = (
   try {
     // One form for each name, whichever way a keyboard composes its letters.
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body).normalize('NFC');
-    value = JSON.parse(text);
+    // An escape is a character only after it is parsed.
+    value = text.includes('\\u') ? JSON.parse(text, inFormNfc) : JSON.parse(text);
   } catch {
     throw new ServiceError('validation', 'the body is not valid JSON');
   }

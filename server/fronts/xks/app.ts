@@ -7,9 +7,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { ServiceError } from '../../base/errors.ts';
-import { probeMarkHeader } from '../../base/probe-mark.ts';
+import { diagnosticsOperation, probeMarkHeader } from '../../base/probe-mark.ts';
 import { refusalReasons } from '../../base/refusal-reasons.ts';
-import { diagnosticsOperation } from '../../ports/endpoint-diagnosis.ts';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksDirectory, XksEndpointView, XksRequestRecord } from '../../ports/xks-directory.ts';
 import type { RawFront } from '../shared/dispatch.ts';

@@ -16,6 +16,11 @@ test('names in a body and in a query arrive in form NFC', () => {
     name: composed,
   });
 });
+test('names that are escaped in a body arrive in form NFC, too', () => {
+  const body = Buffer.from('{"name":"cafe\\u0301"}');
+  expect(readJson(z.strictObject({ name: z.string() }), 'application/json', body)).toEqual({ name: 'caf\u00e9' });
+});
+
 test('two members that are the same in form NFC are one that is given twice', () => {
   const body = Buffer.from(`{"${composed}":1,"${decomposed}":2}`);
   expect(() => readJson(z.strictObject({}), 'application/json', body)).toThrow(
