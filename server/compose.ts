@@ -116,6 +116,7 @@ import { createSnapshotFolder, type SnapshotFolder } from './operations/snapshot
 import { makeSnapshot } from './operations/snapshots/make-snapshot.ts';
 import { manageSnapshots } from './operations/snapshots/manage-snapshots.ts';
 import { createOpenings } from './operations/snapshots/openings.ts';
+import { recoverMissing } from './operations/snapshots/recover-missing.ts';
 import { recoveryKeys } from './operations/snapshots/recovery-keys.ts';
 import { restoreSnapshot } from './operations/snapshots/restore-snapshot.ts';
 import { type SnapshotSchedule, scheduleSnapshots } from './operations/snapshots/schedule-snapshots.ts';
@@ -835,7 +836,14 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     );
     const notifications = createNotificationWatch(
       ports,
-      createSources(ports, { certificates: () => certificates, forwarding, latency, health, logState }),
+      createSources(ports, {
+        certificates: () => certificates,
+        forwarding,
+        latency,
+        health,
+        logState,
+        folder: ownFolder,
+      }),
     );
     const metrics = readMetrics(ports, {
       health: operations.health,
@@ -899,6 +907,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       'the clock': deadlines.turn,
       'requests for approval': approvals.expire,
       'deleted tenants': retention.turn,
+      'missing snapshots': recoverMissing(ports),
       notifications: notifications.turn,
       'the request log': requestMinutes.turn,
     });

@@ -101,10 +101,12 @@ export const addTenant = (program: Command): void => {
             output.record(planned);
             return;
           }
-          const { endpoints, applications, keys, tokens } = planned.impact;
+          const { endpoints, applications, keys, tokens, exportedCopies } = planned.impact;
           const { name } = planned.tenant;
           await confirm(
-            `Tenant ${name} ${consequence}: ${endpoints} endpoints, ${applications} applications of databases, ${keys} keys, ${tokens} tokens.`,
+            `Tenant ${name} ${consequence}: ${endpoints} endpoints, ${applications} applications of databases, ${keys} keys, ${tokens} tokens.${
+              exportedCopies === 0 ? '' : ` ${exportedCopies} exported snapshot copies are not erased.`
+            }`,
             name,
             options.confirm,
           );

@@ -28,7 +28,7 @@ interface AuditRow {
 
 const approvalFields = ['operation', 'subjectKind', 'subjectId', 'name', 'requestedBy'] as const;
 /** What there was in a tenant when it stopped. */
-const tenantContents = ['vaults', 'keys', 'endpoints', 'applications', 'tokens'] as const;
+const tenantContents = ['vaults', 'keys', 'endpoints', 'applications', 'tokens', 'exportedCopies'] as const;
 
 export const auditKinds = {
   'service.started': {
@@ -55,7 +55,7 @@ export const auditKinds = {
   'tenant.unrecoverable': {
     severity: 'high',
     activity: 'delete',
-    fields: ['name', 'purgedAt', 'unrecoverableAt', 'erasure'],
+    fields: ['name', 'purgedAt', 'unrecoverableAt', 'erasure', 'except'],
   },
   'vault.created': { severity: 'info', activity: 'create', fields: ['name', 'kind'] },
   'vault.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },

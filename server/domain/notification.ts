@@ -188,6 +188,14 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['medium'],
   },
+  'snapshot.folder-away': {
+    text: 'the folder of snapshots {name} is not there: its disk is not mounted, or it is another folder',
+    cure: 'mount it; until then no snapshot is made, and destroyed keys wait or are named ([erasure] missing_snapshots)',
+    action: 'See the snapshots',
+    page: '/snapshots',
+    leadDays: [],
+    severities: ['high'],
+  },
   'erasure.held': {
     text: 'a damaged record holds back the erasure of destroyed keys',
     cure: 'dke status names it: put back a backup made since the last turn, or give the key up',

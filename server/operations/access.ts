@@ -46,6 +46,8 @@ export const createAccess = ({
     if (!known && grants.some(({ role }) => rowOf(role).permissions.includes(permission))) throw noSuchTenant();
   },
   requireChangeable: ({ tenantId }) => {
+    if (directory.tenant(tenantId)?.state === 'purged')
+      throw new ServiceError('conflict', 'the tenant is purged: nothing in it is changed');
     if (directory.stopOf(tenantId) === 'deleted')
       throw new ServiceError('conflict', 'the tenant is deleted: nothing in it is changed', {
         hint: 'restore it first',

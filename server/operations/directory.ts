@@ -569,10 +569,8 @@ export const createDirectory = (
     },
     endpoints: () => [...endpoints.values()].map(({ endpoint }) => endpoint),
     endpointById: (id) => endpoints.get(id)?.endpoint,
-    tenant: (idOrName) => {
-      const found = tenants.get(idOrName) ?? [...tenants.values()].find(({ name }) => name === idOrName);
-      return found?.state === 'purged' ? undefined : found;
-    },
+    tenant: (idOrName) =>
+      tenants.get(idOrName) ?? [...tenants.values()].find(({ name, state }) => name === idOrName && state !== 'purged'),
     defaultTenantId: () => defaultTenant,
     stopOf,
     vault: (id) => vaults.get(id),

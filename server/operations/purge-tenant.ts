@@ -26,6 +26,8 @@ type RetentionPorts = PurgePorts & Pick<Ports, 'deadlines'>;
 
 /** Rows changed in one unit of work: small enough that other writers wait for milliseconds only. */
 const batch = 100;
+/** Missing snapshots that the audit log names. */
+const mostNamed = 20;
 /** Above every epoch that a KEK can have. */
 const beyondEpochs = 0x7fffffff;
 
@@ -214,7 +216,7 @@ export const markErased = async (
   tx: Repositories,
   actor: Actor,
   tenants: readonly Tenant[],
-  { now, erasure }: { readonly now: number; readonly erasure: string },
+  { now, erasure, missing }: { readonly now: number; readonly erasure: string; readonly missing: readonly string[] },
 ): Promise<void> => {
   for (const tenant of tenants) {
     await tx.tenants.update({ ...tenant, unrecoverableAt: now, integrity: 'ok' });
@@ -228,6 +230,7 @@ export const markErased = async (
         purgedAt: tenant.purgedAt === null ? null : toRfc3339(tenant.purgedAt),
         unrecoverableAt: toRfc3339(now),
         erasure,
+        ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
       },
     });
   }

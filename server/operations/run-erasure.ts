@@ -10,6 +10,7 @@ import { toRfc3339 } from '../base/clock.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { type Actor, serviceActor } from '../domain/actor.ts';
 import { rotationSetting } from '../domain/changes.ts';
+import type { Snapshot } from '../domain/snapshot.ts';
 import type { Tenant } from '../domain/tenant.ts';
 import type { ErasureHold, ErasureRuns, ErasureState } from '../ports/erasure.ts';
 import type { Fleet } from '../ports/fleet.ts';
@@ -20,7 +21,8 @@ import { DutyLost } from './node-duties.ts';
 import { listUnerased, markErased } from './purge-tenant.ts';
 import { type DamagedRecord, describeDamage, type ResealStep, resealStep } from './reseal-records.ts';
 import { retainStoredKeys } from './retain-keys.ts';
-import { eraseFromSnapshots, listSnapshots } from './snapshots/erase-destroyed.ts';
+import { eraseFromSnapshots, markMissing, unreachedOf } from './snapshots/erase-destroyed.ts';
+import { recoverMissing } from './snapshots/recover-missing.ts';
 import type { RootSpread } from './spread-root.ts';
 
 type RunPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'> & {
@@ -84,7 +86,7 @@ const holdFor = async (
     log.error(
       what === 'nodes'
         ? 'the erasure run waits for nodes: start them, or remove them'
-        : 'the erasure run waits for missing snapshot files: restore them and verify the snapshots, or delete the snapshots',
+        : 'the erasure run waits for missing snapshot files: mount their disk or restore them, or delete the snapshots',
       { [what]: names },
     );
     await store.write(async (tx) => {
@@ -118,16 +120,16 @@ const isRunDue = async (from: Repositories): Promise<boolean> => {
   return false;
 };
 
-/** Missing snapshots of the tenants whose destroyed keys, or which themselves, are to become unrecoverable. */
-const missingFor = async ({ store }: Pick<RunPorts, 'store'>): Promise<readonly string[]> => {
-  const missing = await listSnapshots(store.read, ['missing']);
-  if (missing.length === 0) return [];
-  const tenants = new Set([
-    ...(await store.read.keys.listErasable(ever, mostLooked)).map(({ tenantId }) => tenantId),
-    ...(await listUnerased(store.read, ever)).map(({ id }) => id),
-  ]);
-  return missing.filter(({ tenantId }) => tenants.has(tenantId)).map(({ id }) => id);
-};
+/** Snapshots out of reach, of the tenants whose destroyed keys, or which themselves, are to become unrecoverable. */
+const missingFor = (ports: Pick<RunPorts, 'store' | 'archive'>): Promise<readonly Snapshot[]> =>
+  unreachedOf(
+    ports,
+    async () =>
+      new Set([
+        ...(await ports.store.read.keys.listErasable(ever, mostLooked)).map(({ tenantId }) => tenantId),
+        ...(await listUnerased(ports.store.read, ever)).map(({ id }) => id),
+      ]),
+  );
 
 const writeKeks = async (ports: RunPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
   try {
@@ -243,8 +245,10 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
     await store.write((tx) => ring.prove(tx), { ...background, durable: false });
     await store.checkpoint();
     await eraseFromSnapshots(ports, actor);
-    missing = await missingFor(ports);
+    const unreached = await missingFor(ports);
+    missing = unreached.map(({ id }) => id);
     if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
+    await markMissing(ports, unreached);
   }
   const holding = await spread.erase();
   if (holding.length > 0) return holdFor(ports, actor, 'nodes', holding);
@@ -302,7 +306,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Eras
     const purged: Tenant[] = [];
     for (const tenant of await listUnerased(tx, before))
       if (!(await tx.keys.hasRecoverable(tenant.id))) purged.push(tenant);
-    await markErased(tx, actor, purged, { now: unrecoverableAt, erasure });
+    await markErased(tx, actor, purged, { now: unrecoverableAt, erasure, missing });
     await tx.audit.append({
       kind: 'erasure.finished',
       actor,
@@ -331,6 +335,7 @@ export const createErasureScheduler = (
   /** How long destructions are collected for one run, and how long a run waits that has failed, and one that is held back. */
   delays: { readonly gatherMs: number; readonly retryMs: number; readonly heldMs: number },
 ): ErasureScheduler => {
+  const recoverSnapshots = recoverMissing(ports);
   const { store, root, clock, log, fleet } = ports;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
@@ -339,8 +344,11 @@ export const createErasureScheduler = (
   let failure: string | null = null;
   const runOnceMore = runErasure(ports, () => stopped);
   /** While files of snapshots are missing, a run only checks whether they still are. */
-  const run = async (): Promise<ErasureHold | null> =>
-    held !== null && held.snapshots.length > 0 && (await missingFor(ports)).length > 0 ? held : runOnceMore();
+  const run = async (): Promise<ErasureHold | null> => {
+    if (held === null || held.snapshots.length === 0) return runOnceMore();
+    await recoverSnapshots();
+    return (await missingFor(ports)).length > 0 ? held : runOnceMore();
+  };
   /** How long the last run took. The next one collects destructions for as long, so that runs take at most half of the time. */
   let lastMs = 0;
 

@@ -74,7 +74,7 @@ export interface Directory extends XksDirectory {
     handles: readonly number[],
     use: (opened: readonly OpenedObject[]) => T,
   ): Promise<{ readonly value: T } | undefined>;
-  /** By id or, where there is none of this id, by name; not those that are purged. */
+  /** By id or, where there is none of this id, by name; purged ones by id only. */
   tenant(idOrName: string): Tenant | undefined;
   defaultTenantId(): string;
   /** Why nothing of the tenant is served now; null: it is. */

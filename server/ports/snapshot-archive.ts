@@ -100,7 +100,11 @@ export interface SnapshotArchive {
   readonly directory: string;
   /** Makes the folder when it is missing, and removes what was cut off. */
   prepare(): void;
-  /** By what the folder is known again; undefined: nobody has marked it. */
+  /** Whether the folder is the one of the snapshots: a disk that is not mounted has none. */
+  reached(): boolean;
+  /** Throws 'unavailable' where it is not. */
+  require(): void;
+  /** What the folder is known by; undefined: it has no mark. */
   mark(): string | undefined;
   /** Durable when it answers. */
   setMark(mark: string): void;

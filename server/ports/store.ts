@@ -99,6 +99,8 @@ export interface TenantContents {
   readonly endpoints: number;
   readonly applications: number;
   readonly tokens: number;
+  /** Exports of its snapshots: copies that no erasure reaches. */
+  readonly exportedCopies: number;
 }
 
 /** What the diagnostics of an endpoint found, and the ids of the requests that they made for it. */

@@ -77,6 +77,15 @@ export const createTenants = (db: Kysely<Schema>, policyRows: PolicyRows, clock:
       .executeTakeFirstOrThrow();
     return Number(row.count);
   };
+  const countExports = async (id: string): Promise<number> => {
+    const row = await db
+      .selectFrom('snapshot_exports')
+      .innerJoin('snapshots', 'snapshots.id', 'snapshot_exports.snapshot_id')
+      .select((e) => e.fn.countAll<number | string>().as('count'))
+      .where('snapshots.tenant_id', '=', id)
+      .executeTakeFirstOrThrow();
+    return Number(row.count);
+  };
   return {
     contents: async (id) => ({
       vaults: await count('vaults', id, '!=', 'deleted'),
@@ -84,6 +93,7 @@ export const createTenants = (db: Kysely<Schema>, policyRows: PolicyRows, clock:
       endpoints: await count('endpoints', id, '=', 'enabled'),
       applications: await count('tde_applications', id, '=', 'enabled'),
       tokens: await countTokens(id),
+      exportedCopies: await countExports(id),
     }),
     list: async () => (await all().orderBy('id').execute()).map(checked),
     get: async (id) => {

@@ -1,7 +1,17 @@
 // A disk that can be filled: a small tmpfs of the test's own. Mounting needs rights that not every host gives; then the
 // reason is told, for a test that prints it.
 import { spawnSync } from 'node:child_process';
-import { closeSync, fstatSync, fsyncSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -46,6 +56,43 @@ export const mountSmallDisk = (size: string): SmallDisk | string => {
     end: () => {
       spawnSync('umount', ['-l', folder]);
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+export interface MountedFolder {
+  /** Where it is seen. */
+  readonly point: string;
+  mount(): void;
+  /** Leaves the bare mount point. */
+  unmount(): void;
+  end(): void;
+}
+
+/** A folder on a mount point of its own, as a disk that can be unmounted and mounted again; or why there is none. */
+export const mountFolder = (): MountedFolder | string => {
+  const base = mkdtempSync(join(tmpdir(), 'dke-mounted-'));
+  const [disk, point] = [join(base, 'disk'), join(base, 'point')];
+  for (const each of [disk, point]) mkdirSync(each, { mode: 0o700 });
+  const run = (command: string, ...args: readonly string[]): string | undefined => {
+    const { status, error, stderr } = spawnSync(command, args);
+    return status === 0 ? undefined : (error?.message ?? stderr.toString().trim());
+  };
+  const must = (failure: string | undefined): void => {
+    if (failure !== undefined) throw new Error(failure);
+  };
+  const failure = run('mount', '--bind', disk, point);
+  if (failure !== undefined) {
+    rmSync(base, { recursive: true, force: true });
+    return `a folder cannot be mounted: ${failure}`;
+  }
+  return {
+    point,
+    mount: () => must(run('mount', '--bind', disk, point)),
+    unmount: () => must(run('umount', '-l', point)),
+    end: () => {
+      run('umount', '-l', point);
+      rmSync(base, { recursive: true, force: true });
     },
   };
 };

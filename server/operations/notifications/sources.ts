@@ -33,6 +33,7 @@ export interface NotificationViews {
   readonly latency: Pick<XksLatency, 'lastHour'>;
   readonly health: Operations['health'];
   readonly logState: () => LogState;
+  readonly folder: { readonly away: () => boolean; readonly archive: { readonly directory: string } };
 }
 
 /** Of the requests of an hour, how many may take longer than the cloud key service calls slow. */
@@ -74,7 +75,7 @@ export const createSources = (
     directory,
     fleet,
   }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'fleet'>,
-  { certificates, forwarding, latency, health, logState }: NotificationViews,
+  { certificates, forwarding, latency, health, logState, folder }: NotificationViews,
 ): readonly NotificationSource[] => {
   const { read } = store;
   /** Oldest of what is exchanged quarterly. */
@@ -412,6 +413,7 @@ export const createSources = (
       ...(time.doubt === null
         ? []
         : [own('clock.doubted', { expected: toRfc3339(time.now), aheadSeconds: Math.round(time.doubt.ahead / 1000) })]),
+      ...(folder.away() ? [own('snapshot.folder-away', {}, folder.archive.directory)] : []),
       ...(logFailure === null
         ? []
         : [
@@ -474,7 +476,15 @@ export const createSources = (
     },
     {
       about: 'the state of the service',
-      kinds: ['health.failing', 'memory.unlocked', 'requests.dropped', 'clock.doubted', 'log.failing', 'node.silent'],
+      kinds: [
+        'health.failing',
+        'memory.unlocked',
+        'requests.dropped',
+        'clock.doubted',
+        'log.failing',
+        'snapshot.folder-away',
+        'node.silent',
+      ],
       every: 'minute',
       look: ownState,
     },

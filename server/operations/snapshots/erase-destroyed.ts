@@ -45,7 +45,7 @@ export const eraseUnits = async (
     });
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'not-found') throw error;
-    // Somebody removed the file by hand: what is not there holds nothing. Where it went, nobody knows.
+    // Whether the file was removed or only moved is not known.
     log.error('the file of a snapshot is missing', { snapshotId: snapshot.id, directory: archive.directory });
     await store.write(async (tx) => {
       const now = await tx.snapshots.get(snapshot.id);
@@ -92,22 +92,52 @@ export const settleUnfinished = async ({
   }
 };
 
+/** What was destroyed is overwritten in every snapshot here. Where the folder is away nothing is done, and `missingFor` says so. */
 export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promise<void> => {
-  const { store, clock } = ports;
+  const { store, archive, clock } = ports;
   const held = await listSnapshots(store.read, ['held', 'deleted']);
-  if (held.length > 0) {
-    const until = clock.now();
-    const since = Number((await store.read.settings.get(erasedSetting)) ?? 0) - marginMs;
-    const units = new Set([
-      ...(await store.read.keys.erasableIds(until + 1)),
-      ...(await store.read.tenantRows.destroyedSince(since)),
-    ]);
-    for (const snapshot of held) await eraseUnits(ports, actor, snapshot, units);
-    await store.write((tx) => tx.settings.set(erasedSetting, String(until)));
+  if (!archive.reached()) {
+    if (held.length > 0) return;
+  } else {
+    if (held.length > 0) {
+      const until = clock.now();
+      const since = Number((await store.read.settings.get(erasedSetting)) ?? 0) - marginMs;
+      const units = new Set([
+        ...(await store.read.keys.erasableIds(until + 1)),
+        ...(await store.read.tenantRows.destroyedSince(since)),
+      ]);
+      for (const snapshot of held) await eraseUnits(ports, actor, snapshot, units);
+      await store.write((tx) => tx.settings.set(erasedSetting, String(until)));
+    }
+    await settleUnfinished(ports);
   }
-  await settleUnfinished(ports);
   // A snapshot that another node is making may have read what was destroyed meanwhile.
   const making = await listSnapshots(store.read, ['making']);
   if (making.length > 0)
     throw new ServiceError('unavailable', 'a snapshot is being made: what was destroyed is taken out of it afterwards');
+};
+
+/** Snapshots of these tenants whose files cannot be reached: the file is missing, or the folder is. */
+export const unreachedOf = async (
+  { store, archive }: Pick<ErasePorts, 'store' | 'archive'>,
+  tenants: () => Promise<ReadonlySet<string>>,
+): Promise<readonly Snapshot[]> => {
+  const states: readonly Snapshot['state'][] = archive.reached() ? ['missing'] : ['missing', 'held', 'deleted'];
+  const unreached = await listSnapshots(store.read, states);
+  if (unreached.length === 0) return [];
+  const own = await tenants();
+  return unreached.filter(({ tenantId }) => own.has(tenantId));
+};
+
+/** Snapshots that are named instead of waited for: their keys are erased when their files are back. */
+export const markMissing = async (
+  { store }: Pick<ErasePorts, 'store'>,
+  snapshots: readonly Snapshot[],
+): Promise<void> => {
+  for (const { id, state } of snapshots)
+    if (state !== 'missing')
+      await store.write(async (tx) => {
+        const now = await tx.snapshots.get(id);
+        if (now?.state === state) await tx.snapshots.update({ ...now, state: 'missing', integrity: 'ok' });
+      });
 };

@@ -1,24 +1,30 @@
 // The one folder of snapshots that all nodes use. What makes a destroyed key unrecoverable is that it is overwritten in every snapshot,
-// where it lies: a node that looked into a folder of its own would find nothing there and call that done. So the first node marks its
-// folder, the store says which mark it is, and a node whose folder has another one, or none, leaves snapshots alone and names the node
-// that has them.
+// where it lies: in another folder, or on the bare mount point of a disk that is not mounted, nothing is found, and that would count as done. So
+// the folder has a mark, the store knows it, and it is compared before a file is used. Where it is another one, or none, snapshots are left
+// alone.
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotArchive } from '../../ports/snapshot-archive.ts';
+import { listSnapshots } from './erase-destroyed.ts';
 
 export const folderSetting = 'snapshot-folder';
 
 export interface SnapshotFolder {
-  /** At start, and when a node was removed. Marks the folder when none is, or when that was the folder of a node that is removed. */
+  /**
+   * At start, and when a node was removed. Marks the folder at the first start, when it has the snapshots and lost its mark, or when the one
+   * that was marked was that of a node that is removed.
+   */
   settle(): Promise<void>;
   /** Whether this node has the folder. */
   reached(): boolean;
+  /** Whether the node that should have the folder has it not. */
+  away(): boolean;
   /** Whether work on all snapshots is this node's: it has the folder, or the one that has it does not run. */
   mayTend(): Promise<boolean>;
-  /** 'unavailable', with the name of the node that has it. */
+  /** 'unavailable', with the name of the node that has it, or what to do. */
   require(): void;
   /** The archive, which does nothing where the folder is another one. */
   readonly archive: SnapshotArchive;
@@ -32,20 +38,26 @@ export const createSnapshotFolder = (
   const shared = store.link !== undefined;
   /** As the store has it: the mark, and the node that made it. */
   let known: { readonly mark: string; readonly nodeId: string; readonly nodeName: string } | undefined;
-  const reached = (): boolean => !shared || (known !== undefined && archive.mark() === known.mark);
+  const reached = (): boolean => known !== undefined && archive.mark() === known.mark;
+  const isOurs = (): boolean => !shared || known?.nodeId === fleet.id;
+  const fault = (): ServiceError =>
+    isOurs()
+      ? new ServiceError(
+          'unavailable',
+          `${archive.directory} is not the folder of the snapshots: its disk is not mounted, or it is another folder`,
+          {
+            hint: `mount the disk, or correct snapshots.directory in dke.toml; if the files are lost for good, use this folder from now on: printf '%s\\n' ${known?.mark} > ${archive.directory}/folder`,
+          },
+        )
+      : new ServiceError('unavailable', `snapshots are on node ${known?.nodeName ?? 'another node'}, not on this one`, {
+          hint: `ask that node, or give every node one folder that all of them reach: snapshots.directory in dke.toml (here ${archive.directory})`,
+        });
   const require = (): void => {
-    if (reached()) return;
-    throw new ServiceError(
-      'unavailable',
-      `snapshots lie on node ${known?.nodeName ?? 'another node'}, not on this one`,
-      {
-        hint: `ask that node, or give every node one folder that all of them reach: snapshots.directory in dke.toml (here ${archive.directory})`,
-      },
-    );
+    if (!reached()) throw fault();
   };
 
-  const settle = async (): Promise<void> => {
-    if (!shared) return;
+  /** Of several nodes: the folder of the first one, until that node is removed. */
+  const settleShared = async (): Promise<void> => {
     const others = new Set((await fleet.others()).map(({ id }) => id));
     const own = archive.mark() ?? newId(clock.now());
     known = await store.write(async (tx) => {
@@ -58,16 +70,34 @@ export const createSnapshotFolder = (
       await tx.settings.set(folderSetting, JSON.stringify(now));
       return now;
     });
-    if (!reached())
-      log.warn('this node has not got the folder of the snapshots: it makes, shows and restores none', {
-        directory: archive.directory,
-        node: known.nodeName,
-      });
+  };
+  const settleAlone = async (): Promise<void> => {
+    const expected = await listSnapshots(store.read, ['held', 'deleted']);
+    // Also a folder of before there were marks, or one that was moved without its mark.
+    const hasThem = expected.length === 0 || expected.some(({ id }) => archive.has(id));
+    const found = archive.mark();
+    known = await store.write(async (tx) => {
+      const text = await tx.settings.get(folderSetting);
+      const before = text === undefined ? undefined : (JSON.parse(text) as NonNullable<typeof known>);
+      const mark = (expected.length === 0 ? found : undefined) ?? before?.mark ?? found ?? newId(clock.now());
+      const now = { mark, nodeId: fleet.id, nodeName: fleet.name };
+      if (found === undefined && hasThem) archive.setMark(mark);
+      if (before?.mark !== mark) await tx.settings.set(folderSetting, JSON.stringify(now));
+      return now;
+    });
+  };
+  const settle = async (): Promise<void> => {
+    await (shared ? settleShared() : settleAlone());
+    if (reached()) return;
+    const { message, hint } = fault();
+    log.warn(message, { hint });
   };
 
   /** Everything that touches a file. */
   const guarded: SnapshotArchive = {
     ...archive,
+    reached,
+    require,
     begin: async (...given) => {
       require();
       return archive.begin(...given);
@@ -113,7 +143,7 @@ export const createSnapshotFolder = (
     if (reached() || known === undefined) return reached();
     const holder = (await fleet.nodes()).find(({ id }) => id === known?.nodeId);
     if (holder === undefined || holder.state === 'removed') await settle();
-    return reached() || holder?.state !== 'active';
+    return reached() || isOurs() || holder?.state !== 'active';
   };
-  return { settle, reached, mayTend, require, archive: guarded };
+  return { settle, reached, away: () => !reached() && isOurs(), mayTend, require, archive: guarded };
 };

@@ -157,6 +157,7 @@ export const makeSnapshot =
     const tenant = await findTenant(store.read, tenantId);
     const subject = (id: string) => ({ kind: 'snapshot', id }) as const;
     return exclusion.run(async () => {
+      archive.require();
       const createdAt = clock.now();
       const id = newId(createdAt);
       const begun: Snapshot = {
@@ -238,7 +239,11 @@ export const makeSnapshot =
       } catch (error) {
         const failure = error instanceof ServiceError ? error.message : 'an internal error';
         log.error('a snapshot could not be made', { snapshotId: id, error });
-        archive.remove(id);
+        try {
+          archive.remove(id);
+        } catch (again) {
+          log.error('what was written of the snapshot could not be removed', { snapshotId: id, error: again });
+        }
         await store
           .write(async (tx) => {
             await tx.snapshots.update({ ...begun, state: 'failed', failure });

@@ -261,6 +261,8 @@ export const manageSnapshots = (
           if (tooMany || (tooOld && at > 0)) await remove(actor, snapshot.id, everyTenant);
         }
       }
+      // Where the folder is away, files cannot be removed.
+      if (!archive.reached()) return;
       for (const snapshot of await listSnapshots(store.read, ['deleted'])) {
         if (snapshot.deletedAt === null || now - snapshot.deletedAt < settings.undeleteDays * day) continue;
         archive.remove(snapshot.id);

@@ -108,7 +108,8 @@ export const verifySnapshot =
         const before = await findSnapshot(tx, id);
         const after: Snapshot = {
           ...before,
-          state: finding === null ? 'held' : before.state,
+          // One that was deleted before its file was missing stays so.
+          state: finding !== null ? before.state : before.deletedAt === null ? 'held' : 'deleted',
           counts: before.counts === null ? null : { ...before.counts, erased },
           verification,
           verifiedAt: finding === null ? at : before.verifiedAt,

@@ -232,6 +232,7 @@ describe('what is looked at', () => {
   let dropped = 0;
   let nodes: readonly Partial<FleetNode>[] = [];
   let logFailure: LogState['failure'] = null;
+  const isAway = false;
   let checks: Health['checks'] = [];
   const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
@@ -251,6 +252,7 @@ describe('what is looked at', () => {
         latency: { lastHour: async () => hours },
         health: async () => ({ healthy: checks.every(({ healthy }) => healthy), usable: true, at: time, checks }),
         logState: () => ({ lost: logFailure?.lost ?? 0, failure: logFailure }),
+        folder: { away: () => isAway, archive: { directory: '/mnt/snapshots' } },
       },
     );
   const look = async (kind: Condition['kind'], from = sources()): Promise<readonly Condition[]> => {

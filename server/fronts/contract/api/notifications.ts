@@ -28,6 +28,7 @@ const kinds = {
   'audit.checkpoint-stale': 0,
   'snapshot.failed': 0,
   'snapshot.old': 0,
+  'snapshot.folder-away': 0,
   'erasure.held': 0,
   'erasure.failed': 0,
   'health.failing': 0,

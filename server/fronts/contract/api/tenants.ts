@@ -31,6 +31,9 @@ const impactSchema = z
     endpoints: z.int().openapi({ description: 'Key store endpoints that are enabled.' }),
     applications: z.int().openapi({ description: 'Applications of databases that are enabled.' }),
     tokens: z.int().openapi({ description: 'API tokens that are neither revoked nor expired.' }),
+    exportedCopies: z.int().openapi({
+      description: 'Exports of its snapshots. No purge reaches these copies: with a recovery key they still open.',
+    }),
   })
   .openapi('TenantImpact');
 export type TenantImpact = z.output<typeof impactSchema>;

@@ -24,6 +24,7 @@ export const notificationKindNames = {
   'audit.checkpoint-stale': 'Audit checkpoint stale',
   'snapshot.failed': 'Snapshot failed',
   'snapshot.old': 'Snapshot old',
+  'snapshot.folder-away': 'Snapshot folder not there',
   'erasure.held': 'Erasure held back',
   'erasure.failed': 'Erasure failed',
   'health.failing': 'Own check fails',

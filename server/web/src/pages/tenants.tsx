@@ -29,9 +29,10 @@ const ImpactView = ({ impact }: { impact: TenantImpact }) => {
     [impact.tokens, 'API tokens'],
     [impact.keys, 'keys'],
     [impact.vaults, 'vaults'],
+    [impact.exportedCopies, 'exported copies'],
   ] as const;
   return (
-    <dl className="grid grid-cols-3 gap-3 rounded-lg border border-line p-3 sm:grid-cols-5">
+    <dl className="grid grid-cols-3 gap-3 rounded-lg border border-line p-3 sm:grid-cols-6">
       {parts.map(([count, name]) => (
         <div key={name}>
           <dd className="text-lg font-semibold tabular-nums">{count.toLocaleString()}</dd>
