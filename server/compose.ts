@@ -236,7 +236,7 @@ export const createOperations = (
   approvals: Approvals,
   quarantine: Quarantine,
   snapshots: Operations['snapshots'],
-  rules: { readonly tenants: TenantRules },
+  rules: { readonly tenants: TenantRules; readonly snapshots: { readonly schedule: string | null } },
   ofProcess: Pick<Operations, 'health' | 'idempotency' | 'preconditions' | 'overview' | 'settings' | 'setup' | 'clock'>,
   delivery: NotificationDelivery,
 ): Operations => ({
@@ -296,7 +296,7 @@ export const createOperations = (
   requests: readRequests(ports),
   externalKeyStores: externalKeyStores(ports),
   snapshots,
-  recoveryKeys: recoveryKeys(ports),
+  recoveryKeys: recoveryKeys(ports, rules.snapshots),
   audit: readAudit(ports, sealer, forwarding),
   approvals: approvals.operations,
   notifications: inbox(ports, delivery),
@@ -822,7 +822,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       approvals,
       quarantine.operations,
       snapshots.operations,
-      { tenants: { retentionMs: config.tenants.retentionDays * 86_400_000 } },
+      { tenants: { retentionMs: config.tenants.retentionDays * 86_400_000 }, snapshots: config.snapshots },
       {
         health,
         overview: readOverview(ports, latency),
@@ -843,6 +843,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
         health,
         logState,
         folder: ownFolder,
+        schedule: config.snapshots.schedule,
       }),
     );
     const metrics = readMetrics(ports, {

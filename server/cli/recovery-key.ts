@@ -87,10 +87,11 @@ export const addRecoveryKey = (program: Command): void => {
 
   noun
     .command('remove <id>')
-    .description('New snapshots are not sealed to it any more. Keep its file as long as older ones are kept.')
+    .description('New snapshots are no longer sealed to it. Keep its file as long as older ones are kept.')
+    .option('--force', 'also the last one, while snapshots are made by a schedule')
     .action(
-      action(async ({ call, output }, _, id = '') => {
-        output.record(await call(routes.remove, { path: { id } }));
+      action<{ readonly force?: boolean }>(async ({ call, output }, { force }, id = '') => {
+        output.record(await call(routes.remove, { path: { id }, query: force === true ? { force: 'true' } : {} }));
       }),
     );
 };

@@ -73,13 +73,18 @@ export const metrics = {
   },
   dke_snapshot_verified_timestamp_seconds: {
     type: 'gauge',
-    help: 'When a snapshot of a tenant was last found sound. depth opened: with a recovery key, every key compared; sealed: without.',
+    help: 'When a snapshot of a tenant was last found sound. depth opened: with a recovery key, every key compared; absent: never. sealed: in any way.',
     labels: ['tenant', 'depth'],
   },
   dke_snapshots_held: {
     type: 'gauge',
     help: 'Snapshots that are held of a tenant.',
     labels: ['tenant'],
+  },
+  dke_recovery_keys: {
+    type: 'gauge',
+    help: 'Recovery keys that new snapshots are sealed to. 0: no snapshot can be made.',
+    labels: [],
   },
   dke_audit_sink_lag_records: {
     type: 'gauge',

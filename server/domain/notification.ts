@@ -188,6 +188,22 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['medium'],
   },
+  'snapshot.none': {
+    text: 'there is no snapshot of {name}',
+    cure: 'register a recovery key (dke recovery-key create, then dke recovery-key register), then dke snapshot create',
+    action: 'See the snapshots',
+    page: '/snapshots',
+    leadDays: [],
+    severities: ['high'],
+  },
+  'snapshot.unopened': {
+    text: 'no snapshot of {name} was opened with a recovery key recently: a restore may not be possible',
+    cure: 'dke snapshot verify with the recovery key, within a week of the first snapshot and every six months',
+    action: 'See the snapshots',
+    page: '/snapshots',
+    leadDays: [],
+    severities: ['medium'],
+  },
   'snapshot.folder-away': {
     text: 'the folder of snapshots {name} is not there: its disk is not mounted, or it is another folder',
     cure: 'mount it; until then no snapshot is made, and destroyed keys wait or are named ([erasure] missing_snapshots)',

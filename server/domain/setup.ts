@@ -16,7 +16,7 @@ export interface SetupStep {
 }
 
 export interface Setup {
-  /** When the first snapshot was found sound; null: none was yet. */
+  /** When a snapshot was first opened with a recovery key; null: none was yet. */
   readonly finishedAt: number | null;
   readonly steps: readonly SetupStep[];
 }

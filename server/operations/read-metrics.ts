@@ -19,6 +19,7 @@ import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Health } from './index.ts';
 import { listSnapshots } from './snapshots/erase-destroyed.ts';
+import { lastOpenedAt } from './snapshots/opened.ts';
 
 export interface MetricsSources {
   readonly health: () => Promise<Health>;
@@ -131,17 +132,25 @@ export const readMetrics =
       add('dke_audit_sink_failing', { sink: name }, flag(failure !== null));
     }
 
-    const held = await listSnapshots(store.read, ['held']);
-    for (const [tenant, own] of Map.groupBy(held, ({ tenantId }) => tenantId)) {
+    add(
+      'dke_recovery_keys',
+      {},
+      (await store.read.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null).length,
+    );
+    const held = Map.groupBy(await listSnapshots(store.read, ['held']), ({ tenantId }) => tenantId);
+    const tenants = (await store.read.tenants.list()).filter(
+      ({ state }) => state === 'active' || state === 'suspended',
+    );
+    for (const tenant of new Set([...tenants.map(({ id }) => id), ...held.keys()])) {
+      const own = held.get(tenant) ?? [];
       add('dke_snapshots_held', { tenant }, own.length);
+      const opened = await lastOpenedAt(store.read, tenant, own);
+      if (opened !== null) add('dke_snapshot_verified_timestamp_seconds', { tenant, depth: 'opened' }, seconds(opened));
+      if (own.length === 0) continue;
       add('dke_snapshot_made_timestamp_seconds', { tenant }, seconds(Math.max(...own.map((each) => each.createdAt))));
-      for (const depth of ['sealed', 'opened'] as const) {
-        const times = own.flatMap(({ verification }) =>
-          verification?.sound === true && verification.depth === depth ? [verification.at] : [],
-        );
-        if (times.length > 0)
-          add('dke_snapshot_verified_timestamp_seconds', { tenant, depth }, seconds(Math.max(...times)));
-      }
+      const verified = own.flatMap(({ verifiedAt }) => verifiedAt ?? []);
+      if (verified.length > 0)
+        add('dke_snapshot_verified_timestamp_seconds', { tenant, depth: 'sealed' }, seconds(Math.max(...verified)));
     }
 
     const memory = core.memoryStatus();

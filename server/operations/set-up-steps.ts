@@ -9,6 +9,7 @@ import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { AuditForwarding } from './forward-audit.ts';
 import type { SetupOperations } from './index.ts';
+import { firstOpenedAt } from './snapshots/opened.ts';
 
 const settingOf = (step: SettledStep): string => `setup:${step}`;
 type Word = NonNullable<SetupStep['settled']>;
@@ -61,8 +62,10 @@ export const setUpSteps = (
     const failing = sinks.filter(({ failure }) => failure !== null).map(({ name }) => name);
     const keys = (await read.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
     const snapshots = await read.snapshots.list({}, { limit: largestPageSize });
-    const verified = snapshots.flatMap(({ verifiedAt }) => (verifiedAt === null ? [] : [verifiedAt]));
-    const finishedAt = verified.length === 0 ? null : Math.min(...verified);
+    const finishedAt = await firstOpenedAt(read, snapshots);
+    const newest = snapshots.find(({ state, verification }) => state === 'held' && verification?.sound === true);
+    // What a sink took shows that it is reached.
+    const reached = sinks.length > 0 && sinks.every(({ failure, forwarded }) => failure === null && forwarded > 0);
     return {
       finishedAt,
       steps: [
@@ -83,11 +86,11 @@ export const setUpSteps = (
         ),
         toStep(
           'audit-sinks',
-          sinks.length > 0 && failing.length === 0,
+          reached,
           sinks.length === 0
-            ? 'the log is kept here alone'
+            ? 'the log is kept only here'
             : failing.length === 0
-              ? `the log goes to ${sinks.map(({ name }) => name).join(', ')}`
+              ? `the log ${reached ? 'goes' : 'is on its way'} to ${sinks.map(({ name }) => name).join(', ')}`
               : `the log does not reach ${failing.join(', ')}`,
         ),
         toStep(
@@ -100,7 +103,11 @@ export const setUpSteps = (
         toStep(
           'snapshot',
           finishedAt !== null,
-          finishedAt === null ? 'none was made and found sound yet' : 'made, read again, and found sound',
+          finishedAt !== null
+            ? 'created, and opened with a recovery key'
+            : newest === undefined
+              ? 'none was created yet'
+              : `created, and not opened yet: dke snapshot verify ${newest.id} --recovery-key recovery.key`,
         ),
       ],
     };

@@ -42,7 +42,7 @@ test('each node with a folder of its own: the first has the snapshots, and the o
     ['POST', '/api/snapshots', {}],
   ] as const) {
     const { status, text } = await two.api.send(method, path, body);
-    expect([path, status, text]).toEqual([path, 503, expect.stringContaining('snapshots lie on node one')]);
+    expect([path, status, text]).toEqual([path, 503, expect.stringContaining('snapshots are on node one')]);
   }
   // Nothing that was refused has marked it.
   expect(await one.api.call('POST', `/api/snapshots/${made.id}/verify`)).toMatchObject({

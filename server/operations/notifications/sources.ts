@@ -23,8 +23,8 @@ import type { KeyVersionAge, Window } from '../../ports/store.ts';
 import type { AuditForwarding } from '../forward-audit.ts';
 import { listIdentities } from '../identities.ts';
 import type { Operations } from '../index.ts';
-import { listSnapshots } from '../snapshots/erase-destroyed.ts';
 import type { XksLatency } from '../xks-latency.ts';
+import { snapshotSources } from './snapshot-sources.ts';
 import type { NotificationSource } from './watch.ts';
 
 export interface NotificationViews {
@@ -33,6 +33,8 @@ export interface NotificationViews {
   readonly latency: Pick<XksLatency, 'lastHour'>;
   readonly health: Operations['health'];
   readonly logState: () => LogState;
+  /** By which snapshots are made; null: none is made by the clock. */
+  readonly schedule: string | null;
   readonly folder: { readonly away: () => boolean; readonly archive: { readonly directory: string } };
 }
 
@@ -42,7 +44,6 @@ const slowShare = 0.01;
 const unusedCredentialDays = 7;
 
 const minuteMs = 60_000;
-const snapshotDays = 7;
 const service = { kind: 'service', id: 'service', name: 'service' } as const;
 
 /** Of one statement: little enough that a request that comes in meanwhile does not notice. */
@@ -75,7 +76,7 @@ export const createSources = (
     directory,
     fleet,
   }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'fleet'>,
-  { certificates, forwarding, latency, health, logState, folder }: NotificationViews,
+  { certificates, forwarding, latency, health, logState, folder, schedule }: NotificationViews,
 ): readonly NotificationSource[] => {
   const { read } = store;
   /** Oldest of what is exchanged quarterly. */
@@ -307,37 +308,6 @@ export const createSources = (
       details: { operation: kind, requestedBy: requestedBy.name, missing },
     }));
 
-  /** Of tenants that have snapshots: who makes none needs no telling every day. */
-  const snapshots = async (): Promise<readonly Condition[]> => {
-    const found: Condition[] = [];
-    const made = await listSnapshots(read, ['held', 'failed', 'missing']);
-    for (const [tenantId, own] of Map.groupBy(made, (each) => each.tenantId)) {
-      const [last] = own.toSorted((one, other) => other.createdAt - one.createdAt);
-      if (last === undefined) continue;
-      const subject = { kind: 'snapshot', id: last.id, name: toRfc3339(last.createdAt) };
-      if (last.state !== 'held' || last.verification?.sound === false)
-        found.push({
-          kind: 'snapshot.failed',
-          tenantId,
-          subject,
-          harmAt: null,
-          details: { state: last.state, reason: last.failure ?? last.verification?.finding ?? null },
-        });
-      const sound = own.filter(({ state, verification }) => state === 'held' && verification?.sound !== false);
-      const [newest] = sound.toSorted((one, other) => (other.verifiedAt ?? 0) - (one.verifiedAt ?? 0));
-      const verified = newest?.verifiedAt ?? 0;
-      if (newest !== undefined && verified < clock.now() - snapshotDays * dayMs)
-        found.push({
-          kind: 'snapshot.old',
-          tenantId,
-          subject: { kind: 'snapshot', id: newest.id, name: toRfc3339(newest.createdAt) },
-          harmAt: verified + snapshotDays * dayMs,
-          details: { verifiedAt: newest.verifiedAt === null ? null : toRfc3339(newest.verifiedAt) },
-        });
-    }
-    return found;
-  };
-
   const platform = async (): Promise<readonly Condition[]> => {
     const now = clock.now();
     const found: Condition[] = [];
@@ -459,7 +429,7 @@ export const createSources = (
     },
     { about: 'the end of tokens', kinds: ['token.expiring'], every: 'minute', look: tokens },
     { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'minute', look: dualControl },
-    { about: 'snapshots', kinds: ['snapshot.failed', 'snapshot.old'], every: 'minute', look: snapshots },
+    ...snapshotSources({ read, clock }, schedule),
     { about: 'external key stores', kinds: ['key-store.disconnected'], every: 'minute', look: keyStores },
     {
       about: 'requests of endpoints',

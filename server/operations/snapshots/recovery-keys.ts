@@ -9,7 +9,11 @@ import type { RecoveryKey } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkName } from '../names.ts';
 
-export const recoveryKeys = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) => ({
+export const recoveryKeys = (
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  /** `schedule`: snapshots are made by the clock. */
+  { schedule }: { readonly schedule: string | null },
+) => ({
   list: (_actor: Actor): Promise<readonly RecoveryKey[]> => store.read.recoveryKeys.list(),
   register: async (
     actor: Actor,
@@ -45,8 +49,8 @@ export const recoveryKeys = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) =
       return key;
     });
   },
-  /** Snapshots that were sealed to it still open with it. */
-  remove: (actor: Actor, id: string): Promise<RecoveryKey> =>
+  /** Snapshots that were sealed to it still open with it. `force`: also the last one, while snapshots are made by the clock. */
+  remove: (actor: Actor, id: string, force: boolean): Promise<RecoveryKey> =>
     store.write(async (tx) => {
       const before = await tx.recoveryKeys.get(id);
       if (before === undefined) throw new ServiceError('not-found', 'no such recovery key');
@@ -54,6 +58,15 @@ export const recoveryKeys = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) =
         throw new ServiceError('conflict', 'the recovery key is removed', {
           hint: 'it opens snapshots that were sealed to it as long as its file is kept; register another one for new snapshots',
         });
+      const isLast = (await tx.recoveryKeys.list()).every((each) => each.id === id || each.removedAt !== null);
+      if (isLast && schedule !== null && !force)
+        throw new ServiceError(
+          'conflict',
+          'this is the last recovery key: without one, no scheduled snapshot is made',
+          {
+            hint: `register another one first (dke recovery-key create, then dke recovery-key register); to remove it nevertheless: dke recovery-key remove ${id} --force`,
+          },
+        );
       const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };
       await tx.recoveryKeys.update(after);
       await tx.audit.append({

@@ -17,6 +17,7 @@ import { findTenant } from '../find.ts';
 import { retainStoredKeys } from '../retain-keys.ts';
 import { findSnapshot, vaultsOf } from './find-snapshot.ts';
 import type { SnapshotSettings } from './manage-snapshots.ts';
+import { rememberOpened } from './opened.ts';
 import { type Activated, type RestoreOutcome, type RestoreTarget, restoreRows } from './restore-rows.ts';
 import { isForeign, requireTrusted, trustedFor } from './verify-snapshot.ts';
 
@@ -107,7 +108,7 @@ export const restoreSnapshot = (
   { withApproval }: Pick<Approvals, 'withApproval'>,
   { restoreSecondPerson, trustedSigners }: Pick<SnapshotSettings, 'restoreSecondPerson' | 'trustedSigners'>,
 ) => {
-  const { store, ring, core, archive, erasure, exclusion, usage, log } = ports;
+  const { store, ring, core, archive, clock, erasure, exclusion, usage, log } = ports;
 
   const restoreIn = async (tx: Repositories, actor: Actor, key: KeyRef, wanted: Wanted): Promise<RestoreOutcome> => {
     const { snapshotId } = wanted;
@@ -142,6 +143,7 @@ export const restoreSnapshot = (
     },
     carryOut: async (tx, actor, wanted, key: KeyRef) => {
       const found = await restoreIn(tx, actor, key, wanted);
+      await rememberOpened(tx, (await findSnapshot(tx, wanted.snapshotId)).tenantId, clock.now());
       const sum = (of: 'made' | 'changed' | 'unchanged'): number =>
         Object.values(found.counts).reduce((total, each) => total + each[of], 0);
       await tx.audit.append({

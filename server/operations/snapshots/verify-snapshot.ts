@@ -9,6 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotClosing, TrustedSigners } from '../../ports/snapshot-archive.ts';
 import { eraseUnits } from './erase-destroyed.ts';
 import { findSnapshot } from './find-snapshot.ts';
+import { rememberOpened } from './opened.ts';
 
 type VerifyPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>;
 
@@ -115,6 +116,7 @@ export const verifySnapshot =
           verifiedAt: finding === null ? at : before.verifiedAt,
         };
         await tx.snapshots.update(after);
+        if (finding === null && key !== null) await rememberOpened(tx, before.tenantId, at);
         await tx.audit.append({
           kind: 'snapshot.verified',
           actor,

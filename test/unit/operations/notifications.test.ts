@@ -23,6 +23,7 @@ import type { Health } from '../../../server/operations/index.ts';
 import { inbox } from '../../../server/operations/notifications/inbox.ts';
 import { createSources } from '../../../server/operations/notifications/sources.ts';
 import { createNotificationWatch } from '../../../server/operations/notifications/watch.ts';
+import { rememberOpened } from '../../../server/operations/snapshots/opened.ts';
 import type { LogState } from '../../../server/ports/log.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
@@ -232,7 +233,8 @@ describe('what is looked at', () => {
   let dropped = 0;
   let nodes: readonly Partial<FleetNode>[] = [];
   let logFailure: LogState['failure'] = null;
-  const isAway = false;
+  let isAway = false;
+  let schedule: string | null = null;
   let checks: Health['checks'] = [];
   const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
@@ -253,18 +255,19 @@ describe('what is looked at', () => {
         health: async () => ({ healthy: checks.every(({ healthy }) => healthy), usable: true, at: time, checks }),
         logState: () => ({ lost: logFailure?.lost ?? 0, failure: logFailure }),
         folder: { away: () => isAway, archive: { directory: '/mnt/snapshots' } },
+        schedule,
       },
     );
   const look = async (kind: Condition['kind'], from = sources()): Promise<readonly Condition[]> => {
     const source = from.find(({ kinds }) => kinds.includes(kind));
     return ((await source?.look()) ?? []).filter((condition) => condition.kind === kind);
   };
-  const made = async (profile: 'standard' | 'high-security', ageDays: number, keys = 1) => {
+  const made = async (profile: 'standard' | 'high-security', ageDays: number, keys = 1, of: string = tenantId) => {
     const id = newId(time);
     const createdAt = time - ageDays * dayMs;
     const vault: Vault = {
       id,
-      tenantId,
+      tenantId: of,
       name: `${profile} ${ageDays}`,
       kind: 'general',
       state: 'enabled',
@@ -280,7 +283,7 @@ describe('what is looked at', () => {
         await tx.keys.insert({
           ...{
             id: keyId,
-            tenantId,
+            tenantId: of,
             vaultId: id,
             name: keyId,
             kind: 'general',
@@ -383,6 +386,42 @@ describe('what is looked at', () => {
     expect((await look('snapshot.failed'))[0]?.details).toEqual({ state: 'failed', reason: 'the disk is full' });
     await insert('held', 0);
     expect([...(await told('snapshot.old')), ...(await told('snapshot.failed'))]).toEqual([]);
+    // Made and read, and never opened with the recovery key.
+    expect(await look('snapshot.unopened')).toMatchObject([
+      { subject: { name: 'default' }, details: { openedAt: null } },
+    ]);
+    await store.write((tx) => rememberOpened(tx, tenantId, time - 100 * dayMs));
+    expect(await told('snapshot.unopened')).toEqual([]);
+    await store.write((tx) => rememberOpened(tx, tenantId, time - 200 * dayMs));
+    expect(await told('snapshot.unopened')).toEqual([tenantId]);
+  });
+
+  test('no snapshot: of a tenant with keys, a day after it was made; and of any, where a schedule has no recovery key', async () => {
+    const told = async () =>
+      (await look('snapshot.none')).map(({ subject, details }) => [subject.name, details.reason]);
+    const tenant = newTenant('unsaved', time);
+    await store.write((tx) => tx.tenants.insert(tenant));
+    expect(await told()).toEqual([]);
+    await made('standard', 0, 1, tenant.id);
+    expect(await told()).toEqual([]);
+    pass(2 * dayMs);
+    expect(await told()).toEqual([['unsaved', 'there is no recovery key']]);
+    schedule = '0 3 * * *';
+    expect(await told()).toEqual([['any tenant', 'there is a schedule, and no recovery key']]);
+    await store.write((tx) =>
+      tx.recoveryKeys.insert({
+        ...{
+          id: '0123456789abcdef',
+          name: 'safe',
+          publicKey: 'AA==',
+          createdAt: time,
+          removedAt: null,
+          integrity: 'ok',
+        },
+      }),
+    );
+    expect(await told()).toEqual([['unsaved', 'none was made']]);
+    schedule = null;
   });
 
   test('endpoints: slow above 1 % over 100 ms, too late with any over 250 ms; a new credential that signs nothing', async () => {
@@ -425,6 +464,9 @@ describe('what is looked at', () => {
     ];
     logFailure = { since: time - 7000, message: 'ENOSPC: no space left on device, write', lost: 4 };
     const [health, memory, requests, ownLog, node] = await told();
+    isAway = true;
+    expect(await look('snapshot.folder-away')).toMatchObject([{ subject: { name: '/mnt/snapshots' } }]);
+    isAway = false;
     logFailure = null;
     expect(ownLog?.details).toMatchObject({ reason: 'ENOSPC: no space left on device, write', lost: 4 });
     expect(health).toMatchObject({ subject: { name: 'store' }, details: { store: 'the disk is full' } });

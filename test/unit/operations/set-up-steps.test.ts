@@ -1,11 +1,11 @@
 // The first steps of a service, over the real store: what it sees by itself, and what is somebody's word.
 
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { core } from '../../../addon/core.ts';
-import { createRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
+import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import type { SetupStep } from '../../../server/domain/setup.ts';
 import { administrator, auditKindsOf, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { makeRecoveryKey } from '../../support/snapshot-files.ts';
+import { handOf } from '../../support/snapshots.ts';
 
 let opened: OpenedService;
 beforeAll(async () => {
@@ -29,15 +29,46 @@ test('nothing is done at first; a word is kept, told once to the audit log, and 
   expect((await auditKindsOf(opened, 'service')).filter((kind) => kind === 'setup.settled')).toHaveLength(3);
 });
 
-test('a recovery key and a snapshot that is found sound finish it', async () => {
+test('it is finished when a snapshot was opened with the recovery key, and not before', async () => {
   const { operations } = opened;
-  const { publicKey } = createRecoveryKeyFile(core, join(opened.folder, 'recovery.key'), null);
-  await operations.recoveryKeys.register(administrator, { name: 'safe', publicKey });
+  const hand = await handOf(opened);
   expect(await states()).toMatchObject({ 'recovery-key': 'done', snapshot: 'open' });
   const snapshot = await operations.snapshots.create(administrator, null);
-  expect(await operations.setup.get()).toMatchObject({ finishedAt: snapshot.verifiedAt });
+  const { finishedAt, steps } = await operations.setup.get();
+  expect([finishedAt, steps.at(-1)]).toMatchObject([
+    null,
+    { state: 'open', finding: expect.stringContaining(`dke snapshot verify ${snapshot.id} --recovery-key`) as unknown },
+  ]);
+  await operations.snapshots.verify(administrator, snapshot.id, null);
+  expect(await states()).toMatchObject({ snapshot: 'open' });
+  const { verification } = await operations.snapshots.verify(
+    administrator,
+    snapshot.id,
+    await hand.answer(snapshot.id),
+  );
+  expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });
   expect(await states()).toMatchObject({ snapshot: 'done' });
-  // It was found sound once: that it goes away later does not begin the set-up anew.
+  // It was opened once: that it is verified without the key, or goes away, does not begin the set-up again.
+  await operations.snapshots.verify(administrator, snapshot.id, null);
   await operations.snapshots.delete(administrator, snapshot.id);
-  expect(await operations.setup.get()).toMatchObject({ finishedAt: snapshot.verifiedAt });
+  expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });
+});
+
+test('the last recovery key is removed under a schedule only by force', async () => {
+  const toml = '[memory]\nallow_unlocked = true\n[snapshots]\nschedule = "0 3 1 1 *"\n';
+  const scheduled = await openTestService({ toml });
+  try {
+    const { recoveryKeys } = scheduled.operations;
+    const [one, other] = [makeRecoveryKey(), makeRecoveryKey()];
+    for (const { publicKey } of [one, other])
+      await recoveryKeys.register(administrator, { name: 'safe', publicKey: formatRecoveryKey(publicKey) });
+    await recoveryKeys.remove(administrator, one.id, false);
+    await expect(recoveryKeys.remove(administrator, other.id, false)).rejects.toMatchObject({
+      code: 'conflict',
+      hint: expect.stringContaining(`dke recovery-key remove ${other.id} --force`) as unknown,
+    });
+    expect(await recoveryKeys.remove(administrator, other.id, true)).toMatchObject({ id: other.id });
+  } finally {
+    await scheduled.remove();
+  }
 });

@@ -105,7 +105,7 @@ test('it opens with a recovery key that is registered, and no other', async () =
   const service = await trusting('');
   const { snapshots, recoveryKeys } = service.operations;
   await snapshots.import(administrator, pieces(forged.file), forged.signer);
-  for (const { id } of await recoveryKeys.list(administrator)) await recoveryKeys.remove(administrator, id);
+  for (const { id } of await recoveryKeys.list(administrator)) await recoveryKeys.remove(administrator, id, false);
   expect(await errorOf(snapshots.beginOpening(administrator, forged.id, undefined))).toBe('conflict');
 });
 

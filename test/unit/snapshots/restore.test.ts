@@ -61,7 +61,7 @@ describe('making', () => {
     const second = await handOf(opened, other);
     expect(await codeOf(() => handOf(opened, other))).toBe('conflict');
     const id = await second.make(tenantId);
-    await opened.operations.recoveryKeys.remove(administrator, other.id);
+    await opened.operations.recoveryKeys.remove(administrator, other.id, false);
     const later = await hand.make(tenantId);
     expect((await opened.operations.snapshots.get(administrator, id)).recoveryKeyIds).toContain(other.id);
     expect((await opened.operations.snapshots.get(administrator, later)).recoveryKeyIds).not.toContain(other.id);

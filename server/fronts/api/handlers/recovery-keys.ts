@@ -23,5 +23,5 @@ export const recoveryKeysHandlers = ({ recoveryKeys }: Operations): Handlers['re
     return { id: key.id, answer: represent(key) };
   },
   list: async ({ actor }) => ({ items: (await recoveryKeys.list(actor)).map(represent) }),
-  remove: async ({ actor, path }) => represent(await recoveryKeys.remove(actor, path.id)),
+  remove: async ({ actor, path, query }) => represent(await recoveryKeys.remove(actor, path.id, query.force === true)),
 });

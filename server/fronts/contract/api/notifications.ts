@@ -28,6 +28,8 @@ const kinds = {
   'audit.checkpoint-stale': 0,
   'snapshot.failed': 0,
   'snapshot.old': 0,
+  'snapshot.none': 0,
+  'snapshot.unopened': 0,
   'snapshot.folder-away': 0,
   'erasure.held': 0,
   'erasure.failed': 0,

@@ -41,7 +41,16 @@ export const recoveryKeyRoutes = {
     needs: 'recovery-keys:manage',
     tenancy: 'platform',
     summary: 'Remove a recovery key',
-    description: 'Snapshots that were sealed to it still open with it: keep its file as long as they are kept.',
+    description:
+      'Snapshots that were sealed to it still open with it: keep its file as long as they are kept. The last one is removed only by force ' +
+      'while snapshots are made by a schedule.',
+    query: z.strictObject({
+      force: z
+        .enum(['true', 'false'])
+        .transform((text) => text === 'true')
+        .optional()
+        .openapi({ type: 'boolean', default: false, description: 'Also the last one, while there is a schedule.' }),
+    }),
     answer: recoveryKeySchema,
   },
 } as const satisfies RouteGroup;

@@ -11,7 +11,7 @@ export const setupSchema = z
   .strictObject({
     finishedAt: moment
       .nullable()
-      .openapi({ description: 'When the first snapshot was found sound; null: none was yet.' }),
+      .openapi({ description: 'When a snapshot was first opened with a recovery key; null: none was yet.' }),
     steps: z
       .array(
         z.strictObject({

@@ -214,7 +214,10 @@ export const commands: Readonly<Record<string, Row>> = {
   'POST /api/recovery-keys': (_, body) => [
     ...['recovery-key', 'register', place(body.publicKey, 'public-key'), '--name', place(body.name, 'name')],
   ],
-  'DELETE /api/recovery-keys/*': on('recovery-key', 'remove'),
+  'DELETE /api/recovery-keys/*': ([id], _, query) => [
+    ...['recovery-key', 'remove', id],
+    query.force === true && '--force',
+  ],
   'POST /api/tokens': (_, body) => [
     ...['token', 'create', place(body.name, 'name')],
     ...(body.kind === 'metrics' ? ['--kind', 'metrics'] : grantsOf(body)),

@@ -24,6 +24,8 @@ export const notificationKindNames = {
   'audit.checkpoint-stale': 'Audit checkpoint stale',
   'snapshot.failed': 'Snapshot failed',
   'snapshot.old': 'Snapshot old',
+  'snapshot.none': 'No snapshot',
+  'snapshot.unopened': 'Snapshot never opened',
   'snapshot.folder-away': 'Snapshot folder not there',
   'erasure.held': 'Erasure held back',
   'erasure.failed': 'Erasure failed',

@@ -15,5 +15,5 @@ export const stepTitles = {
   administrator: 'Make yourself an administrator',
   'audit-sinks': 'Send the audit log elsewhere too',
   'recovery-key': 'Make a recovery key',
-  snapshot: 'Make the first snapshot',
+  snapshot: 'Make the first snapshot and open it',
 } as const satisfies Record<Setup['steps'][number]['step'], string>;

@@ -507,7 +507,7 @@ const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) => {
       {!ready && <p className="text-muted">A recovery key comes first.</p>}
       {newest !== undefined && (
         <div className="space-y-1">
-          <p>With the recovery key, where its file is:</p>
+          <p>Open it with the recovery key, on the machine with its file. The step is done when that has succeeded:</p>
           <Lines label="command" value={`dke snapshot verify ${newest.id} --recovery-key recovery.key`} />
         </div>
       )}
@@ -573,7 +573,7 @@ const Steps = ({ setup: { steps, finishedAt } }: { setup: Setup }) => {
   if (finishedAt !== null && next === undefined)
     return (
       <Notice tone="info" title="This service is set up">
-        Its first snapshot was verified <Time value={finishedAt} distance />. Test a restore soon.{' '}
+        A snapshot was first opened with a recovery key <Time value={finishedAt} distance />. Test a restore soon.{' '}
         <Link to="/snapshots" className="link">
           Snapshots
         </Link>
