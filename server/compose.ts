@@ -906,6 +906,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
     const minutes = createMinuteJobs(ports, {
       // First: what follows is destroyed by it.
       'the clock': deadlines.turn,
+      'the file of the database': () => whole.checkFile(),
       'requests for approval': approvals.expire,
       'deleted tenants': retention.turn,
       'missing snapshots': recoverMissing(ports),
@@ -1064,7 +1065,9 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
           throw new StartError(
             'store',
             `stopped, but the store did not take the last records (${first instanceof Error ? first.message : 'it failed'}): ` +
-              'what was confirmed is stored; see to the store before the next start',
+              (first instanceof ServiceError && first.hint !== undefined
+                ? first.hint
+                : 'what was confirmed is stored; repair the store before the next start'),
             { cause: first },
           );
       },

@@ -50,10 +50,12 @@ export const checkHealth = ({
       await work();
       return { name, healthy: true, detail: 'holds', durationMs: clock.monotonic() - begin };
     } catch (error) {
+      const message = error instanceof Error ? error.message : 'failed';
+      const hint = error instanceof ServiceError ? error.hint : undefined;
+      const detail = hint === undefined ? message : `${message}: ${hint}`;
       // Once, not every two seconds: what fails is often the disk that the log is on.
       if (last?.health.checks.find((one) => one.name === name)?.healthy !== false)
-        log.error('a health check failed', { check: name, error });
-      const detail = error instanceof Error ? error.message : 'failed';
+        log.error('a health check failed', { check: name, error, ...(hint === undefined ? {} : { hint }) });
       return { name, healthy: false, detail, durationMs: clock.monotonic() - begin };
     }
   };

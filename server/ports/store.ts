@@ -628,7 +628,12 @@ export interface Store {
   readonly schema: string;
   /** Units of work that wait for their turn. */
   waiting(): number;
-  /** Writes and reads a row. */
+  /**
+   * Compares the file of an embedded database with the open one. When it was deleted or replaced, changes are refused from then on, and what is
+   * open is saved to a new file.
+   */
+  checkFile(): Promise<void>;
+  /** Compares the file, then writes and reads a row. */
   probe(): Promise<void>;
   /** Moves the write-ahead log into the database and truncates it, where there is one. */
   checkpoint(): Promise<void>;

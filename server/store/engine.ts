@@ -6,6 +6,7 @@ import type { Changes } from '../domain/changes.ts';
 import type { NodeLink } from '../ports/node-link.ts';
 import type { ColumnKinds } from './migrations.ts';
 import type { CommittedMark } from './sqlite/committed-mark.ts';
+import type { OwnFile } from './sqlite/own-file.ts';
 
 /**
  * What an error says about the store as a whole. `fatal`: nothing that was written since the last commit is certain. `away`: the
@@ -53,6 +54,8 @@ export interface Engine {
   committed(): void;
   /** Where a database can lose confirmed changes without noticing it. */
   readonly mark: CommittedMark | undefined;
+  /** Where the database is a file that can be deleted under the process. */
+  readonly file: OwnFile | undefined;
   /** The writer runs. `pause` keeps it from beginning a transaction while the work is done. */
   started(writer: { pause(work: () => Promise<void>): Promise<void> }): void;
   /** Where several processes use the database. */

@@ -146,6 +146,10 @@ const openOver = async (
   const requireTrusted = (): void => {
     if (fatal) throw new StoreError('io', 'the store has failed');
   };
+  const requireFile = (): void => {
+    const refusal = engine.file?.refusal();
+    if (refusal !== undefined) throw refusal;
+  };
   const { shared } = engine;
   /** What the unit of work under way has changed, and those of the transaction before it. */
   let unit: Changes[] = [];
@@ -248,8 +252,11 @@ const openOver = async (
     epoch: () => epoch,
     started: async () => shared?.started(),
     read,
-    write: (work, { durable = true, background = false } = {}) =>
-      writer.submit(() => work(tx), { durable, background }),
+    write: async (work, { durable = true, background = false } = {}) => {
+      requireFile();
+      return writer.submit(() => work(tx), { durable, background });
+    },
+    checkFile: async () => engine.file?.check(),
     schema: Object.keys(await createMigrations(engine.columns).getMigrations()).at(-1) ?? '',
     snapshot: (work) => inOneState(async (db) => work(createRepositories(db, set, await readVersion(db), clock))),
     rowSet: {
@@ -266,6 +273,8 @@ const openOver = async (
     },
     waiting: () => writer.waiting(),
     probe: async () => {
+      await engine.file?.check();
+      requireFile();
       await writer.submit(async () => {
         await tx.settings.set('probe', String(clock.now()));
         await oneRow.execute(writerDb);
@@ -277,7 +286,10 @@ const openOver = async (
     close: async () => {
       closing = true;
       await writer.close(new ServiceError('unavailable', 'the service is stopping'));
+      // What the open file alone has is gone with its last connection.
+      await engine.file?.check();
       await closeAll();
+      requireFile();
     },
   };
   copyables.set(store, copyable);

@@ -12,6 +12,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/bad-input-files.test.ts': 'damaged files of the embedded database',
   'test/scenario/bad-input-store.test.ts': 'a full disk, file limits and damaged rows of the embedded database',
   'test/scenario/corrupt-bytes.test.ts': 'damaged files of the embedded database',
+  'test/scenario/deleted-database.test.ts': 'the file of the embedded database',
   'test/scenario/demo.test.ts': 'the demonstration runs as it is shipped, on the embedded database',
   'test/scenario/fuzz.test.ts': noService,
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",

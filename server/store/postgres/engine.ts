@@ -194,6 +194,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     },
     rollback: () => writer.rollback(),
     mark: undefined,
+    file: undefined,
     committed: () => undefined,
     started: () => undefined,
     shared: {

@@ -5,16 +5,22 @@
 // Passive checkpoints only, which wait for nobody and hold up nobody. The thread has the priority of the others: writers wait for the end of its
 // work, and on a busy machine a thread of low priority would let them wait for seconds.
 
+import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Done, Task } from './checkpointer.ts';
+import { type FileIdentity, isSameFile } from './own-file.ts';
 import { failureOf } from './worker.ts';
 
-const { path, longLog, lockWaitMs } = workerData as {
+const { path, identity, longLog, lockWaitMs } = workerData as {
   readonly path: string;
+  readonly identity: FileIdentity;
   readonly longLog: number;
   readonly lockWaitMs: number;
 };
+// A new database under the name of one that was deleted would take the write-ahead log of the old one for its own.
+if (!isSameFile(identity, statSync(path, { throwIfNoEntry: false })))
+  throw new Error('the file of the database is another one');
 const database = new DatabaseSync(path);
 database.exec('pragma synchronous = normal');
 /** Two, so that one stands in the log before the other one leaves it. */

@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
+import type { FileIdentity } from './own-file.ts';
 import { type SqliteFailure, sqliteError, startWorker, ThreadEnded } from './worker.ts';
 
 /**
@@ -38,6 +39,8 @@ const everyMs = 1_000;
 export interface CheckpointerOptions {
   /** Of the database. */
   readonly path: string;
+  /** Of the open file: the thread opens no other one under its name. */
+  readonly identity: FileIdentity;
   /** How long an erasure waits for those who read. */
   readonly lockWaitMs: number;
   /** Runs something while no writer does. */
@@ -46,7 +49,13 @@ export interface CheckpointerOptions {
   readonly onFailure: () => void;
 }
 
-export const createCheckpointer = ({ path, lockWaitMs, pause, onFailure }: CheckpointerOptions): Checkpointer => {
+export const createCheckpointer = ({
+  path,
+  identity,
+  lockWaitMs,
+  pause,
+  onFailure,
+}: CheckpointerOptions): Checkpointer => {
   let worker: Worker | undefined;
   let failed = false;
   let closed = false;
@@ -62,7 +71,7 @@ export const createCheckpointer = ({ path, lockWaitMs, pause, onFailure }: Check
   };
   const start = (): Worker => {
     const started = startWorker('./checkpoint-worker.js', {
-      workerData: { path, longLog, lockWaitMs },
+      workerData: { path, identity, longLog, lockWaitMs },
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
     });
     started.unref();

@@ -2,7 +2,7 @@
 // checkpoints. Statements are synchronous underneath; the store's writer queue keeps transactions apart.
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import { backup, DatabaseSync } from 'node:sqlite';
 import { type Dialect, sql } from 'kysely';
 import { StoreError } from '../errors.ts';
 import type { ColumnKinds } from '../migrations.ts';
@@ -119,6 +119,8 @@ export interface SqliteConnections {
   /** One more connection that only sees what is committed, with a thread of its own. */
   another(): ReadingConnection;
   readonly fresh: boolean;
+  /** Writes what is committed to a new file, in another thread: from the open file, whatever has its name. */
+  saveTo(path: string): Promise<void>;
   checkpoint(): void;
   /** From now on commits are synced by who makes them. */
   syncNoMore(): void;
@@ -156,6 +158,9 @@ export const openSqlite = (path: string): SqliteConnections => {
       reader: dialectOver(reader),
       another: () => new ReadingConnection(path, lockWaitMs),
       fresh: !present,
+      saveTo: async (to) => {
+        await backup(reader, to, { rate: 64 });
+      },
       checkpoint: () => {
         opened.exec(`pragma busy_timeout = ${lockWaitMs}`);
         const row = opened.prepare('pragma wal_checkpoint(truncate)').get();

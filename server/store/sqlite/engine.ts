@@ -9,6 +9,7 @@ import { StoreError } from '../errors.ts';
 import { type Checkpointer, createCheckpointer } from './checkpointer.ts';
 import { openCommittedMark } from './committed-mark.ts';
 import { isBusy, isConstraint, isFatal, isFull, lockWaitMs, logInUse, openSqlite, sqliteColumns } from './dialect.ts';
+import { identityOf, watchOwnFile } from './own-file.ts';
 import { readingDialect } from './reading-connection.ts';
 import { ThreadEnded } from './worker.ts';
 
@@ -36,6 +37,8 @@ export const openSqliteEngine = (path: string): Engine => {
   const mark = openCommittedMark(path);
   const connections = openSqlite(path);
   const requests = connections.another();
+  const identity = identityOf(path);
+  const file = watchOwnFile(path, (to) => connections.saveTo(to));
   let checkpointer: Checkpointer | undefined;
   let lasts = true;
   /** Runs work between two commits. */
@@ -84,12 +87,19 @@ export const openSqliteEngine = (path: string): Engine => {
     },
     rollback: (run) => run('rollback'),
     mark,
+    file,
     committed: () => checkpointer?.committed(),
     started: ({ pause }) => {
       between = pause;
       connections.syncNoMore();
       connections.waitNoMore();
-      checkpointer = createCheckpointer({ path, lockWaitMs, pause, onFailure: () => connections.copyByItself() });
+      checkpointer = createCheckpointer({
+        path,
+        identity,
+        lockWaitMs,
+        pause,
+        onFailure: () => connections.copyByItself(),
+      });
     },
     checkpoint: async () => {
       const emptied = await checkpointer?.empty();

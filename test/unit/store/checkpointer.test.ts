@@ -11,6 +11,7 @@ import { systemClock } from '../../../server/base/clock.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { createCheckpointer } from '../../../server/store/sqlite/checkpointer.ts';
+import { identityOf } from '../../../server/store/sqlite/own-file.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { requestRecord } from '../../support/request-record.ts';
 
@@ -107,6 +108,7 @@ test('a commit between the copy and the new log goes behind the others', async (
   const { promise: done, resolve } = Promise.withResolvers<readonly number[]>();
   const checkpointer = createCheckpointer({
     path: other,
+    identity: identityOf(other),
     lockWaitMs: 0,
     pause: async (work) => {
       const seen = [sizeOf(other)];
