@@ -458,6 +458,16 @@ const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
   );
 };
 
+/** The folder of the root key is made by who decides where the key lies: perhaps a disk is not mounted. */
+const checkRootFolder = (rootPath: string): void => {
+  const folder = dirname(rootPath);
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  throw new StartError(
+    'permission',
+    `${folder}, the folder of the root key ([root] path), is missing: mount the disk that it is on, or make it: install -d -m 700 ${folder}; nothing was changed`,
+  );
+};
+
 /** The certificates of a PEM file, one by one. */
 const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
@@ -572,6 +582,7 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
 
     const databasePath = join(config.dataDirectory, 'dke.db');
     const { postgresql } = config;
+    checkRootFolder(config.root.path);
     if (postgresql === undefined) refuseLostDatabase(databasePath, config.root.path);
     const ring = createKeyRing(raw);
     let showLate = (_changes: Changes): void => undefined;

@@ -20,6 +20,7 @@ import { confirm, type Output, openOutput } from './output.ts';
 import { readPassphrase } from './passphrase.ts';
 import { readyCore } from './recovery-key.ts';
 import { openRecoveryKeyFile } from './recovery-key-file.ts';
+import { resolveTenant } from './tenant.ts';
 
 const routes = apiRoutes.snapshots;
 
@@ -179,7 +180,7 @@ const restore = async (caller: Caller, options: RestoreOptions, id: string): Pro
   if (into !== undefined && newTenant !== undefined)
     throw new CommandError('config', 'give --into or --new-tenant, not both');
   const target = {
-    ...(into === undefined ? {} : { tenantId: into }),
+    ...(into === undefined ? {} : { tenantId: await resolveTenant(caller, into) }),
     ...(newTenant === undefined ? {} : { newTenant }),
   };
   const run = async (dryRun: boolean): Promise<SnapshotRestore> => {
@@ -346,7 +347,7 @@ export const addSnapshot = (program: Command): void => {
     noun
       .command('restore <snapshot-id>')
       .description('Brings a tenant back as it was. Destroyed keys stay destroyed; what was made since stays.')
-      .option('--into <tenant-id>', 'an empty tenant, when it is not the one that the snapshot is of')
+      .option('--into <tenant>', 'id or name of an empty tenant, when it is not the one that the snapshot is of')
       .option('--new-tenant <name>', 'a new tenant')
       .option('--dry-run', 'show what would be made, changed and left, and change nothing')
       .option('--confirm <id>', 'the first eight characters of its id, instead of typing them'),

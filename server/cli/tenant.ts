@@ -9,7 +9,7 @@ import { confirm } from './output.ts';
 const routes = apiRoutes.tenants;
 
 /** The id of a tenant, given by id or name; purged ones by id alone. */
-const resolveTenant = async ({ call }: Pick<Caller, 'call'>, text: string): Promise<string> => {
+export const resolveTenant = async ({ call }: Pick<Caller, 'call'>, text: string): Promise<string> => {
   const { items } = await call(routes.list);
   const found =
     items.find(({ id }) => id === text) ?? items.find(({ name, state }) => name === text && state !== 'purged');

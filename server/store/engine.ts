@@ -43,6 +43,8 @@ export interface Engine {
     | undefined;
   readonly columns: ColumnKinds;
   kindOf(error: unknown): ErrorKind;
+  /** What to do about an error of kind `away`, where the database has said why. */
+  readonly whenAway: (error: unknown) => string | undefined;
   /**
    * No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. Answers how often the set of
    * KEKs has changed, where other processes may change it.

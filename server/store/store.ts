@@ -53,16 +53,16 @@ const migrate = async (db: Kysely<Schema>, { columns, kindOf }: Engine): Promise
       'newer',
       `the database was written by a newer version (${foreign.name}): install that version`,
     );
-  const { error } = await migrator.migrateToLatest();
+  const { error, results = [] } = await migrator.migrateToLatest();
   if (error === undefined) return;
+  const name = results.find(({ status }) => status === 'Error')?.migrationName ?? 'to this version';
+  const why = error instanceof Error ? error.message : String(error);
   if (kindOf(error) === 'full')
     throw new StoreError('open', 'there is no room on the disk for the database: free some', { cause: error });
   throw new StoreError(
     kindOf(error) === 'fatal' ? 'io' : 'open',
-    'the database schema could not be brought up to date',
-    {
-      cause: error,
-    },
+    `the migration ${name} of the database failed and was undone (${why}): go back to the version before, as docs/upgrade.md says`,
+    { cause: error },
   );
 };
 
@@ -95,6 +95,10 @@ const openOver = async (
     throw error;
   }
 
+  const away = (error: unknown): { readonly cause: unknown; readonly hint?: string } => {
+    const hint = engine.whenAway(error);
+    return hint === undefined ? { cause: error } : { cause: error, hint };
+  };
   let fatal = false;
   const translate = (error: unknown): unknown => {
     if (error instanceof ServiceError) return error;
@@ -119,7 +123,7 @@ const openOver = async (
         cause: error,
       });
     if (kind === 'away')
-      return new ServiceError('unavailable', 'the database does not answer: nothing was changed', { cause: error });
+      return new ServiceError('unavailable', 'the database does not answer: nothing was changed', away(error));
     if (kind === 'constraint') return new ServiceError('conflict', 'the change meets another one', { cause: error });
     return error;
   };
@@ -130,7 +134,7 @@ const openOver = async (
     // Somebody reads one thing after another while the service stops.
     if (closing) return new ServiceError('unavailable', 'the service is stopping', { cause: error });
     const kind = engine.kindOf(error);
-    if (kind === 'away') return new ServiceError('unavailable', 'the database does not answer', { cause: error });
+    if (kind === 'away') return new ServiceError('unavailable', 'the database does not answer', away(error));
     if (kind === 'busy')
       return new ServiceError('unavailable', 'another process keeps the database locked', {
         hint: 'end what has the database open for writing',

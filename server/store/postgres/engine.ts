@@ -55,6 +55,9 @@ const isConnectionError = (error: unknown): boolean =>
   (error instanceof Error &&
     /^(Connection terminated|timeout e|Client (has encountered a connection error|was closed))/.test(error.message));
 
+const isRefused = (error: unknown): boolean => codeOf(error).startsWith('28');
+const isDropped = (error: unknown): boolean => codeOf(error) === '3D000';
+
 /** A commit whose answer did not come. */
 class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown';
@@ -69,8 +72,15 @@ const kindOf = (error: unknown): ErrorKind => {
   if (code.startsWith('23') || code === '40001' || code === '40P01') return 'constraint';
   // 58: system error (I/O), XX: internal error and corruption.
   if (code.startsWith('58') || code.startsWith('XX')) return 'fatal';
-  // 53300: too many connections, 55P03: lock not available, 25006: read-only (a standby).
-  if (isConnectionError(error) || ['53300', '55P03', '25006', '57014'].includes(code)) return 'away';
+  // 28: the user or password is refused, 3D: there is no such database, 53300: too many connections, 55P03: lock not available, 25006:
+  // read-only (a standby).
+  if (
+    isConnectionError(error) ||
+    isRefused(error) ||
+    isDropped(error) ||
+    ['53300', '55P03', '25006', '57014'].includes(code)
+  )
+    return 'away';
   return undefined;
 };
 
@@ -164,6 +174,13 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     path: null,
     place: `the database ${place}`,
     whenFull: "free space on the database's host",
+    whenAway: (error) => {
+      if (isRefused(error))
+        return `PostgreSQL refuses the user ${user} or its password: write the right password to password_file ([store] in dke.toml); no restart is needed`;
+      return isDropped(error)
+        ? `the database ${place} does not exist: restore it from a backup, or correct [store] in dke.toml`
+        : undefined;
+    },
     whenStalled: "look at the database's host and disk; another node may be writing much",
     writer: new PostgresDialect({ pool: writer }),
     reader: new PostgresDialect({ pool: reader }),

@@ -9,6 +9,7 @@ import type { ColumnKinds } from '../migrations.ts';
 import { GivingWayDialect } from './give-way.ts';
 import { ReadingConnection } from './reading-connection.ts';
 import { keepStatements } from './statements.ts';
+import { whyNotWritable } from './writable.ts';
 
 /** How long another process's lock is waited for. */
 export const lockWaitMs = 5_000;
@@ -188,7 +189,7 @@ export const openSqlite = (path: string): SqliteConnections => {
       throw new StoreError('open', `there is no room on the disk for ${path}: free some`, { cause: error });
     throw new StoreError(
       'open',
-      `${path} cannot be opened: ${error instanceof Error ? error.message : 'unknown reason'}`,
+      `${path} cannot be opened: ${whyNotWritable(path) ?? (error instanceof Error ? error.message : 'unknown reason')}`,
       {
         cause: error,
       },

@@ -59,6 +59,7 @@ export const openSqliteEngine = (path: string): Engine => {
     path,
     place: path,
     whenFull: 'free space in the data directory',
+    whenAway: () => undefined,
     whenStalled: 'look at the disk of the data directory',
     writer: connections.writer,
     reader: connections.reader,

@@ -2,7 +2,7 @@
 // for something meanwhile would wait until its end. So a statement that comes when statements have filled a turn of the loop waits for one of
 // the next. Those that wait take turns, in the order in which they came: a walk that fills each of its turns keeps nobody out.
 
-import { type Driver, SqliteDialect } from 'kysely';
+import { type Driver, SqliteAdapter, SqliteDialect } from 'kysely';
 
 /** Of one turn of the event loop: little enough that a request that comes in meanwhile does not notice. */
 const turnMs = 2;
@@ -30,8 +30,19 @@ const roomInTurn = async (): Promise<void> => {
     await new Promise<void>((resolve) => waiting.push(resolve));
 };
 
+/** SQLite undoes changes of tables with their transaction: a migration is made as a whole, or not at all. */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
 /** Kysely's dialect, whose statements give way. */
 export class GivingWayDialect extends SqliteDialect {
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalAdapter();
+  }
+
   override createDriver(): Driver {
     const driver = super.createDriver();
     const acquire = driver.acquireConnection.bind(driver);

@@ -3,6 +3,7 @@
 
 import { DatabaseSync } from 'node:sqlite';
 import { StoreError } from '../errors.ts';
+import { whyNotWritable } from './writable.ts';
 
 export interface DirectoryLock {
   release(): void;
@@ -26,7 +27,9 @@ export const lockDirectory = (path: string): DirectoryLock => {
     const busy = ((error as { readonly errcode?: unknown }).errcode as number | undefined) === 5;
     throw new StoreError(
       'open',
-      busy ? `another server uses this data directory (${path} is locked)` : `${path} cannot be locked`,
+      busy
+        ? `another server uses this data directory (${path} is locked)`
+        : `the data directory cannot be used: ${whyNotWritable(path) ?? `${path} cannot be locked`}`,
       { cause: error },
     );
   }

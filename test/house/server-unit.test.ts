@@ -1,0 +1,34 @@
+// The unit of the server: what cannot become right by itself is not started again for ever, and systemd understands every line.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { exitCodes } from '../../server/base/start-error.ts';
+
+const unit = readFileSync(resolve(import.meta.dirname, '../../server/packaging/dke-server.service'), 'utf8');
+const numberOf = (name: string): number => Number(new RegExp(`^${name}=(\\d+)(?:s|min)?$`, 'm').exec(unit)?.[1]);
+
+test('a wrong configuration, file or root key ends the service at once', () => {
+  const [, codes = ''] = /^RestartPreventExitStatus=(.*)$/m.exec(unit) ?? [];
+  expect(codes.split(' ').map(Number)).toEqual([exitCodes.config, exitCodes.permission, exitCodes['root-key']]);
+});
+
+test('a store that does not open is tried again for some minutes, and then no longer', () => {
+  const intervalSeconds = numberOf('StartLimitIntervalSec') * 60;
+  expect(unit).toMatch(/^StartLimitIntervalSec=\d+min$/m);
+  // Starts that fail at once, and starts that wait for a database for as long as a connection may take.
+  for (const failsAfterSeconds of [0, 15])
+    expect((numberOf('RestartSec') + failsAfterSeconds) * numberOf('StartLimitBurst')).toBeLessThan(intervalSeconds);
+  expect(numberOf('RestartSec') * numberOf('StartLimitBurst')).toBeGreaterThanOrEqual(300);
+});
+
+test('systemd-analyze finds nothing wrong', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-unit-'));
+  const path = join(folder, 'dke-server.service');
+  writeFileSync(path, unit.replaceAll('/usr/lib/dke-server/bin/dke', '/bin/true'));
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], { encoding: 'utf8' });
+  rmSync(folder, { recursive: true });
+  if (status === null) return console.info('skipped: systemd-analyze is not installed');
+  expect(`${stdout}${stderr}`.split('\n').filter((line) => line.includes('dke-server'))).toEqual([]);
+});
