@@ -647,6 +647,8 @@ export interface Core {
   peekRecord(record: Uint8Array): { readonly epoch: number; readonly version: number };
   /** Makes the root file (mode 0400, two preallocated slots, fsynced with its directory). Fails if the file exists. */
   createRootFile(path: string): RootFile;
+  /** The same with the root key of a backup, of this epoch; answers a reference of its own. */
+  restoreRootFile(path: string, epoch: number, key: KeyRef): RootFile;
   /** Opens it: checks owner, mode and layout. `slots` says how many slots hold a key (2 = an unfinished rotation). */
   openRootFile(path: string): { readonly current: RootFile; readonly previous: RootFile | undefined };
   /** Writes a fresh root key into the free slot, epoch + 1, fsynced and read back. The old slot stays. */

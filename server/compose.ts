@@ -101,6 +101,7 @@ import { registerApplication } from './operations/register-application.ts';
 import { removeAccessGuid } from './operations/remove-access-guid.ts';
 import { removeEndpointCredential } from './operations/remove-endpoint-credential.ts';
 import { createRequestMinutes } from './operations/request-minutes.ts';
+import { createRootBackups } from './operations/root-backup.ts';
 import { rotateAccessGuid } from './operations/rotate-access-guid.ts';
 import { rotateKey } from './operations/rotate-key.ts';
 import { createErasureScheduler, type ErasureScheduler } from './operations/run-erasure.ts';
@@ -409,8 +410,8 @@ export const toStartError = (error: unknown, config: Config): unknown => {
   if (error instanceof RootKeyError)
     return new StartError(
       'root-key',
-      `${databaseOf(config)} and the root key ${config.root.path} do not belong together, or one of them is damaged: ${error.message}: ` +
-        'restore both from one backup; nothing was changed',
+      `${databaseOf(config)} and the root key ${config.root.path} do not belong together, or one of them is damaged: ${error.message}; ` +
+        'nothing was changed',
       { cause: error },
     );
   if (error instanceof ServiceError && error.code === 'key-tampered')
@@ -864,11 +865,15 @@ export const openService = async (options: ServiceOptions): Promise<Service> => 
       auditSinks: () => forwarding.state(),
       logState,
     });
+    const rootBackups = createRootBackups(ports);
     const housekeeping = createHousekeeping(
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
       operations.health,
-      () => sealer.turn(),
+      async () => {
+        await sealer.turn();
+        await rootBackups.turn();
+      },
       (all) => latency.flush(all),
     );
 

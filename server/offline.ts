@@ -3,7 +3,7 @@
 
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Core } from '../addon/core.ts';
+import { type Core, CoreError } from '../addon/core.ts';
 import { systemClock, toRfc3339 } from './base/clock.ts';
 import { newId, serviceTenantId } from './base/ids.ts';
 import { StartError } from './base/start-error.ts';
@@ -15,10 +15,11 @@ import { createKeyRing } from './native/key-ring.ts';
 import { createToken } from './operations/manage-tokens.ts';
 import { type VerificationReport, verifyStore } from './operations/verify-store.ts';
 import type { KeyRing } from './ports/key-ring.ts';
-import type { RootProvider } from './ports/root-provider.ts';
+import type { RootBackup, RootProvider } from './ports/root-provider.ts';
 import type { Store } from './ports/store.ts';
+import { backUpRoot, restoreRoot } from './roots/backup.ts';
 import { openFileRoot } from './roots/file.ts';
-import { openWrappedFile } from './roots/open.ts';
+import { openWrappedFile, type RootOptions } from './roots/open.ts';
 import { type AskPassphrase, createWays, type DeclaredWay, WayClosed } from './roots/ways.ts';
 import {
   changeWays,
@@ -313,5 +314,61 @@ export const changeProvider = async (
   } finally {
     for (const { key } of made) core.release(key);
     await opened.close();
+  }
+};
+
+const rootOptionsOf = (config: Config, ask: AskPassphrase): RootOptions => {
+  const { lockedBytes, allowUnlocked } = config.memory;
+  const { raw } = openCore({ allowUnlocked, ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }) });
+  return { core: raw, root: config.root, ask, readDescriptor: (descriptor) => readFileSync(descriptor) };
+};
+const asStartError = (error: unknown, config: Config): unknown =>
+  error instanceof WayClosed || (error instanceof CoreError && error.code === 'authentication-failed')
+    ? new StartError('root-key', error.message, { cause: error })
+    : toStartError(error, config);
+
+/** A backup of the root key, also while the service runs. Throws StartError. */
+export const backUpRootKey = async (config: Config, out: string, ask: AskPassphrase): Promise<RootBackup> => {
+  try {
+    return await backUpRoot(rootOptionsOf(config, ask), out, systemClock.now());
+  } catch (error) {
+    throw asStartError(error, config);
+  }
+};
+
+/** Root epochs that the stored keys are sealed under; none where there is no database yet. */
+const neededEpochs = async (config: Config): Promise<readonly number[]> => {
+  const path = join(config.dataDirectory, 'dke.db');
+  if (config.postgresql === undefined && !existsSync(path)) return [];
+  const surroundings = { clock: systemClock, authenticateRow: () => '', onFatal: () => undefined };
+  const store =
+    config.postgresql === undefined
+      ? await openStore({ path, ...surroundings })
+      : await openPostgresStore({ postgres: readPostgresql(config.postgresql), ...surroundings });
+  try {
+    return (await store.read.keks.list()).map(({ rootEpoch }) => rootEpoch);
+  } finally {
+    await store.close();
+  }
+};
+
+/** Puts the root key of a backup back, while the service is stopped. Answers its epoch. Throws StartError. */
+export const restoreRootKey = async (config: Config, backup: string, ask: AskPassphrase): Promise<number> => {
+  let lock: DirectoryLock | undefined;
+  try {
+    if (existsSync(config.dataDirectory)) lock = lockDirectory(join(config.dataDirectory, 'lock'));
+    return await restoreRoot(rootOptionsOf(config, ask), backup, systemClock.now(), async (epochs) => {
+      const missing = (await neededEpochs(config)).find((needed) => !epochs.includes(needed));
+      if (missing !== undefined)
+        throw new StartError(
+          'root-key',
+          `the backup has root epoch ${Math.max(...epochs)}, and the database needs ${missing}: keys were erased since, which made one of them ` +
+            'useless: use the newest backup with the newest database, or begin anew and restore a snapshot (docs/snapshots.md); nothing was changed',
+        );
+    });
+  } catch (error) {
+    throw asStartError(error, config);
+  } finally {
+    lock?.release();
   }
 };

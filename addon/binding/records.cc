@@ -63,6 +63,10 @@ napi_value RootObject(const Arguments& arguments, const RootSlot& slot) {
 }
 
 napi_value CreateRoot(const Arguments& arguments) { return RootObject(arguments, arguments.Unwrap(CreateRootFile(arguments.Text(0)))); }
+napi_value RestoreRoot(const Arguments& arguments) {
+  const RootSlot given{static_cast<uint32_t>(arguments.Integer(1, 1, 0xffffffff)), arguments.Key(2)};
+  return RootObject(arguments, arguments.Unwrap(CreateRootFile(arguments.Text(0), given)));
+}
 napi_value AddEpoch(const Arguments& arguments) { return RootObject(arguments, arguments.Unwrap(AddRootEpoch(arguments.Text(0)))); }
 napi_value TakeEpoch(const Arguments& arguments) {
   const RootSlot given{static_cast<uint32_t>(arguments.Integer(1, 1, 0xffffffff)), arguments.Key(2)};
@@ -120,6 +124,7 @@ void RegisterRecords(Napi::Env env, Napi::Object exports) {
   Define<CreateRoot>(env, exports, "createRootFile");
   Define<OpenRoot>(env, exports, "openRootFile");
   Define<AddEpoch>(env, exports, "addRootEpoch");
+  Define<RestoreRoot>(env, exports, "restoreRootFile");
   Define<TakeEpoch>(env, exports, "takeRootEpoch");
   Define<EraseEpoch>(env, exports, "eraseRootEpoch");
   Define<SettleRoot>(env, exports, "settleRootFile");

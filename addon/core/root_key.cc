@@ -136,14 +136,14 @@ Result<RootSlot> FillSlot(const File& file, const std::string& path, int index, 
 
 }  // namespace
 
-Result<RootSlot> CreateRootFile(const std::string& path) {
+Result<RootSlot> CreateRootFile(const std::string& path, const RootSlot& given) {
   Result<File> file = CreateFile(path, 0400);
   if (!file.ok()) return file.status();
   std::vector<uint8_t> empty(kFileSize);
   memcpy(empty.data(), kMagic, sizeof kMagic);
   PutU32(empty.data() + sizeof kMagic, kFormat);
   Status written = WriteAt(file.value(), path, empty.data(), empty.size(), 0);
-  Result<RootSlot> slot = written.ok() ? FillSlot(file.value(), path, 0, 1, 0) : Result<RootSlot>(written);
+  Result<RootSlot> slot = written.ok() ? FillSlot(file.value(), path, 0, given.key == 0 ? 1 : given.epoch, given.key) : Result<RootSlot>(written);
   Status synced = slot.ok() ? SyncDirectory(path) : slot.status();
   if (!synced.ok()) {
     // Nothing is sealed under it yet: a half-made file would only stop the next start.

@@ -14,8 +14,9 @@ struct RootSlot {
   KeyRef key;
 };
 
-// Fails when the file exists. Mode 0400; file and directory are fsynced.
-Result<RootSlot> CreateRootFile(const std::string& path);
+// Fails when the file exists. Mode 0400; file and directory are fsynced. With a fresh root key of epoch 1, or with the one given (its key is
+// not 0). Answers a reference of its own.
+Result<RootSlot> CreateRootFile(const std::string& path, const RootSlot& given = {0, 0});
 // The live slots, the highest epoch first: one, or two while a rotation is unfinished.
 Result<std::vector<RootSlot>> OpenRootFile(const std::string& path);
 // Writes a key into the free slot: a fresh one with the next epoch, or the one given (its key is not 0), whose epoch must be newer.

@@ -2,6 +2,7 @@
 // service's host while the service is stopped.
 
 import type { Command } from 'commander';
+import { toRfc3339 } from '../base/clock.ts';
 import { loadConfig } from '../config.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
 import type { Root } from '../fronts/contract/api/root.ts';
@@ -9,7 +10,7 @@ import type { ProviderChange } from '../offline.ts';
 import { action, type Caller, type GlobalOptions, openCaller } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
-import { openOutput } from './output.ts';
+import { type Output, openOutput } from './output.ts';
 import { askFor, askSecret } from './terminal.ts';
 
 const routes = apiRoutes.root;
@@ -48,6 +49,16 @@ const show = (output: Caller['output'], root: Root): void => {
     ['OPENED', (row) => (row.opened ? 'at this start' : null)],
   ]);
 };
+
+const offlineOptions = (command: Command): Command =>
+  command
+    .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
+    .option('--passphrase-file <file>', 'with the passphrase that opens the root key now, or its backup (mode 600)')
+    .option('--new-passphrase-file <file>', 'with the passphrase that is to open it (mode 600)');
+const outputOf = (command: Command): Output =>
+  openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
+    process.stdout.write(text);
+  });
 
 const pollMs = 200;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -103,20 +114,35 @@ export const addRoot = (program: Command): void => {
       process.stdout.write('unsealed\n');
     });
 
+  offlineOptions(noun.command('backup'))
+    .description(
+      'Writes the root key into a new file that a passphrase opens, and verifies the file. The service may run. Run it as the user of\n' +
+        'the service. An erasure run makes the backup useless: make a new one then.',
+    )
+    .requiredOption('--out <file>', 'the new file')
+    .action(async (options: OfflineOptions & { readonly out: string }, command: Command) => {
+      const { backUpRootKey } = await import('../offline.ts');
+      const ask = askFor(options.passphraseFile, options.newPassphraseFile);
+      const { epoch, at } = await backUpRootKey(loadConfig(options.config, process.cwd()), options.out, ask);
+      outputOf(command).record({ file: options.out, epoch, at: toRfc3339(at) });
+    });
+  offlineOptions(noun.command('restore <backup>'))
+    .description('Puts the root key of a backup back, as dke.toml declares it. The service is stopped meanwhile.')
+    .action(async (backup: string, options: OfflineOptions, command: Command) => {
+      const { restoreRootKey } = await import('../offline.ts');
+      const ask = askFor(options.passphraseFile, options.newPassphraseFile);
+      const config = loadConfig(options.config, process.cwd());
+      outputOf(command).record({ file: config.root.path, epoch: await restoreRootKey(config, backup, ask) });
+    });
+
   for (const [change, usage, description] of changes)
-    noun
-      .command(usage)
+    offlineOptions(noun.command(usage))
       .description(`${description} The service is stopped meanwhile.`)
-      .option('--config <file>', "the service's configuration; ./dke.toml when it is there")
-      .option('--passphrase-file <file>', 'with the passphrase that opens the root key now (mode 600)')
-      .option('--new-passphrase-file <file>', 'with the passphrase that is to open it (mode 600)')
       .action(async (name: string, options: OfflineOptions, command: Command) => {
         const ask = askFor(options.passphraseFile, options.newPassphraseFile);
         const { changeProvider } = await import('../offline.ts');
         const { providers } = await changeProvider(loadConfig(options.config, process.cwd()), change, name, ask);
-        openOutput(command.optsWithGlobals<GlobalOptions>().output, (text) => {
-          process.stdout.write(text);
-        }).list({ items: providers }, [
+        outputOf(command).list({ items: providers }, [
           ['PROVIDER', (row) => row.name],
           ['TYPE', (row) => row.type],
         ]);

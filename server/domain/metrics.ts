@@ -126,6 +126,16 @@ export const metrics = {
     help: '1: the clock has jumped, and deadlines wait (docs/clock.md).',
     labels: [],
   },
+  dke_root_epoch: {
+    type: 'gauge',
+    help: 'Epoch of the root key: each erasure run and each rotation begins a new one.',
+    labels: [],
+  },
+  dke_root_backup_epoch: {
+    type: 'gauge',
+    help: 'Epoch of the root key in the newest backup (dke root backup); 0: there is none. An older one opens nothing.',
+    labels: [],
+  },
   dke_keys_in_memory: {
     type: 'gauge',
     help: 'Keys that are open in locked memory.',

@@ -212,6 +212,14 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['high'],
   },
+  'root.backup-old': {
+    text: 'the copy of the root key is useless: the root key was replaced since',
+    cure: 'make a new one on the host of the service: dke root backup --out FILE; then dke snapshot create',
+    action: 'See the first steps',
+    page: '/set-up',
+    leadDays: [],
+    severities: ['high'],
+  },
   'erasure.held': {
     text: 'a damaged record holds back the erasure of destroyed keys',
     cure: 'dke status names it: put back a backup made since the last turn, or give the key up',

@@ -138,13 +138,19 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     const from = rootFor(provider, stored.rootEpoch);
     if (from === undefined)
       throw new RootKeyError(
-        `a key encryption key is sealed under root epoch ${stored.rootEpoch}, and the root key is at ${provider.current.epoch}`,
+        `the database needs root epoch ${stored.rootEpoch}, and the root key is at ${provider.current.epoch}: ${
+          provider.current.epoch < stored.rootEpoch
+            ? 'an erasure run has replaced the root key since this copy of it was made: put the newest copy back'
+            : 'an erasure run has replaced the root key since this copy of the database was made: put the newest database back'
+        }, or begin anew and restore a snapshot (docs/snapshots.md)`,
       );
     try {
       return core.openRecord(from.key, kekContext(stored.tenantId, stored.epoch, stored.rootEpoch), stored.record);
     } catch (error) {
       if (error instanceof CoreError && (error.code === 'authentication-failed' || error.code === 'format'))
-        throw new RootKeyError('the root key does not open a key encryption key', { cause: error });
+        throw new RootKeyError('the root key does not open a key encryption key: restore both from one backup', {
+          cause: error,
+        });
       throw error;
     }
   };

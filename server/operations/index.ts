@@ -57,7 +57,7 @@ import type { ErasureState } from '../ports/erasure.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { Recipient, SealedKey } from '../ports/key-ring.ts';
 import type { NotificationTargetState } from '../ports/notification-target.ts';
-import type { RootWay } from '../ports/root-provider.ts';
+import type { RootBackup, RootWay } from '../ports/root-provider.ts';
 import type { KeyListFilter, StoredCheckpoint, TenantContents } from '../ports/store.ts';
 import type { XksRequestRecord } from '../ports/xks-directory.ts';
 
@@ -901,6 +901,8 @@ export interface RootView {
   readonly previousEpoch: number | null;
   /** A rotation was asked for or is under way. */
   readonly rotating: boolean;
+  /** The newest that `dke root backup` made; null: none. */
+  readonly backup: RootBackup | null;
   readonly providers: readonly RootWay[];
   readonly fileSystem: string;
   readonly overwritesInPlace: boolean;

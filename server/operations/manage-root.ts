@@ -6,6 +6,7 @@ import { serviceTenantId } from '../base/ids.ts';
 import { rotationSetting } from '../domain/changes.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Operations } from './index.ts';
+import { readRootBackup } from './root-backup.ts';
 
 export const manageRoot = ({
   store,
@@ -19,6 +20,7 @@ export const manageRoot = ({
       epoch: root.current.epoch,
       previousEpoch: root.previous?.epoch ?? null,
       rotating: asked !== undefined || root.previous !== undefined,
+      backup: await readRootBackup(store.read),
       providers: root.ways,
       ...root.erasure,
     };

@@ -14,6 +14,8 @@ import { checkSequenceCursor, pageOf } from './paging.ts';
 import { readMigrations } from './read-migrations.ts';
 import { type AuditSealer, auditOrigin } from './seal-audit-log.ts';
 
+export { readableDetails } from '../domain/audit-event.ts';
+
 /** Few enough that no request waits long behind one. */
 const exportPage = 200;
 

@@ -18,6 +18,7 @@ import type { LogState } from '../ports/log.ts';
 import type { ProcessFacts, ServedCertificate } from '../ports/meter.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Health } from './index.ts';
+import { readRootBackup } from './root-backup.ts';
 import { listSnapshots } from './snapshots/erase-destroyed.ts';
 import { lastOpenedAt } from './snapshots/opened.ts';
 
@@ -56,7 +57,8 @@ export const readMetrics =
       clock,
       deadlines,
       meter,
-    }: Pick<Ports, 'store' | 'core' | 'directory' | 'erasure' | 'identity' | 'clock' | 'deadlines' | 'meter'>,
+      root,
+    }: Pick<Ports, 'store' | 'core' | 'directory' | 'erasure' | 'identity' | 'clock' | 'deadlines' | 'meter' | 'root'>,
     sources: MetricsSources,
   ): (() => Promise<readonly MetricFamily[]>) =>
   async () => {
@@ -117,6 +119,8 @@ export const readMetrics =
     add('dke_healthy', {}, flag(healthy));
     for (const check of checks) add('dke_health_check', { check: check.name }, flag(check.healthy));
 
+    add('dke_root_epoch', {}, root.current.epoch);
+    add('dke_root_backup_epoch', {}, (await readRootBackup(store.read))?.epoch ?? 0);
     add('dke_clock_doubted', {}, flag((await deadlines.state()).doubt !== null));
     const { queued, dropped } = directory.requestLog();
     add('dke_request_log_queued', {}, queued);

@@ -1,6 +1,7 @@
 // How far the set-up of a service is. Everything is read from what is there, so that it can be left and taken up by anybody; only what nobody
 // can see from here (a copy that lies elsewhere) is kept as somebody's word.
 
+import { toRfc3339 } from '../base/clock.ts';
 import { serviceTenantId } from '../base/ids.ts';
 import { largestPageSize } from '../domain/page.ts';
 import { type SettledStep, type SetupStep, type SetupStepName, settledSteps } from '../domain/setup.ts';
@@ -9,14 +10,24 @@ import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { AuditForwarding } from './forward-audit.ts';
 import type { SetupOperations } from './index.ts';
+import { readRootBackup } from './root-backup.ts';
 import { firstOpenedAt } from './snapshots/opened.ts';
 
 const settingOf = (step: SettledStep): string => `setup:${step}`;
-type Word = NonNullable<SetupStep['settled']>;
+type Word = NonNullable<SetupStep['settled']> & { readonly rootEpoch?: number };
 
 const readWord = async (from: Repositories, step: SettledStep): Promise<Word | null> => {
   const text = await from.settings.get(settingOf(step));
   return text === undefined ? null : (JSON.parse(text) as Word);
+};
+
+/** Whether there was a copy of the root key, and every one is of an older epoch: it opens nothing any more. */
+export const hasOldRootCopy = async (from: Repositories, root: Pick<Ports['root'], 'current'>): Promise<boolean> => {
+  const word = await readWord(from, 'root-key');
+  const backup = await readRootBackup(from);
+  // What was said before the epoch was kept with it is taken as said at the first one.
+  const epochs = [...(word === null ? [] : [word.rootEpoch ?? 1]), ...(backup === null ? [] : [backup.epoch])];
+  return epochs.length > 0 && Math.max(...epochs) < root.current.epoch;
 };
 
 /** An administrator of the platform who is a person and signs in with more than a password. */
@@ -52,8 +63,12 @@ export const setUpSteps = (
   const look = async (): Promise<Awaited<ReturnType<SetupOperations['get']>>> => {
     const words = new Map<SetupStepName, Word | null>();
     for (const step of settledSteps) words.set(step, await readWord(read, step));
+    const backup = await readRootBackup(read);
+    const isBackedUp = backup?.epoch === root.current.epoch;
+    const isOld = await hasOldRootCopy(read, root);
     const toStep = (step: SetupStepName, done: boolean, finding: string): SetupStep => {
-      const settled = words.get(step) ?? null;
+      const word = words.get(step) ?? null;
+      const settled = word === null || (step === 'root-key' && isOld) ? null : { at: word.at, by: word.by };
       return { step, state: done ? 'done' : settled === null ? 'open' : 'settled', finding, settled };
     };
 
@@ -71,11 +86,19 @@ export const setUpSteps = (
       steps: [
         toStep(
           'root-key',
-          false,
+          isBackedUp,
           // Of a file that holds the root key itself nobody knows since when it opens it.
-          root.ways.every(({ createdAt }) => createdAt === null)
-            ? 'in clear in its file: whoever reads the file has it'
-            : `wrapped; opened by any of ${root.ways.map(({ name, type }) => `${name} (${type})`).join(', ')}`,
+          `${
+            root.ways.every(({ createdAt }) => createdAt === null)
+              ? 'unencrypted in its file: anyone who can read the file has the key'
+              : `wrapped; opened by any of ${root.ways.map(({ name, type }) => `${name} (${type})`).join(', ')}`
+          }; ${
+            isBackedUp
+              ? `backed up ${toRfc3339(backup.at)}`
+              : isOld
+                ? `replaced since its copy was made, which is useless now: dke root backup --out FILE`
+                : 'no backup: dke root backup --out FILE'
+          }`,
         ),
         toStep(
           'administrator',
@@ -118,8 +141,13 @@ export const setUpSteps = (
     settle: async (actor, step, settled) => {
       await store.write(async (tx) => {
         const before = await readWord(tx, step);
-        if ((before !== null) === settled) return;
-        const word: Word = { at: clock.now(), by: actor.name };
+        const isOld = step === 'root-key' && (await hasOldRootCopy(tx, root));
+        if ((before !== null) === settled && !(settled && isOld)) return;
+        const word: Word = {
+          at: clock.now(),
+          by: actor.name,
+          ...(step === 'root-key' ? { rootEpoch: root.current.epoch } : {}),
+        };
         await tx.settings.set(settingOf(step), settled ? JSON.stringify(word) : null);
         await tx.audit.append({
           kind: 'setup.settled',

@@ -18,6 +18,13 @@ export interface RootWay {
   readonly opened: boolean;
 }
 
+/** A backup of the root key, as its receipt says. */
+export interface RootBackup {
+  /** Of the newest root key in it. */
+  readonly epoch: number;
+  readonly at: number;
+}
+
 export interface RootProvider {
   readonly name: string;
   readonly ways: readonly RootWay[];
@@ -42,6 +49,8 @@ export interface RootProvider {
    * it. `read` answers undefined when none was written yet; `write` is durable before it returns.
    */
   readonly anchor: { read(): string | undefined; write(note: string): void };
+  /** The newest backup that was made on this host. */
+  backup(): RootBackup | undefined;
   /** Looks at the root's home again: throws when it cannot be read any more. Cheap: used by the health check. */
   check(): void;
   /** Gives its keys back. */

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
 import type { RootKey, RootProvider } from '../ports/root-provider.ts';
-import { anchorBeside } from './files.ts';
+import { anchorBeside, backupBeside } from './files.ts';
 
 type RootCore = Pick<
   Core,
@@ -66,6 +66,7 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
       previous = undefined;
     },
     anchor: anchorBeside(path),
+    backup: () => backupBeside(path),
     check: () => {
       const seen = core.openRootFile(path);
       core.release(seen.current.key);

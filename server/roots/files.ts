@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
-import type { RootProvider } from '../ports/root-provider.ts';
+import type { RootBackup, RootProvider } from '../ports/root-provider.ts';
 
 export const syncFolderOf = (path: string): void => {
   const folder = openSync(dirname(path), 'r');
@@ -97,6 +97,16 @@ export const erase = (core: Pick<Core, 'random'>, path: string, position: number
   const noise = Buffer.alloc(length);
   core.random(noise);
   overwrite(path, position, [noise, Buffer.alloc(length)]);
+};
+
+/** The receipt of the newest backup; one that cannot be read is none. */
+export const backupBeside = (path: string): RootBackup | undefined => {
+  try {
+    const { epoch, at } = JSON.parse(readFileSync(`${path}.backup`, 'utf8')) as RootBackup;
+    return Number.isSafeInteger(epoch) && Number.isSafeInteger(at) ? { epoch, at } : undefined;
+  } catch {
+    return undefined;
+  }
 };
 
 /** The checkpoint of the audit log that is kept beside the root key. */

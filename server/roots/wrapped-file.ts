@@ -9,7 +9,7 @@ import { dirname } from 'node:path';
 import { type Core, CoreError, type KeyRef, type RecordContext } from '../../addon/core.ts';
 import { canonicalJson } from '../base/bytes.ts';
 import type { RootKey, RootProvider, RootWay } from '../ports/root-provider.ts';
-import { anchorBeside, erase, overwrite, readOwnFile, syncFolderOf, writeDurably } from './files.ts';
+import { anchorBeside, backupBeside, erase, overwrite, readOwnFile, syncFolderOf, writeDurably } from './files.ts';
 
 export type WrappingCore = Pick<
   Core,
@@ -379,6 +379,7 @@ export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvid
       previous = undefined;
     },
     anchor: anchorBeside(path),
+    backup: () => backupBeside(path),
     check: () => {
       const { slots, head: seen } = readWrapped(core, path);
       if (slots[0]?.epoch !== current.epoch || seen.file !== head.file || seen.unlockEpoch !== head.unlockEpoch)

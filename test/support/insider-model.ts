@@ -327,6 +327,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   status: { get: sees('see-platform') },
   root: { get: sees('see-root'), rotate: does('root') },
   quarantine: { get: sees('see-platform'), confirm: does('quarantine') },
+  clock: { get: sees('see-platform'), confirm: does('quarantine') },
 };
 
 /** By the name "group.operation"; undefined for one that the model does not know. */

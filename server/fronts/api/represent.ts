@@ -6,7 +6,7 @@ import { toPem } from '../../base/bytes.ts';
 import type { CheckResult } from '../../base/checks.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
-import { type AuditEvent, readableDetails } from '../../domain/audit-event.ts';
+import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key, KeyUse, KeyVersion } from '../../domain/key.ts';
@@ -30,6 +30,7 @@ import type {
   LoggedRequest,
   ServiceStatus,
 } from '../../operations/index.ts';
+import { readableDetails } from '../../operations/read-audit.ts';
 import type { AuditSinkState } from '../../ports/audit-sink.ts';
 import type { DeadlineState } from '../../ports/deadlines.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';

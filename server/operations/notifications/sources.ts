@@ -23,6 +23,7 @@ import type { KeyVersionAge, Window } from '../../ports/store.ts';
 import type { AuditForwarding } from '../forward-audit.ts';
 import { listIdentities } from '../identities.ts';
 import type { Operations } from '../index.ts';
+import { hasOldRootCopy } from '../set-up-steps.ts';
 import type { XksLatency } from '../xks-latency.ts';
 import { snapshotSources } from './snapshot-sources.ts';
 import type { NotificationSource } from './watch.ts';
@@ -74,8 +75,9 @@ export const createSources = (
     erasure,
     core,
     directory,
+    root,
     fleet,
-  }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'fleet'>,
+  }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'root' | 'fleet'>,
   { certificates, forwarding, latency, health, logState, folder, schedule }: NotificationViews,
 ): readonly NotificationSource[] => {
   const { read } = store;
@@ -335,6 +337,15 @@ export const createSources = (
         harmAt: first.at,
         details: { records: size - covered },
       });
+    // During a run the new root key is not the only one yet.
+    if (root.previous === undefined && (await hasOldRootCopy(read, root)))
+      found.push({
+        kind: 'root.backup-old',
+        tenantId: serviceTenantId,
+        subject: service,
+        harmAt: null,
+        details: { rootEpoch: root.current.epoch },
+      });
     const { state, hold, failure } = erasure.state();
     if (state === 'failed')
       found.push({
@@ -440,7 +451,7 @@ export const createSources = (
     { about: 'requests for approval', kinds: ['approval.pending'], every: 'minute', look: approvals },
     {
       about: 'audit log and erasure',
-      kinds: ['audit.sink-behind', 'audit.checkpoint-stale', 'erasure.held', 'erasure.failed'],
+      kinds: ['audit.sink-behind', 'audit.checkpoint-stale', 'root.backup-old', 'erasure.held', 'erasure.failed'],
       every: 'minute',
       look: platform,
     },

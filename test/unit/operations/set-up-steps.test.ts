@@ -72,3 +72,13 @@ test('the last recovery key is removed under a schedule only by force', async ()
     await scheduled.remove();
   }
 });
+
+test('a copy of the root key counts until the next erasure run or rotation', async () => {
+  const { setup, root } = opened.operations;
+  expect(await states()).toMatchObject({ 'root-key': 'settled' });
+  await root.rotate(administrator);
+  await expect.poll(async () => (await root.get(administrator)).rotating).toBe(false);
+  expect(await states()).toMatchObject({ 'root-key': 'open' });
+  await setup.settle(administrator, 'root-key', true);
+  expect(await states()).toMatchObject({ 'root-key': 'settled' });
+});

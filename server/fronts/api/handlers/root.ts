@@ -5,8 +5,9 @@ import type { Operations, RootView } from '../../../operations/index.ts';
 import type { Root } from '../../contract/api/root.ts';
 import type { Handlers } from './handler.ts';
 
-const representRoot = ({ providers, ...rest }: RootView): Root => ({
+const representRoot = ({ providers, backup, ...rest }: RootView): Root => ({
   ...rest,
+  backup: backup === null ? null : { epoch: backup.epoch, at: toRfc3339(backup.at) },
   providers: providers.map(({ createdAt, ...way }) => ({
     ...way,
     createdAt: createdAt === null ? null : toRfc3339(createdAt),

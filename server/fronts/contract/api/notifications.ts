@@ -31,6 +31,7 @@ const kinds = {
   'snapshot.none': 0,
   'snapshot.unopened': 0,
   'snapshot.folder-away': 0,
+  'root.backup-old': 0,
   'erasure.held': 0,
   'erasure.failed': 0,
   'health.failing': 0,

@@ -8,6 +8,9 @@ export const rootSchema = z
     epoch: z.int(),
     previousEpoch: z.int().nullable().openapi({ description: 'Set while a turn is under way: both are open.' }),
     rotating: z.boolean().openapi({ description: 'A rotation was asked for, or is under way.' }),
+    backup: z.strictObject({ epoch: z.int(), at: moment }).nullable().openapi({
+      description: 'The newest that `dke root backup` made. Of an older epoch: it opens nothing any more.',
+    }),
     providers: z
       .array(
         z.strictObject({

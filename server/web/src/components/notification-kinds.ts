@@ -27,6 +27,7 @@ export const notificationKindNames = {
   'snapshot.none': 'No snapshot',
   'snapshot.unopened': 'Snapshot never opened',
   'snapshot.folder-away': 'Snapshot folder not there',
+  'root.backup-old': 'Root key backup outdated',
   'erasure.held': 'Erasure held back',
   'erasure.failed': 'Erasure failed',
   'health.failing': 'Own check fails',

@@ -176,9 +176,10 @@ const RootKey = ({ step }: { step: Step }) => {
         )}
       </Async>
       <p className="max-w-prose">
-        Store a copy of the file in a safe place, never next to a backup of the database. Each rotation and each
-        destruction of a key creates a new root key. Then create a new copy, and new backups of the database.
+        Make a backup on the host of the service and store it separately, never with a backup of the database. Each
+        rotation and each erasure run replaces the root key: the backup is then useless, and this step is open again.
       </p>
+      <Lines label="commands" value="dke root backup --out root-backup.key" />
       <SettledBy step={step} />
       {step.state === 'open' ? (
         <Settle step="root-key" settled text="I stored a copy separately" />
