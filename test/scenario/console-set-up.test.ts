@@ -54,7 +54,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, 
     await eyes.shoot('set-up-overview', page);
     await press('Begin');
     await page.getByRole('heading', { level: 1, name: 'Set up this service' }).waitFor();
-    await step('Keep the root key safe').getByText('In clear in its file').waitFor();
+    await step('Keep the root key safe').getByText('Unencrypted in its file').waitFor();
     await page.waitForLoadState('networkidle');
     await lookClosely('begin');
     expect(Object.values(await stateOf())).toEqual(['open', 'open', 'open', 'open', 'open']);
@@ -64,11 +64,11 @@ describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, 
     await press('I stored a copy separately');
     const rootKey = step('Keep the root key safe');
     const unfold = rootKey.locator('summary').first();
-    await unfold.filter({ hasText: 'In clear' }).click();
+    await unfold.filter({ hasText: 'Unencrypted' }).click();
     await rootKey.getByText('Settled by first administrator').waitFor();
     await press('Mark as not done');
     await page.getByRole('button', { name: 'I stored a copy separately' }).click();
-    await unfold.filter({ hasText: 'In clear' }).click();
+    await unfold.filter({ hasText: 'Unencrypted' }).click();
     await rootKey.getByText('Settled by first administrator').waitFor();
     expect((await site.api.audit('kind=setup.settled')).map(({ details }) => details.settled)).toEqual([
       true,
