@@ -305,6 +305,11 @@ export const changeWays = (
   }
 };
 
+export const releaseWrapped = (core: Pick<Core, 'release'>, { unlock, roots }: OpenWrapped): void => {
+  core.release(unlock);
+  for (const { key } of roots) core.release(key);
+};
+
 /** The root of an open file. Keeps its keys: `release` gives them back. */
 export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvider => {
   const { path, head, unlock } = opened;
