@@ -46,7 +46,9 @@ export const createHousekeeping = (
     log,
     people,
     fleet,
+    ring,
   }: Pick<Ports, 'store' | 'directory' | 'usage' | 'clock' | 'deadlines' | 'log' | 'people'> & {
+    readonly ring: Pick<Ports['ring'], 'authenticateRow'>;
     readonly fleet: Pick<Fleet, 'perform'>;
   },
   limits: RequestLogLimits,
@@ -60,7 +62,7 @@ export const createHousekeeping = (
   let usesAt = clock.monotonic();
   let stopped = false;
   let failing = false;
-  const retention = createRequestRetention({ store, deadlines }, limits);
+  const retention = createRequestRetention({ store, deadlines, ring }, limits);
 
   /** One commit of what is queued; it ends early for others who want to write. Answers how many records it wrote. */
   const commitRequests = async (): Promise<number> => {

@@ -21,43 +21,52 @@ const unsignedPart = 0.1;
 const step = 500;
 /** Records that are counted at once. */
 const countStep = 2000;
-/** What was removed and is not in the audit log yet: by space, '' for those that were too old. */
+/**
+ * What was removed and is not in the audit log yet, with its authentication code: by space, '' for those that were too old. A writer of the database must
+ * not bring the service to say that it has removed what they have.
+ */
 const removedSetting = 'request-log-removed';
 
 type Removed = { readonly [space: string]: { readonly count: number; readonly through: number } };
 
-const readRemoved = async (from: Pick<Repositories, 'settings'>): Promise<Removed> =>
-  JSON.parse((await from.settings.get(removedSetting)) ?? '{}') as Removed;
-
-/** In the transaction in which they are removed, so that a process that ends in between leaves nothing untold. */
-export const noteRemoved = async (
-  tx: Repositories,
-  space: string,
-  removed: { readonly count: number; readonly through: number },
-): Promise<void> => {
-  if (removed.count === 0) return;
-  const before = await readRemoved(tx);
-  const own = before[space] ?? { count: 0, through: 0 };
-  const after: Removed = {
-    ...before,
-    [space]: { count: own.count + removed.count, through: Math.max(own.through, removed.through) },
+/** Removals of this process and, after a crash, of the one before. */
+export const createRemovals = (authenticate: (text: string) => string) => {
+  const codeOf = (text: string): string => authenticate(`removed request records ${text}`);
+  const read = async (from: Pick<Repositories, 'settings'>): Promise<Removed> => {
+    const stored = (await from.settings.get(removedSetting)) ?? '';
+    const [code, text] = [stored.slice(0, stored.indexOf(' ')), stored.slice(stored.indexOf(' ') + 1)];
+    return stored !== '' && codeOf(text) === code ? (JSON.parse(text) as Removed) : {};
   };
-  await tx.settings.set(removedSetting, JSON.stringify(after));
-};
-
-/** Writes into the audit log what was noted. */
-export const tellRemoved = async (tx: Repositories): Promise<void> => {
-  const removed = Object.entries(await readRemoved(tx));
-  if (removed.length === 0) return;
-  for (const [space, { count, through }] of removed)
-    await tx.audit.append({
-      kind: 'request-log.pruned',
-      actor: serviceActor('retention'),
-      tenantId: serviceTenantId,
-      subject: { kind: 'service', id: 'request-log' },
-      details: { count, through, ...(space === '' ? {} : { space }) },
-    });
-  await tx.settings.set(removedSetting, null);
+  return {
+    /** In the transaction in which they are removed, so that a process that ends in between leaves nothing untold. */
+    note: async (
+      tx: Repositories,
+      space: string,
+      removed: { readonly count: number; readonly through: number },
+    ): Promise<void> => {
+      if (removed.count === 0) return;
+      const before = await read(tx);
+      const own = before[space] ?? { count: 0, through: 0 };
+      const after: Removed = {
+        ...before,
+        [space]: { count: own.count + removed.count, through: Math.max(own.through, removed.through) },
+      };
+      const text = JSON.stringify(after);
+      await tx.settings.set(removedSetting, `${codeOf(text)} ${text}`);
+    },
+    /** Writes into the audit log what was noted. */
+    tell: async (tx: Repositories): Promise<void> => {
+      for (const [space, { count, through }] of Object.entries(await read(tx)))
+        await tx.audit.append({
+          kind: 'request-log.pruned',
+          actor: serviceActor('retention'),
+          tenantId: serviceTenantId,
+          subject: { kind: 'service', id: 'request-log' },
+          details: { count, through, ...(space === '' ? {} : { space }) },
+        });
+      await tx.settings.set(removedSetting, null);
+    },
+  };
 };
 
 export interface RequestRetention {
@@ -68,9 +77,14 @@ export interface RequestRetention {
 }
 
 export const createRequestRetention = (
-  { store, deadlines }: Pick<Ports, 'store' | 'deadlines'>,
+  {
+    store,
+    deadlines,
+    ring,
+  }: Pick<Ports, 'store' | 'deadlines'> & { readonly ring: Pick<Ports['ring'], 'authenticateRow'> },
   limits: RequestLogLimits,
 ): RequestRetention => {
+  const removals = createRemovals((text) => ring.authenticateRow(text));
   /** Records of each space, of those up to `counted`. */
   let counts = new Map<string, number>();
   let counted = 0;
@@ -90,7 +104,7 @@ export const createRequestRetention = (
       const { removed, through } = await store.write(async (tx) => {
         const found = await tx.requests.pruneOld(before, step);
         const count = [...found.removed.values()].reduce((sum, each) => sum + each, 0);
-        await noteRemoved(tx, '', { count, through: found.through });
+        await removals.note(tx, '', { count, through: found.through });
         return found;
       }, background);
       // What was not counted yet is not counted later either.
@@ -128,7 +142,7 @@ export const createRequestRetention = (
       const { space, most } = due;
       const { removed, seen } = await store.write(async (tx) => {
         const found = await tx.requests.pruneSpace(space, empty.get(space) ?? 0, most, step);
-        await noteRemoved(tx, space, { count: found.removed, through: found.through });
+        await removals.note(tx, space, { count: found.removed, through: found.through });
         return found;
       }, background);
       subtract(space, removed);
@@ -142,9 +156,9 @@ export const createRequestRetention = (
   return {
     remove: async (between) => {
       // Of an earlier process, or turn.
-      await store.write(tellRemoved, background);
+      await store.write(removals.tell, background);
       if ((await removeOld(between)) && (await countNew(between))) await removeOverflow(between);
-      await store.write(tellRemoved, background);
+      await store.write(removals.tell, background);
     },
     forget: () => {
       [counts, counted, empty] = [new Map(), 0, new Map()];

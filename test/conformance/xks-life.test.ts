@@ -84,7 +84,8 @@ describe('a key', () => {
     expect((await decrypt(door, await seal(other))).status).toBe(400);
     // What comes later is written later: once it is seen, those would have been.
     await expect.poll(async () => (await use(other.keyId)).lastUsedAt, { timeout: 60_000 }).not.toBeNull();
-    const before = { keyId: door.keyId, firstUsedAt: null, lastUsedAt: null, application: null };
+    const copies = { count: 0, items: [] };
+    const before = { keyId: door.keyId, copies, firstUsedAt: null, lastUsedAt: null, application: null };
     expect(await use(door.keyId)).toEqual({
       ...before,
       endpoints: [{ id, name, state: 'enabled', lastUsedAt: null, lastRequestAt: expect.any(String) }],

@@ -53,6 +53,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const ring = { authenticateRow: (text: string) => String(text.length) };
 const fleet = { perform: <T>(_: unknown, work: () => Promise<T>): Promise<T> => work() };
 const nothing = (): Promise<void> => Promise.resolve();
 const open = (limits: { requestLogDays: number; requestLogRows: number }, into = store) =>
@@ -66,6 +67,7 @@ const open = (limits: { requestLogDays: number; requestLogRows: number }, into =
       log,
       people,
       fleet,
+      ring,
     },
     limits,
     nothing,
@@ -171,7 +173,7 @@ test('records whose commit fails are counted as dropped', async () => {
   const usage = createUsageLog({ store, clock, log }, 1_000);
   const limits = { requestLogDays: 30, requestLogRows: 1000 };
   const housekeeping = createHousekeeping(
-    { store: failing, directory, usage, clock, deadlines, log, people, fleet },
+    { store: failing, directory, usage, clock, deadlines, log, people, fleet, ring },
     limits,
     nothing,
     nothing,

@@ -12,7 +12,7 @@ import { gatherMinutes, verifyRequestLog } from '../../../server/cli/requests-ve
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { representRequest } from '../../../server/fronts/api/represent.ts';
 import { createRequestMinutes, verifyRequests } from '../../../server/operations/request-minutes.ts';
-import { noteRemoved, tellRemoved } from '../../../server/operations/request-retention.ts';
+import { createRemovals } from '../../../server/operations/request-retention.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openPostgresStore, openStore } from '../../../server/store/store.ts';
@@ -86,6 +86,7 @@ const short = async () =>
       ...[count, first, last, details.late],
     ]),
   );
+const removals = createRemovals((text) => createHash('sha256').update(text).digest('hex'));
 const verify = (): Promise<RequestLogVerdict> => verifyRequests(store.read, { from: start, to: start + 100 * minute });
 
 /** Four minutes: three, none, two, one record; hashed. */
@@ -331,8 +332,8 @@ describe('a space', () => {
     expect((await verify()).findings).toEqual([]);
     await store.write(async (tx) => {
       const { removed, through } = await tx.requests.pruneSpace('unsigned', 0, 2, 100);
-      await noteRemoved(tx, 'unsigned', { count: removed, through });
-      await tellRemoved(tx);
+      await removals.note(tx, 'unsigned', { count: removed, through });
+      await removals.tell(tx);
     });
     expect(await verify()).toMatchObject({ requests: 3, pruned: 2, findings: [] });
     // Nothing else of the minute may be missing.
@@ -416,8 +417,8 @@ test('what retention drops is said, and its hash stays', async () => {
   await fill();
   await store.write(async (tx) => {
     const { removed, through } = await tx.requests.pruneOld(start + 2 * minute, 100);
-    await noteRemoved(tx, '', { count: removed.get('e') ?? 0, through });
-    await tellRemoved(tx);
+    await removals.note(tx, '', { count: removed.get('e') ?? 0, through });
+    await removals.tell(tx);
   });
   expect(await verify()).toEqual({
     requests: 3,
@@ -436,6 +437,11 @@ test('what retention drops is said, and its hash stays', async () => {
     { limit: 9 },
   );
   expect(pruned?.details).toEqual({ count: 3, through: 3 });
+  // A writer of the database cannot have it said.
+  await store.write(async (tx) => {
+    await tx.settings.set('request-log-removed', `0 ${JSON.stringify({ '': { count: 1, through: 6 } })}`);
+    await removals.tell(tx);
+  });
   // What it did not drop must be there.
   await store.write((tx) => tx.requests.pruneOld(start + 3 * minute, 100));
   expect((await verify()).findings).toEqual([

@@ -1,5 +1,6 @@
 // What a flood of requests does to the request log: unsigned ones never remove signed ones, an endpoint never removes the newest of another, and
 // what could not be recorded is counted, durably.
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,6 +45,7 @@ beforeEach(async () => {
       deadlines: deadlinesBy(clock),
       people: { secondFactor: 'required', sessionIdleMs: 1, sessionMs: 1, invitationMs: 1 },
       fleet: { perform: <T>(_: unknown, work: () => Promise<T>): Promise<T> => work() },
+      ring: { authenticateRow: (text) => createHash('sha256').update(text).digest('hex') },
     },
     { requestLogDays: 30, requestLogRows: 5000 },
     nothing,
@@ -87,13 +89,17 @@ const isUnsigned = (record: XksRequestRecord): boolean => !isSigned(record);
 const isOf = (id: string) => (record: XksRequestRecord) => isSigned(record) && record.endpointId === id;
 const prune = async (): Promise<void> => {
   monotonic += minute + 1;
-  await vi.waitFor(async () => expect(await count(() => true)).toBeLessThanOrEqual(5000), {
+  await vi.waitFor(async () => expect(await count(() => true)).toBe(520), {
     timeout: 60_000,
     interval: 200,
   });
 };
 const hash = (): Promise<void> => createRequestMinutes({ store, clock, log }).turn();
 const verify = () => verifyRequests(store.read, { from: start, to: start + 100 * minute });
+
+/** What was removed is told at the end. */
+const sound = () =>
+  vi.waitFor(async () => expect((await verify()).findings).toEqual([]), { timeout: 60_000, interval: 200 });
 
 test('unsigned requests never remove signed ones, whatever they call', async () => {
   housekeeping.start();
@@ -104,7 +110,7 @@ test('unsigned requests never remove signed ones, whatever they call', async () 
   await prune();
   expect(await count(isSigned)).toBe(20);
   expect(await count(isUnsigned)).toBe(500);
-  expect((await verify()).findings).toEqual([]);
+  await sound();
 });
 
 test('a busy endpoint leaves every other one its newest records', async () => {
@@ -116,7 +122,7 @@ test('a busy endpoint leaves every other one its newest records', async () => {
   monotonic += minute + 1;
   await vi.waitFor(async () => expect(await count(isSigned)).toBe(5000), { timeout: 60_000, interval: 200 });
   expect(await count(isOf('quiet'))).toBe(1200);
-  expect((await verify()).findings).toEqual([]);
+  await sound();
 });
 
 test('requests that could not be recorded are counted in the record of their minute, and the log is not sound', async () => {
