@@ -34,7 +34,10 @@ export const createRequestQueue = (length: number) => {
     push: (entry: XksRequestRecord): void => {
       const own = isUnsigned(entry);
       const isFull = own ? waitingUnsigned >= mostUnsigned : queue.length - waitingUnsigned >= length;
-      if (isFull) return dropOne(entry);
+      if (isFull) {
+        dropOne(entry);
+        return;
+      }
       if (own) waitingUnsigned += 1;
       queue.push(entry);
     },
