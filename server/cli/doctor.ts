@@ -10,7 +10,6 @@ import type { CheckedPart, CheckResult } from '../base/checks.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { apiRoutes } from '../fronts/contract/api/index.ts';
-import { inspectDatabase } from '../offline.ts';
 import { action, type GlobalOptions, openCaller, type Paging, paged } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { loadProvider } from './load-provider.ts';
@@ -221,7 +220,7 @@ export const addDoctor = (program: Command): void => {
           results: await diagnoseServerHost({
             configPath: resolve(config),
             workingDirectory: process.cwd(),
-            inspectDatabase,
+            inspectDatabase: async (path) => (await import('../offline.ts')).inspectDatabase(path),
           }),
         });
       conclude(diagnoses, options.output);
