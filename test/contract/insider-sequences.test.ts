@@ -32,11 +32,9 @@ afterAll(async () => {
 });
 
 test('no sequence of steps gains or ends more than the model allows', { timeout: 1_200_000 }, async () => {
-  const step = fc.record({
-    who: fc.nat(),
-    what: fc.nat(),
-    seeds: fc.array(fc.nat(), { minLength: 16, maxLength: 16 }),
-  });
+  // Small numbers are not likelier than others: they would be the same few people and requests.
+  const any = fc.noBias(fc.nat());
+  const step = fc.record({ who: any, what: any, seeds: fc.array(any, { minLength: 16, maxLength: 16 }) });
   await withStored(opened.folder, (stored) =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: length, maxLength: length, size: 'max' }), async (steps) => {

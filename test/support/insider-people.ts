@@ -5,6 +5,7 @@ import type { Grant, Role } from '../../server/domain/access.ts';
 import type { DualControlRule } from '../../server/domain/dual-control.ts';
 import { type Difference, differencesOf, effectsOf, type Facts, readFacts } from './insider-facts.ts';
 import { canGive, type Effect, most, reachOf } from './insider-model.ts';
+import { type Asked, pickBy, requestOf, type Scene, thingsOf } from './insider-steps.ts';
 import {
   addCredential,
   fresh,
@@ -15,7 +16,6 @@ import {
   makeToken,
   makeUser,
   makeVault,
-  settings,
 } from './insider-world.ts';
 import { administrator, type OpenedService } from './open-service.ts';
 import { bytesOf, goodPassword, originOf } from './people.ts';
@@ -51,226 +51,21 @@ interface Credential {
 interface Person {
   readonly name: string;
   readonly within: boolean;
-  readonly reach: ReadonlySet<Effect>;
+  readonly reach: Set<Effect>;
   /** What they can give for good; the rest ends with `horizon`. */
-  readonly lasting: ReadonlySet<Role>;
-  readonly emergency: ReadonlySet<Role>;
+  readonly lasting: Set<Role>;
+  readonly emergency: Set<Role>;
   horizon: number;
   readonly credentials: Credential[];
   readonly invitations: string[];
   /** Of users who have a password. */
   readonly signIn?: () => Promise<Credential>;
 }
-const givable = (roles: readonly Role[], within: boolean): ReadonlySet<Role> =>
+const givable = (roles: readonly Role[], within: boolean): Set<Role> =>
   new Set((Object.keys(most) as Role[]).filter((other) => roles.some((role) => canGive(role, other, within))));
 
 const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` });
 const cookie = (value: string): Headers => ({ cookie: `__Host-dke-session=${value}`, 'sec-fetch-site': 'same-origin' });
-
-interface Pick {
-  of<T>(list: readonly T[]): T;
-  readonly flip: boolean;
-}
-const pickBy = (seeds: readonly number[]): Pick => {
-  let at = 0;
-  const next = (): number => {
-    at += 1;
-    return seeds[at % seeds.length] ?? 0;
-  };
-  return {
-    of: <T>(list: readonly T[]): T => list[(next() >> (at % 8)) % Math.max(1, list.length)] as T,
-    get flip() {
-      return next() % 2 === 1;
-    },
-  };
-};
-
-type Things = Readonly<
-  Record<'vault' | 'key' | 'group' | 'application' | 'endpoint' | 'token' | 'user' | 'snapshot', string[]>
-> & {
-  readonly guid: [string, string][];
-  readonly credential: [string, string][];
-};
-const thingsOf = (facts: Facts): Things => {
-  const found: Record<string, Set<string>> = {};
-  const pairs: { guid: [string, string][]; credential: [string, string][] } = { guid: [], credential: [] };
-  for (const what of facts.keys()) {
-    const [kind = '', id = '', , owner = ''] = what.split(' ');
-    if (kind === 'access_guid') pairs.guid.push([owner, id]);
-    else if (kind === 'credential') pairs.credential.push([owner, id]);
-    else found[kind] = (found[kind] ?? new Set()).add(id);
-  }
-  const list = (kind: string): string[] => [...(found[kind] ?? [])];
-  return {
-    ...pairs,
-    vault: list('vault'),
-    key: list('key'),
-    group: list('group'),
-    application: list('application'),
-    endpoint: list('endpoint'),
-    token: list('token'),
-    user: list('user'),
-    snapshot: list('snapshot'),
-  };
-};
-
-type Asked = { readonly method: string; readonly path: string; readonly body?: object };
-type Maker = (scene: Scene, pick: Pick, person: Person) => Asked;
-const post = (path: string, body: object = {}): Asked => ({ method: 'POST', path, body });
-const put = (path: string, body: object): Asked => ({ method: 'PUT', path, body });
-const remove = (path: string): Asked => ({ method: 'DELETE', path });
-
-const grantsOf = ({ tenantId, otherTenantId }: Scene, pick: Pick): readonly object[] =>
-  Array.from({ length: pick.flip ? 1 : 2 }, () => ({
-    role: pick.of(Object.keys(most).filter((role) => role !== 'application-owner')),
-    scope: null,
-    ...pick.of([{}, { tenantId }, { tenantId }, { tenantId: null }, { tenantId: otherTenantId }]),
-  }));
-const expiries = (): readonly object[] => [
-  {},
-  { expiresAt: null },
-  ...[0.5, 2, 7.9, 9, 24 * 30].map((hours) => ({ expiresAt: new Date(Date.now() + hours * hour).toISOString() })),
-];
-const ruleBy = ({ anna, bert, tokens }: Scene, pick: Pick): object => ({
-  required: pick.of([1, 2]),
-  approvers: pick.of([null, [anna], [anna, bert], [pick.of(tokens)]]),
-  actions: pick.of([['destroy'], ['destroy', 'export', 'restore'], []]),
-  databases: pick.of(['allowed', 'refused']),
-});
-
-const makers: readonly (readonly [weight: number, Maker])[] = [
-  [
-    6,
-    (scene, pick) => post('/tokens', { name: fresh('token'), grants: grantsOf(scene, pick), ...pick.of(expiries()) }),
-  ],
-  [1, (scene, pick) => remove(`/tokens/${pick.of(scene.things.token)}`)],
-  [3, (scene, pick) => post('/users', { name: fresh('user'), grants: grantsOf(scene, pick) })],
-  [
-    3,
-    (scene, pick) =>
-      put(`/users/${pick.of(scene.things.user)}`, {
-        displayName: 'Changed',
-        email: null,
-        grants: grantsOf(scene, pick),
-        subject: pick.flip ? fresh('subject') : null,
-        mustChangePassword: false,
-      }),
-  ],
-  [4, (scene, pick) => post(`/users/${pick.of([...scene.things.user, scene.anna, scene.bert])}/invitation`)],
-  [1, (scene, pick) => remove(`/users/${pick.of(scene.things.user)}/factors`)],
-  [1, (scene, pick) => post(`/users/${pick.of(scene.things.user)}/${pick.of(['enable', 'disable', 'unlock'])}`)],
-  [1, (scene, pick) => remove(`/users/${pick.of(scene.things.user)}`)],
-  [
-    3,
-    (scene, pick) =>
-      post('/profile/tokens', {
-        name: fresh('own'),
-        expiresAt: new Date(Date.now() + pick.of([1, 9, 99]) * hour).toISOString(),
-        ...(pick.flip ? { grants: grantsOf(scene, pick) } : {}),
-      }),
-  ],
-  [2, (scene, pick) => put(`/vaults/${pick.of(scene.things.vault)}/dual-control`, ruleBy(scene, pick))],
-  [2, (scene, pick) => remove(`/vaults/${pick.of(scene.things.vault)}/dual-control`)],
-  [1, () => post('/vaults', { name: fresh('vault') })],
-  [1, (scene, pick) => post(`/vaults/${pick.of(scene.things.vault)}/${pick.of(['enable', 'disable'])}`)],
-  [1, (scene, pick) => remove(`/vaults/${pick.of(scene.things.vault)}`)],
-  [1, (scene, pick) => post('/keys', { name: fresh('key'), vaultId: pick.of(scene.things.vault) })],
-  [2, (scene, pick) => post(`/keys/${pick.of(scene.things.key)}/${pick.of(['enable', 'disable', 'rotate'])}`)],
-  [4, (scene, pick) => remove(`/keys/${pick.of([...scene.things.key, scene.governedKey])}`)],
-  [1, () => post('/tde/groups', { name: fresh('group') })],
-  [1, (scene, pick) => post('/tde/applications', { name: fresh('application'), groupId: pick.of(scene.things.group) })],
-  [
-    1,
-    (scene, pick) => post(`/tde/applications/${pick.of(scene.things.application)}/${pick.of(['enable', 'disable'])}`),
-  ],
-  [
-    1,
-    (scene, pick) =>
-      put(`/tde/applications/${pick.of(scene.things.application)}/compatibility`, {
-        switches: pick.of([[], ['sha1-signatures']]),
-      }),
-  ],
-  [
-    3,
-    (scene, pick) =>
-      post(`/tde/applications/${scene.application.id}/move`, {
-        groupId: pick.of(scene.things.group),
-        confirm: scene.application.name,
-      }),
-  ],
-  [2, (scene, pick) => post(`/tde/applications/${pick.of(scene.things.application)}/access-guids`)],
-  [
-    1,
-    (scene, pick) => {
-      const [owner, id] = pick.of(scene.things.guid) ?? ['', ''];
-      return remove(`/tde/applications/${pick.flip ? owner : pick.of(scene.things.application)}/access-guids/${id}`);
-    },
-  ],
-  [
-    3,
-    (scene) =>
-      post(`/tde/applications/${scene.application.id}/master-keys/${scene.application.masterKeyId}/destroy`, {
-        confirm: scene.application.name,
-      }),
-  ],
-  [
-    1,
-    (scene, pick) =>
-      post('/endpoints', {
-        name: fresh('endpoint'),
-        vaultId: pick.of(scene.things.vault),
-        keyId: pick.of(scene.things.key),
-      }),
-  ],
-  [
-    1,
-    (scene, pick) =>
-      post(`/endpoints/${pick.of(scene.things.endpoint)}/${pick.of(['enable', 'disable', 'credentials'])}`),
-  ],
-  [
-    1,
-    (scene, pick) =>
-      put(`/endpoints/${pick.of(scene.things.endpoint)}/settings`, { ...settings, operatorProbes: pick.flip }),
-  ],
-  [1, (scene, pick) => remove(`/endpoints/${pick.of(scene.things.endpoint)}`)],
-  [
-    1,
-    (scene, pick) => {
-      const [owner, id] = pick.of(scene.things.credential) ?? ['', ''];
-      return remove(`/endpoints/${pick.flip ? owner : pick.of(scene.things.endpoint)}/credentials/${id}`);
-    },
-  ],
-  [10, (scene, pick) => post(`/approvals/${pick.of(scene.requests.slice(-4)) ?? 'none'}/approve`, {})],
-  [
-    1,
-    (scene, pick) =>
-      post(`/approvals/${pick.of(scene.requests.slice(-4)) ?? 'none'}/${pick.of(['refuse', 'withdraw'])}`, {}),
-  ],
-  [
-    1,
-    (scene, pick) =>
-      post(`/tenants/${pick.of([scene.otherTenantId, scene.tenantId])}/${pick.of(['suspend', 'resume', 'resume'])}`),
-  ],
-  [1, (scene, pick) => remove(`/tenants/${pick.of([scene.otherTenantId, scene.tenantId])}`)],
-  [1, (scene, pick) => post(`/tenants/${pick.of([scene.otherTenantId, scene.tenantId])}/restore`)],
-];
-const weighted = makers.flatMap(([weight, maker]) => Array.from({ length: weight }, () => maker));
-
-interface Scene {
-  readonly tenantId: string;
-  readonly otherTenantId: string;
-  readonly people: readonly Person[];
-  /** Users who must agree before keys of the governed vault end. */
-  readonly anna: string;
-  readonly bert: string;
-  readonly governedVault: string;
-  readonly governedKey: string;
-  readonly application: { readonly id: string; readonly name: string; readonly masterKeyId: string };
-  /** Ids of tokens that people have. */
-  readonly tokens: string[];
-  readonly requests: string[];
-  things: Things;
-}
 
 export interface Play {
   /** Throws when the model does not allow what has changed. */
@@ -318,14 +113,13 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
     const { value } = await operations.signIn.redeem(invitation, bytesOf(goodPassword), originOf());
     const roles: readonly Role[] = ['key-approver'];
     const credentials = [{ id, headers: cookie(value) }];
-    const none = new Set<Role>();
     const reach = new Set<Effect>([...reachOf(roles, true), 'own']);
     people.push({
       name,
       within: true,
       reach,
-      lasting: none,
-      emergency: none,
+      lasting: new Set(),
+      emergency: new Set(),
       horizon: 0,
       credentials,
       invitations: [],
@@ -358,10 +152,8 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
   const scene: Scene = {
     tenantId,
     otherTenantId: since,
-    people,
     anna,
     bert,
-    governedVault,
     governedKey,
     application,
     tokens,
@@ -459,6 +251,19 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
     return { status: response.status, answer: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown> };
   };
 
+  /** Others may have given roles to users as whom this person acts. */
+  const learn = ({ credentials, reach, lasting, emergency }: Person): void => {
+    for (const { id } of credentials)
+      for (const what of facts.keys()) {
+        const grant = what.startsWith(`user ${id} has {`) ? grantOf(what) : undefined;
+        if (grant === undefined) continue;
+        for (const effect of reachOf([grant.role], grant.tenantId !== null)) reach.add(effect);
+        for (const role of givable([grant.role], grant.tenantId !== null)) {
+          lasting.add(role);
+          emergency.add(role);
+        }
+      }
+  };
   /** Who has lost everything signs in again, or is given their first roles again, so that people go on. */
   const comeBack = async (person: Person): Promise<void> => {
     const signedIn = await person.signIn?.().catch(() => undefined);
@@ -483,6 +288,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
       const person = people[who % people.length] as Person;
       if (person.credentials.length === 0) await comeBack(person);
       if (person.credentials.length === 0) return;
+      learn(person);
       let agreed: string | undefined;
       const invitation = person.invitations.pop();
       if (invitation !== undefined && what % 2 === 0) {
@@ -493,7 +299,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
         if (started !== undefined) person.credentials.push({ id: started.actor.id, headers: cookie(started.value) });
       } else {
         if (invitation !== undefined) person.invitations.push(invitation);
-        const asked = (weighted[what % weighted.length] as Maker)(scene, pick, person);
+        const asked = requestOf(what, scene, pick);
         const credential = pick.of(person.credentials.slice(-6).concat(person.credentials.slice(0, 1)));
         const { status, answer } = await ask(person, credential, asked);
         if (status === 401) person.credentials.splice(person.credentials.indexOf(credential), 1);

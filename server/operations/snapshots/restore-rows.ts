@@ -43,7 +43,8 @@ export interface RestoreOutcome {
 }
 
 export interface Activated {
-  readonly kind: 'application' | 'access-guid' | 'endpoint' | 'credential' | 'dual-control';
+  readonly kind: 'application' | 'access-guid' | 'endpoint' | 'credential' | 'vault' | 'key' | 'dual-control';
+  /** `changed`: its group, its switches, its settings or its rule are those of before. */
   readonly change: 'created' | 'reactivated' | 'changed';
   readonly id: string;
   readonly name: string;
@@ -174,13 +175,19 @@ export const restoreRows = async (
     const note = (kind: Activated['kind'], name: SnapshotRow[string] | undefined, how: Activated['change'] = change) =>
       activated.push({ kind, change: how, id: String(row.id), name: String(name) });
     const becomes = (state: string): boolean => row.state === state && before?.state !== state;
+    const differs = (...columns: readonly string[]): boolean =>
+      before !== undefined && columns.some((column) => !same(row[column], before[column]));
     if (table === 'tde_applications' && becomes('enabled')) note('application', row.name);
-    if (table === 'tde_applications' && before !== undefined && !same(row.callers, before.callers))
+    else if (table === 'tde_applications' && differs('group_id', 'compatibility', 'callers'))
       note('application', row.name, 'changed');
     if (table === 'access_guids' && row.removed_at === null && (before === undefined || before.removed_at !== null))
       note('access-guid', row.application_id);
     if (table === 'endpoints' && becomes('enabled')) note('endpoint', row.name);
+    else if (table === 'endpoints' && differs('settings', 'vault_id', 'key_id')) note('endpoint', row.name, 'changed');
     if (table === 'endpoint_credentials') note('credential', row.access_key_id);
+    // A new vault or key lets no caller use anything by itself.
+    if (table === 'vaults' && before !== undefined && becomes('enabled')) note('vault', row.name);
+    if (table === 'keys' && before !== undefined && becomes('active')) note('key', row.name);
     if (table === 'vaults' && !same(row.dual_control, before?.dual_control))
       note('dual-control', row.name, before === undefined ? 'created' : 'changed');
   };

@@ -43,7 +43,9 @@ const tenantToAskIn = async (from: Repositories, fromTenantId: string, into: str
   return into ?? (await from.tenants.list())[0]?.id ?? fromTenantId;
 };
 
-const isCredential = ({ kind }: Activated): boolean => kind === 'access-guid' || kind === 'credential';
+/** What lets callers use keys that they could not use before. A rule is governed by itself. */
+const widensUse = ({ kind, change }: Activated): boolean =>
+  kind === 'access-guid' || kind === 'credential' || (kind !== 'dual-control' && change !== 'created');
 
 /** Takes a unit of work back, with what it found. */
 class TakenBack extends Error {
@@ -99,8 +101,8 @@ type Wanted = {
   readonly snapshotId: string;
   readonly tenantId: string | null;
   readonly newTenant: string | null;
-  /** It creates or reactivates credentials: a second person must agree. */
-  readonly credentials: boolean;
+  /** It creates credentials, or brings back into use what was disabled or removed: a second person must agree. */
+  readonly widensUse: boolean;
 };
 
 export const restoreSnapshot = (
@@ -125,7 +127,7 @@ export const restoreSnapshot = (
   const governed = withApproval('snapshot.restore', {
     permission: 'snapshots:restore',
     by: 'requester',
-    plan: async (from, askedIn, { snapshotId, tenantId, newTenant, credentials }: Wanted) => {
+    plan: async (from, askedIn, { snapshotId, tenantId, newTenant, widensUse: widens }: Wanted) => {
       const snapshot = await findSnapshot(from, snapshotId, ['held']);
       const into = newTenant === null ? (tenantId ?? snapshot.tenantId) : null;
       const there = into === null ? [] : await vaultsOf(from, into);
@@ -136,7 +138,7 @@ export const restoreSnapshot = (
         subject: { kind: 'snapshot', id: snapshotId, name: at },
         vaults: [...source, ...there],
         ruled: new Set(there.map(({ id }) => id)),
-        second: credentials ? 'restores that create credentials' : null,
+        second: widens ? 'restores that create credentials or end a block' : null,
         impact: { into: newTenant ?? into, newTenant: newTenant !== null, keys: snapshot.counts?.rows.keys ?? 0 },
         state: { at },
       };
@@ -170,7 +172,7 @@ export const restoreSnapshot = (
   /** `key`: the snapshot's own; it is released here. Throws `ApprovalNeeded` where it waits; a dry run never does. */
   return async (actor: Actor, id: string, key: KeyRef, request: RestoreRequest): Promise<RuledRestore> => {
     const { dryRun, ...target } = request;
-    const wanted: Wanted = { snapshotId: id, ...target, credentials: false };
+    const wanted: Wanted = { snapshotId: id, ...target, widensUse: false };
     /** Does all of it, and takes it back. */
     const tryOut = (): Promise<RestoreOutcome> =>
       store
@@ -189,9 +191,9 @@ export const restoreSnapshot = (
       const outcome = await exclusion
         .run(async () => {
           const found = dryRun || restoreSecondPerson ? await tryOut() : undefined;
-          const credentials = restoreSecondPerson && found?.activated.some(isCredential) === true;
-          if (found === undefined || !dryRun) return governed.run(acting, { ...wanted, credentials }, key);
-          ({ rules } = await governed.plan(acting, { ...wanted, credentials }));
+          const widens = restoreSecondPerson && found?.activated.some(widensUse) === true;
+          if (found === undefined || !dryRun) return governed.run(acting, { ...wanted, widensUse: widens }, key);
+          ({ rules } = await governed.plan(acting, { ...wanted, widensUse: widens }));
           return found;
         })
         // A tenant's key that was not committed is taken out of memory.

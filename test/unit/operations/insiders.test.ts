@@ -6,14 +6,16 @@ import { ApprovalNeeded } from '../../../server/domain/approval.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, inviteUser, makeUser, originOf } from '../../support/people.ts';
-import { actorIn, handOf } from '../../support/snapshots.ts';
+import { actorIn, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
 const hour = 3_600_000;
 let opened: OpenedService;
+let hand: SnapshotHand;
 beforeAll(async () => {
   opened = await openTestService({
     toml: '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[people]\nsecond_factor = "optional"\n',
   });
+  hand = await handOf(opened);
 });
 afterAll(() => opened.remove());
 
@@ -153,10 +155,37 @@ test('a session is ended by those who could give its holder their roles, and by 
 });
 
 test('a snapshot is verified with its key by those of the platform, whichever tenant it is of', async () => {
-  const hand = await handOf(opened);
   const { id: tenantId } = await opened.operations.tenants.create(administrator, { name: 'elsewhere' });
   const id = await hand.make(tenantId);
   const officer = inTenant(administrator, administrator.tenantId);
   const verified = await opened.operations.snapshots.verify(officer, id, await hand.answer(id));
   expect(verified.verification).toMatchObject({ depth: 'opened', sound: true });
+});
+
+describe('a restore by one person alone', () => {
+  test.each(['application', 'endpoint', 'vault', 'key'] as const)(
+    'does not bring a disabled %s back into use',
+    async (kind) => {
+      const { vaults, keys, endpoints, applications, tdeGroups, tenants } = opened.operations;
+      const { id: tenantId } = await tenants.create(administrator, { name: `blocked ${kind}` });
+      const actor = actorIn(tenantId);
+      const vault = await vaults.create(actor, { name: 'vault' });
+      const key = await keys.create(actor, { name: 'key', vaultId: vault.id });
+      const endpoint = await endpoints.create(actor, { name: 'cloud', vaultId: vault.id, keyId: key.id });
+      const group = await tdeGroups.create(actor, { name: 'group' });
+      const { application } = await applications.register(actor, { name: 'db', groupId: group.id });
+      const id = await hand.make(tenantId);
+      expect(await hand.restore(id)).toMatchObject({ rules: [], activated: [] });
+      const blocked = {
+        application: () => applications.disable(actor, application.id),
+        endpoint: () => endpoints.disable(actor, endpoint.id),
+        vault: () => vaults.disable(actor, vault.id),
+        key: () => keys.disable(actor, key.id),
+      };
+      const { id: blockedId } = await blocked[kind]();
+      const planned = await hand.restore(id, { dryRun: true });
+      expect(planned.activated).toMatchObject([{ kind, change: 'reactivated', id: blockedId }]);
+      await expect(hand.restore(id)).rejects.toBeInstanceOf(ApprovalNeeded);
+    },
+  );
 });

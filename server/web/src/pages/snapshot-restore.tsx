@@ -118,7 +118,7 @@ const Impact = ({ found }: { found: SnapshotRestore }) => {
         {found.activated.length > 0 && (
           <Notice
             tone="warn"
-            title={`${found.activated.length} credentials, applications, endpoints or rules ${found.dryRun ? 'would become' : 'became'} active`}
+            title={`${found.activated.length} items ${found.dryRun ? 'would become' : 'became'} active or change`}
           >
             <ul className="list-disc pl-5">
               {found.activated.map(({ kind, change, id, name }) => (
