@@ -11,7 +11,7 @@ import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.
 import { differencesOf, effectsOf, readFacts } from '../support/insider-facts.ts';
 import { type Effect, effectOf, effects, gives, most, ofPlatform, reachOf } from '../support/insider-model.ts';
 import { type Attempt, attempts, type Send, setPair } from '../support/insider-operations.ts';
-import { makeToken, makeWorld, type World } from '../support/insider-world.ts';
+import { makeApplication, makeEndpoint, makeToken, makeWorld, type World } from '../support/insider-world.ts';
 import { type OpenedService, openTestService } from '../support/open-service.ts';
 import { handOf } from '../support/snapshots.ts';
 import { withStored } from '../support/test-store.ts';
@@ -217,4 +217,43 @@ describe.each([false, true])('dual control: %s', (governed) => {
       expect(problems).toEqual([]);
     });
   });
+});
+
+test('what is of another application or endpoint is not found below the own one', async () => {
+  const world = worlds.find((each) => !each.governed);
+  if (world === undefined) throw new Error('there is no such tenant');
+  const { tenantId, ids } = world;
+  const own = await makeApplication(world);
+  const endpoint = await makeEndpoint(world, ids.vault);
+  const below: readonly (readonly [operation: string, path: Readonly<Record<string, string>>])[] = [
+    ['applications.removeAccessGuid', { id: own.id, accessGuidId: ids.application.accessGuidId }],
+    ['masterKeys.get', { applicationId: own.id, keyId: ids.application.masterKeyId }],
+    ['masterKeys.blastRadius', { applicationId: own.id, keyId: ids.application.masterKeyId }],
+    ['masterKeys.destroy', { applicationId: own.id, keyId: ids.application.masterKeyId }],
+    ['runbooks.get', { applicationId: own.id, runId: ids.run }],
+    ['runbooks.tick', { applicationId: own.id, runId: ids.run, step: 'check' }],
+    ['runbooks.untick', { applicationId: own.id, runId: ids.run, step: 'check' }],
+    ['runbooks.finish', { applicationId: own.id, runId: ids.run }],
+    ['endpoints.removeCredential', { id: endpoint, credentialId: ids.credential }],
+    ['diagnostics.get', { id: endpoint, diagnosisId: ids.diagnosis }],
+  ];
+  // Each operation with two ids is here.
+  const two = routes.filter(({ row }) => (row.path.match(/\{(?!name)\w+\}/g)?.length ?? 0) > 1).map(({ name }) => name);
+  expect(below.map(([name]) => name).sort()).toEqual(two.sort());
+  const scopes = [
+    { kind: 'application', id: own.id },
+    { kind: 'endpoint', id: endpoint },
+  ] as const;
+  for (const [name, path] of below) {
+    const row = routes.find((each) => each.name === name)?.row;
+    const scope = scopes.find(({ kind }) => kind === row?.scope?.kind) ?? scopes[0];
+    const role = name === 'masterKeys.destroy' ? ('key-destroyer' as const) : ('application-owner' as const);
+    const grant = { role, scope: role === 'application-owner' ? scope : null, tenantId };
+    const { token } = await makeToken(opened, [grant], tenantId);
+    if (row === undefined) throw new Error(`there is no ${name}`);
+    const body =
+      row.method === 'get' ? {} : { body: name === 'masterKeys.destroy' ? { confirm: ids.application.name } : {} };
+    const { status } = await send(token, row.method, targetOf(row, { path }, null), body);
+    expect([name, status]).toEqual([name, 404]);
+  }
 });
