@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
 import { idBytes, isId } from '../../base/ids.ts';
+import { refusalOfUse, type UseQuestion } from '../../domain/lifecycle.ts';
 import type { RecordClass, RecordPlace } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
@@ -113,6 +114,9 @@ class Counter {
   leftOut = 0;
 }
 
+const isUsable = ({ kind, state, disabled_at: disabledAt }: SnapshotRow): boolean =>
+  refusalOfUse({ kind, state, disabledAt } as UseQuestion) === null;
+
 const takenIds = (table: TenantTable): ServiceError =>
   new ServiceError('conflict', `ids of the snapshot are taken by another tenant (${table}): nothing was changed`);
 
@@ -187,7 +191,8 @@ export const restoreRows = async (
     if (table === 'endpoint_credentials') note('credential', row.access_key_id);
     // A new vault or key lets no caller use anything by itself.
     if (table === 'vaults' && before !== undefined && becomes('enabled')) note('vault', row.name);
-    if (table === 'keys' && before !== undefined && becomes('active')) note('key', row.name);
+    // A soft-deleted master key is not among them: its database has gone on using it.
+    if (table === 'keys' && before !== undefined && !isUsable(before) && isUsable(row)) note('key', row.name);
     if (table === 'vaults' && !same(row.dual_control, before?.dual_control))
       note('dual-control', row.name, before === undefined ? 'created' : 'changed');
   };
