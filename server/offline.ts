@@ -236,7 +236,8 @@ export const recoverAdministrator = async (
     const { store, core, ring } = opened;
     const actor = operator();
     const expiresAt = systemClock.now() + recoveredMs;
-    const name = 'made on the host';
+    // A name of its own: an earlier one may still be valid.
+    const name = `made on the host ${toRfc3339(systemClock.now())}`;
     const { record, token } = await createToken({ store, core, ring, clock: systemClock })(
       acrossTenants(actor, serviceTenantId),
       'the service',

@@ -116,6 +116,11 @@ export const createToken =
     };
     await store.write(async (tx) => {
       await requireGrantable(tx, grants);
+      // The audit log names tokens: two of one name could not be told apart there.
+      if (await tx.tokens.hasLive(tenantId, ownerId, name, now))
+        throw new ServiceError('conflict', `a token named ${name} is in use`, {
+          hint: 'choose another name, or revoke that token first: dke token list',
+        });
       await tx.tokens.insert(stored);
       await tx.audit.append({
         kind: 'token.created',

@@ -399,6 +399,8 @@ export interface Repositories extends PeopleRepositories {
     list(tenant: TenantScope, window: Window): Promise<readonly StoredToken[]>;
     /** Of administrators of the whole platform. */
     countLive(now: number): Promise<number>;
+    /** Whether a live token of this tenant and owner, where null is the platform and the service, has the name. */
+    hasLive(tenantId: string | null, ownerId: string | null, name: string, now: number): Promise<boolean>;
     insert(token: StoredToken): Promise<void>;
     update(token: StoredToken): Promise<void>;
     touch(id: string, at: number): Promise<void>;

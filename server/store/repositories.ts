@@ -639,6 +639,17 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
           .executeTakeFirstOrThrow();
         return Number(row.count);
       },
+      hasLive: async (tenantId, ownerId, name, now) =>
+        (await db
+          .selectFrom('api_tokens')
+          .select('id')
+          .where('name', '=', name)
+          .where('tenant_id', tenantId === null ? 'is' : '=', tenantId)
+          .where('owner_id', ownerId === null ? 'is' : '=', ownerId)
+          .where('revoked_at', 'is', null)
+          .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', now)]))
+          .limit(1)
+          .executeTakeFirst()) !== undefined,
       insert: async (token) => {
         await policyRows.insert('api_tokens', rows.tokenRow(token));
         await terms.add('api_tokens', rows.tokenRow(token));

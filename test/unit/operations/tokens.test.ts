@@ -67,3 +67,25 @@ test('tokens that were removed from the database bring no new administrator toke
   opened = await openTestService({ folder, acceptDatabase: true });
   expect(opened.service.adminToken).toBeUndefined();
 });
+
+test('of live tokens of one tenant and owner, one has a name: records tell them apart', async () => {
+  const { tokens } = opened.operations;
+  const { tenantId } = administrator;
+  const auditor = (within: string | null): Grant[] => [{ role: 'auditor', scope: null, tenantId: within }];
+  const create = (expiresAt: number | null = null) =>
+    tokens.create(administrator, 'the service', { name: 'ci', grants: auditor(null), expiresAt });
+  const { record } = await create();
+  expect(await errorOf(create())).toBe('conflict');
+  expect(await errorOf(tokens.create(administrator, 'the service', { name: 'ci', kind: 'metrics' }))).toBe('conflict');
+  // Of a tenant, and of a person, it is another one.
+  await tokens.create({ ...administrator, reach: tenantId }, everything, { name: 'ci', grants: auditor(tenantId) });
+  const { user } = await makeUser(opened.operations, 'Ada');
+  const ada = { ...administrator, kind: 'user', id: user.id, name: user.name } as const;
+  const own = { name: 'ci', grants: [...user.grants], ownerId: user.id };
+  await tokens.create(ada, user.grants, own);
+  expect(await errorOf(tokens.create(ada, user.grants, own))).toBe('conflict');
+  // Revoked, the name is free again; of two at the same time one is made.
+  await tokens.revoke(administrator, 'the service', record.id);
+  const both = await Promise.allSettled([create(), create()]);
+  expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+});
