@@ -6,7 +6,8 @@
 //
 // Bodies are envelopes (media type `envelopeType`): u32 big-endian length of a JSON head, the JSON head (UTF-8), then raw
 // bytes to the end. Data and key bytes travel in the raw part only, so that they never become a JavaScript string.
-// Errors are RFC 9457 problem documents with `code` (ServiceErrorCode) and `requestId`.
+// Errors are RFC 9457 problem documents with `code` (ServiceErrorCode) and `requestId`. Answers to changes name the nodes that have not confirmed them
+// (pending-nodes.ts).
 
 import type { DigestName } from '../../base/digests.ts';
 
