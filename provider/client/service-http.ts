@@ -7,14 +7,15 @@ import { setTimeout } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { type ServiceErrorCode, serviceErrorCodes } from '../../server/base/errors.ts';
 import { lookupWithin } from '../../server/base/name-lookup.ts';
-import { type PendingNodes, readPendingNodes } from '../../server/fronts/contract/pending-nodes.ts';
 import {
   envelopeType,
   epochHeader,
   maxEnvelope,
   onceHeader,
   onceRoutes,
+  type PendingNodes,
   packEnvelope,
+  readPendingNodes,
   tdeRoutes,
   unpackEnvelope,
   type WithdrawalOutcome,

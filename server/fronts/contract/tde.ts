@@ -11,6 +11,8 @@
 
 import type { DigestName } from '../../base/digests.ts';
 
+export { type PendingNodes, readPendingNodes } from './pending-nodes.ts';
+
 export const envelopeType = 'application/vnd.dke.envelope';
 /** Largest body either side accepts, in bytes. */
 export const maxEnvelope = 1 << 20;
