@@ -103,7 +103,7 @@ export const addToken = (program: Command): void => {
 
   noun
     .command('revoke <token>')
-    .description('Revokes a token, by id or name. The last live one of an administrator stays.')
+    .description('Revokes a token, by id or name. The last administrator stays: tokens that expire do not count.')
     .action(
       action(async ({ call, output, resolve }, _, token) => {
         output.record(await call(routes.revoke, { path: { id: await resolve('token', token) } }));

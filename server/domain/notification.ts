@@ -92,6 +92,14 @@ export const notificationKinds = {
     leadDays: [30, 7, 1],
     severities: ['info', 'low', 'medium', 'medium'],
   },
+  'administrator.recovered': {
+    text: 'an administrator token was created on the host of the service: {name}',
+    cure: 'check with who runs the host that this was intended; if not, revoke the token and see dke audit list --kind administrator.recovered',
+    action: 'See the tokens',
+    page: '/tokens',
+    leadDays: [],
+    severities: ['critical'],
+  },
   'key-store.disconnected': {
     text: 'the external key store {name} is not connected',
     cure: 'dke doctor endpoint names the first layer that fails',

@@ -171,14 +171,16 @@ export const revokeToken =
       const isAdministrator =
         before.ownerId === null &&
         before.grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
-      if (isAdministrator && live && (await tx.tokens.countLive(now)) + (await tx.users.countAdministrators()) < 2)
-        throw new ServiceError(
-          'conflict',
-          'this is the last live administrator token, and no user is an administrator',
-          {
-            hint: 'create another one first',
-          },
-        );
+      if (isAdministrator && live) {
+        // What expires does not replace what lasts; among tokens that expire, one must stay.
+        const tokens = await tx.tokens.countAdministrators(before.expiresAt === null ? 'lasting' : { liveAt: now });
+        if (tokens + (await tx.users.countAdministrators()) < 2)
+          throw new ServiceError(
+            'conflict',
+            'this is the last administrator token that does not expire, and no user is an administrator',
+            { hint: 'create another one without an expiry, or a user with the role administrator, first' },
+          );
+      }
       const after: StoredToken = { ...before, revokedAt: now };
       await tx.tokens.update(after);
       await tx.audit.append({

@@ -397,8 +397,8 @@ export interface Repositories extends PeopleRepositories {
     findByHash(hash: string): Promise<StoredToken | undefined>;
     /** By id. */
     list(tenant: TenantScope, window: Window): Promise<readonly StoredToken[]>;
-    /** Of administrators of the whole platform. */
-    countLive(now: number): Promise<number>;
+    /** Tokens of administrators of the whole platform that belong to no user. `lasting`: those that do not expire. */
+    countAdministrators(which: { readonly liveAt: number } | 'lasting'): Promise<number>;
     /** Whether a live token of this tenant and owner, where null is the platform and the service, has the name. */
     hasLive(tenantId: string | null, ownerId: string | null, name: string, now: number): Promise<boolean>;
     insert(token: StoredToken): Promise<void>;

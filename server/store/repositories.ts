@@ -628,14 +628,19 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
         if (after !== undefined) query = query.where('id', '>', after);
         return (await query.execute()).map((row) => rows.toToken(row, check('api_tokens', row)));
       },
-      countLive: async (now) => {
+      countAdministrators: async (which) => {
         const row = await db
           .selectFrom('api_tokens')
           .select((e) => e.fn.countAll<number | string>().as('count'))
           .where('tenant_id', 'is', null)
+          .where('owner_id', 'is', null)
           .where('grants', 'like', '%"role":"administrator","scope":null,"tenantId":null%')
           .where('revoked_at', 'is', null)
-          .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', now)]))
+          .where((e) =>
+            which === 'lasting'
+              ? e('expires_at', 'is', null)
+              : e.or([e('expires_at', 'is', null), e('expires_at', '>', which.liveAt)]),
+          )
           .executeTakeFirstOrThrow();
         return Number(row.count);
       },

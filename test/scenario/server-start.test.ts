@@ -102,6 +102,24 @@ test('an operator of the host makes an administrator token while the service is 
   expect(await api.call('GET', '/health')).toEqual({ status: 'healthy' });
   const [record] = await api.audit('kind=administrator.recovered');
   expect(record).toMatchObject({ actorName: expect.stringContaining("of the service's host") });
+  // All administrators hear of it, within a minute of the start.
+  const inbox = () =>
+    api.call<{ items: { severity: string; text: string }[] }>('GET', '/api/notifications?kind=administrator.recovered');
+  await expect
+    .poll(async () => (await inbox()).items, { timeout: 60_000 })
+    .toMatchObject([{ severity: 'critical', text: expect.stringContaining("of the service's host") as unknown }]);
+  // The token expires: it does not replace the one that does not.
+  const { items } = await api.call<{ items: { id: string; expiresAt: string | null }[] }>('GET', '/api/tokens');
+  const lasting = items.find(({ expiresAt }) => expiresAt === null);
+  const refused = await api.send('DELETE', `/api/tokens/${lasting?.id}`);
+  expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('does not expire')]);
+  await api.call('POST', '/api/tokens', {
+    name: 'next',
+    grants: [{ role: 'administrator', scope: null, tenantId: null }],
+  });
+  expect((await api.send('DELETE', `/api/tokens/${lasting?.id}`)).status).toBe(200);
+  const own = items.find(({ expiresAt }) => expiresAt !== null);
+  expect((await api.send('DELETE', `/api/tokens/${own?.id}`)).status).toBe(200);
 });
 
 describe('a server that cannot start', () => {

@@ -44,6 +44,8 @@ const slowShare = 0.01;
 /** A new credential is used within this, or the change-over is stuck. */
 const unusedCredentialDays = 7;
 
+/** How long it is shown that an administrator was created on the host. */
+const recoveredDays = 30;
 const minuteMs = 60_000;
 const service = { kind: 'service', id: 'service', name: 'service' } as const;
 
@@ -232,6 +234,21 @@ export const createSources = (
       });
     }
     return found.filter(({ leadDays = [], harmAt }) => leadDays.length > 0 || (harmAt ?? 0) <= now);
+  };
+
+  /** A way around every sign-in: all administrators hear of it, also of one whose token is over by now. */
+  const recovered = async (): Promise<readonly Condition[]> => {
+    const from = clock.now() - recoveredDays * dayMs;
+    const filter = { kind: 'administrator.recovered', from, order: 'newest' } as const;
+    return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(
+      ({ subjectId, at, actorName, details }) => ({
+        kind: 'administrator.recovered',
+        tenantId: serviceTenantId,
+        subject: { kind: 'token', id: subjectId, name: `${String(details.name)}, by ${actorName}` },
+        harmAt: at,
+        details: { ...details },
+      }),
+    );
   };
 
   const dualControl = async (): Promise<readonly Condition[]> => {
@@ -439,6 +456,7 @@ export const createSources = (
       look: served,
     },
     { about: 'the end of tokens', kinds: ['token.expiring'], every: 'minute', look: tokens },
+    { about: 'tokens made on the host', kinds: ['administrator.recovered'], every: 'minute', look: recovered },
     { about: 'dual control', kinds: ['dual-control.unsatisfiable'], every: 'minute', look: dualControl },
     ...snapshotSources({ read, clock }, schedule),
     { about: 'external key stores', kinds: ['key-store.disconnected'], every: 'minute', look: keyStores },

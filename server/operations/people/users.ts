@@ -133,12 +133,14 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
       throw new ServiceError('conflict', `nobody ${what}`, { hint: 'ask another administrator' });
   };
 
-  /** Somebody must stay who may do everything. */
+  /** An administrator must stay, and a token that expires does not. */
   const refuseLast = async (tx: Repositories, user: StoredUser): Promise<void> => {
     const counts = user.state === 'active' && (user.password !== null || user.subject !== null);
     if (!counts || user.tenantId !== null || !isSupreme(user.grants)) return;
-    if ((await tx.users.countAdministrators()) + (await tx.tokens.countLive(clock.now())) < 2)
-      throw new ServiceError('conflict', 'this is the last administrator', { hint: 'make another one first' });
+    if ((await tx.users.countAdministrators()) + (await tx.tokens.countAdministrators('lasting')) < 2)
+      throw new ServiceError('conflict', 'this is the last administrator (tokens that expire do not count)', {
+        hint: 'create another user with the role administrator, or a token without an expiry, first',
+      });
   };
 
   const record = <K extends AuditKind>(

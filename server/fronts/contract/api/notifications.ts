@@ -16,6 +16,7 @@ const kinds = {
   'client-authority.ending': 0,
   'client-certificate.ending': 0,
   'token.expiring': 0,
+  'administrator.recovered': 0,
   'key-store.disconnected': 0,
   'endpoint.failing': 0,
   'endpoint.late': 0,

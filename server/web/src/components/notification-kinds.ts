@@ -13,6 +13,7 @@ export const notificationKindNames = {
   'client-authority.ending': 'Client authority ends',
   'client-certificate.ending': 'Client certificate expires',
   'token.expiring': 'Token expires',
+  'administrator.recovered': 'Administrator created on the host',
   'key-store.disconnected': 'External key store not connected',
   'endpoint.failing': 'Endpoint refuses requests',
   'endpoint.late': 'Endpoint answers too late',
