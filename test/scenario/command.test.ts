@@ -142,7 +142,14 @@ describe('vaults and keys', () => {
     expect(await json('key', 'set', id, '--tag', 'a', 'b')).toMatchObject({ name: 'other', tags: ['a', 'b'] });
     expect(await json('key', 'set', id, '--no-tags')).toMatchObject({ name: 'other', tags: [] });
     expect(await json('key', 'use', id)).toEqual({
-      ...{ keyId: id, firstUsedAt: null, lastUsedAt: null, endpoints: [], application: null },
+      ...{
+        keyId: id,
+        firstUsedAt: null,
+        lastUsedAt: null,
+        copies: { count: 0, items: [] },
+        endpoints: [],
+        application: null,
+      },
     });
   });
 
