@@ -22,6 +22,7 @@ test('the files of a service are those that are known here: another one is looke
     'dke-data/root.key',
     'dke-data/root.key.checkpoint',
     'dke-data/snapshots/ID.dkesnap',
+    'dke-data/snapshots/folder',
     'dke-data/tls.crt',
     'dke-data/tls.key',
     'dke.toml',
