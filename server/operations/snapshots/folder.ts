@@ -56,22 +56,8 @@ export const createSnapshotFolder = (
     if (!reached()) throw fault();
   };
 
-  /** Of several nodes: the folder of the first one, until that node is removed. */
-  const settleShared = async (): Promise<void> => {
+  const settle = async (): Promise<void> => {
     const others = new Set((await fleet.others()).map(({ id }) => id));
-    const own = archive.mark() ?? newId(clock.now());
-    known = await store.write(async (tx) => {
-      const text = await tx.settings.get(folderSetting);
-      const before = text === undefined ? undefined : (JSON.parse(text) as NonNullable<typeof known>);
-      const isLost = before !== undefined && before.nodeId !== fleet.id && !others.has(before.nodeId);
-      if (before !== undefined && !isLost) return before;
-      const now = { mark: own, nodeId: fleet.id, nodeName: fleet.name };
-      archive.setMark(own);
-      await tx.settings.set(folderSetting, JSON.stringify(now));
-      return now;
-    });
-  };
-  const settleAlone = async (): Promise<void> => {
     const expected = await listSnapshots(store.read, ['held', 'deleted']);
     // Also a folder of before there were marks, or one that was moved without its mark.
     const hasThem = expected.length === 0 || expected.some(({ id }) => archive.has(id));
@@ -79,15 +65,16 @@ export const createSnapshotFolder = (
     known = await store.write(async (tx) => {
       const text = await tx.settings.get(folderSetting);
       const before = text === undefined ? undefined : (JSON.parse(text) as NonNullable<typeof known>);
-      const mark = (expected.length === 0 ? found : undefined) ?? before?.mark ?? found ?? newId(clock.now());
+      const isOthers = shared && before !== undefined && before.nodeId !== fleet.id;
+      if (isOthers && others.has(before.nodeId)) return before;
+      // With snapshots to be found in it, the folder that was marked stays the folder, unless its node is removed.
+      const kept = isOthers || (expected.length === 0 && found !== undefined) ? undefined : before?.mark;
+      const mark = kept ?? found ?? newId(clock.now());
       const now = { mark, nodeId: fleet.id, nodeName: fleet.name };
-      if (found === undefined && hasThem) archive.setMark(mark);
-      if (before?.mark !== mark) await tx.settings.set(folderSetting, JSON.stringify(now));
+      if (found === undefined && (hasThem || isOthers)) archive.setMark(mark);
+      if (before?.mark !== mark || isOthers) await tx.settings.set(folderSetting, JSON.stringify(now));
       return now;
     });
-  };
-  const settle = async (): Promise<void> => {
-    await (shared ? settleShared() : settleAlone());
     if (reached()) return;
     const { message, hint } = fault();
     log.warn(message, { hint });
