@@ -44,7 +44,7 @@ test.skipIf(untraced !== undefined)(
       folder,
       program: [builtServer],
       environment: strikes.environment,
-      toml: '[erasure]\ngather_ms = 10\n',
+      toml: '[erasure]\ngather_ms = 10\n[snapshots]\nrestore_second_person = false\n',
     });
     try {
       const workload = await openWorkload({ server }, server.adminToken, { seed: 11 });

@@ -215,6 +215,10 @@ export const attempts: Readonly<Record<string, Prepare>> = {
     return changes;
   }),
   'applications.disable': application(() => changes),
+  'applications.setCallers': application(() => ({
+    body: { networks: ['127.0.0.0/8', '::1'], certificates: [] },
+    ...changes,
+  })),
   'applications.setCompatibility': application(() => ({ body: { switches: ['sha1-signatures'] }, ...changes })),
   'applications.move': application(async ({ name }, given) => ({
     body: { groupId: await makeGroup({ ...given, governed: false }), confirm: name },
@@ -346,5 +350,6 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'nodes.resume': () => at(none, { answers: [404] }),
   'nodes.remove': () => at(none, { answers: [404] }),
   'root.rotate': ({ tenantId }) => ({ body: { tenantId } }),
+  'clock.confirm': () => ({ body: { time: '2026-01-01T00:00:00Z' }, answers: [400, 409] }),
   'quarantine.confirm': () => ({ body: { code: 'none' }, answers: [400, 403, 404, 409] }),
 };

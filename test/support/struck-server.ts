@@ -55,7 +55,7 @@ const strikeOperation = async (
   const folder = mkdtempSync(join(tmpdir(), 'dke-struck-'));
   const blowing = openStrikes(folder);
   const environment = { NODE_COMPILE_CACHE: codeCache, ...blowing.environment };
-  const toml = '[erasure]\ngather_ms = 10\n';
+  const toml = '[erasure]\ngather_ms = 10\n[snapshots]\nrestore_second_person = false\n';
   const begin = (port?: number) =>
     startServerProcess({ folder, toml, program: [builtServer], environment, ...(port === undefined ? {} : { port }) });
   const first = await begin();

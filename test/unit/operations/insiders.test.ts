@@ -36,9 +36,10 @@ describe('a break-glass token', () => {
     own = found.grants;
     actor = { ...administrator, ...found.actor };
   });
+  let made = 0;
   const make = (by: readonly Grant[], roles: readonly Role[], expiresAt: number | null) =>
     opened.operations.tokens.create(actor, by, {
-      name: 'left behind',
+      name: `left behind ${++made}`,
       grants: roles.map((role) => grant(role)),
       expiresAt,
     });

@@ -308,6 +308,7 @@ const expectedBeside = (then: Dump, now: Dump, tenantId: string): Dump => {
       const own: StoredRow = {
         ...Object.fromEntries(Object.entries(row).map(([column, value]) => [column, fresh(value)])),
         ...(Object.hasOwn(row, 'tenant_id') ? { tenant_id: tenantId } : {}),
+        ...(table === 'keys' ? { copy_of: row.copy_of ?? String(row.id) } : {}),
       };
       const gone = destroyed.has(unit) ? rowsOf(now, table).get(unit) : undefined;
       const at = gone?.destroyed_at ?? null;
