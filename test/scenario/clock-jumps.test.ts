@@ -20,6 +20,7 @@ test('a clock that jumps two days ahead and five back changes no key, no order o
   jump(0);
   const server = await startServerProcess({
     folder,
+    toml: '[snapshots]\nrestore_second_person = false\n',
     program: [builtServer],
     environment: {
       LD_PRELOAD: library,

@@ -15,7 +15,9 @@ const path = typeof disk === 'string' ? '' : join(disk.folder, 'dke.log');
 const place = {} as { server: ServerProcess };
 beforeAll(async () => {
   if (typeof disk === 'string') return;
-  place.server = await startServerProcess({ toml: `[log]\nlevel = "debug"\ndestination = "${path}"\n` });
+  place.server = await startServerProcess({
+    toml: `[log]\nlevel = "debug"\ndestination = "${path}"\n[snapshots]\nrestore_second_person = false\n`,
+  });
 }, 120_000);
 afterAll(async () => {
   await place.server?.remove();

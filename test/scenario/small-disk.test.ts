@@ -21,7 +21,7 @@ let refusals = 0;
 const start = (port?: number): Promise<ServerProcess> =>
   startServerProcess({
     folder: small.folder,
-    toml: '[erasure]\ngather_ms = 10\n',
+    toml: '[erasure]\ngather_ms = 10\n[snapshots]\nrestore_second_person = false\n',
     program: [builtServer],
     ...(port === undefined ? {} : { port }),
   });
