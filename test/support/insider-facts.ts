@@ -69,9 +69,10 @@ export const readFacts = async ({ query }: StoredRows, { tenants, since }: Exten
     if (kind === 'master') add(`key ${id} is in vault ${vault_id}`, tenant_id, ['connect'], ['connect'], { governed });
   }
   for (const { id, tenant_id } of await read('tde_groups', 'id, tenant_id')) add(`group ${id}`, tenant_id, ['connect']);
-  for (const row of await read('tde_applications', 'id, tenant_id, group_id, state, compatibility')) {
+  for (const row of await read('tde_applications', 'id, tenant_id, group_id, state, compatibility, callers')) {
     add(`application ${row.id} is in group ${row.group_id}`, row.tenant_id, ['connect']);
     add(`application ${row.id} may use ${row.compatibility ?? 'nothing weak'}`, row.tenant_id, ['connect']);
+    add(`application ${row.id} is used from ${row.callers ?? 'anywhere'}`, row.tenant_id, ['connect']);
     if (row.state === 'enabled') add(`application ${row.id} is enabled`, row.tenant_id, ['connect']);
   }
   const guids = `removed_at is null and application_id in (select id from tde_applications where ${own})`;
