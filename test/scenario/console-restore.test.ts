@@ -180,7 +180,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     await chooseKeyFile();
     await rehearse();
     await page.getByText('Others must agree first').waitFor();
-    await page.getByText('Payments: 1 beside you').waitFor();
+    await page.getByText('Payments: 1 besides you').waitFor();
     const confirm = async (): Promise<void> => {
       await hands.to('Restore…');
       await hands.press('Enter');
