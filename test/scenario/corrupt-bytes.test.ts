@@ -50,7 +50,9 @@ test.each([
 ])('when %s, the service refuses to start and names the database', async (_, sql) => {
   expect(await site.tryStatement(sql)).toEqual({
     kind: 'refused',
-    message: expect.stringMatching(/\/dke\.db(?:: | and the root key ).+: (?:restore (?:the database|both) from|put the newest copy back,) /),
+    message: expect.stringMatching(
+      /\/dke\.db(?:: | and the root key ).+: (?:restore (?:the database|both) from|put the newest copy back,) /,
+    ),
   });
 });
 
