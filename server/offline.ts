@@ -364,7 +364,7 @@ export const restoreRootKey = async (config: Config, backup: string, ask: AskPas
         throw new StartError(
           'root-key',
           `the backup has root epoch ${Math.max(...epochs)}, and the database needs ${missing}: keys were erased since, which made one of them ` +
-            'useless: use the newest backup with the newest database, or begin anew and restore a snapshot (docs/snapshots.md); nothing was changed',
+            'useless: use the newest backup with the newest database, or start with an empty service and restore a snapshot (docs/snapshots.md); nothing was changed',
         );
     });
   } catch (error) {

@@ -66,7 +66,7 @@ const checkData = (context: Context): Finding => {
   if (!existsSync(dataDirectory)) {
     const fault = writeFault(dirname(dataDirectory));
     return fault === undefined
-      ? ok(`${dataDirectory} is not there: the first start makes it`)
+      ? ok(`${dataDirectory} does not exist yet: the first start creates it`)
       : failed(`${dataDirectory} is missing, and ${fault}`, 'mount or create the folder, or correct data.directory');
   }
   const { mode, uid } = statSync(dataDirectory);
@@ -101,7 +101,7 @@ const checkDatabase = async (context: Context): Promise<Finding> => {
   const { postgresql, dataDirectory } = configOf(context);
   if (postgresql !== undefined) return notAsked('PostgreSQL: the service checks it at its start');
   const path = join(dataDirectory, 'dke.db');
-  if (!existsSync(path)) return ok(`${path} is not there: the first start makes it`);
+  if (!existsSync(path)) return ok(`${path} does not exist yet: the first start creates it`);
   const { state, evidence } = await context.options.inspectDatabase(path);
   switch (state) {
     case 'good':
@@ -126,7 +126,7 @@ const checkRoot = (context: Context): Finding => {
           `${path} is missing, and there is a database: none of its keys opens`,
           'put the copy of the root key file back',
         )
-      : ok(`${path} is not there: the first start makes it`);
+      : ok(`${path} does not exist yet: the first start creates it`);
   checkFile(path, 'secret');
   return ok(`${path}, mode ${modeOf(path)}`);
 };

@@ -181,7 +181,7 @@ export const notificationKinds = {
     severities: ['high'],
   },
   'snapshot.failed': {
-    text: 'the last snapshot, of {name}, is of no use',
+    text: 'the last snapshot, of {name}, is unusable',
     cure: 'dke snapshot show names the reason; then dke snapshot create',
     action: 'See the snapshots',
     page: '/snapshots',
@@ -213,7 +213,7 @@ export const notificationKinds = {
     severities: ['medium'],
   },
   'snapshot.folder-away': {
-    text: 'the folder of snapshots {name} is not there: its disk is not mounted, or it is another folder',
+    text: 'the folder of snapshots {name} is missing: its disk is not mounted, or it is another folder',
     cure: 'mount it; until then no snapshot is made, and destroyed keys wait or are named ([erasure] missing_snapshots)',
     action: 'See the snapshots',
     page: '/snapshots',
@@ -285,8 +285,8 @@ export const notificationKinds = {
     severities: ['medium'],
   },
   'node.silent': {
-    text: 'the node {name} should run, and is not heard of',
-    cure: 'look at its host; start it, or remove it when it does not come back: dke node remove',
+    text: 'the node {name} is offline',
+    cure: 'check its host; start the node, or remove it if it does not come back: dke node remove',
     action: 'See the nodes',
     page: '/nodes',
     leadDays: [],
@@ -297,8 +297,8 @@ export type NotificationKind = keyof typeof notificationKinds;
 export const notificationKindNames = Object.keys(notificationKinds) as NotificationKind[];
 /** One whose row was changed from outside, or written by a newer version. */
 const unknownKind: NotificationRow = {
-  text: 'something is to be looked at that this version does not know: {name}',
-  cure: 'look at it, then acknowledge it',
+  text: 'this version does not know this kind of notification: {name}',
+  cure: 'check it, then acknowledge it',
   action: 'See the notifications',
   page: '/notifications',
   leadDays: [],

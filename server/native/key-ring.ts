@@ -142,7 +142,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
           provider.current.epoch < stored.rootEpoch
             ? 'an erasure run has replaced the root key since this copy of it was made: put the newest copy back'
             : 'an erasure run has replaced the root key since this copy of the database was made: put the newest database back'
-        }, or begin anew and restore a snapshot (docs/snapshots.md)`,
+        }, or start with an empty service and restore a snapshot (docs/snapshots.md)`,
       );
     try {
       return core.openRecord(from.key, kekContext(stored.tenantId, stored.epoch, stored.rootEpoch), stored.record);

@@ -91,7 +91,7 @@ const all: readonly PageRow[] = [
   { name: 'sessions', path: '/sessions', heading: 'Sessions' },
   { name: 'profile', path: '/profile', heading: 'Profile', open: true, still: true },
   { name: 'tenants', path: '/tenants', heading: 'Tenants' },
-  { name: 'approvals', path: '/approvals', heading: 'Approvals', empty: 'Nothing waits for anybody' },
+  { name: 'approvals', path: '/approvals', heading: 'Approvals', empty: 'No pending approvals' },
   { name: 'snapshots', path: '/snapshots', heading: 'Snapshots', empty: 'No snapshot yet' },
   {
     name: 'snapshot-restore',

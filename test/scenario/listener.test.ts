@@ -309,7 +309,7 @@ test('SIGHUP replaces a certificate by a better one only, unless it is forced; t
 
   install(expired);
   writeFileSync(join(here.server.dataDirectory, 'force-certificate'), '');
-  await renew('force-certificate was there');
+  await renew('force-certificate was found');
   await expect.poll(async () => (await servedBy(here))?.validTo).toContain('2025');
   expect(existsSync(join(here.server.dataDirectory, 'force-certificate'))).toBe(false);
   expect(here.server.log()).toContain('serving a certificate that clients may refuse');

@@ -49,7 +49,7 @@ const requireGivable = async (
   if (holder === undefined || holder.grants.length === 0) return;
   if (faultOfGrants(holder.grants, own, 'users:manage') !== undefined)
     throw new ServiceError('forbidden', 'the holder of this session may do more than you could give', {
-      hint: 'only those who could give somebody all their roles end their sessions',
+      hint: 'a session is ended by its holder, or by a person who could give the holder all their roles',
     });
 };
 

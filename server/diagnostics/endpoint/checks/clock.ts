@@ -18,13 +18,13 @@ export const clock: EndpointCheck = {
     const fix = 'let chrony or systemd-timesyncd set the clock';
     const exception = 'XksProxyIncorrectAuthenticationCredentialException';
     if (callerAheadMs !== null && Math.abs(callerAheadMs) > failMs)
-      return foretold(exception, `this clock is ${seconds(callerAheadMs)} of the one of whoever asked`, fix);
+      return foretold(exception, `this clock is ${seconds(callerAheadMs)} of the caller's clock`, fix);
     const [latest] = unsigned.filter(({ operation }) => operation !== 'unknown');
     if (latest?.reason?.startsWith(refusalReasons.skew) === true && latest.at > (recent[0]?.at ?? 0))
       return suspected(exception, `the latest request was refused: ${latest.reason}`, fix);
-    if (callerAheadMs === null) return notAsked('nobody told the time');
+    if (callerAheadMs === null) return notAsked('no reference time');
     return Math.abs(callerAheadMs) > warnMs
-      ? warning(`this clock is ${seconds(callerAheadMs)} of the one of whoever asked`, fix)
-      : ok(`within ${Math.abs(callerAheadMs).toFixed(0)} ms of the one of whoever asked`);
+      ? warning(`this clock is ${seconds(callerAheadMs)} of the caller's clock`, fix)
+      : ok(`within ${Math.abs(callerAheadMs).toFixed(0)} ms of the caller's clock`);
   },
 };

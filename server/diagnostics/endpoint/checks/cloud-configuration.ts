@@ -40,7 +40,7 @@ export const cloudConfiguration: EndpointCheck = {
       );
     const told = Object.entries(cloud).filter(([, value]) => value !== undefined);
     return told.length === 0
-      ? notAsked('nobody told what the cloud is configured with')
+      ? notAsked('the configuration of the cloud was not given')
       : ok(told.map(([name, value]) => `${name} ${value}`).join(', '));
   },
 };

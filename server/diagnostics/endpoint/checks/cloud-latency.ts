@@ -19,7 +19,7 @@ export const cloudLatency = (cloud: CloudReader | undefined): EndpointCheck => (
     const latency = await cloud.latency(keyStore);
     if (latency === undefined) return notAsked('the cloud has measured nothing in the last 15 minutes');
     const evidence = `XksProxyLatency: ${latency.average.toFixed(0)} ms on average, ${latency.maximum.toFixed(0)} ms at most`;
-    const fix = 'put the service nearer to the cloud’s region, and look at what stands in front of it';
+    const fix = 'put the service nearer to the cloud’s region, and check what is in front of it';
     if (latency.average > lateMs) return foretold('XksProxyUriUnreachableException', evidence, fix);
     return latency.average > slowMs || latency.maximum > lateMs ? warning(evidence, fix) : ok(evidence);
   },

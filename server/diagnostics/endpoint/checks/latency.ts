@@ -15,7 +15,7 @@ export const latency: EndpointCheck = {
     if (latencies.length === 0) return notAsked('nothing was measured');
     const middle = [...latencies].sort((a, b) => a - b)[Math.floor(latencies.length / 2)] ?? 0;
     const evidence = `${middle.toFixed(0)} ms in the middle of ${latencies.length} calls`;
-    const fix = 'put the service nearer to the cloud’s region, and look at what stands in front of it';
+    const fix = 'put the service nearer to the cloud’s region, and check what is in front of it';
     if (middle > lateMs)
       return foretold('XksProxyUriUnreachableException', `${evidence}; the cloud gives up at ${lateMs} ms`, fix);
     return middle > slowMs ? warning(`${evidence}; above ${slowMs} ms is slow`, fix) : ok(evidence);

@@ -24,10 +24,10 @@ export const recentLatency: EndpointCheck = {
       return foretold(
         'XksProxyUriUnreachableException',
         `${evidence}; ${late} took more than ${lateMs} ms`,
-        'look at the load of this host',
+        'check the load of this host',
       );
     return slow > durations.length * slowShare
-      ? warning(`${evidence}; ${slow} took more than ${slowMs} ms`, 'look at the load of this host')
+      ? warning(`${evidence}; ${slow} took more than ${slowMs} ms`, 'check the load of this host')
       : ok(evidence);
   },
 };

@@ -11,7 +11,7 @@ export const storeStatus: EndpointCheck = {
   run: ({ keyStores }) => {
     if (keyStores.length === 0) return notAsked('none is registered (dke key-store register)');
     const lines = keyStores.map(({ customKeyStoreId, connection: { state, errorCode, detail, source } }) =>
-      [customKeyStoreId, state, errorCode, detail, source === null ? 'not looked at yet' : `says the ${source}`]
+      [customKeyStoreId, state, errorCode, detail, source === null ? 'not checked yet' : `says the ${source}`]
         .filter((part) => part !== null)
         .join(' '),
     );

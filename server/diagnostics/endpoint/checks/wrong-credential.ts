@@ -18,7 +18,7 @@ export const wrongCredential: EndpointCheck = {
       ? ok('401')
       : failed(
           `a wrong signature was answered ${status}`,
-          'stop the service and report this: keys may be used by anybody',
+          'stop the service and report this: anyone may be able to use keys',
         );
   },
 };

@@ -45,7 +45,7 @@ export const keyShape = {
   destroyedAt: moment.nullable().openapi({ description: 'From here every use fails, everywhere.' }),
   unrecoverableAt: moment.nullable().openapi({
     description:
-      'From here old pages, logs and backups of the database open no more. Null while another tenant has a usable copy of the key ' +
+      'From here old pages, logs and backups of the database can no longer be opened. Null while another tenant has a usable copy of the key ' +
       '(`copies` of `GET /api/keys/{id}/use`).',
   }),
   applicationId: identifier.nullable(),
@@ -82,7 +82,7 @@ export const keyCopiesSchema = z
   })
   .openapi('KeyCopies', {
     description:
-      'The same key in other tenants, where a snapshot was restored beside its own tenant, as far as it is not destroyed there. While there is ' +
+      'The same key in other tenants, where a snapshot was restored next to its own tenant, if it is not destroyed there. While there is ' +
       'one, a destroyed key is not unrecoverable.',
   });
 export type KeyCopies = z.output<typeof keyCopiesSchema>;

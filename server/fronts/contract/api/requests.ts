@@ -44,7 +44,7 @@ const filters = {
     .enum(['true', 'false'])
     .transform((value) => value === 'true')
     .optional()
-    .openapi({ type: 'boolean', description: 'Whether its signature was valid; anybody can send other requests.' }),
+    .openapi({ type: 'boolean', description: 'Whether its signature was valid; anyone can send other requests.' }),
   status: z
     .string()
     .regex(/^[1-5][0-9]{2}$/, 'must be an HTTP status')

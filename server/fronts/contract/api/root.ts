@@ -9,7 +9,7 @@ export const rootSchema = z
     previousEpoch: z.int().nullable().openapi({ description: 'Set while a turn is under way: both are open.' }),
     rotating: z.boolean().openapi({ description: 'A rotation was asked for, or is under way.' }),
     backup: z.strictObject({ epoch: z.int(), at: moment }).nullable().openapi({
-      description: 'The newest that `dke root backup` made. Of an older epoch: it opens nothing any more.',
+      description: 'The newest that `dke root backup` made. Of an older epoch: it can no longer open anything.',
     }),
     providers: z
       .array(

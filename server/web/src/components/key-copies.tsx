@@ -10,7 +10,7 @@ export const KeyCopiesNotice = ({ copies: { count, items } }: { copies: KeyCopie
       tone="warn"
       title={count === 1 ? 'Another tenant has a copy of this key' : `${count} copies in other tenants`}
     >
-      A snapshot was restored beside its own tenant. Destroying this key does not destroy the copies: they stay usable,
+      A snapshot was restored next to its own tenant. Destroying this key does not destroy the copies: they stay usable,
       and until they are destroyed this key does not count as unrecoverable.
       {items.length > 0 && (
         <ul className="mt-1 list-disc pl-5">

@@ -93,7 +93,7 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
           <>
             <p>
               The file is here now and nowhere else; it is gone when this closes. Without it and its passphrase no
-              snapshot opens for anybody. Keep two copies, in two places, and the passphrase in a third.
+              snapshot cannot be opened. Keep two copies, in two places, and the passphrase in a third.
             </p>
             <Button
               icon="download"

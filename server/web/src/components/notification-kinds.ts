@@ -27,7 +27,7 @@ export const notificationKindNames = {
   'snapshot.old': 'Snapshot old',
   'snapshot.none': 'No snapshot',
   'snapshot.unopened': 'Snapshot never opened',
-  'snapshot.folder-away': 'Snapshot folder not there',
+  'snapshot.folder-away': 'Snapshot folder missing',
   'root.backup-old': 'Root key backup outdated',
   'erasure.held': 'Erasure held back',
   'erasure.failed': 'Erasure failed',

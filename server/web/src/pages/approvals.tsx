@@ -173,7 +173,7 @@ export const ApprovalsPage = () => {
           ]}
           detail={(approval) => <Detail approval={approval} />}
           empty={
-            <EmptyState title="Nothing waits for anybody">
+            <EmptyState title="No pending approvals">
               Dual control is set up for a vault, on the page of the vaults: destroy, export and restore then wait here
               until enough others have agreed.
             </EmptyState>

@@ -220,12 +220,12 @@ const masterKeyPath = (applicationId: string, keyId: string): string =>
 
 const BlastRadiusView = ({ radius }: { radius: BlastRadius }) => {
   const borrowers = radius.groupApplications.filter((application) => application.instances.length > 0);
-  const nobody = radius.instances.length === 0 && borrowers.length === 0;
+  const isUnused = radius.instances.length === 0 && borrowers.length === 0;
   return (
     <div className="space-y-4">
       <KeyCopiesNotice copies={radius.copies} />
       <p>
-        {nobody ? (
+        {isUnused ? (
           'No instance has used this application yet.'
         ) : (
           <>
