@@ -92,8 +92,8 @@ export const NewRecoveryKeyDialog = ({ onClose }: { onClose: () => void }) => {
         {() => (
           <>
             <p>
-              The file is here now and nowhere else; it is gone when this closes. Without it and its passphrase no
-              snapshot cannot be opened. Keep two copies, in two places, and the passphrase in a third.
+              The file is here now and nowhere else; it is gone when this closes. Without it and its passphrase, no
+              snapshot can be opened. Keep two copies, in two places, and the passphrase in a third.
             </p>
             <Button
               icon="download"
