@@ -1,4 +1,4 @@
-// The authentication code of a row: over every policy column, and over a later one only where it has a value.
+// The authentication code of a row: over every policy column, and over a later one (tags, the key that a copy is of) only where it has a value.
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/store/rows.ts';
@@ -7,12 +7,13 @@ const authenticate = (text: string): string => createHmac('sha256', 'a test').up
 const row = Object.fromEntries(
   policyColumns.keys.map((column, at) => [column, at % 3 === 0 ? null : `${column} ${at}`]),
 );
-const withTags = (tags: string | null) => ({ ...row, tags });
+const withTags = (tags: string | null) => ({ ...row, tags, copy_of: null });
 const codeOf = (of: Readonly<Record<string, unknown>>): string => authenticationCode(authenticate, 'keys', of);
 
-test('a key that was stored before there were tags is what it was', () => {
-  const { tags: _, ...before } = row;
-  const values = policyColumns.keys.filter((column) => column !== 'tags').map((column) => before[column]);
+test('a key that was stored before there were tags and copies is what it was', () => {
+  const values = policyColumns.keys
+    .filter((column) => column !== 'tags' && column !== 'copy_of')
+    .map((column) => row[column]);
   const stored = authenticate(JSON.stringify(['keys', ...values]));
   expect(rowIntegrity(authenticate, 'keys', { ...withTags(null), row_mac: stored })).toBe('ok');
 });
