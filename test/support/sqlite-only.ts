@@ -36,10 +36,13 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
 /** What a run on `both` leaves out, and `npm run test:postgresql` runs: it comes to the store through operations that run on both. */
 export const whenAsked: Readonly<Record<string, string>> = {
   'test/clients/**': 'clients of the library',
+  'test/contract/insider-*.test.ts': 'who may do what is decided above the store',
   'test/contract/spoilt-rows.test.ts': 'what is made of odd values in a row, which the repositories read alike',
   'test/databases/**': 'databases over the library',
   'test/scenario/**': 'whole processes',
   'test/tde/**': 'databases over the library',
   'test/unit/agent/**': 'the agent',
   'test/unit/operations/audit-log.test.ts': 'ten thousand records',
+  'test/unit/operations/token-keys.test.ts': 'cryptography with keys of the token',
+  'test/unit/snapshots/histories.test.ts': 'random histories, which the embedded store runs',
 };
