@@ -59,8 +59,12 @@ const latestExpiry = async (
   return Math.min(maker?.expiresAt ?? Number.POSITIVE_INFINITY, now + longestBreakGlassMs);
 };
 
+/** `check` runs first in the unit of work that creates the token; when it throws, nothing is created. */
 export const createToken =
-  ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): TokenOperations['create'] =>
+  (
+    { store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>,
+    check: (tx: Repositories) => Promise<void> = () => Promise.resolve(),
+  ): TokenOperations['create'] =>
   async (actor, own, { name, expiresAt, kind = 'api', grants: given = [], ownerId = null }) => {
     checkName(name);
     const now = clock.now();
@@ -115,6 +119,7 @@ export const createToken =
       integrity: 'ok',
     };
     await store.write(async (tx) => {
+      await check(tx);
       await requireGrantable(tx, grants);
       // The audit log names tokens: two of one name could not be told apart there.
       if (await tx.tokens.hasLive(tenantId, ownerId, name, now))

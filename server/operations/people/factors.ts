@@ -120,13 +120,8 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
   };
 
   /** The session goes on under a new value, now that two factors were shown. */
-  const prove = async (
-    tx: Repositories,
-    user: StoredUser,
-    session: StoredSession,
-    from: SignInOrigin,
-    caller: SessionCaller,
-  ) => {
+  const prove = async (tx: Repositories, user: StoredUser, from: SignInOrigin, caller: SessionCaller) => {
+    const session = await sessions.requireLive(tx, caller.sessionId);
     await tx.sessions.remove(session.id);
     return sessions.insert(tx, holderOf(user), { method: session.method, proved: 2 }, from, caller.actor);
   };
@@ -172,6 +167,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
       try {
         const sealed = ring.seal(placeOf(factor.id, user.id), key);
         await store.write(async (tx) => {
+          await sessions.requireLive(tx, caller.sessionId);
           const factors = await tx.factors.list(user.id);
           // What was begun before and never used gives its place up.
           for (const { id, kind, confirmedAt } of factors)
@@ -191,7 +187,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
 
     confirm: async (caller, id, code, from) => {
       const user = await findSelf(store.read, caller);
-      const session = await requireRecent(caller);
+      await requireRecent(caller);
       const factor = await store.read.factors.get(id);
       if (factor === undefined || factor.userId !== user.id || factor.kind !== 'totp' || factor.confirmedAt !== null)
         throw new ServiceError('not-found', 'no such one-time password waits to be confirmed');
@@ -203,7 +199,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
       const made = await store.write(async (tx) => {
         await useStep(tx, id, step, { confirmedAt: clock.now() });
         await record(tx, 'second-factor.added', caller, user, factor);
-        return prove(tx, user, session, from, caller);
+        return prove(tx, user, from, caller);
       });
       sessions.forget();
       return sessions.open(made, from);
@@ -220,6 +216,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
         return code;
       });
       await store.write(async (tx) => {
+        await sessions.requireLive(tx, caller.sessionId);
         const factors = await tx.factors.list(user.id);
         if (!hasSecondFactor(factors))
           throw new ServiceError('conflict', 'recovery codes stand in for a second factor, and there is none', {
@@ -275,7 +272,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
   ): Promise<StartedSession> => {
     lockout.admit(from.peer);
     const user = await findSelf(store.read, caller);
-    const session = await sessionOf(caller);
+    await sessionOf(caller);
     const attempt = await lockout.begin(foldUserName(user.name), from.peer);
     const factors = usable(await store.read.factors.list(user.id));
     const method = 'code' in given ? 'totp' : 'recovery-code';
@@ -299,7 +296,10 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
             actor: caller.actor,
             tenantId: user.tenantId ?? serviceTenantId,
             subject: { kind: 'user', id: user.id },
-            details: { name: user.name, left: factors.filter(({ kind }) => kind === 'recovery-code').length - 1 },
+            details: {
+              name: user.name,
+              left: (await tx.factors.list(user.id)).filter(({ kind }) => kind === 'recovery-code').length,
+            },
           });
         };
     }
@@ -313,7 +313,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, signIn: Si
     const made = await store.write(async (tx) => {
       await spend(tx);
       await attempt.succeeded(tx, true);
-      return prove(tx, user, session, from, caller);
+      return prove(tx, user, from, caller);
     });
     sessions.forget();
     return sessions.open(made, from);

@@ -110,11 +110,19 @@ export const createOpenIdOperations = (
       });
     };
 
+  /** Whether another person could act as this user: then the provider's claim must not give it roles. */
+  const isOwnedOtherwise = async (repositories: Repositories, user: StoredUser): Promise<boolean> =>
+    user.tenantId !== null ||
+    user.password !== null ||
+    user.invitationHash !== null ||
+    (await repositories.factors.list(user.id)).some(({ kind }) => kind === 'passkey');
+
   /** The provider no longer gives this person a role: removes the roles, ends the sessions and revokes the user's own API tokens. */
   const withdraw = async (userId: string, from: SignInOrigin): Promise<void> => {
     await store.write(async (tx) => {
       const user = await tx.users.get(everyTenant, userId);
       if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') return;
+      if (await isOwnedOtherwise(tx, user)) return;
       // It reads every token, so it is done once: a user without roles can create none.
       if (user.grants.length === 0) return;
       const after = { ...user, grants: [] };
@@ -125,12 +133,13 @@ export const createOpenIdOperations = (
     sessions.forget();
   };
 
-  /** Whether another person could act as this user: then the provider's claim must not give it roles. */
-  const isOwnedOtherwise = async (user: StoredUser): Promise<boolean> =>
-    user.tenantId !== null ||
-    user.password !== null ||
-    user.invitationHash !== null ||
-    (await store.read.factors.list(user.id)).some(({ kind }) => kind === 'passkey');
+  const noAccess = (reason: string, { subject }: OpenIdPerson): ServiceError =>
+    new ServiceError('forbidden', 'your account at the OpenID provider has no access to this service', {
+      hint:
+        reason === 'not-of-provider'
+          ? 'the user of your subject has a tenant, a password or a passkey: an administrator must remove the subject from that user'
+          : `an administrator can register you: dke user create NAME --role ROLE --subject ${subject}`,
+    });
 
   return {
     label: () => provider?.label ?? null,
@@ -181,33 +190,31 @@ export const createOpenIdOperations = (
         if (known === undefined) return grants === null ? 'unknown-user' : undefined;
         if (known.integrity !== 'ok') return 'tampered';
         if (known.state !== 'active') return 'disabled';
-        return grants !== null && (await isOwnedOtherwise(known)) ? 'not-of-provider' : undefined;
+        return grants !== null && (await isOwnedOtherwise(store.read, known)) ? 'not-of-provider' : undefined;
       };
       const reason = await reasonOf();
       if (reason !== undefined) {
-        if (reason === 'no-role' && known !== undefined && !(await isOwnedOtherwise(known)))
-          await withdraw(known.id, from);
+        if (reason === 'no-role' && known !== undefined) await withdraw(known.id, from);
         await signIn.refuse({ method: 'openid', reason, user: known }, undefined, from);
-        throw new ServiceError('forbidden', 'your account at the OpenID provider has no access to this service', {
-          hint:
-            reason === 'not-of-provider'
-              ? 'the user of your subject has a tenant, a password or a passkey: an administrator must remove the subject from that user'
-              : `an administrator can register you: dke user create NAME --role ROLE --subject ${person.subject}`,
-        });
+        throw noAccess(reason, person);
       }
       const user = known ?? (await addUser(person, grants ?? [], from));
-      const change =
-        grants === null || sameGrants(user.grants, grants)
-          ? undefined
-          : { members: { grants }, record: recordRoles(from) };
-      const started = await signIn.admit(
-        user,
-        { method: 'openid', proved: person.secondFactor ? 2 : 1 },
-        undefined,
-        from,
-        change,
-      );
-      if (change !== undefined) sessions.forget();
+      let changed = false;
+      // Roles, and what forbids them, as they are when the session starts: an administrator may have changed them meanwhile.
+      const takeRoles = async (tx: Repositories, current: StoredUser): Promise<StoredUser> => {
+        changed = false;
+        if (grants === null) return current;
+        if (await isOwnedOtherwise(tx, current)) throw noAccess('not-of-provider', person);
+        if (sameGrants(current.grants, grants)) return current;
+        const after = { ...current, grants };
+        await tx.users.update(after);
+        await recordRoles(from)(tx, after);
+        changed = true;
+        return after;
+      };
+      const how = { method: 'openid', proved: person.secondFactor ? 2 : 1 } as const;
+      const started = await signIn.admit(user, how, undefined, from, takeRoles);
+      if (changed) sessions.forget();
       return started;
     },
   };

@@ -123,7 +123,7 @@ export const createPasskeyOperations = (
       checkName(name);
       const user = await findSelf(store.read, caller);
       refuseOwnSecret(provider, user);
-      const session = await factors.requireRecent(caller);
+      await factors.requireRecent(caller);
       const read = readAnswer(answer);
       const asked = read !== undefined && (await take('passkey-registration', user.id, read.challenge));
       const made = asked ? await passkeys.verifyNew(answer, read.challenge) : null;
@@ -136,7 +136,7 @@ export const createPasskeyOperations = (
         factors.requireRoom((await tx.factors.list(user.id)).filter(({ confirmedAt }) => confirmedAt !== null));
         await tx.factors.insert(factor);
         await factors.record(tx, 'second-factor.added', caller, user, factor);
-        return factors.prove(tx, user, session, from, caller);
+        return factors.prove(tx, user, from, caller);
       });
       sessions.forget();
       return sessions.open(started, from);
@@ -167,8 +167,10 @@ export const createPasskeyOperations = (
         await signIn.refuse({ method: 'passkey', reason, user }, undefined, from);
         throw doesNotHold();
       }
-      await store.write((tx) => keepUse(tx, factor));
-      return signIn.admit(user, { method: 'passkey', proved: 2 }, undefined, from);
+      return signIn.admit(user, { method: 'passkey', proved: 2 }, undefined, from, async (tx, current) => {
+        await keepUse(tx, factor);
+        return current;
+      });
     },
 
     beginSecond: async (caller) => {
@@ -184,7 +186,7 @@ export const createPasskeyOperations = (
   const giveSecond = async (caller: SessionCaller, answer: object, from: SignInOrigin): Promise<StartedSession> => {
     lockout.admit(from.peer);
     const user = await findSelf(store.read, caller);
-    const session = await factors.sessionOf(caller);
+    await factors.sessionOf(caller);
     const attempt = await lockout.begin(foldUserName(user.name), from.peer);
     const read = readAnswer(answer);
     const asked = read !== undefined && (await take('passkey-second-factor', user.id, read.challenge));
@@ -196,7 +198,7 @@ export const createPasskeyOperations = (
     const made = await store.write(async (tx) => {
       await keepUse(tx, factor);
       await attempt.succeeded(tx, true);
-      return factors.prove(tx, user, session, from, caller);
+      return factors.prove(tx, user, from, caller);
     });
     sessions.forget();
     return sessions.open(made, from);

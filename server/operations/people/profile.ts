@@ -46,8 +46,6 @@ export const createProfile = (
       try {
         const user = await findSelf(store.read, caller);
         refuseOwnSecret(ports.provider, user);
-        const session = await store.read.sessions.get(everyTenant, caller.sessionId);
-        if (session === undefined) throw new ServiceError('unauthenticated', 'the session has ended');
         if (user.password !== null) {
           if (current === undefined)
             throw new ServiceError('validation', 'the present password is missing', { hint: 'send it as "current"' });
@@ -62,7 +60,9 @@ export const createProfile = (
         checkPassword(next, user.name);
         const password = await passwords.hash(next, from.peer);
         const made = await store.write(async (tx) => {
+          const session = await sessions.requireLive(tx, caller.sessionId);
           const now = await findSelf(tx, caller);
+          refuseOwnSecret(ports.provider, now);
           if (now.password !== user.password)
             throw new ServiceError('conflict', 'the password was changed meanwhile', {
               hint: 'sign in with the new one',
@@ -108,7 +108,10 @@ export const createProfile = (
         throw new ServiceError('validation', 'a token does no more than its owner may', {
           hint: 'GET /api/session shows your roles',
         });
-      return createToken(ports)(actor, caller.grants, { name, expiresAt, grants, ownerId: user.id });
+      const requireLive = async (tx: Repositories): Promise<void> => {
+        await sessions.requireLive(tx, caller.sessionId);
+      };
+      return createToken(ports, requireLive)(actor, caller.grants, { name, expiresAt, grants, ownerId: user.id });
     },
 
     sessions: async (caller, query) => {

@@ -159,6 +159,18 @@ export const createSessions = (ports: SessionPorts, authenticateAdmin: Operation
     return { ...found, actor: { ...found.actor, requestId, peer }, value };
   };
 
+  /**
+   * The session of the caller as this unit of work sees it. Throws 'unauthenticated' when it was ended meanwhile, or its user disabled: what
+   * the session would give must not outlast that.
+   */
+  const requireLive = async (tx: Repositories, sessionId: string): Promise<StoredSession> => {
+    const session = await tx.sessions.get(everyTenant, sessionId);
+    const user = session?.holder.kind === 'user' ? await tx.users.get(everyTenant, session.holder.id) : undefined;
+    if (session?.integrity !== 'ok' || user?.integrity !== 'ok' || user.state !== 'active')
+      throw new ServiceError('unauthenticated', 'the session has ended', { hint: 'sign in again' });
+    return session;
+  };
+
   const recordEnd = (tx: Repositories, actor: Actor, session: StoredSession, name: string, by: string): Promise<void> =>
     tx.audit.append({
       kind: 'session.ended',
@@ -237,6 +249,8 @@ export const createSessions = (ports: SessionPorts, authenticateAdmin: Operation
       const { holder } = await viewSession(store.read, found);
       const kind = holder.kind === 'user' ? 'user' : 'administrator';
       await store.write(async (tx) => {
+        // Two requests may sign out at the same time: the session ends once.
+        if ((await tx.sessions.get(everyTenant, found.id)) === undefined) return;
         await tx.sessions.remove(found.id);
         await recordEnd(
           tx,
@@ -259,6 +273,7 @@ export const createSessions = (ports: SessionPorts, authenticateAdmin: Operation
     end,
     insert,
     open,
+    requireLive,
     /** After a change of users: what was believed may be wrong now. */
     forget: (): void => believed.clear(),
   };

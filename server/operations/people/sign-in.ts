@@ -67,15 +67,9 @@ export const createSignIn = (
     how: { readonly method: SignInMethod; readonly proved: 1 | 2 },
     attempt: Attempt | undefined,
     from: SignInOrigin,
-    change?: {
-      readonly members: Partial<Pick<StoredUser, 'password' | 'grants'>>;
-      /** What else is written in the same unit of work. */
-      readonly record?: (tx: Repositories, after: StoredUser) => Promise<void>;
-    },
+    /** What else is written in the same unit of work; answers the user as it is then. */
+    change: (tx: Repositories, current: StoredUser) => Promise<StoredUser> = (_tx, current) => Promise.resolve(current),
   ): Promise<StartedSession> => {
-    const factors = await store.read.factors.list(user.id);
-    const done =
-      nextStep({ ...user, ...change?.members }, factors, how.proved, people.secondFactor) !== 'second-factor';
     const made = await store.write(async (tx) => {
       const current = await tx.users.get(everyTenant, user.id);
       // Meanwhile somebody may have disabled them or taken the password.
@@ -87,10 +81,9 @@ export const createSignIn = (
         current.subject !== user.subject
       )
         throw new ServiceError('unauthenticated', 'the user has been changed', { hint: 'sign in again' });
-      const after = { ...current, ...change?.members };
-      if (change !== undefined) await tx.users.update(after);
-      await change?.record?.(tx, after);
-      await attempt?.succeeded(tx, done);
+      const after = await change(tx, current);
+      const step = nextStep(after, await tx.factors.list(user.id), how.proved, people.secondFactor);
+      await attempt?.succeeded(tx, step !== 'second-factor');
       await tx.users.touch(user.id, clock.now());
       return sessions.insert(tx, holderOf(after), how, from, userActor(after, from));
     });
@@ -122,9 +115,13 @@ export const createSignIn = (
             hint: 'an administrator can give you an invitation to choose a new password',
           });
         }
-        const change =
-          verdict === 'outdated' ? { members: { password: await passwords.hash(password, from.peer) } } : undefined;
-        return await admit(user, { method: 'password', proved: 1 }, attempt, from, change);
+        const outdated = verdict === 'outdated' ? await passwords.hash(password, from.peer) : undefined;
+        return await admit(user, { method: 'password', proved: 1 }, attempt, from, async (tx, current) => {
+          if (outdated === undefined) return current;
+          const after = { ...current, password: outdated };
+          await tx.users.update(after);
+          return after;
+        });
       } finally {
         password.fill(0);
       }
