@@ -384,7 +384,7 @@ const openSnapshots = (
       beginOpening: openings.begin,
       verify: async (actor, id, answer) => {
         folder.require();
-        // Opened ones are the platform's business, whichever tenant is acted in.
+        // Opening a snapshot is a right for the whole platform, whichever tenant is acted in.
         await findSnapshot(store.read, id, undefined, answer === null ? actor.reach : everyTenant);
         const key = answer === null ? null : await openings.take(actor, id, answer.openingId, answer.sealedKey);
         return verify(actor, id, key);

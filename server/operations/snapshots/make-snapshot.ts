@@ -219,6 +219,11 @@ export const makeSnapshot =
           verifiedAt: at,
         };
         await store.write(async (tx) => {
+          // Another node settles what seems to have been left in the middle.
+          if ((await tx.snapshots.get(id))?.state !== 'making')
+            throw new ServiceError('conflict', 'another node gave this snapshot up meanwhile', {
+              hint: 'make another one',
+            });
           await tx.snapshots.update(held);
           await tx.audit.append({
             kind: 'snapshot.made',
@@ -246,6 +251,7 @@ export const makeSnapshot =
         }
         await store
           .write(async (tx) => {
+            if ((await tx.snapshots.get(id))?.state !== 'making') return;
             await tx.snapshots.update({ ...begun, state: 'failed', failure });
             await tx.audit.append({
               kind: 'snapshot.failed',

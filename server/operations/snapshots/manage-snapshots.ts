@@ -209,7 +209,10 @@ export const manageSnapshots = (
             integrity: 'ok',
           };
           await store.write(async (tx) => {
-            if (before === undefined) await tx.snapshots.insert(held);
+            const now = await tx.snapshots.get(id);
+            if (now?.state !== before?.state)
+              throw new ServiceError('conflict', 'the snapshot was changed meanwhile', { hint: 'import it again' });
+            if (now === undefined) await tx.snapshots.insert(held);
             else await tx.snapshots.update(held);
             await tx.audit.append({
               kind: 'snapshot.imported',
@@ -263,16 +266,20 @@ export const manageSnapshots = (
       }
       // Where the folder is away, files cannot be removed.
       if (!archive.reached()) return;
-      for (const snapshot of await listSnapshots(store.read, ['deleted'])) {
-        if (snapshot.deletedAt === null || now - snapshot.deletedAt < settings.undeleteDays * day) continue;
-        archive.remove(snapshot.id);
+      const isDue = ({ deletedAt }: Snapshot): boolean =>
+        deletedAt !== null && now - deletedAt >= settings.undeleteDays * day;
+      for (const { id } of (await listSnapshots(store.read, ['deleted'])).filter(isDue)) {
         await store.write(async (tx) => {
+          // It may have been undeleted meanwhile: then its file is needed, so the file is removed in the unit of work that decides.
+          const snapshot = await tx.snapshots.get(id);
+          if (snapshot?.state !== 'deleted' || !isDue(snapshot)) return;
+          archive.remove(id);
           await tx.snapshots.update({ ...snapshot, state: 'purged', purgedAt: now, integrity: 'ok' });
           await tx.audit.append({
             kind: 'snapshot.purged',
             actor,
             tenantId: snapshot.tenantId,
-            subject: subjectOf(snapshot.id),
+            subject: subjectOf(id),
             details: { origin: snapshot.origin },
           });
         });

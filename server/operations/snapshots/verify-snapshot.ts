@@ -109,9 +109,14 @@ export const verifySnapshot =
         const before = await findSnapshot(tx, id);
         const after: Snapshot = {
           ...before,
-          // One that was deleted before its file was missing stays so.
-          state: finding !== null ? before.state : before.deletedAt === null ? 'held' : 'deleted',
-          counts: before.counts === null ? null : { ...before.counts, erased },
+          // It may have been deleted meanwhile, or before its file was missing, and then stays so; or have lost more keys.
+          state:
+            finding !== null || before.state !== 'missing'
+              ? before.state
+              : before.deletedAt === null
+                ? 'held'
+                : 'deleted',
+          counts: before.counts === null ? null : { ...before.counts, erased: Math.max(before.counts.erased, erased) },
           verification,
           verifiedAt: finding === null ? at : before.verifiedAt,
         };
