@@ -3,10 +3,20 @@
 import { ServiceError } from '../base/errors.ts';
 import { effectivePermissions, type Grant, isAllowed, roleNames, rolesWith, rowOf } from '../domain/access.ts';
 import { acrossTenants, inTenant } from '../domain/actor.ts';
+import type { Tenant } from '../domain/tenant.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { AccessOperations } from './index.ts';
 
 const noSuchTenant = (): ServiceError => new ServiceError('not-found', 'no such tenant');
+
+const refuseGone = (tenant: Pick<Tenant, 'id' | 'state'> | undefined): void => {
+  if (tenant?.state === 'deleted')
+    throw new ServiceError('conflict', 'the tenant is deleted: nothing in it is changed', {
+      hint: `restore it first: dke tenant restore ${tenant.id}`,
+    });
+  if (tenant === undefined || tenant.state === 'purged')
+    throw new ServiceError('conflict', 'the tenant is purged: nothing in it is changed');
+};
 
 /** The one that is meant where none is named: the default one for those who may act in it, else the first of theirs that is served. */
 const ownTenant = (
@@ -19,8 +29,10 @@ const ownTenant = (
 };
 
 export const createAccess = ({
+  store,
   directory,
 }: {
+  readonly store: Pick<Ports['store'], 'read'>;
   readonly directory: Pick<Ports['directory'], 'tenant' | 'defaultTenantId' | 'stopOf'>;
 }): AccessOperations => ({
   actIn: (actor, grants, named) => {
@@ -46,12 +58,10 @@ export const createAccess = ({
     if (!known && grants.some(({ role }) => rowOf(role).permissions.includes(permission))) throw noSuchTenant();
   },
   requireChangeable: ({ tenantId }) => {
-    if (directory.tenant(tenantId)?.state === 'purged')
-      throw new ServiceError('conflict', 'the tenant is purged: nothing in it is changed');
-    if (directory.stopOf(tenantId) === 'deleted')
-      throw new ServiceError('conflict', 'the tenant is deleted: nothing in it is changed', {
-        hint: 'restore it first',
-      });
+    refuseGone(directory.tenant(tenantId));
+  },
+  requireStillChangeable: async ({ tenantId }) => {
+    refuseGone(await store.read.tenants.get(tenantId));
   },
   check: (grants, permission, tenantId, scope) => {
     if (isAllowed(grants, permission, tenantId, scope)) return;

@@ -103,27 +103,27 @@ export const followRunbook = ({ store, clock }: Pick<Ports, 'store' | 'clock'>):
       const { release, containers } = variant;
       const runbook = check(variant);
       const { tenantId } = actor;
-      const { name } = await findApplication(store.read, tenantId, applicationId);
-      const filled = fillRunbook(runbook, release, containers, await valuesOf(store.read, tenantId, applicationId));
-      const at = clock.now();
-      const run: RunbookRun = {
-        id: newId(at),
-        tenantId,
-        applicationId,
-        runbook,
-        title: filled.title,
-        release,
-        containers: filled.containers,
-        warnings: filled.warnings,
-        steps: filled.steps,
-        startedAt: at,
-        startedBy: { id: actor.id, name: actor.name },
-        finishedAt: null,
-        finishedBy: null,
-        outcome: null,
-        ticks: [],
-      };
-      await store.write(async (tx) => {
+      return store.write(async (tx) => {
+        const { name } = await findApplication(tx, tenantId, applicationId);
+        const filled = fillRunbook(runbook, release, containers, await valuesOf(tx, tenantId, applicationId));
+        const at = clock.now();
+        const run: RunbookRun = {
+          id: newId(at),
+          tenantId,
+          applicationId,
+          runbook,
+          title: filled.title,
+          release,
+          containers: filled.containers,
+          warnings: filled.warnings,
+          steps: filled.steps,
+          startedAt: at,
+          startedBy: { id: actor.id, name: actor.name },
+          finishedAt: null,
+          finishedBy: null,
+          outcome: null,
+          ticks: [],
+        };
         await tx.runbookRuns.insert(run);
         await tx.audit.append({
           kind: 'runbook.started',
@@ -132,8 +132,8 @@ export const followRunbook = ({ store, clock }: Pick<Ports, 'store' | 'clock'>):
           subject: { kind: 'application', id: applicationId },
           details: { name, runbook, release, containers: filled.containers, runId: run.id, steps: run.steps.length },
         });
+        return run;
       });
-      return run;
     },
     tick: (actor, applicationId, id, step, { outcome, note }) =>
       store.write(async (tx) => {

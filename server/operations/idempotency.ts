@@ -169,7 +169,13 @@ export const createIdempotency = (
         // A power failure may take the answer along, not the request: then the repeat says that it was carried out.
         if (written)
           await inner
-            .write((tx) => tx.idempotency.update({ ...row, answer: kept }), { durable: false })
+            .write(
+              async (tx) => {
+                const found = await tx.idempotency.get(row.id);
+                if (found !== undefined && isOf(row, found)) await tx.idempotency.update({ ...found, answer: kept });
+              },
+              { durable: false },
+            )
             .catch(async (error: unknown) => {
               log.error('an answer could not be kept', { requestId: row.requestId, error });
               await giveUp(row);

@@ -563,6 +563,8 @@ export interface AccessOperations {
   requireTenant(grants: readonly Grant[], permission: Permission, tenantId: string): void;
   /** 'conflict' where nothing is changed any more: the tenant acted in is deleted. */
   requireChangeable(actor: TenantActor): void;
+  /** The same, decided by the stored tenant as the unit of work sees it that this is a condition of (preconditions.ts). */
+  requireStillChangeable(actor: TenantActor): Promise<void>;
   /** What somebody may do: everywhere, then in tenants, then with single resources. */
   effective(grants: readonly Grant[]): readonly Right[];
   roles(): readonly {

@@ -8,7 +8,7 @@ import type { Repositories, Store } from '../ports/store.ts';
 export interface PreconditionOperations {
   /**
    * Runs `work`. The first unit of work that it makes begins with `check`, in which whatever is read is what that unit of work sees; when
-   * it throws, nothing is changed. Without any unit of work nothing is checked.
+   * it throws, nothing is changed. Without any unit of work nothing is checked. A nested condition adds to the outer one.
    */
   under<T>(check: () => Promise<void>, work: () => Promise<T>): Promise<T>;
 }
@@ -48,7 +48,12 @@ export const createPreconditions = (
     },
   };
   const under: PreconditionOperations['under'] = async (check, work) => {
-    const condition: Condition = { check, over: false };
+    const outer = conditions.getStore();
+    const all = async (): Promise<void> => {
+      if (outer?.over === false) await outer.check();
+      await check();
+    };
+    const condition: Condition = { check: all, over: false };
     try {
       return await conditions.run(condition, work);
     } finally {

@@ -89,18 +89,20 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
         await destroyKeyOfPurged(tx, actor, key, await destructionTime(tx, clock));
     },
   );
-  for await (const endpoint of each((window) => read.endpoints.list(tenantId, window), byId))
+  for await (const { id: endpointId } of each((window) => read.endpoints.list(tenantId, window), byId))
     await store.write(async (tx) => {
+      const endpoint = await tx.endpoints.get(tenantId, endpointId);
+      if (endpoint === undefined) return;
       for (const { id } of endpoint.credentials) await tx.endpoints.removeCredential(id);
       await tx.endpoints.update({ ...endpoint, state: 'deleted', credentials: [], integrity: 'ok' });
     });
   for await (const keyStore of each((window) => read.externalKeyStores.list(tenantId, window), byId))
     await store.write((tx) => tx.externalKeyStores.remove(keyStore.id));
-  for await (const application of each((window) => read.applications.list(tenantId, {}, window), byId)) {
+  for await (const { id: applicationId } of each((window) => read.applications.list(tenantId, {}, window), byId)) {
     await inBatches(
       (async function* live() {
         for (let after = 0; ; ) {
-          const page = await read.objects.listByApplication(application.id, after, largestPageSize);
+          const page = await read.objects.listByApplication(applicationId, after, largestPageSize);
           for (const object of page) if (object.destroyedAt === null) yield object;
           after = page.at(-1)?.handle ?? after;
           if (page.length < largestPageSize) return;
@@ -109,21 +111,26 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
       async (tx, { handle }) => tx.objects.destroy(handle, await destructionTime(tx, clock)),
     );
     await store.write(async (tx) => {
-      for (const accessGuid of await tx.accessGuids.list(application.id))
+      for (const accessGuid of await tx.accessGuids.list(applicationId))
         if (accessGuid.removedAt === null)
           await tx.accessGuids.update({ ...accessGuid, removedAt: clock.now(), integrity: 'ok' });
-      if (application.state === 'enabled')
+      const application = await tx.applications.get(tenantId, applicationId);
+      if (application?.state === 'enabled')
         await tx.applications.update({ ...application, state: 'disabled', integrity: 'ok' });
     });
   }
   await inBatches(
     each((window) => read.vaults.list(tenantId, window), byId),
-    async (tx, vault) => {
-      if (vault.state !== 'deleted') await tx.vaults.update({ ...vault, state: 'deleted', integrity: 'ok' });
+    async (tx, { id }) => {
+      const vault = await tx.vaults.get(tenantId, id);
+      if (vault !== undefined && vault.state !== 'deleted')
+        await tx.vaults.update({ ...vault, state: 'deleted', integrity: 'ok' });
     },
   );
-  for await (const user of each((window) => read.users.list(tenantId, window), byId))
+  for await (const { id: userId } of each((window) => read.users.list(tenantId, window), byId))
     await store.write(async (tx) => {
+      const user = await tx.users.get(tenantId, userId);
+      if (user === undefined || user.state === 'deleted') return;
       await tx.users.update({
         ...user,
         state: 'deleted',
@@ -146,8 +153,9 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
     });
   await inBatches(
     each((window) => read.tokens.list(tenantId, window), byId),
-    async (tx, token) => {
-      if (token.revokedAt === null) await tx.tokens.update({ ...token, revokedAt: clock.now(), integrity: 'ok' });
+    async (tx, { id }) => {
+      const token = await tx.tokens.get(tenantId, id);
+      if (token?.revokedAt === null) await tx.tokens.update({ ...token, revokedAt: clock.now(), integrity: 'ok' });
     },
   );
 };

@@ -10,9 +10,11 @@ import type { Ports } from '../ports/ports.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Denial, InstanceUse, UsageLog } from '../ports/usage-log.ts';
 
+/** Uses are counted since the last write: other nodes count those of the same instance that they see. */
 interface Tracked {
-  instance: Instance;
-  dirty: boolean;
+  readonly id: string;
+  seen: Pick<Instance, 'libraryVersion' | 'agentVersion' | 'pid' | 'lastUsedAt'>;
+  uses: number;
 }
 
 interface Refusal {
@@ -109,24 +111,24 @@ export const createUsageLog = (
     const now = clock.now();
     let isRecorded: boolean | undefined;
     try {
-      const instance = await store.write(async (tx) => {
+      const seen = { libraryVersion: use.library, agentVersion: use.agent, pid: use.pid, lastUsedAt: now };
+      const id = await store.write(async (tx) => {
         const known = await tx.instances.find(use);
-        const made: Instance = {
-          id: known?.id ?? newId(now),
-          applicationId: use.application.id,
-          accessGuidId: use.accessGuidId,
-          appId: use.appId,
-          host: use.host,
-          process: use.process,
-          osUser: use.osUser,
-          libraryVersion: use.library,
-          agentVersion: use.agent,
-          pid: use.pid,
-          firstUsedAt: known?.firstUsedAt ?? now,
-          lastUsedAt: now,
-          uses: (known?.uses ?? 0) + 1,
-        };
-        await tx.instances.put(made);
+        const own = known?.id ?? newId(now);
+        if (known === undefined)
+          await tx.instances.insert({
+            ...seen,
+            id: own,
+            applicationId: use.application.id,
+            accessGuidId: use.accessGuidId,
+            appId: use.appId,
+            host: use.host,
+            process: use.process,
+            osUser: use.osUser,
+            firstUsedAt: now,
+            uses: 1,
+          });
+        else await tx.instances.addUses(own, { ...seen, uses: 1 });
         await tx.accessGuids.touch(use.accessGuidId, now);
         if (known === undefined) {
           for (const old of await tx.instances.trim(use.application.id, instancesEach)) {
@@ -138,12 +140,12 @@ export const createUsageLog = (
           isRecorded ??= firstUses.admit(name, first, use.application.id);
           if (isRecorded) await auditFirstUse(tx, first);
         }
-        return made;
+        return own;
       });
-      instances.set(name, { instance, dirty: false });
+      instances.set(name, { id, seen, uses: 0 });
       if (instances.size > mostInstances) {
         for (const [oldest, tracked] of instances)
-          if (!tracked.dirty) {
+          if (tracked.uses === 0) {
             instances.delete(oldest);
             break;
           }
@@ -158,7 +160,9 @@ export const createUsageLog = (
 
   const writeDue = async (all: boolean): Promise<void> => {
     const now = clock.now();
-    const dirty = [...instances.values()].filter((tracked) => tracked.dirty);
+    const used = [...instances].flatMap(([name, tracked]) =>
+      tracked.uses === 0 ? [] : [{ name, tracked, seen: tracked.seen, uses: tracked.uses }],
+    );
     const keys = [...keyUses];
     const guids = [...guidUses];
     const tokens = [...tokenUses];
@@ -169,8 +173,8 @@ export const createUsageLog = (
     const firsts = uncounted.splice(0);
     const refused = all || now - refusalsSince >= summaryEvery ? [...refusals.values()] : [];
     const records = due.length + refused.length + recounts.length + firsts.length;
-    if (dirty.length + keys.length + guids.length + tokens.length + records === 0) return;
-    for (const tracked of dirty) tracked.dirty = false;
+    if (used.length + keys.length + guids.length + tokens.length + records === 0) return;
+    for (const { tracked } of used) tracked.uses = 0;
     keyUses.clear();
     guidUses.clear();
     tokenUses.clear();
@@ -181,8 +185,9 @@ export const createUsageLog = (
     }
     try {
       const record = async (tx: Repositories): Promise<void> => {
-        // One that was replaced meanwhile does not come back.
-        for (const { instance } of dirty) if (instances.has(nameOf(instance))) await tx.instances.put(instance);
+        // One that was replaced meanwhile does not come back; its next use is a first one.
+        for (const { name, tracked, seen, uses } of used)
+          if (!(await tx.instances.addUses(tracked.id, { ...seen, uses }))) instances.delete(name);
         for (const [id, { first, last }] of keys) await tx.keys.touch(id, first, last);
         for (const { denial, count } of recounts)
           await tx.audit.append({ kind: 'key.denied', ...denial, details: { ...denial.details, count } });
@@ -226,7 +231,7 @@ export const createUsageLog = (
       // Audit events are on the disk before anything else happens; for counters and times nobody waits for it.
       await store.write(record, { durable: all || records > 0 });
     } catch (error) {
-      for (const tracked of dirty) tracked.dirty = true;
+      for (const { tracked, uses } of used) tracked.uses += uses;
       for (const [id, uses] of keys) keyUses.set(id, { first: uses.first, last: keyUses.get(id)?.last ?? uses.last });
       recounted.unshift(...recounts);
       uncounted.unshift(...firsts);
@@ -258,16 +263,8 @@ export const createUsageLog = (
         return started;
       }
       const now = clock.now();
-      const { instance } = tracked;
-      tracked.instance = {
-        ...instance,
-        pid: use.pid,
-        libraryVersion: use.library,
-        agentVersion: use.agent,
-        lastUsedAt: now,
-        uses: instance.uses + 1,
-      };
-      tracked.dirty = true;
+      tracked.seen = { libraryVersion: use.library, agentVersion: use.agent, pid: use.pid, lastUsedAt: now };
+      tracked.uses += 1;
       guidUses.set(use.accessGuidId, now);
       return Promise.resolve();
     },

@@ -311,8 +311,12 @@ export interface Repositories extends PeopleRepositories {
     find(
       instance: Pick<Instance, 'accessGuidId' | 'appId' | 'host' | 'process' | 'osUser'>,
     ): Promise<Instance | undefined>;
-    /** Inserts, or replaces the row of the same id. */
-    put(instance: Instance): Promise<void>;
+    insert(instance: Instance): Promise<void>;
+    /** Adds uses; each node counts those that it saw. What was seen last stays. False when the instance was removed. */
+    addUses(
+      id: string,
+      seen: Pick<Instance, 'libraryVersion' | 'agentVersion' | 'pid' | 'lastUsedAt' | 'uses'>,
+    ): Promise<boolean>;
     /** Removes all of an application but the `keep` with the latest use; answers the removed ones, at most 1000 at a time. */
     trim(applicationId: string, keep: number): Promise<readonly Instance[]>;
   };

@@ -355,7 +355,11 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
         await policyRows.update('access_guids', rows.accessGuidRow(accessGuid));
       },
       touch: async (id, at) => {
-        await db.updateTable('access_guids').set({ last_used_at: at }).where('id', '=', id).execute();
+        await db
+          .updateTable('access_guids')
+          .set((e) => ({ last_used_at: laterOf(e.ref('last_used_at'), at) }))
+          .where('id', '=', id)
+          .execute();
       },
     },
 
@@ -382,13 +386,22 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
           .executeTakeFirst();
         return row && rows.toInstance(row);
       },
-      put: async (instance) => {
-        const { id, ...change } = rows.instanceRow(instance);
-        await db
-          .insertInto('instances')
-          .values({ id, ...change })
-          .onConflict((conflict) => conflict.column('id').doUpdateSet(change))
-          .execute();
+      insert: async (instance) => {
+        await db.insertInto('instances').values(rows.instanceRow(instance)).execute();
+      },
+      addUses: async (id, { libraryVersion, agentVersion, pid, lastUsedAt, uses }) => {
+        const { numUpdatedRows } = await db
+          .updateTable('instances')
+          .set((e) => ({
+            library_version: libraryVersion,
+            agent_version: agentVersion,
+            pid,
+            last_used_at: laterOf(e.ref('last_used_at'), lastUsedAt),
+            uses: e('uses', '+', uses),
+          }))
+          .where('id', '=', id)
+          .executeTakeFirst();
+        return numUpdatedRows > 0n;
       },
       trim: async (applicationId, keep) => {
         const found = await db
@@ -609,7 +622,11 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
         await policyRows.remove('endpoint_credentials', [id]);
       },
       touchCredential: async (id, at) => {
-        await db.updateTable('endpoint_credentials').set({ last_used_at: at }).where('id', '=', id).execute();
+        await db
+          .updateTable('endpoint_credentials')
+          .set((e) => ({ last_used_at: laterOf(e.ref('last_used_at'), at) }))
+          .where('id', '=', id)
+          .execute();
       },
     },
 
@@ -665,7 +682,11 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
         await terms.renew('api_tokens', rows.tokenRow(token));
       },
       touch: async (id, at) => {
-        await db.updateTable('api_tokens').set({ last_used_at: at }).where('id', '=', id).execute();
+        await db
+          .updateTable('api_tokens')
+          .set((e) => ({ last_used_at: laterOf(e.ref('last_used_at'), at) }))
+          .where('id', '=', id)
+          .execute();
       },
     },
 

@@ -200,6 +200,13 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     const handler = siblings[name];
     if (handler === undefined) throw missingHandler(`${group}.${name}`);
     const current = row.changes === undefined ? undefined : siblings[row.changes];
+    /** It changes something in the tenant acted in, which must not be deleted. */
+    const isInTenant =
+      row.method !== 'get' &&
+      row.needs !== 'signed-in' &&
+      row.needs !== 'sign-in' &&
+      (row.tenancy === undefined || row.tenancy === 'both') &&
+      row.whenDeleted !== true;
 
     const create = async (
       context: ApiContext,
@@ -252,8 +259,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       if (itself !== null) access.requireTenant(grants, row.needs, itself);
       const scope = row.scope === undefined ? null : { kind: row.scope.kind, id: path[row.scope.parameter] ?? '' };
       access.check(grants, row.needs, row.tenancy === 'platform' ? null : (itself ?? actor.tenantId), scope);
-      if (row.method !== 'get' && row.tenancy !== 'platform' && itself === null && row.whenDeleted !== true)
-        access.requireChangeable(actor);
+      if (isInTenant) access.requireChangeable(actor);
       const names = new URL(context.req.url).searchParams.has(tenantParameter);
       return row.namesCopies === true || (row.tenancy === 'both' && !names)
         ? access.reaching(actor, grants, row.needs)
@@ -305,16 +311,21 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
 
     const answer = async (context: ApiContext, call: Parameters<AnyHandler>[0], bytes: Buffer): Promise<Response> => {
       const ifMatch = context.req.header('if-match');
-      if (ifMatch === undefined || current === undefined) return carryOut(context, call, bytes);
-      const check = async (): Promise<void> => {
+      const checkTag = async (): Promise<void> => {
+        if (ifMatch === undefined || current === undefined) return;
         const before = await current({ ...call, query: {}, body: {} });
         if (!matches(ifMatch, entityTag(before)))
           throw new ServiceError('precondition-failed', 'the resource is not what If-Match says', {
-            hint: 'read it again, look at what changed, and repeat the request with its new ETag',
+            hint: 'read it again, check what changed, and repeat the request with its new ETag',
           });
       };
       // A dry run changes nothing, so nothing else would check.
-      await check();
+      await checkTag();
+      // Again in the unit of work that makes the change: the tenant may have been deleted, or the resource changed, since the request came.
+      const check = async (): Promise<void> => {
+        if (isInTenant) await operations.access.requireStillChangeable(call.actor);
+        await checkTag();
+      };
       return operations.preconditions.under(check, () => carryOut(context, call, bytes));
     };
 

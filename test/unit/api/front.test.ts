@@ -481,6 +481,7 @@ describe('destruction', () => {
   const open = () =>
     openFront({
       'masterKeys.get': () => key,
+      'keys.get': () => key,
       'masterKeys.destroyNeeds': () => ({ impact: {}, rules: [] }),
       'masterKeys.blastRadius': () => blastRadius,
       'masterKeys.destroy': () => ({ key: { ...key, state: 'destroyed', destroyedAt: 1 }, blastRadius }),

@@ -13,6 +13,7 @@ import { createAccess } from '../../../server/operations/access.ts';
 import { newTenant } from '../../../server/operations/create-tenant.ts';
 import type { Operations } from '../../../server/operations/index.ts';
 import type { SessionOperations } from '../../../server/operations/people/face.ts';
+import type { Store } from '../../../server/ports/store.ts';
 
 export const adminToken = 'dket_only-this-one-holds';
 export const otherToken = 'dket_another-administrator';
@@ -136,6 +137,10 @@ export const openFront = (
   const operations = new Proxy(
     {
       access: createAccess({
+        // What a unit of work reads is tested with the real store.
+        store: {
+          read: { tenants: { get: async (id: string) => tenants.find((each) => each.id === id) } },
+        } as unknown as Pick<Store, 'read'>,
         directory: {
           tenant: (name) => tenants.find(({ id, name: own }) => id === name || own === name),
           defaultTenantId: () => tenants[0]?.id ?? '',

@@ -5,7 +5,7 @@ import { ValidationError } from '../errors.ts';
 import { representBlastRadius, representMasterKey, representPage } from '../represent.ts';
 import type { Handlers } from './handler.ts';
 
-export const masterKeysHandlers = ({ masterKeys }: Operations): Handlers['masterKeys'] => ({
+export const masterKeysHandlers = ({ masterKeys, keys, preconditions }: Operations): Handlers['masterKeys'] => ({
   list: async ({ actor, path, query }) =>
     representPage(await masterKeys.list(actor, path.applicationId, query), representMasterKey),
   get: async ({ actor, path }) => representMasterKey(await masterKeys.get(actor, path.applicationId, path.keyId)),
@@ -18,12 +18,16 @@ export const masterKeysHandlers = ({ masterKeys }: Operations): Handlers['master
       const plan = await masterKeys.destroyNeeds(actor, path.applicationId, path.keyId);
       return { dryRun: true, key: representMasterKey(key), blastRadius: representBlastRadius(blastRadius), plan };
     }
-    if (body.confirm !== key.name) {
-      throw new ValidationError([
-        { path: 'confirm', message: body.confirm === undefined ? 'is missing' : "is not the master key's name" },
-      ]);
-    }
-    const destroyed = await masterKeys.destroy(actor, path.applicationId, path.keyId);
+    const requireConfirmed = (name: string): void => {
+      if (body.confirm !== name)
+        throw new ValidationError([
+          { path: 'confirm', message: body.confirm === undefined ? 'is missing' : "is not the master key's name" },
+        ]);
+    };
+    requireConfirmed(key.name);
+    // The database may give the key another name meanwhile: then it is not the one that was confirmed.
+    const check = async (): Promise<void> => requireConfirmed((await keys.get(actor, path.keyId)).name);
+    const destroyed = await preconditions.under(check, () => masterKeys.destroy(actor, path.applicationId, path.keyId));
     return {
       dryRun: false,
       key: representMasterKey(destroyed.key),
