@@ -4,6 +4,7 @@
 // - The sum that is stored, and signed with each checkpoint of the audit log, must be that of the rows: an old row, a removed one or an
 //   added one changes it, also while the service is stopped.
 // - A stored sum that is older than one already seen is refused.
+// A row is changed only in a unit of work that has read it: what was read before may be older, and writing it back would undo a change.
 //
 // The sum adds one pseudorandom number for each row, modulo 2^256 (an incremental multiset hash: Clarke, Devadas, van Dijk, Gassend, Suh:
 // "Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash). The numbers and the sum stay secret, because a person who knows many of
@@ -70,7 +71,10 @@ export interface PolicyRows {
   insert(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** The same; false, and nothing is changed, when there is one of this id. */
   insertNew(table: PolicyTable, row: Loose & { readonly id: string }): Promise<boolean>;
-  /** Replaces these columns; does nothing when there is no such row. Throws 'key-tampered' when the stored one is not what the service wrote last. */
+  /**
+   * Replaces these columns; does nothing when there is no such row. Throws 'key-tampered' when the stored one is not what the service wrote
+   * last, and 'internal' when this unit of work has not read it.
+   */
   update(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** Answers how many there were. */
   remove(table: PolicyTable, ids: readonly string[]): Promise<number>;
@@ -133,6 +137,8 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
   let base: Head | undefined;
   let batch = noChanges();
   let unit = noChanges();
+  /** The rows that the unit of work has read or written. */
+  let read = new Set<string>();
   /** Of the commit under way, by table and id: readers may see the rows before this process hears that they are committed. */
   let committing = new Map<string, number>();
   let next: Head | undefined;
@@ -233,6 +239,7 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
 
   const over = (db: Kysely<Schema>, as: ReadingAs): PolicyRows => {
     const integrity: PolicyRows['integrity'] = (table, row) => {
+      if (as === 'transaction') read.add(nameOf(table, String(row.id)));
       if (rowIntegrity(authenticate, table, row) !== 'ok') return 'tampered';
       if (isNewest(table, row as unknown as Coded, as)) return 'ok';
       if (as === 'reader') throw new OutdatedRow('the row is older than the newest one');
@@ -249,6 +256,7 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
       if (before !== undefined) unit.delta -= element(table, id, before);
       if (after !== undefined) unit.delta += element(table, id, after);
       unit.rows.push({ table, id, version: after === undefined ? undefined : version });
+      read.add(nameOf(table, id));
     };
     const stored = async (table: PolicyTable, ids: readonly string[]): Promise<ReadonlyMap<string, Coded>> => {
       const found = new Map<string, Coded>();
@@ -289,6 +297,8 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
         const version = await versionNow();
         const before = (await stored(table, [row.id])).get(row.id);
         if (before === undefined) return;
+        if (!read.has(nameOf(table, row.id)))
+          throw new ServiceError('internal', `a unit of work changes a row of ${table} that it has not read`);
         refuseTampered({ integrity: isNewest(table, before, as) ? 'ok' : 'tampered' });
         const { id, ...change } = seal(table, row, version);
         await coded(db).updateTable(named(table)).set(change).where('id', '=', id).execute();
@@ -368,9 +378,11 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
         next = undefined;
         batch = noChanges();
         unit = noChanges();
+        read = new Set();
       },
       savepoint: () => {
         unit = noChanges();
+        read = new Set();
       },
       releaseSavepoint: () => {
         batch.delta += unit.delta;

@@ -62,7 +62,15 @@ const sample = <T extends { readonly integrity: 'ok' | 'tampered' }>(
   return {
     make: (tx) => insert(tx, entity),
     load,
-    ...(change === undefined ? {} : { change: (tx: Repositories) => change.write(tx, { ...entity, ...change.to }) }),
+    ...(change === undefined
+      ? {}
+      : {
+          change: async (tx: Repositories) => {
+            // A unit of work changes only what it has read.
+            await load(tx);
+            return change.write(tx, { ...entity, ...change.to });
+          },
+        }),
     ...(remove === undefined ? {} : { remove }),
   };
 };

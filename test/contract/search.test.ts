@@ -227,10 +227,15 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
 
   test('another name finds, the one before no more; a deleted user is not shown, but for those who look for actors', async () => {
     const renamed = { ...alice, name: 'bob', displayName: 'Bob', email: null };
-    await store.write((tx) => tx.users.update(renamed));
+    const update = (user: typeof alice) =>
+      store.write(async (tx) => {
+        await tx.users.get(everyTenant, user.id);
+        await tx.users.update(user);
+      });
+    await update(renamed);
     expect(await find('user', 'alice')).toEqual([]);
     expect(await find('user', 'bob', everyTenant)).toEqual([alice.id]);
-    await store.write((tx) => tx.users.update({ ...renamed, state: 'deleted' }));
+    await update({ ...renamed, state: 'deleted' });
     expect(await find('user', 'bob')).toEqual([]);
     const { items } = await store.read.search.find(ours.id, {
       kind: 'user',

@@ -366,7 +366,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect((await store.read.objects.findElsewhere(tenant.id, here, label))?.handle).toBe(1);
 
     await store.write(async (tx) => {
-      const [, , newest] = made;
+      const newest = made[2] && (await tx.keys.get(tenant.id, made[2].id));
       if (newest !== undefined) await tx.keys.update({ ...newest, state: 'destroyed', destroyedAt: 9 });
       await tx.objects.destroy(3, 9);
     });
@@ -408,7 +408,12 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     const other = newTenant('acme', 4);
     await store.write((tx) => tx.tenants.insert(other));
     await expect(store.write((tx) => tx.tenants.insert(newTenant('acme', 5)))).rejects.toThrow();
-    await store.write((tx) => tx.tenants.update({ ...other, state: 'purged', purgedAt: 6 }));
+    const purge = (tx: Repositories) => tx.tenants.update({ ...other, state: 'purged', purgedAt: 6 });
+    await expect(store.write(purge)).rejects.toThrow('has not read');
+    await store.write(async (tx) => {
+      await tx.tenants.get(other.id);
+      await purge(tx);
+    });
     expect(await store.read.tenants.findByName('acme')).toBeUndefined();
     const again = newTenant('acme', 7);
     await store.write((tx) => tx.tenants.insert(again));

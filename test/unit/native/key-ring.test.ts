@@ -93,6 +93,7 @@ describe('proved', () => {
   test('while a tenant that was purged still has its key in memory', async () => {
     const tenant = await makeTenant('purged');
     await store.write(async (tx) => {
+      await tx.tenants.get(tenant.id);
       await tx.tenants.update({ ...tenant, state: 'purged', purgedAt: systemClock.now() });
       await ring.dropTenant(tx, tenant.id);
     });

@@ -71,7 +71,10 @@ test('an old row that is put back is found within a minute, and the row is named
     });
     const database = new DatabaseSync(path);
     const older = database.prepare('select state, row_mac, row_version from tenants').get();
-    await store.write((tx) => tx.tenants.update({ ...tenant, state: 'suspended' }));
+    await store.write(async (tx) => {
+      await tx.tenants.get(tenant.id);
+      await tx.tenants.update({ ...tenant, state: 'suspended' });
+    });
     await sealer.checkpoint();
     expect(parseCheckpoint(anchor ?? '')?.rows?.version).toBe(2);
 

@@ -111,7 +111,10 @@ test('a use counts through a renewal of its endpoint, and after its end', async 
   use(now);
   await directory.renew({ endpoints: [endpoint.id] });
   expect(pending(false)).toEqual([now]);
-  await store.write((tx) => tx.endpoints.update({ ...endpoint, state: 'deleted' }));
+  await store.write(async (tx) => {
+    await tx.endpoints.get(endpoint.tenantId, endpoint.id);
+    await tx.endpoints.update({ ...endpoint, state: 'deleted' });
+  });
   await directory.renew({ endpoints: [endpoint.id] });
   expect(directory.endpoint('/door')).toBeUndefined();
   expect(pending(false)).toEqual([now]);

@@ -314,7 +314,11 @@ describe('what is looked at', () => {
     expect(stages.get(late.vaultId)).toBe(3);
     await store.write((tx) => tx.keys.insertVersion({ keyId: late.keyId, version: 2, createdAt: time }));
     const key = await store.read.keys.get(tenantId, late.keyId);
-    if (key !== undefined) await store.write((tx) => tx.keys.update({ ...key, currentVersion: 2 }));
+    if (key !== undefined)
+      await store.write(async (tx) => {
+        await tx.keys.get(key.tenantId, key.id);
+        await tx.keys.update({ ...key, currentVersion: 2 });
+      });
     expect((await look('key.rotation-due')).map(({ subject }) => subject.id)).not.toContain(late.vaultId);
   });
 

@@ -476,7 +476,10 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
           ...store.read.users,
           findBySubject: async (subject: string) => {
             const found = await store.read.users.findBySubject(subject);
-            await store.write((tx) => tx.users.update({ ...user, state: 'disabled' }));
+            await store.write(async (tx) => {
+              await tx.users.get(everyTenant, user.id);
+              await tx.users.update({ ...user, state: 'disabled' });
+            });
             return found;
           },
         },
