@@ -1,39 +1,43 @@
 import { join } from 'node:path';
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config';
-import { sqliteOnly, whenAsked } from './test/support/sqlite-only.ts';
+import { alsoOnPostgresql, isLong, longFiles, sqliteOnly } from './test/support/tiers.ts';
 
-/** Which database the services of a run are on: `sqlite` where nothing is said, `postgresql`, or `both`, with the quicker ones on PostgreSQL, too. */
+/** Which database the services of a run are on: `sqlite` where nothing is said, `postgresql`, or `both`: SQLite, and some on PostgreSQL, too. */
 const store = process.env.DKE_TEST_STORE ?? 'sqlite';
 if (!['sqlite', 'postgresql', 'both'].includes(store))
   throw new Error(`DKE_TEST_STORE is ${store}: it is sqlite, postgresql or both`);
 
-const leftOut = store === 'both' ? { ...sqliteOnly, ...whenAsked } : sqliteOnly;
+const all = ['test/**/*.test.ts'];
+/** What the short tier leaves to the long one. */
+const left = isLong ? {} : longFiles;
 
 const onSqlite: TestProjectConfiguration = {
   extends: true,
-  test: { name: 'sqlite', env: { DKE_TEST_STORE: 'sqlite' } },
+  test: { name: 'sqlite', include: all, env: { DKE_TEST_STORE: 'sqlite' } },
 };
 const onPostgresql: TestProjectConfiguration = {
   extends: true,
   test: {
     name: 'postgresql',
     env: { DKE_TEST_STORE: 'postgresql' },
-    exclude: [...configDefaults.exclude, ...Object.keys(leftOut)],
+    include: store === 'postgresql' ? all : isLong ? ['test/{contract,unit}/**/*.test.ts'] : [...alsoOnPostgresql],
+    exclude: Object.keys(sqliteOnly),
     globalSetup: 'test/support/test-store-server.ts',
     // Each statement goes to another process and back, which a busy machine makes long.
     testTimeout: 240_000,
     hookTimeout: 240_000,
   },
 };
-if (store !== 'sqlite')
-  for (const [files, why] of Object.entries(leftOut)) console.log(`left out on PostgreSQL: ${files}: ${why}`);
+for (const [file, why] of Object.entries(left)) console.log(`left to npm run test:long: ${file}: ${why}`);
+if (store === 'postgresql')
+  for (const [files, why] of Object.entries(sqliteOnly)) console.log(`left out on PostgreSQL: ${files}: ${why}`);
 
 // Tests start some thousand Node processes, with the same programs: each is compiled once.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'build/compile-cache');
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...Object.keys(left)],
     projects: [...(store === 'postgresql' ? [] : [onSqlite]), ...(store === 'sqlite' ? [] : [onPostgresql])],
     pool: 'forks',
     // Two cores: a third file runs while another one waits for a process, a disk or a browser.

@@ -1,7 +1,7 @@
 // Insiders over time: people of mixed roles, honest ones and others, act in one tenant at random, with every credential that they have come by: tokens
 // that they made, invitations that they were given, sessions of users whose password they have reset. After each step the stored rows
 // are compared with those before it (insider-facts.ts): nothing may have come about, or ended, beyond what the model says (insider-model.ts).
-// 10,000 steps with SLOW=1, and a tenth of them otherwise.
+// Its size: test/support/tiers.ts.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
@@ -9,10 +9,11 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { beginPlay } from '../support/insider-people.ts';
 import { type OpenedService, openTestService } from '../support/open-service.ts';
 import { withStored } from '../support/test-store.ts';
+import { sizeOf } from '../support/tiers.ts';
 
 const toml = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[people]\nsecond_factor = "optional"\n';
 const length = 250;
-const sequences = Number(process.env.DKE_TEST_SEQUENCES ?? (process.env.SLOW === '1' ? 40 : 4));
+const sequences = Number(process.env.DKE_TEST_SEQUENCES ?? sizeOf('insider sequences'));
 
 let opened: OpenedService;
 let server: Server;

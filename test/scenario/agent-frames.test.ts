@@ -1,8 +1,8 @@
-// Damaged frames against a live agent, as many as a hundred thousand, from a fixed seed: calls that real programs made, recorded
+// Damaged frames against a live agent, from a fixed seed: calls that real programs made, recorded
 // on their way to the agent, then bent, cut, stretched and mixed. Each whole frame has its answer, the agent stays the same
 // process of bounded size, and what is sound goes on.
 //
-// DKE_TEST_FRAMES: how many (100,000).
+// DKE_TEST_FRAMES: how many, in place of that of test/support/tiers.ts.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,8 +22,9 @@ import { until } from '../support/host.ts';
 import { startHostProcess, writeAnswers } from '../support/host-process.ts';
 import { library } from '../support/pkcs11-host.ts';
 import { type Site, startSite } from '../support/site.ts';
+import { sizeOf } from '../support/tiers.ts';
 
-const frames = Number(process.env.DKE_TEST_FRAMES ?? 100_000);
+const frames = Number(process.env.DKE_TEST_FRAMES ?? sizeOf('agent frames'));
 const parallel = 8;
 const batch = 50;
 /** Batches that a connection lives. */

@@ -1,4 +1,4 @@
-// Long lists at the console (4,000 rows; 100,000 with SLOW=1): they scroll to the very end, only the rows near the window are in the page, and
+// Long lists at the console (how many rows: test/support/tiers.ts): they scroll to the very end, only the rows near the window are in the page, and
 // the memory of the page stays within bounds.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,10 +9,11 @@ import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../suppor
 import { administrator, openTestService } from '../support/open-service.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { queryStored } from '../support/test-store.ts';
+import { sizeOf } from '../support/tiers.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-const many = process.env.SLOW === '1' ? 100_000 : 4_000;
+const many = sizeOf('console rows');
 /** Of a page that has read all of it: what it takes is told by the row. */
 const mostBytesARow = 4_000;
 const mostRowsInPage = 150;

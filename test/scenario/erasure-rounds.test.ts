@@ -3,6 +3,7 @@
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Pkcs11Host, rvOf, startHost } from '../support/pkcs11-host.ts';
+import { sizeOf } from '../support/tiers.ts';
 
 let host: Pkcs11Host;
 let session: Buffer;
@@ -30,7 +31,9 @@ const tokenObjects = (): number => {
   }
 };
 
-test('100 rounds of generate, create, destroy: no error, and no key is left over', () => {
+const rounds = sizeOf('erasure rounds');
+
+test(`${rounds} rounds of generate, create, destroy: no error, and no key is left over`, () => {
   for (let i = 0; i < 200; i++) generate(`AES ${i}`);
   for (let i = 0; i < 6; i++)
     host.pkcs11.C_GenerateKeyPair(
@@ -46,7 +49,7 @@ test('100 rounds of generate, create, destroy: no error, and no key is left over
   const before = tokenObjects();
   expect(before).toBe(212);
   const failed: string[] = [];
-  for (let round = 0; round < 100; round++) {
+  for (let round = 0; round < rounds; round++) {
     // Each round has the labels of the one before: what were left of it would be in the way.
     const rv = rvOf(() => {
       const key = generate('generated');

@@ -2,9 +2,10 @@
 // Few kills here, whose number DKE_KILLS says; npm run faults does hundreds.
 import { expect, test } from 'vitest';
 import { killServer } from '../support/killed-server.ts';
+import { isLong, sizeOf } from '../support/tiers.ts';
 
-const kills = Number(process.env.DKE_KILLS ?? 5);
-const seed = Number(process.env.DKE_SEED ?? Date.now() % 1_000_000);
+const kills = Number(process.env.DKE_KILLS ?? sizeOf('kills of a server'));
+const seed = Number(process.env.DKE_SEED ?? (isLong ? Date.now() % 1_000_000 : 1));
 
 test.each([
   ['while keys are made, rotated, switched, deleted, imported again and destroyed', false],

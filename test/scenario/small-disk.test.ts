@@ -6,12 +6,13 @@ import { faultOperations, openWorkload, type Workload } from '../support/fault-w
 import { builtServer } from '../support/killed-server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
+import { isLong } from '../support/tiers.ts';
 
 const disk = mountSmallDisk('32m');
 if (typeof disk === 'string') console.log(`skipped: ${disk}`);
 const page = 4096;
-/** Pages that are left: none at all, and some, so that the middle of an operation has none. SLOW=1: each number up to a long one. */
-const left = process.env.SLOW === '1' ? Array.from({ length: 48 }, (_, pages) => pages) : [0, 3];
+/** Pages that are left: none at all, and some, so that the middle of an operation has none. In the long tier: each number up to a long one. */
+const left = isLong ? Array.from({ length: 48 }, (_, pages) => pages) : [0, 3];
 
 const small = disk as SmallDisk;
 const place = {} as { server: ServerProcess };

@@ -12,10 +12,13 @@ import { builtServer } from '../support/killed-server.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { everyKind, openStrikes, whyNoStrikes } from '../support/strikes.ts';
 import { strikeServer } from '../support/struck-server.ts';
+import { sizeOf } from '../support/tiers.ts';
 import { whyNoTrace } from '../support/tools.ts';
 
 const reason = whyNoStrikes();
 if (reason !== undefined) console.log(`skipped: ${reason}`);
+
+const most = sizeOf('strikes at a server');
 
 test.skipIf(reason !== undefined).each([
   ['killed while a key is destroyed and its erasure turn runs', 'killed', ['destroy']],
@@ -25,9 +28,9 @@ test.skipIf(reason !== undefined).each([
 ] as const)(
   '%s, nothing acknowledged is lost and nothing is half done',
   async (_, blow, operations) => {
-    const report = await strikeServer({ every: false, most: 3, seed: 7, blow, operations });
+    const report = await strikeServer({ every: false, most, seed: 7, blow, operations });
     expect(report.findings).toEqual([]);
-    for (const operation of operations) expect(report.operations[operation]?.strikes).toBe(3);
+    for (const operation of operations) expect(report.operations[operation]?.strikes).toBe(most);
   },
   300_000,
 );

@@ -12,6 +12,7 @@ import { createGroup, openConsoleApi, registerApplication } from '../support/con
 import { instance } from '../support/open-service.ts';
 import { writeConfig } from '../support/pkcs11-host.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { sizeOf } from '../support/tiers.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-wrapping-'));
 let server: ServerProcess | undefined;
@@ -59,7 +60,7 @@ test('a kill at any moment leaves no wrapped key without its mark, and no use of
       (error: { code: string }) => error.code,
     );
   let wraps = 0;
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < sizeOf('wrapping kills'); round++) {
     const by: number[] = [];
     for (let i = 0; i < 12; i++) {
       const wrapper = key(`by ${round} ${i}`, { usages: ['wrap', 'unwrap'], extractable: false });

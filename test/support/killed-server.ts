@@ -52,7 +52,7 @@ export const killServer = async (options: {
 }): Promise<KillReport> => {
   const { kills, seed, rotations = false, tell = () => undefined } = options;
   const folder = mkdtempSync(join(tmpdir(), 'dke-killed-'));
-  const environment = { NODE_COMPILE_CACHE: join(folder, 'code') };
+  const environment = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(folder, 'code') };
   const toml = '[erasure]\ngather_ms = 10\n[snapshots]\nrestore_second_person = false\n';
   const first = await startServerProcess({ folder, toml, program: [builtServer], environment });
   const { adminToken: token, port } = first;

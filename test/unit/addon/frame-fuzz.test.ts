@@ -1,11 +1,12 @@
-// 100,000 damaged frames against a live frame server, from a fixed seed. Beside "no crash, no hang" there is an exact check: a
+// Damaged frames against a live frame server, from a fixed seed. Beside "no crash, no hang" there is an exact check: a
 // second reader of the same bytes, twenty lines long, says how many frames the server must have handed on and how many
 // connections it must have refused. What frames mean is not the subject here.
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { ACTION, action, FrameWorker, frame, header } from '../../support/frame-client.ts';
+import { sizeOf } from '../../support/tiers.ts';
 
-const frames = 100_000;
+const frames = sizeOf('frame fuzz');
 const maxFrame = 4096;
 const longestConversation = 40;
 const parallel = 16;

@@ -8,9 +8,10 @@ import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { Attribute, MechanismParameter } from '../../../provider/schema/types.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import { sizeOf } from '../../support/tiers.ts';
 
 const seed = 20_261_121;
-const numRuns = process.env.SLOW === '1' ? 50_000 : 1_500;
+const numRuns = sizeOf('templates');
 
 const curve = Buffer.from('06082a8648ce3d030107', 'hex');
 const bytes = fc.oneof(

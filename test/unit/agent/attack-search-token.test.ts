@@ -5,7 +5,7 @@
 //
 // Which objects hold one key is known here by where they come from: the service tells nobody.
 //
-// DKE_TEST_TOKEN_SEQUENCES: how many (400).
+// DKE_TEST_TOKEN_SEQUENCES: how many, in place of that of test/support/tiers.ts.
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -20,9 +20,10 @@ import { type AttributeValue, CryptokiError, type Mechanism } from '../../../pro
 import { ServiceError } from '../../../server/base/errors.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
 import { template } from '../../support/template.ts';
+import { sizeOf } from '../../support/tiers.ts';
 
 const seed = 20_261_121;
-const runs = Number(process.env.DKE_TEST_TOKEN_SEQUENCES ?? 400);
+const runs = Number(process.env.DKE_TEST_TOKEN_SEQUENCES ?? sizeOf('attack search on the token'));
 
 type Row = readonly [number, AttributeValue];
 const bytes = Buffer.alloc(16);

@@ -16,9 +16,10 @@ import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { type AttributeValue, CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
 import { template } from '../../support/template.ts';
+import { sizeOf } from '../../support/tiers.ts';
 
 const seed = 20_261_121;
-const runs = Number(process.env.DKE_TEST_SEQUENCES ?? (process.env.SLOW === '1' ? 100_000 : 25_000));
+const runs = Number(process.env.DKE_TEST_SEQUENCES ?? sizeOf('attack search'));
 /** Bytes that choose a step, and how many steps there are at most. */
 const width = 5;
 const longest = 10;

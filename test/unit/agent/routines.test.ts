@@ -15,6 +15,7 @@ import { type CallName, calls } from '../../../provider/schema/calls.ts';
 import { CKF, CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { FrameClient, frame } from '../../support/frame-client.ts';
+import { sizeOf } from '../../support/tiers.ts';
 
 // --- messages -----------------------------------------------------------------------------------------------------------
 
@@ -314,7 +315,8 @@ describe('an agent with routines and one without', () => {
       }),
       { numRuns },
     );
-  const [numRuns, patience] = process.env.SLOW === undefined ? [400, 60_000] : [10_000, 600_000];
+  const numRuns = sizeOf('replayed calls');
+  const patience = 600_000;
 
   test(
     'answer the same to calls one by one, keys of the token among them',

@@ -1,4 +1,4 @@
-// Random histories of a tenant (100, 1,000 with SLOW=1, 40 on PostgreSQL): things are made, used up, moved, removed and destroyed; somewhere in between a snapshot is made, and
+// Random histories of a tenant (how many: test/support/tiers.ts): things are made, used up, moved, removed and destroyed; somewhere in between a snapshot is made, and
 // at the end it is restored, into the same tenant, beside it, or in another service. What the database then holds, read past the service, is
 // the state of the snapshot, except that what was destroyed stays destroyed, and what was made since is still there.
 import { readFileSync } from 'node:fs';
@@ -26,9 +26,9 @@ import {
   type SnapshotHand,
   type StoredRow,
 } from '../../support/snapshots.ts';
-import { onPostgresql } from '../../support/test-store.ts';
+import { sizeOf } from '../../support/tiers.ts';
 
-const histories = onPostgresql ? 40 : process.env.SLOW === '1' ? 1_000 : 100;
+const histories = sizeOf('snapshot histories');
 /** Histories that go on beside each other: their commits are shared. */
 const lanes = 20;
 

@@ -7,10 +7,11 @@ import { createSigningKeys } from '../../../server/fronts/xks/signing-keys.ts';
 import { createSigV4, type SignedRequest, type Verification } from '../../../server/fronts/xks/sigv4.ts';
 import { signXksRequest } from '../../support/sign.ts';
 import { signWithAws4Fetch } from '../../support/sign-aws4fetch.ts';
+import { sizeOf } from '../../support/tiers.ts';
 import { secretKey } from '../../support/xks-directory.ts';
 
 core.initialize();
-const runs = process.env.SLOW === '1' ? 2_000 : 100;
+const runs = sizeOf('signature properties');
 const sigv4 = createSigV4(core, createSigningKeys(core));
 
 const characters = (alphabet: string, minLength: number, maxLength: number): fc.Arbitrary<string> =>

@@ -1,0 +1,82 @@
+// Which tests run where. `npm test` is the short tier: at most 12 minutes on two cores. `npm run test:long` (SLOW=1) runs everything in
+// full size, and `npm run test:postgresql` every operation on PostgreSQL. What the short tier leaves out or makes smaller is listed here
+// and nowhere else, with its reason: no rule loses its only test in the short tier.
+
+export const isLong = process.env.SLOW === '1';
+
+const noService = 'no service runs';
+
+/** Test files that no run on PostgreSQL includes. Within other files, `onSqlite` of test-store.ts says so of single tests. */
+export const sqliteOnly: Readonly<Record<string, string>> = {
+  'test/conformance/**': 'the library and the front, over the same service: the store does not matter',
+  'test/contract/{columns,database-writer,search,store}.test.ts': 'runs on both stores by itself',
+  'test/contract/request-log.test.ts': 'runs on both stores by itself, or reads the embedded one',
+  'test/house/**': noService,
+  'test/native/**': noService,
+  'test/scenario/bad-input-files.test.ts': 'damaged files of the embedded database',
+  'test/scenario/bad-input-store.test.ts': 'a full disk, file limits and damaged rows of the embedded database',
+  'test/scenario/corrupt-bytes.test.ts': 'damaged files of the embedded database',
+  'test/scenario/deleted-database.test.ts': 'the file of the embedded database',
+  'test/scenario/demo.test.ts': 'the demonstration runs as it is shipped, on the embedded database',
+  'test/scenario/fuzz.test.ts': noService,
+  'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
+  'test/scenario/killed-server.test.ts': 'what a killed server leaves in its files, checked on a copy of them',
+  'test/scenario/nodes*.test.ts': 'PostgreSQL servers of its own',
+  'test/scenario/packages.test.ts': 'what is installed, over the embedded database',
+  'test/scenario/postgresql-store.test.ts': 'a PostgreSQL server of its own',
+  'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',
+  'test/scenario/secrets.test.ts': "searches the embedded database's files for secrets",
+  'test/scenario/server-start.test.ts': 'files of the data directory, the database among them',
+  'test/scenario/small-disk.test.ts': "a full disk under the embedded database's files",
+  'test/scenario/store-migrate.test.ts': 'both stores at once, and a PostgreSQL server of its own',
+  'test/scenario/struck-server.test.ts': 'strikes the system calls of the embedded database',
+  'test/unit/{addon,api,base,cli,codec,config,domain,roots,web,xks}/**': noService,
+  'test/unit/operations/{authorization-rules,base,endpoint-checks}.test.ts': noService,
+  'test/unit/operations/request-minutes.test.ts': 'runs on both stores by itself, or reads the embedded one',
+  'test/unit/snapshots/{file,format}.test.ts': noService,
+  'test/unit/store/**': 'parts of the embedded store, and of both',
+};
+
+/**
+ * What a run on `both` has on PostgreSQL, too: operations whose result depends on how the database itself decides (constraints, locks,
+ * order, search, plans). All others reach it through the same repositories, which test/contract/store.test.ts runs on both stores, and
+ * test/scenario/nodes*.test.ts runs whole services on PostgreSQL.
+ */
+export const alsoOnPostgresql: readonly string[] = [
+  'test/contract/{deadline-clock,list-plans,orderly-client,service}.test.ts',
+  'test/unit/operations/{approvals,idempotency,key-tags,labels,master-keys,migrations}.test.ts',
+  'test/unit/operations/{notifications,people,preconditions,search,tde-once,tokens,xks-latency}.test.ts',
+  'test/unit/snapshots/{dual-control,restore}.test.ts',
+];
+
+/** Test files of the long tier alone, and which test keeps their rules in the short one. */
+export const longFiles: Readonly<Record<string, string>> = {
+  'test/scenario/fuzz.test.ts':
+    'builds everything again with sanitizers; the same inputs: test/unit/addon/frame-fuzz, scenario/agent-frames, unit/agent/any-template',
+  'test/scenario/packages.test.ts':
+    'builds packages of both kinds; what they install: scenario/provider-install and house/server-unit',
+  'test/scenario/small-disk.test.ts':
+    'a disk of each size; a disk that is full: scenario/bad-input-store and scenario/struck-server',
+};
+
+/** Sizes of searches, random histories and sweeps: [short, long], and what is counted. */
+const sizes = {
+  'agent frames': [10_000, 100_000, 'damaged frames to an agent'],
+  'attack search': [2_500, 100_000, 'sequences of calls that try to read a key'],
+  'attack search on the token': [40, 4_000, 'sequences with keys of the token'],
+  'changed bytes of each file': [1, 8, 'services that start with one changed byte'],
+  'console rows': [1_000, 100_000, 'rows of a list in the console'],
+  'console states': [4, 1, 'each Nth page is shown while loading, out of reach and denied'],
+  'erasure rounds': [10, 100, 'rounds of generate, create, destroy'],
+  'frame fuzz': [10_000, 100_000, 'damaged frames to the frame server'],
+  'insider sequences': [1, 40, 'walks of 250 steps'],
+  'kills of a server': [2, 20, 'kills in each of two workloads'],
+  'replayed calls': [40, 10_000, 'sequences of calls that the agent plans itself'],
+  'signature properties': [20, 2_000, 'signed requests for each property'],
+  'snapshot histories': [10, 1_000, 'random histories of a tenant'],
+  'strikes at a server': [1, 3, 'system calls that are struck, of each operation'],
+  templates: [300, 50_000, 'random templates of each call'],
+  'wrapping kills': [2, 5, 'kills while keys are wrapped'],
+} as const satisfies Readonly<Record<string, readonly [short: number, long: number, what: string]>>;
+
+export const sizeOf = (search: keyof typeof sizes): number => sizes[search][isLong ? 1 : 0];
