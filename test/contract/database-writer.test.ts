@@ -25,6 +25,7 @@ import type { Repositories, Store, StoredAccessGuid, StoredObject, StoredToken }
 import { authenticationCode, policyColumns } from '../../server/store/rows.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
+import { sizeOf } from '../support/tiers.ts';
 
 const authenticateRow = (text: string): string =>
   createHmac('sha256', 'row key of the test').update(text).digest('hex');
@@ -592,7 +593,9 @@ describe.each(implementations)('in the $name database', ({ prepare, open, ask })
       const row = await rowOf(table);
       const columns: readonly string[] = policyColumns[table];
       for (const column of columns.filter((each) => each !== 'id'))
-        for (const other of ['row_version', ...columns].filter((each) => row[each] !== row[column])) {
+        for (const other of ['row_version', ...columns]
+          .filter((each) => row[each] !== row[column])
+          .slice(0, sizeOf('swapped columns'))) {
           // What the database itself refuses, for its type or its constraints, does not get in.
           const isPut = await ask(folder, `update ${table} set ${column} = ${other} where id = ?`, rowId(table)).then(
             () => true,

@@ -15,6 +15,7 @@ import { makeApplication, makeEndpoint, makeToken, makeWorld, type World } from 
 import { type OpenedService, openTestService } from '../support/open-service.ts';
 import { handOf } from '../support/snapshots.ts';
 import { withStored } from '../support/test-store.ts';
+import { inLongTier } from '../support/tiers.ts';
 
 const routes = Object.entries(apiRoutes).flatMap(([group, rows]) =>
   Object.entries(rows as RouteGroup).map(([name, row]) => ({ name: `${group}.${name}`, row })),
@@ -136,8 +137,12 @@ const callers = roleNames.flatMap((role) =>
     .filter((reach) => rowOf(role).reach === undefined || rowOf(role).reach === reach)
     .map((reach) => ({ role, reach })),
 );
+const everywhere = inLongTier('contract/insider-matrix: each reach with and without dual control');
 describe.each([false, true])('dual control: %s', (governed) => {
-  test.each(callers)('$role of the $reach: every operation', async ({ role, reach }) => {
+  const here = callers.filter(
+    ({ role, reach }) => everywhere || rowOf(role).reach !== undefined || governed === (reach === 'tenant'),
+  );
+  test.each(here)('$role of the $reach: every operation', async ({ role, reach }) => {
     const world = worlds.find((each) => each.governed === governed);
     if (world === undefined) throw new Error('there is no such tenant');
     const { tenantId } = world;

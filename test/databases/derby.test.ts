@@ -7,10 +7,13 @@ import { createGroup, registerApplication } from '../support/console-api.ts';
 import { derbyPresent, jars, shortLived, startJava } from '../support/java.ts';
 import { openPage, type PageRun } from '../support/page.ts';
 import { filesHolding } from '../support/search.ts';
+import { inLongTier } from '../support/tiers.ts';
 import type { Outcome } from '../support/tools.ts';
 
 const secret = 'card 4929 1234 5678 9012';
 const oldSecret = 'card 5500 0000 0000 0004';
+
+const killed = inLongTier('databases/derby, hsqldb: an agent that is killed');
 
 describe.runIf(derbyPresent())('docs/databases/derby.md', { timeout: 180_000 }, () => {
   let page: PageRun;
@@ -69,7 +72,7 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', { timeout: 180_000 }, 
     expect(log()).toContain('there is no data key');
   });
 
-  test('thousands of rows are written while the agent is killed, and none is lost', async () => {
+  test.runIf(killed)('thousands of rows are written while the agent is killed, and none is lost', async () => {
     const rows = 1500;
     const inserts = Array.from({ length: rows }, (_, i) => `insert into load values (${i}, '${secret} of row ${i}');`);
     const connect = `connect 'jdbc:derby:erp;${variable('encryption')};encryptionKey=${variable('reference')}';`;

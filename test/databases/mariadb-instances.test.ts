@@ -23,6 +23,7 @@ import {
   untilIdle,
 } from '../support/mariadb-site.ts';
 import { library } from '../support/pkcs11-host.ts';
+import { inLongTier } from '../support/tiers.ts';
 import { run } from '../support/tools.ts';
 
 const present = mariadbIsThere();
@@ -47,7 +48,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
   });
   afterAll(() => site?.end());
 
-  describe('versions of data keys', () => {
+  describe.runIf(inLongTier('databases/mariadb-instances: versions of data keys'))('versions of data keys', () => {
     // With innodb_encryption_rotate_key_age above 0, MariaDB's threads wake each other without end once a version is above it.
     test('an idle server asks for no keys: at first, after rotations, after a restart', async () => {
       const instance = site.instance('idle', await site.register('idle'));

@@ -12,6 +12,8 @@
  * There are two variants. The first one has socket and lane, and each thread makes CALLS calls. The second one (-DHELD) has the socket alone and
  * smaller bounds, but a call may have a long message ahead of it, whose answer is for nobody (held Inits), and thread 1 makes two calls.
  *
+ * -DSMALL makes the bounds of the first one smaller: it takes seconds instead of half a minute, and not every defect shows in it.
+ *
  * Each of these defects must be found:
  * -DLANE_BESIDE_OUTPUT: the agent uses the lane, and rings, while output waits for the socket.
  * -DWAIT_UNSEEN: (with -DCALLS=2) the bell does not change when output has to wait for the socket.
@@ -26,11 +28,18 @@
 #define TURNS 0
 #define calls_of(i) ((i == 1) -> 2 : 1)
 #else
+#ifdef SMALL
+#define LONG 2
+#define CAPACITY 1
+#define HIGH_WATER 1
+#define TURNS 1
+#else
 #define LONG 4
 #define CAPACITY 2
 #define HIGH_WATER 2
 /* How often the agent begins or ends to watch the lane: a loop that only does that for ever would hide a deadlock. */
 #define TURNS 2
+#endif
 #ifndef CALLS
 #define CALLS 1
 #endif

@@ -10,6 +10,7 @@ import { until } from '../support/host.ts';
 import { type HungDisk, makeHungDisk } from '../support/hung-disk.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 import { type Site, startSite } from '../support/site.ts';
+import { inLongTier } from '../support/tiers.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 
 const stores = {
@@ -25,7 +26,11 @@ const stores = {
   },
 } as const;
 
-describe.each(Object.keys(stores) as (keyof typeof stores)[])('%s', (kind) => {
+const tried: readonly (keyof typeof stores)[] = inLongTier('scenario/hung-disk: PostgreSQL')
+  ? ['the embedded database', 'PostgreSQL']
+  : ['the embedded database'];
+
+describe.each(tried)('%s', (kind) => {
   const plain = randomBytes(32);
   let disk: HungDisk;
   let postgres: PostgresServer | undefined;

@@ -16,6 +16,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../support/host.ts';
 import { type Pkcs11Host, startHost } from '../support/pkcs11-host.ts';
 import { type Needles, noCoreDumps, searchCoreDump, searchMemory } from '../support/process-memory.ts';
+import { inLongTier } from '../support/tiers.ts';
 
 const keyWrap = { mechanism: 0x2109 }; // CKM_AES_KEY_WRAP
 const keyWrapWithPadding = { mechanism: 0x210b }; // CKM_AES_KEY_WRAP_KWP
@@ -235,7 +236,7 @@ test('a key goes to the token after the keys of the service have changed under t
 const reason = noCoreDumps();
 if (reason !== null) console.log(`skipped: ${reason}`);
 
-test.skipIf(reason !== null).each(['agent', 'server'])(
+test.runIf(reason === null && inLongTier('scenario/keys-in-memory: core dumps')).each(['agent', 'server'])(
   'no core dump of the %s contains a key',
   async (name) => {
     expect(await searchCoreDump(pidOf(name), needles())).toEqual(['the marker']);

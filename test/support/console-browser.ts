@@ -14,10 +14,11 @@ import {
   type Request,
 } from 'playwright-core';
 import { expect } from 'vitest';
+import { tourPictures } from './tour-pictures.ts';
 
 export const outputFolder = resolve(import.meta.dirname, '../output/console');
 
-/** `DKE_PICTURES=all` takes a picture of every state; the others are those that docs/tour.md may want. */
+/** `DKE_PICTURES=all` takes a picture of every state; otherwise only those of docs/tour.md are taken. */
 export const allPictures = process.env.DKE_PICTURES === 'all';
 
 /** Null: there is none. */
@@ -28,6 +29,8 @@ export const chromiumPath: string | null = (() => {
     return null;
   }
 })();
+
+const ofTour = new Set(tourPictures());
 
 export const chromiumFlags = [
   '--headless',
@@ -144,6 +147,7 @@ export const openConsoleBrowser = async (
   let shot: Promise<unknown> = Promise.resolve();
   /** One at a time: pages that are drawn whole at once have come out tiled. Behind a dialog nothing but the window is to be seen. */
   const shoot: ConsoleBrowser['shoot'] = async (name, page) => {
+    if (!allPictures && !ofTour.has(name)) return;
     const before = shot;
     const take = async (): Promise<void> => {
       await before.catch(() => undefined);
@@ -181,7 +185,7 @@ export const openConsoleBrowser = async (
       expect.soft(await findBarriers(page), name).toEqual([]);
       await page.emulateMedia({ colorScheme: 'dark' });
       expect.soft(await findBarriers(page, ['color-contrast']), `${name}, dark`).toEqual([]);
-      if (allPictures) await shoot(`${name}-dark`, page);
+      await shoot(`${name}-dark`, page);
       await page.emulateMedia({ colorScheme: 'light' });
       await shoot(name, page);
       const { width, height } = page.viewportSize() ?? { width: 1280, height: 860 };
@@ -192,7 +196,7 @@ export const openConsoleBrowser = async (
         await page.setViewportSize({ width: narrow, height: 700 });
         const sideways = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
         expect.soft(await page.evaluate(sideways), `${name}, ${look}`).toBe(0);
-        if (allPictures) await shoot(`${name}-${look}`, page);
+        await shoot(`${name}-${look}`, page);
       }
       await page.setViewportSize({ width, height });
     },
@@ -207,7 +211,7 @@ export const openConsoleBrowser = async (
         viewport: { width: 1280, height: 860 },
         ...options,
       });
-      context.setDefaultTimeout(60_000);
+      context.setDefaultTimeout(300_000);
       await context.addInitScript(`
         document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
           console.error('content security policy: ' + violatedDirective + ' ' + blockedURI);

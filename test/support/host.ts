@@ -18,7 +18,7 @@ export const processesWith = (text: string): readonly (readonly [number, string]
     });
 
 /** Asks again until the answer is there; rejects with `what` when none comes for so many seconds. */
-export const until = async <T>(what: string, ask: () => Promise<T | undefined>, seconds = 60): Promise<T> => {
+export const until = async <T>(what: string, ask: () => Promise<T | undefined>, seconds = 300): Promise<T> => {
   const deadline = Date.now() + seconds * 1_000;
   for (;;) {
     const answer = await ask();

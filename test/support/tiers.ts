@@ -22,6 +22,10 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
   'test/scenario/killed-server.test.ts': 'what a killed server leaves in its files, checked on a copy of them',
   'test/scenario/nodes*.test.ts': 'PostgreSQL servers of its own',
+  'test/scenario/concurrency.test.ts':
+    'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
+  'test/scenario/nodes-under-fire.test.ts':
+    'load for minutes; one disturbance at a time: scenario/nodes, nodes-creates, nodes-duties, nodes-lost-changes, postgresql-store',
   'test/scenario/packages.test.ts': 'what is installed, over the embedded database',
   'test/scenario/postgresql-store.test.ts': 'a PostgreSQL server of its own',
   'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',
@@ -53,17 +57,45 @@ export const alsoOnPostgresql: readonly string[] = [
 export const longFiles: Readonly<Record<string, string>> = {
   'test/scenario/fuzz.test.ts':
     'builds everything again with sanitizers; the same inputs: test/unit/addon/frame-fuzz, scenario/agent-frames, unit/agent/any-template',
+  'test/scenario/concurrency.test.ts':
+    'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
+  'test/scenario/nodes-under-fire.test.ts':
+    'load for minutes; one disturbance at a time: scenario/nodes, nodes-creates, nodes-duties, nodes-lost-changes, postgresql-store',
   'test/scenario/packages.test.ts':
     'builds packages of both kinds; what they install: scenario/provider-install and house/server-unit',
   'test/scenario/small-disk.test.ts':
     'a disk of each size; a disk that is full: scenario/bad-input-store and scenario/struck-server',
+  'test/scenario/stress.test.ts':
+    'a part of npm run stress; wrong answers and lost keys: scenario/threads, agent-under-load, agent-restart, conformance/reference',
 };
+
+/** Single tests of the long tier alone, and what the short one has of their rules. A test asks with `inLongTier`. */
+const longTests = {
+  'conformance/large-data: each length':
+    'three of seven lengths are in the short tier: below, at and above what one message carries',
+  'contract/insider-matrix: each reach with and without dual control':
+    'the short tier has every role, in the whole platform without dual control and in a tenant with it',
+  'databases/mariadb-instances: versions of data keys':
+    'many restarts of MariaDB; versions of a key file: test/native/mariadb/key-file-test, rotations: databases/mariadb',
+  'databases/derby, hsqldb: an agent that is killed':
+    'the same provider under load while the agent is killed: databases/jce',
+  'scenario/hung-disk: PostgreSQL':
+    'a PostgreSQL that does not answer: scenario/postgresql-store and nodes-unconfirmed; the embedded database is in the short tier',
+  'scenario/keys-in-memory: core dumps':
+    'writes and searches dumps of some hundred MiB; the same memory, read from the living process, is searched in the short tier',
+  'scenario/wire-model: full bounds':
+    'two minutes of CPU for a model that no change of code changes: smaller bounds and the defects that show within them are in the short tier',
+} as const satisfies Readonly<Record<string, string>>;
+
+/** Whether tests that are listed above run. */
+export const inLongTier = (_: keyof typeof longTests): boolean => isLong;
 
 /** Sizes of searches, random histories and sweeps: [short, long], and what is counted. */
 const sizes = {
   'agent frames': [10_000, 100_000, 'damaged frames to an agent'],
   'attack search': [2_500, 100_000, 'sequences of calls that try to read a key'],
   'attack search on the token': [40, 4_000, 'sequences with keys of the token'],
+  'audit log batches': [4, 40, 'batches of 250 records of an audit log'],
   'changed bytes of each file': [1, 8, 'services that start with one changed byte'],
   'console rows': [1_000, 100_000, 'rows of a list in the console'],
   'console states': [4, 1, 'each Nth page is shown while loading, out of reach and denied'],
@@ -73,7 +105,9 @@ const sizes = {
   'kills of a server': [2, 20, 'kills in each of two workloads'],
   'replayed calls': [40, 10_000, 'sequences of calls that the agent plans itself'],
   'signature properties': [20, 2_000, 'signed requests for each property'],
+  'snapshot bytes': [20, 1, 'each Nth byte of a snapshot is changed, and each Nth length is cut'],
   'snapshot histories': [10, 1_000, 'random histories of a tenant'],
+  'swapped columns': [1, 100, 'other columns whose value is put into each one'],
   'strikes at a server': [1, 3, 'system calls that are struck, of each operation'],
   templates: [300, 50_000, 'random templates of each call'],
   'wrapping kills': [2, 5, 'kills while keys are wrapped'],
