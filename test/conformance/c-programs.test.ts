@@ -28,7 +28,7 @@ test.each([
   ['standard', 'finds output where it belongs, its length as 5.2 has it, logins, refusals and versions'],
   ['parameters', 'has what its pointers show reach the token, and the published answers come back'],
   ['messages', 'sends messages longer than one of the library carries, in one call and in parts'],
-])('the C program %s %s', { timeout: 120_000 }, async (name) => {
+])('the C program %s %s', async (name) => {
   const program = resolve(import.meta.dirname, `../../build/pkcs11-${name}`);
   const env = { ...process.env, DKE_PKCS11_CONF: config, DKE_PKCS11_SOCKET: agent.socket };
   const said = await promisify(execFile)(program, [library], { env }).catch((error: { stdout?: string }) => error);

@@ -273,9 +273,7 @@ const directly = async (agent: InProcessAgent): Promise<Doer> => {
   };
 };
 
-test('any sequence of operations comes to what it comes to when each call is carried out at once', {
-  timeout: 60_000,
-}, async () => {
+test('any sequence of operations comes to what it comes to when each call is carried out at once', async () => {
   const agent = await startInProcess();
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 1, maxLength: 25 }), async (sequence) => {

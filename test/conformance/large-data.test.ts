@@ -166,7 +166,7 @@ const inParts = (data: Buffer, sizes: readonly number[], update: (part: Buffer) 
 describe.each([
   { where: 'session', token: false, modes: [...streaming, ...authenticated] },
   { where: 'token', token: true, modes: [...streaming, ...authenticated] },
-])('with a key of the $where', { timeout: 240_000 }, ({ token, modes }) => {
+])('with a key of the $where', ({ token, modes }) => {
   let key: Buffer;
   beforeAll(() => {
     key = makeKey(token);
@@ -265,7 +265,7 @@ describe.each([
 });
 
 // One after the other on one connection to the service, with answers that are longer than what its sockets keep unsent.
-test('200 calls of 128 KiB with a key of the token', { timeout: 120_000 }, () => {
+test('200 calls of 128 KiB with a key of the token', () => {
   const key = makeKey(true);
   const data = dataOf(128 * 1024);
   const wanted = unpadded('aes-256-ecb')(data, Buffer.alloc(0));
@@ -280,7 +280,7 @@ describe.each(
     { ...mode, where: 'session' },
     { ...mode, where: 'token' },
   ]),
-)('$name with a key of the $where that does not authenticate', { timeout: 120_000 }, (mode) => {
+)('$name with a key of the $where that does not authenticate', (mode) => {
   test.each([0, mebi + 5, 2 * mebi + 99])('changed at byte %i: nothing is written, and the operation is over', (at) => {
     const key = makeKey(mode.where === 'token');
     const data = dataOf(2 * mebi + 100);
@@ -309,7 +309,7 @@ describe.each(
   });
 });
 
-describe('digests', { timeout: 120_000 }, () => {
+describe('digests', () => {
   test.each([
     ['sha1', pkcs11js.CKM_SHA_1],
     ['sha256', pkcs11js.CKM_SHA256],
@@ -332,7 +332,7 @@ describe('digests', { timeout: 120_000 }, () => {
   });
 });
 
-describe('signatures and MACs', { timeout: 240_000 }, () => {
+describe('signatures and MACs', () => {
   test.each(['session', 'token'])('CKM_SHA256_HMAC with a key of the %s', (where) => {
     const key = makeKey(where === 'token', pkcs11js.CKK_GENERIC_SECRET);
     const mechanism = { mechanism: pkcs11js.CKM_SHA256_HMAC };
@@ -446,7 +446,7 @@ describe('signatures and MACs', { timeout: 240_000 }, () => {
   });
 });
 
-describe('dual functions', { timeout: 120_000 }, () => {
+describe('dual functions', () => {
   test('C_DigestEncryptUpdate and C_DecryptDigestUpdate', () => {
     const key = makeKey(false);
     const data = dataOf(3 * mebi);

@@ -83,7 +83,7 @@ describe('a key', () => {
     expect([(await health(door)).status, (await metadata(door)).status]).toEqual([200, 200]);
     expect((await decrypt(door, await seal(other))).status).toBe(400);
     // What comes later is written later: once it is seen, those would have been.
-    await expect.poll(async () => (await use(other.keyId)).lastUsedAt, { timeout: 60_000 }).not.toBeNull();
+    await expect.poll(async () => (await use(other.keyId)).lastUsedAt).not.toBeNull();
     const copies = { count: 0, items: [] };
     const before = { keyId: door.keyId, copies, firstUsedAt: null, lastUsedAt: null, application: null };
     expect(await use(door.keyId)).toEqual({
@@ -91,7 +91,7 @@ describe('a key', () => {
       endpoints: [{ id, name, state: 'enabled', lastUsedAt: null, lastRequestAt: expect.any(String) }],
     });
     await seal(door);
-    await expect.poll(async () => (await use(door.keyId)).lastUsedAt, { timeout: 60_000 }).not.toBeNull();
+    await expect.poll(async () => (await use(door.keyId)).lastUsedAt).not.toBeNull();
     const after = await use(door.keyId);
     expect(after.endpoints).toMatchObject([{ id, lastUsedAt: after.lastUsedAt }]);
     const lastUsedAt = String(after.lastUsedAt);
@@ -272,9 +272,9 @@ describe('credentials', () => {
         return at === null ? false : new Date(at).getTime();
       });
     };
-    await expect.poll(used, { timeout: 60_000 }).toEqual([expect.any(Number), false]);
+    await expect.poll(used).toEqual([expect.any(Number), false]);
     expect((await decrypt(second, sealed)).body).toEqual({ plaintext });
-    await expect.poll(used, { timeout: 60_000 }).toEqual([expect.any(Number), expect.any(Number)]);
+    await expect.poll(used).toEqual([expect.any(Number), expect.any(Number)]);
     const [firstAt, secondAt] = await used();
     expect(Number(secondAt)).toBeGreaterThanOrEqual(Number(firstAt));
 
@@ -304,7 +304,7 @@ describe('credentials', () => {
         .flatMap((item) => item.credentials)
         .find(({ accessKeyId }) => accessKeyId === idOf(other.configuration))?.lastUsedAt;
     };
-    await expect.poll(seen, { timeout: 60_000 }).toEqual(expect.anything());
+    await expect.poll(seen).toEqual(expect.anything());
     expect((await credentialsOf(place))[0]?.lastUsedAt).toBeNull();
   });
 
@@ -331,7 +331,7 @@ test('no answer and no record of a request has a key, a plaintext or a secret in
   const { RawSecretAccessKey } = place.configuration.XksProxyAuthenticationCredential;
   const log = async (): Promise<string> =>
     (await site.api.send('GET', `/api/endpoints/${place.endpoint.id}/requests`)).text;
-  await expect.poll(log, { timeout: 60_000 }).toContain('InvalidCiphertextException');
+  await expect.poll(log).toContain('InvalidCiphertextException');
   const written = (await log()) + site.server.log() + (await site.api.send('GET', '/api/audit?limit=1000')).text;
   for (const secret of [plaintext, Buffer.from(plaintext, 'base64').toString(), RawSecretAccessKey])
     expect(written).not.toContain(secret);

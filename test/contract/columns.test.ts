@@ -153,7 +153,7 @@ beforeAll(async () => {
   );
   const pairs = listed.split('\n').map((line) => line.split(' '));
   stores.set('postgresql', { store: other, tables: group(pairs.map(([table = '', own = '']) => [table, own])) });
-}, 120_000);
+});
 afterAll(async () => {
   for (const { store } of stores.values()) await store.close();
   await postgres?.remove();

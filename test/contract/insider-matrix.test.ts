@@ -37,7 +37,7 @@ beforeAll(async () => {
   setPair(opened, { requester, approver: (await makeToken(opened, [{ role: 'key-approver', scope: null }])).id });
   const hand = await handOf(opened);
   for (const governed of [false, true]) worlds.push(await makeWorld(opened, hand, governed));
-}, 120_000);
+});
 afterAll(async () => {
   server.close();
   server.closeAllConnections();

@@ -73,5 +73,5 @@ describe.runIf(onPostgresql)('a connection', () => {
       await pool.end();
       rmSync(folder, { recursive: true, force: true });
     }
-  }, 30_000);
+  });
 });

@@ -27,7 +27,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dke-search-'));
   postgres = await startPostgres();
   place = postgres.createDatabase('search');
-}, 60_000);
+});
 afterAll(async () => {
   await postgres?.remove();
   rmSync(folder, { recursive: true, force: true });
@@ -173,7 +173,7 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
       for (const key of [payroll, orders, foreign]) await tx.keys.insert(key);
       for (const user of [alice, root]) await tx.users.insert(user);
     });
-  }, 60_000);
+  });
   afterAll(() => store?.close());
 
   const find = async (kind: TermKind, text: string, tenant: TenantScope = ours.id, limit = 10) =>
@@ -279,7 +279,7 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
         run(`insert into search_terms ${counted[name]}
           select '${ours.id}', 'key', ${term}${padded[name]}, 'many-' || ${padded[name]}, '${field}' from counted`);
       if (name === 'postgres') run('analyze');
-    }, 120_000);
+    });
 
     test('one is found by its number, the first of them by their word, and words apart among the rarest', async () => {
       expect(await find('key', '077777')).toEqual(['many-077777']);

@@ -354,7 +354,7 @@ describe('the service', () => {
         expect((await ask('info', null, {})).epoch).toBe(asked.epoch);
         return asked;
       },
-      { timeout: 60_000 },
+      { timeout: 300_000 },
     );
     const { epoch } = await ask('generateKey', null, masterKey('moves'));
     expect(epoch).toBeGreaterThan(first.epoch);
@@ -415,7 +415,7 @@ describe('the way over HTTPS', () => {
     const pair = door
       .call({ route: 'generateKeyPair', handle: null, head, raw: null }, caller())
       .catch((error: { code: string }) => error.code);
-    await vi.waitFor(() => expect(pairs).toHaveLength(1), { timeout: 60_000 });
+    await vi.waitFor(() => expect(pairs).toHaveLength(1), { timeout: 300_000 });
     expect(await call()).toMatchObject({ code: 'dependency-timeout' });
     pairs[0]?.writeHead(409, { 'content-type': 'application/problem+json' }).end('{"code":"label-exists"}');
     expect(await pair).toBe('label-exists');

@@ -36,7 +36,7 @@ const databaseOf = (folder: string): PostgresPlace => {
 };
 beforeAll(async () => {
   postgres = await startPostgres();
-}, 240_000);
+});
 afterAll(() => postgres?.remove());
 
 const authenticateRow = (text: string): string =>

@@ -440,7 +440,7 @@ beforeAll(async () => {
   const ids = [(await tenants.default()).id];
   for (const name of ['acme', 'zeta']) ids.push((await tenants.create(administrator, { name })).id);
   for (const [at, id] of ids.entries()) worlds.push(await inhabit(['default', 'acme', 'zeta'][at] ?? '', id, at));
-}, 180_000);
+});
 afterAll(async () => {
   server.close();
   server.closeAllConnections();

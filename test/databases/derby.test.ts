@@ -15,7 +15,7 @@ const oldSecret = 'card 5500 0000 0000 0004';
 
 const killed = inLongTier('databases/derby, hsqldb: an agent that is killed');
 
-describe.runIf(derbyPresent())('docs/databases/derby.md', { timeout: 180_000 }, () => {
+describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
   let page: PageRun;
   beforeAll(async () => {
     page = await openPage('databases/derby', { variables: { DKE_JCE: jars.jce, JDK_JAVA_OPTIONS: shortLived } });

@@ -18,7 +18,7 @@ const outOfUse = 'Take the database out of use, and destroy it';
 
 const killed = inLongTier('databases/derby, hsqldb: an agent that is killed');
 
-describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', { timeout: 180_000 }, () => {
+describe.runIf(hsqldbPresent())('docs/databases/hsqldb.md', () => {
   let page: PageRun;
   beforeAll(async () => {
     const programs = resolve(import.meta.dirname, '../../build/test-java');

@@ -40,7 +40,7 @@ const memoryHolds = (pid: number, needle: Buffer): boolean => {
   }
 };
 
-describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', { timeout: 180_000 }, (name) => {
+describe.runIf(javaPresent()).each(presentTokens)('dke-jce.jar with %s', (name) => {
   let token: Token;
   let keys: string;
   const command = (...args: string[]): Promise<Outcome> =>

@@ -28,7 +28,7 @@ const reachable = async (): Promise<boolean> => {
   return hidden.length === 0;
 };
 
-describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', { timeout: 180_000 }, () => {
+describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', () => {
   let page: PageRun;
   /** Known to this test alone, and never written by it. */
   const passPhrases = new Map<string, string>();

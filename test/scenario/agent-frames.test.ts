@@ -139,7 +139,7 @@ beforeAll(async () => {
   server.close();
   // What goes to the service has other tests, and none of them needs to be asked a hundred thousand times.
   await site.stopServer();
-}, 120_000);
+});
 afterAll(() => site.end());
 
 /** Mulberry32: small, and the same everywhere. */
@@ -205,9 +205,7 @@ const breaksProtocol = (body: Buffer): boolean => {
 /** What never answers in time when there are thousands: it keeps the agent or the service busy, and is bent elsewhere. */
 const slow: ReadonlySet<number> = new Set([1, 2, calls.C_GenerateKeyPair.code]);
 
-test(`${frames} damaged frames: each is answered or ends its connection, and the agent goes on`, {
-  timeout: 300_000,
-}, async () => {
+test(`${frames} damaged frames: each is answered or ends its connection, and the agent goes on`, async () => {
   const conversations = recorded.filter((bodies) => bodies.length > 5);
   expect(conversations.length).toBeGreaterThan(4);
   const all = [...conversations.flat(), ...everyCall(), ...everyCall()].filter(

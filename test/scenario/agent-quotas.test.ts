@@ -110,19 +110,19 @@ describe.runIf(isRoot)('one user', () => {
     await working();
     expect(agent.log()).toContain('"cause":"user-limit"');
     crowds.pop()?.kill('SIGKILL');
-  }, 60_000);
+  });
 
   test('with 1,000 unfinished frames takes no more memory than its limit', async () => {
     const before = resident();
     await gather(1_000, 255 * 1024);
     await working();
     expect(resident() - before).toBeLessThan(200 << 20);
-  }, 60_000);
+  });
 
   test('whose connections do not call C_Initialize loses them after a while', async () => {
     await gather(10, 0);
     await until('the agent has dropped them', async () => (await gatheredConnections()) === 0 || undefined);
-  }, 60_000);
+  });
 
   /** Connections to the agent's socket that are open: lines of /proc/net/unix with its path, without the listener. */
   const gatheredConnections = async (): Promise<number> =>

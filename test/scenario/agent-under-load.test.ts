@@ -103,7 +103,7 @@ const finish = async (foreseen: (call: string) => readonly string[], longest: nu
     expect(sessionsLeft).toBeLessThanOrEqual(calls.C_CloseSession?.CKR_DEVICE_REMOVED ?? 0);
 };
 
-test(`${processes} processes at once find the master key, use it and are gone`, { timeout: 180_000 }, async () => {
+test(`${processes} processes at once find the master key, use it and are gone`, async () => {
   const host = startHostProcess('crowd', options('crowd', 30_000), answers, processes, 2);
   const connected = await until('all of them', async () => {
     if (host.child.exitCode !== null) throw new Error(`it has ended: ${host.complaints()}`);
@@ -116,7 +116,7 @@ test(`${processes} processes at once find the master key, use it and are gone`, 
 });
 
 describe(`the agent of two processes with ${threads} threads each`, () => {
-  test(`killed ${kills} times at random moments: calls succeed on the next one`, { timeout: 180_000 }, async () => {
+  test(`killed ${kills} times at random moments: calls succeed on the next one`, async () => {
     startThreads('killed', 10_000);
     await goOn(2);
     for (let i = 0; i < kills; i++) {
@@ -130,7 +130,7 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
     await finish(afterLoss, 3 * (10_000 + 5000 + 10_000));
   });
 
-  test('killed while it starts: the next start succeeds', { timeout: 60_000 }, async () => {
+  test('killed while it starts: the next start succeeds', async () => {
     startThreads('started', 10_000);
     await goOn(1);
     const before = await agent();
@@ -143,7 +143,7 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
     await finish((call) => [...afterLoss(call), 'CKR_DEVICE_REMOVED', 'CKR_DEVICE_ERROR'], 75_000);
   });
 
-  test('stopped for less than the deadline: nobody notices', { timeout: 60_000 }, async () => {
+  test('stopped for less than the deadline: nobody notices', async () => {
     startThreads('paused', 20_000);
     await goOn(2);
     const same = await agent();
@@ -158,7 +158,7 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
     await finish(() => [], 20_000);
   });
 
-  test('stopped for longer: CKR_DEVICE_ERROR in time, and operations begin afresh', { timeout: 60_000 }, async () => {
+  test('stopped for longer: CKR_DEVICE_ERROR in time, and operations begin afresh', async () => {
     const deadline = 1000;
     startThreads('stopped', deadline);
     await goOn(2);
@@ -181,7 +181,7 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
     await finish(foreseen, 10 * deadline);
   });
 
-  test('whose service is restarted and killed: session keys work on', { timeout: 120_000 }, async () => {
+  test('whose service is restarted and killed: session keys work on', async () => {
     startThreads('service', 5000);
     await goOn(2);
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {

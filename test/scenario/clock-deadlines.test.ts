@@ -92,4 +92,4 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-}, 240_000);
+});

@@ -69,4 +69,4 @@ test('a clock that jumps two days ahead and five back changes no key, no order o
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   }
-}, 180_000);
+});

@@ -60,7 +60,7 @@ beforeAll(async () => {
     maxAttempts: 1,
     requestHandler: { httpsAgent: new Agent({ ca: readFileSync(cloud.certificateFile) }) },
   });
-}, 60_000);
+});
 afterAll(async () => {
   kms?.destroy();
   const code = await cloud?.stop();
@@ -104,7 +104,7 @@ const connect = async (CustomKeyStoreId: string): Promise<string> => {
       if (store?.ConnectionState === 'CONNECTING') throw new Error('still connecting');
       return store?.ConnectionErrorCode ?? store?.ConnectionState ?? '';
     },
-    { timeout: 60_000 },
+    { timeout: 300_000 },
   );
 };
 const disconnect = (CustomKeyStoreId: string) => kms.send(new DisconnectCustomKeyStoreCommand({ CustomKeyStoreId }));

@@ -58,7 +58,7 @@ beforeAll(async () => {
   api = openConsoleApi(server, server.adminToken);
   vaultId = (await api.call<{ id: string }>('POST', '/api/vaults', { name: 'cloud' })).id;
   kms = clientWith(...credentials());
-}, 60_000);
+});
 afterEach(() => gate.lead(server.port));
 afterAll(async () => {
   kms?.destroy();
@@ -103,7 +103,7 @@ const connectStore = async (id: string) => {
       expect(store?.ConnectionState).not.toBe('CONNECTING');
       return store;
     },
-    { timeout: 60_000 },
+    { timeout: 300_000 },
   );
 };
 const makeKey = async (storeId: string, xksKeyId: string): Promise<string> => {

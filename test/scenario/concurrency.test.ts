@@ -145,7 +145,7 @@ test('sixteen processes outlive a restarted server and two killed agents, withou
   const reports = await Promise.all(running.map(({ finish }) => finish()));
   check(reports);
   for (const { whole } of reports) expect(whole).toBeGreaterThanOrEqual(40);
-}, 180_000);
+});
 
 test('leaves nothing behind in the agent, however often processes come, go and are killed', async () => {
   const watcher = site.database(config);
@@ -179,4 +179,4 @@ test('leaves nothing behind in the agent, however often processes come, go and a
   }
   expect(oneAgent()).toBe(agent);
   expect((await watcher.call('find', { label: order.label })).handles).toHaveLength(1);
-}, 180_000);
+});

@@ -9,7 +9,7 @@ import { type Site, startSite } from '../support/site.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-describe.runIf(chromiumPath !== null)('an endpoint at the console', { timeout: 600_000 }, () => {
+describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
   let site: Site;
   let data: ConsoleData;
   let eyes: ConsoleBrowser;
@@ -20,7 +20,7 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', { timeout: 6
     eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
     [, page] = await eyes.open();
     await eyes.signIn(page, site.token);
-  }, 300_000);
+  });
   afterAll(async () => {
     await eyes?.close();
     await site?.end();

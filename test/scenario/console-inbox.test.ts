@@ -29,7 +29,7 @@ const wanted = [
   'audit.sink-behind',
 ] as const satisfies readonly Notification['kind'][];
 
-describe.runIf(chromiumPath !== null)('the inbox at the console', { timeout: 300_000 }, () => {
+describe.runIf(chromiumPath !== null)('the inbox at the console', () => {
   let folder: string;
   let site: Site;
   let data: ConsoleData;
@@ -72,7 +72,7 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
     // The browser's own clock is the service's.
     await page.clock.setFixedTime(Date.now() + passedMs + 600_000);
     await eyes.signIn(page, site.token);
-  }, 600_000);
+  });
   afterAll(async () => {
     await eyes?.close();
     await site?.end();
@@ -90,7 +90,7 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
       .toEqual([true]);
     ahead(passedMs + 600_000);
     await expect
-      .poll(async () => [...new Set((await open()).map(({ kind }) => kind))], { timeout: 180_000, interval: 500 })
+      .poll(async () => [...new Set((await open()).map(({ kind }) => kind))], { interval: 500 })
       .toEqual(expect.arrayContaining([...wanted]));
     await page.goto('/notifications');
     for (const { text, action } of await open()) {

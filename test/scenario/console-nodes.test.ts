@@ -6,7 +6,7 @@ import { startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-describe.runIf(chromiumPath !== null)('nodes at the console', { timeout: 300_000 }, () => {
+describe.runIf(chromiumPath !== null)('nodes at the console', () => {
   let fleet: TestFleet;
   let eyes: ConsoleBrowser;
   let page: Page;
@@ -19,7 +19,7 @@ describe.runIf(chromiumPath !== null)('nodes at the console', { timeout: 300_000
     eyes = await openConsoleBrowser(north.server.url, chromiumPath ?? '');
     [, page] = await eyes.open();
     await eyes.signIn(page, fleet.token);
-  }, 300_000);
+  });
   afterAll(async () => {
     await eyes?.close();
     await fleet?.end();

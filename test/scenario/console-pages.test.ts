@@ -19,7 +19,7 @@ import { callXks, requestMetadata } from '../support/xks-client.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-describe.runIf(chromiumPath !== null)('the console', { timeout: 240_000 }, () => {
+describe.runIf(chromiumPath !== null)('the console', () => {
   let site: Site;
   let eyes: ConsoleBrowser;
   let context: BrowserContext;

@@ -23,7 +23,7 @@ const totp = (secret: string, at: number): string => {
   return String((hash.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 };
 
-describe.runIf(chromiumPath !== null)('a person at the console', { timeout: 240_000 }, () => {
+describe.runIf(chromiumPath !== null)('a person at the console', () => {
   let site: Site;
   let eyes: ConsoleBrowser;
   let page: Page;

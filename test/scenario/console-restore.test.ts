@@ -19,7 +19,7 @@ const passphrase = 'correct horse battery staple';
 const kept = 'ORACLE.TDE.HSM.MK.06A1';
 const destroyed = 'ORACLE.TDE.HSM.MK.06B2';
 
-describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600_000 }, () => {
+describe.runIf(chromiumPath !== null)('a restore at the console', () => {
   let site: Site;
   let eyes: ConsoleBrowser;
   let page: Page;
@@ -88,7 +88,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     await hands.type(passphrase);
     await hands.to('Dry run');
     await hands.press('Enter');
-    await page.getByRole('heading', { name: 'What it would do' }).waitFor({ timeout: 60_000 });
+    await page.getByRole('heading', { name: 'What it would do' }).waitFor();
   };
 
   test('a wrong passphrase opens nothing, and says so', async () => {
@@ -113,7 +113,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     await hands.type('not this one');
     await hands.to('Dry run');
     await hands.press('Enter');
-    await page.getByText('the passphrase is wrong, or the file was changed').waitFor({ timeout: 60_000 });
+    await page.getByText('the passphrase is wrong, or the file was changed').waitFor();
     await eyes.shoot('restore-wrong-passphrase', page);
     expect(await restored()).toEqual([]);
   });
@@ -158,7 +158,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     await hands.to('Restore');
     await eyes.shoot('restore-confirm', page);
     await hands.press('Enter');
-    await page.getByRole('heading', { name: 'Restored' }).waitFor({ timeout: 60_000 });
+    await page.getByRole('heading', { name: 'Restored' }).waitFor();
     await expect.poll(() => hands.focused()).toBe('Restored');
     await eyes.shoot('restore-done', page);
     expect(await keyState()).toBe('active');
@@ -190,7 +190,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
       await hands.press('Enter');
     };
     await confirm();
-    await dialog().getByText('This waits for others to agree').waitFor({ timeout: 60_000 });
+    await dialog().getByText('This waits for others to agree').waitFor();
     await eyes.shoot('restore-waits', page);
     await hands.press('Escape');
     await dialog().waitFor({ state: 'detached' });
@@ -201,7 +201,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', { timeout: 600
     await openConsoleApi(site.server, approver.token).call('POST', `/api/approvals/${asked?.id}/approve`, {});
     // The same page is asked again, without a new dry run.
     await confirm();
-    await page.getByRole('heading', { name: 'Restored' }).waitFor({ timeout: 60_000 });
+    await page.getByRole('heading', { name: 'Restored' }).waitFor();
     expect(await keyState()).toBe('active');
     expect(await restored()).toHaveLength(2);
   });

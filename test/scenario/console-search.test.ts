@@ -13,7 +13,7 @@ if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
 const label = `ORACLE.SECURITY.DB.ENCRYPTION.${'Ab1Cd2Ef3'.repeat(8)}`;
 
-describe('search', { timeout: 240_000 }, () => {
+describe('search', () => {
   let site: Site;
   let keyId: string;
   let eyes: ConsoleBrowser;
@@ -35,7 +35,7 @@ describe('search', { timeout: 240_000 }, () => {
     });
     await eyes.signIn(page, site.token, '/keys');
     await page.getByRole('link', { name: label }).waitFor();
-  }, 120_000);
+  });
   afterAll(async () => {
     await eyes?.close();
     await site?.end();
@@ -85,7 +85,7 @@ describe('search', { timeout: 240_000 }, () => {
       const field = page.getByRole('combobox', { name: 'Search for pages, names and ids' });
       await field.fill('payr');
       const options = page.getByRole('listbox', { name: 'Found' }).getByRole('option');
-      await expect.poll(() => options.count(), { timeout: 60_000 }).toBe(4);
+      await expect.poll(() => options.count()).toBe(4);
       expect(await options.first().textContent()).toContain('prod-payroll.2026');
       await eyes.shoot('search-payroll', page);
       expect(await eyes.findBarriers(page)).toEqual([]);

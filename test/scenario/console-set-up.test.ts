@@ -13,7 +13,7 @@ import { codeOf } from '../support/totp.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, () => {
+describe.runIf(chromiumPath !== null)('the first set-up', () => {
   const password = 'correct horse battery staple of mine';
   const passphrase = 'a passphrase of the file';
   const options = { toml: '[erasure]\ngather_ms = 20\n' };
@@ -114,9 +114,9 @@ describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, 
     options.toml += `${lines}\n`;
     await site.startServer();
     await page.reload();
-    await sinks.locator('summary', { hasText: 'The log goes to file' }).waitFor({ timeout: 30_000 });
+    await sinks.locator('summary', { hasText: 'The log goes to file' }).waitFor();
     await sinks.locator('summary').first().click();
-    await sinks.getByText('has every record').waitFor({ timeout: 30_000 });
+    await sinks.getByText('has every record').waitFor();
     expect(readFileSync(join(site.folder, 'audit.ndjson'), 'utf8')).toContain('setup.settled');
   });
 
@@ -130,7 +130,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, 
     await dialog.getByLabel('Once more').fill(passphrase);
     await dialog.getByRole('button', { name: 'Make the key' }).click();
     const taking = page.getByRole('dialog', { name: 'Take the key with you' });
-    await taking.waitFor({ timeout: 60_000 });
+    await taking.waitFor();
     expect(await taking.getByRole('button', { name: 'Register its public half' }).isDisabled()).toBe(true);
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('set-up-recovery-key', page);
@@ -151,7 +151,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, 
   test('the first snapshot is made; the set-up is finished when it was opened with the file', async () => {
     await page.getByRole('button', { name: 'Make a snapshot' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Make', exact: true }).click();
-    await page.getByText('and not opened yet').waitFor({ timeout: 60_000 });
+    await page.getByText('and not opened yet').waitFor();
     expect(await stateOf()).toMatchObject({ snapshot: 'open' });
     const { items } = await site.api.call<{ items: { id: string }[] }>('GET', '/api/snapshots');
     const passphraseFile = join(site.folder, 'passphrase');
@@ -164,7 +164,7 @@ describe.runIf(chromiumPath !== null)('the first set-up', { timeout: 600_000 }, 
     ]);
     expect(verified).toMatchObject({ code: 0 });
     await page.reload();
-    await page.getByText('This service is set up').waitFor({ timeout: 60_000 });
+    await page.getByText('This service is set up').waitFor();
     await lookClosely('done');
     await page.goto('/');
     await page.getByRole('heading', { name: 'What needs you today' }).waitFor();

@@ -19,7 +19,7 @@ import { codeOf } from '../support/totp.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 400_000 }, () => {
+describe.runIf(chromiumPath !== null)('signing in at the console', () => {
   const password = 'correct horse battery staple of mine';
   let folder: string;
   let provider: OpenIdProvider;
@@ -146,7 +146,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', { timeout: 40
       },
     });
     verifyPerson = (isUserVerified) => session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified });
-  }, 120_000);
+  });
   afterAll(async () => {
     await eyes?.close();
     await server?.remove();

@@ -13,7 +13,7 @@ import { callXks, requestMetadata } from '../support/xks-client.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
-describe.runIf(chromiumPath !== null)('the console leads through', { timeout: 240_000 }, () => {
+describe.runIf(chromiumPath !== null)('the console leads through', () => {
   let site: Site;
   let eyes: ConsoleBrowser;
   let page: Page;
@@ -26,7 +26,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', { timeout: 24
     eyes = await openConsoleBrowser(site.server.url, chromiumPath ?? '');
     [, page] = await eyes.open();
     await eyes.signIn(page, site.token);
-  }, 240_000);
+  });
   afterAll(async () => {
     await eyes?.close();
     await site?.end();
@@ -57,7 +57,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', { timeout: 24
       page.getByRole('meter', { name: `Requests signed with ${idOf(configuration)}` });
     /** Of the newest requests, as the page renews it by itself. */
     const shows = (configuration: ProxyConfiguration, count: number): Promise<void> =>
-      expect.poll(() => meter(configuration).getAttribute('value'), { timeout: 60_000 }).toBe(String(count));
+      expect.poll(() => meter(configuration).getAttribute('value')).toBe(String(count));
 
     expect(await sign(old)).toBe(200);
     await page.goto(`/endpoints/${endpoint.id}/credentials`);
@@ -144,7 +144,7 @@ describe.runIf(chromiumPath !== null)('the console leads through', { timeout: 24
     await page.getByLabel('Note').first().fill('change 4711');
     for (let left = steps; left > 0; left--) {
       await done.first().click();
-      await expect.poll(() => done.count(), { timeout: 60_000 }).toBe(left - 1);
+      await expect.poll(() => done.count()).toBe(left - 1);
     }
     await page.getByText(': change 4711').waitFor();
     await eyes.lookClosely('runbook-followed', page);

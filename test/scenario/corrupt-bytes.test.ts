@@ -9,7 +9,7 @@ const seed = Number(process.env.DKE_SEED ?? (isLong ? Date.now() % 1_000_000 : 1
 let site: DamagedSite;
 beforeAll(async () => {
   site = await openDamagedSite(builtServer);
-}, 300_000);
+});
 afterAll(() => site?.end());
 
 test('the files of a service are those that are known here: another one is looked at too, and told', () => {
@@ -36,7 +36,7 @@ test('a changed byte is refused by the name of its file, told, or of no conseque
   const { wrong, tried } = await corruptBytes(site, { each: sizeOf('changed bytes of each file'), seed });
   expect(wrong, `DKE_SEED=${seed}`).toEqual([]);
   expect(Object.keys(tried)).toEqual(site.files);
-}, 300_000);
+});
 
 test.each([
   [
@@ -65,4 +65,4 @@ test('a changed byte anywhere in the log of the database is noticed: what was co
     expect([offset, outcome]).toEqual([offset, { kind: 'told', what: expect.anything() }]);
     expect(outcome.kind === 'told' ? outcome.what.join() : '').toContain('/api/quarantine');
   }
-}, 120_000);
+});

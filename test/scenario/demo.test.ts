@@ -19,7 +19,7 @@ test('the demonstration ends with 0 and has shown every fact', () => {
     '6. The master key is destroyed for good',
     '7. What is to be seen from outside',
   ]);
-}, 60_000);
+});
 
 test('what --keep leaves running answers to the lines that it prints', async () => {
   const demo = spawnSync(process.execPath, [join(import.meta.dirname, '../demo/demo.ts'), '--keep'], {
@@ -44,4 +44,4 @@ test('what --keep leaves running answers to the lines that it prints', async () 
       rmSync(folder, { recursive: true, force: true });
     }
   }
-}, 60_000);
+});

@@ -36,7 +36,7 @@ describe.runIf(hasClang)('no input makes it read or write where it must not, or 
     const options = ['-DDKE_FUZZ=ON', '-DDKE_TESTS=OFF', '-DDKE_ADDON=OFF', '-DCMAKE_BUILD_TYPE=None'];
     run('-S', root, '-B', build, ...options);
     run('--build', build, '--target', 'fuzzers', '--parallel', '2');
-  }, 300_000);
+  });
 
   test.each(targets)('%s', { timeout: 120_000 * times }, (target) => {
     const corpus = join(sources, 'corpus', target);

@@ -47,7 +47,7 @@ describe.each(tried)('%s', (kind) => {
     database = site.database(site.config('erp', application));
     expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
     ({ handle = 0 } = await database.call('generate', { label }));
-  }, 120_000);
+  });
   afterAll(async () => {
     disk?.goOn();
     await site?.end();

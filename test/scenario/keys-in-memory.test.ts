@@ -200,7 +200,7 @@ beforeAll(async () => {
       Buffer.concat([decipher.update(bytes), decipher.final()]),
     );
   }
-}, 120_000);
+});
 afterAll(() => host.stop());
 
 const pidOf = (name: string): number => (name === 'agent' ? host.agent.child.pid : host.service.pid) ?? 0;
@@ -241,5 +241,4 @@ test.runIf(reason === null && inLongTier('scenario/keys-in-memory: core dumps'))
   async (name) => {
     expect(await searchCoreDump(pidOf(name), needles())).toEqual(['the marker']);
   },
-  180_000,
 );

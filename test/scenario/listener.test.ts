@@ -276,7 +276,7 @@ test('SIGHUP replaces a certificate by a better one only, unless it is forced; t
   expect(here.server.log()).toContain(fingerprint);
   const renew = async (said: string): Promise<void> => {
     here.server.child.kill('SIGHUP');
-    await expect.poll(() => here.server.log(), { timeout: 50_000 }).toContain(said);
+    await expect.poll(() => here.server.log()).toContain(said);
   };
   const blocksOf = (path: string): readonly string[] =>
     readFileSync(path, 'utf8').match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----\n/g) ?? [];

@@ -1,14 +1,12 @@
 // A node dies after it has made what a database asked for, and before the database hears of it: the agent sends the call to another
 // node, which answers what was made. Nothing is made twice, and the database sees a call that succeeded.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Answer, Database } from '../support/database.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 let fleet: TestFleet;
 let database: Database;
@@ -22,8 +20,8 @@ beforeAll(async () => {
   // Time for a machine that is busy: what is judged is that the call succeeds within its deadline, whatever that is.
   database = fleet.database('erp', application, 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n');
   expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
-}, 300_000);
-afterAll(() => fleet?.end(), 120_000);
+});
+afterAll(() => fleet?.end());
 
 const sql = (text: string): string => fleet.postgres.run(fleet.place.database, text);
 const base64 = (label: string): string => Buffer.from(label).toString('base64');

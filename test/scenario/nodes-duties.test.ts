@@ -1,14 +1,12 @@
 // A node that hangs while its kernel keeps its connections: its duties go to another node, and what it writes late, as their owner, fails.
 
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { createNodeDuties, DutyLost, leaseMs, stuckAfterMs } from '../../server/operations/node-duties.ts';
 import { openPostgresStore } from '../../server/store/store.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import type { PostgresPlace } from '../support/postgresql.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 let fleet: TestFleet;
 let one: FleetMember;
@@ -17,8 +15,8 @@ beforeAll(async () => {
   fleet = await startFleet(['one', 'two']);
   [one, two] = [fleet.member('one'), fleet.member('two')];
   await untilActive(fleet, one, ['one', 'two']);
-}, 300_000);
-afterAll(() => fleet?.end(), 120_000);
+});
+afterAll(() => fleet?.end());
 
 const dutiesOf = async (from: FleetMember, name: string): Promise<number> =>
   (await fleet.nodes(from)).find((node) => node.name === name)?.duties.length ?? 0;

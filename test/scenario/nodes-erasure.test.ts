@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Status } from '../../server/fronts/contract/api/status.ts';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
 import type { CurlAnswer } from '../demo/curl.ts';
@@ -13,8 +13,6 @@ import type { Database } from '../support/database.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 let fleet: TestFleet;
 let one: FleetMember;
@@ -37,8 +35,8 @@ beforeAll(async () => {
   expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
   endpoint = await createXksEndpoint({ api: one.api, server: one.server }, 'cloud');
   sealed = (await endpoint.encrypt(plain)).body;
-}, 300_000);
-afterAll(() => fleet?.end(), 120_000);
+});
+afterAll(() => fleet?.end());
 
 /** Makes a master key and destroys it; answers where its two time stamps are. */
 const destroyOne = async (by: FleetMember): Promise<string> => {

@@ -1,11 +1,9 @@
 // The same request under the same Idempotency-Key at several nodes: one is made, and every answer is the same, also when a node dies
 // meanwhile. And changes under the same If-Match: one is carried out.
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import type { ApiAnswer } from '../support/console-api.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 let fleet: TestFleet;
 let one: FleetMember;
@@ -15,8 +13,8 @@ beforeAll(async () => {
   one = fleet.member('one');
   two = fleet.member('two');
   await untilActive(fleet, one, ['one', 'two']);
-}, 300_000);
-afterAll(() => fleet?.end(), 120_000);
+});
+afterAll(() => fleet?.end());
 
 const create = (member: FleetMember, name: string, key: string): Promise<ApiAnswer> =>
   member.api.send('POST', '/api/vaults', { name }, { 'idempotency-key': key });

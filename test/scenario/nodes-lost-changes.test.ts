@@ -1,14 +1,12 @@
 // What a node has heard of is not there any more: a standby that lagged behind has taken over, or the node was away for longer than changes
 // are kept. No node goes on with what was taken away.
 import { randomBytes } from 'node:crypto';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 
-vi.setConfig({ testTimeout: 300_000 });
-
 let fleet: TestFleet;
-afterEach(() => fleet?.end(), 120_000);
+afterEach(() => fleet?.end());
 
 const plain = randomBytes(32);
 const siteOf = (member: FleetMember) => ({ api: member.api, server: member.server });

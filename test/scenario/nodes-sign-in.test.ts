@@ -3,14 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { startFleet, type TestFleet } from '../support/fleet.ts';
 import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
 import { goodPassword } from '../support/people.ts';
 import { codeOf } from '../support/totp.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const publicUrl = 'https://localhost';
 let folder: string;
@@ -32,12 +30,12 @@ beforeAll(async () => {
   ].join('\n');
   fleet = await startFleet(['one', 'two'], { toml, publicUrl });
   ca = readFileSync(fleet.caFile);
-}, 300_000);
+});
 afterAll(async () => {
   await fleet?.end();
   await provider?.close();
   rmSync(folder, { recursive: true, force: true });
-}, 120_000);
+});
 
 interface Answer {
   readonly status: number;

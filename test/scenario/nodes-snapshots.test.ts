@@ -16,7 +16,7 @@ let fleet: TestFleet | undefined;
 afterEach(async () => {
   await fleet?.end();
   fleet = undefined;
-}, 120_000);
+});
 
 const start = async (toml: string) => {
   fleet = await startFleet(['one', 'two'], { toml: `[erasure]\ngather_ms = 20\n${toml}` });
@@ -54,7 +54,7 @@ test('each node with a folder of its own: the first has the snapshots, and the o
     const nodes = await fleet?.nodes(one);
     return nodes?.find(({ name }) => name === 'one')?.duties.includes('erasure') ? true : undefined;
   });
-}, 400_000);
+});
 
 test('in one folder, what one node has made the other verifies, exports and opens, and either erases', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'dke-shared-'));
@@ -134,4 +134,4 @@ test('in one folder, what one node has made the other verifies, exports and open
     fleet = undefined;
     rmSync(directory, { recursive: true, force: true });
   }
-}, 400_000);
+});

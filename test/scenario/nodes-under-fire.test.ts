@@ -201,16 +201,16 @@ beforeAll(async () => {
   const vault = await one.api.call<{ id: string }>('POST', '/api/vaults', { name: 'changes' });
   for (const member of fleet.members) supervise(member);
   load = [cloudLoad(), cloudLoad(), databaseLoad([ofToken, ofSession.handle ?? 0]), changeLoad(vault.id)];
-}, 300_000);
+});
 afterAll(async () => {
   running = false;
   supervising = false;
   await Promise.allSettled([...load, ...restarts.values()]);
   agent.destroy();
   await fleet?.end();
-}, 300_000);
+});
 
-test('both nodes are restarted, one after the other', { timeout: 600_000 }, async () => {
+test('both nodes are restarted, one after the other', async () => {
   for (const member of fleet.members) {
     fleet.balancer.use(fleet.members.filter((other) => other !== member).map(({ server }) => server.port));
     expect(await member.stop('SIGTERM')).toBe(0);
@@ -222,7 +222,7 @@ test('both nodes are restarted, one after the other', { timeout: 600_000 }, asyn
   expect([...seen.changes.keys()].filter((what) => what.startsWith('generate'))).toEqual(['generate CKR_OK']);
 });
 
-test('a node is killed', { timeout: 600_000 }, async () => {
+test('a node is killed', async () => {
   for (const member of fleet.members) {
     await member.stop('SIGKILL');
     await goOn('cloud', 'database', 'changes');
@@ -232,7 +232,7 @@ test('a node is killed', { timeout: 600_000 }, async () => {
   expect([...seen.changes.keys()].filter((what) => what.startsWith('generate'))).toEqual(['generate CKR_OK']);
 });
 
-test('the database server is killed, and is away', { timeout: 600_000 }, async () => {
+test('the database server is killed, and is away', async () => {
   const refused = (): number =>
     [...seen.changes].reduce((sum, [what, times]) => (what.startsWith('503') ? sum + times : sum), 0);
   const before = refused();
@@ -249,7 +249,7 @@ test('the database server is killed, and is away', { timeout: 600_000 }, async (
   nothingLost();
 });
 
-test('the database server is restarted', { timeout: 600_000 }, async () => {
+test('the database server is restarted', async () => {
   await fleet.postgres.restart();
   await untilWhole();
   await untilChangesAreMade();
@@ -257,9 +257,7 @@ test('the database server is restarted', { timeout: 600_000 }, async () => {
   nothingLost();
 });
 
-test('what was acknowledged is there, on both nodes, and nothing that was destroyed', {
-  timeout: 600_000,
-}, async () => {
+test('what was acknowledged is there, on both nodes, and nothing that was destroyed', async () => {
   running = false;
   await Promise.all(load);
   await untilWhole();

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
@@ -11,8 +11,6 @@ import { type FleetMember, startFleet, type TestFleet, untilActive } from '../su
 import { until } from '../support/host.ts';
 import { startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 let fleet: TestFleet;
 let one: FleetMember;
@@ -27,8 +25,8 @@ beforeAll(async () => {
   writeFileSync(token, fleet.token, { mode: 0o600 });
   const environment = { DKE_SERVER: one.server.url, DKE_CA_FILE: fleet.caFile, DKE_TOKEN_FILE: token };
   dke = (...args) => runCommand(args, { environment, cwd: fleet.folder });
-}, 300_000);
-afterAll(() => fleet?.end(), 120_000);
+});
+afterAll(() => fleet?.end());
 
 const siteOf = (member: FleetMember) => ({ api: member.api, server: member.server });
 const plain = randomBytes(32);

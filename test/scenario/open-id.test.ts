@@ -30,7 +30,7 @@ beforeAll(async () => {
   provider = await startOpenIdProvider(folder, callback, groups);
   ({ issuer, caFile } = provider);
   writeFileSync(join(folder, 'client-secret'), `${clientSecret}\n`, { mode: 0o600 });
-}, 30_000);
+});
 afterAll(async () => {
   await provider.close();
   rmSync(folder, { recursive: true, force: true });

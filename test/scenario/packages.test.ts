@@ -113,7 +113,7 @@ beforeAll(() => {
   execFileSync(process.execPath, [builder, '--fast', '--out', join(folder, 'packages')], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-}, 300_000);
+});
 afterAll(async () => {
   if (!canRun) return;
   if (service !== undefined && service.exitCode === null) {

@@ -37,7 +37,7 @@ beforeAll(async () => {
     toml: `[erasure]\ngather_ms = 20\n[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "dke"\nuser = "${user}"
 password_file = "${passwordFile}"\n`,
   });
-}, 240_000);
+});
 afterAll(async () => {
   await site?.end();
   await postgres?.remove();
@@ -66,7 +66,7 @@ test('a changed password is no fault of the service: 503, health says so, and th
     (await site.api.send('POST', '/api/vaults', { name: 'again' })).status === 201 ? true : undefined,
   );
   await until('good health', async () => ((await health()).includes('"healthy"') ? true : undefined));
-}, 240_000);
+});
 
 test('the password is rotated as the page says, without a refused request', async () => {
   postgres.run('postgres', `alter role ${user} password 'third'`);
@@ -76,7 +76,7 @@ test('the password is rotated as the page says, without a refused request', asyn
   expect([...statuses]).toEqual([200]);
   endConnections();
   await until('new connections', async () => ((await vaults()).status === 200 ? true : undefined));
-}, 240_000);
+});
 
 test('a database that was dropped is unavailable', async () => {
   postgres.run('postgres', 'drop database dke with (force)');
@@ -88,4 +88,4 @@ test('a database that was dropped is unavailable', async () => {
   const { status, text } = await vaults();
   expect([...statuses, status]).toEqual([503, 503]);
   expect(JSON.parse(text)).toMatchObject({ code: 'unavailable', hint: expect.stringContaining('does not exist') });
-}, 240_000);
+});

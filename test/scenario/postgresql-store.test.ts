@@ -23,7 +23,7 @@ beforeAll(async () => {
   postgres = await startPostgres();
   place = postgres.createDatabase('dke');
   site = await startSite({ toml: tomlOf(place) });
-}, 240_000);
+});
 afterAll(async () => {
   await site?.end();
   await postgres?.remove();
@@ -84,7 +84,7 @@ describe('the service', () => {
     // The rest lives on, sealed anew.
     const sealed = await endpoint.encrypt(plain);
     expect((await endpoint.decrypt(sealed.body)).status).toBe(200);
-  }, 240_000);
+  });
 
   test('keeps an audit log that verifies, and finds a record that was changed in the database', async () => {
     const token = join(site.folder, 'token');
@@ -97,7 +97,7 @@ describe('the service', () => {
     postgres.run(place.database, "update audit_events set actor_name = 'nobody' where sequence = 2");
     expect((await dke('audit', 'export', '--out', 'two.ndjson')).code).toBe(0);
     expect((await dke('audit', 'verify', 'two.ndjson', '--key', log.verifierKey)).stderr).toContain('are not those');
-  }, 240_000);
+  });
 
   test('uses keys while the database is away, refuses changes with a reason, and goes on when it is back', async () => {
     const sealed = await endpoint.encrypt(plain);

@@ -70,7 +70,7 @@ const expectTidy = (current: string): void => {
 };
 
 // Each cut is a process, and every write waits for the disk: a busy host takes its time.
-describe('cut off after each step', { timeout: 240_000 }, () => {
+describe('cut off after each step', () => {
   test('an installation is none or whole, and the next one finishes it', () => {
     const { steps } = install({ ...options(), dryRun: true }, a);
     expect(steps.length).toBeGreaterThan(10);

@@ -60,7 +60,7 @@ beforeAll(async () => {
     { target: '/health', body: {} },
   );
   // Records are written in batches.
-  await vi.waitFor(async () => expect((await search('')).items).toHaveLength(6), { timeout: 60_000 });
+  await vi.waitFor(async () => expect((await search('')).items).toHaveLength(6), { timeout: 300_000 });
 });
 afterAll(() => site?.end());
 
@@ -106,7 +106,7 @@ describe('a search', () => {
   test('for our own request id finds the request that was answered with it', async () => {
     const { headers } = await encrypt(place, {});
     const id = String(headers['x-request-id']);
-    await expect.poll(async () => (await search(`requestId=${id}`)).items.length, { timeout: 60_000 }).toBe(1);
+    await expect.poll(async () => (await search(`requestId=${id}`)).items.length).toBe(1);
   });
 
   test('goes on where the page before ended', async () => {

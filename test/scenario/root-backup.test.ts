@@ -40,7 +40,7 @@ beforeEach(async () => {
   writeFileSync(at('wrong'), 'not the passphrase at all\n', { mode: 0o600 });
   await start();
   token = server.adminToken;
-}, 120_000);
+});
 afterEach(async () => {
   await server?.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -98,7 +98,7 @@ test('is made while the service runs, and is worth nothing after an erasure run,
   expect(JSON.parse(restored.stdout)).toEqual({ file: path, epoch: 2 });
   await start();
   expect(await api().call('GET', `/api/vaults/${id}`)).toMatchObject({ name: 'kept' });
-}, 240_000);
+});
 
 test('of a root key that a passphrase wraps is restored for the providers of dke.toml', async () => {
   expect((await backUp('first.key')).code).toBe(0);
@@ -112,4 +112,4 @@ test('of a root key that a passphrase wraps is restored for the providers of dke
   await start(people);
   expect(await api().call('GET', `/api/vaults/${id}`)).toMatchObject({ name: 'kept' });
   expect(await api().call('GET', '/api/root')).toMatchObject({ providers: [{ name: 'people', opened: true }] });
-}, 240_000);
+});

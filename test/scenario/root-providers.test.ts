@@ -3,7 +3,7 @@
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { until } from '../support/host.ts';
@@ -20,8 +20,6 @@ import { storeToml } from '../support/test-store.ts';
 const builtServer = resolve(import.meta.dirname, '../../dist/server/main.js');
 const passphrase = 'correct horse battery staple';
 const other = 'another passphrase of people';
-// Several starts in a row: a busy host gets time for them.
-vi.setConfig({ testTimeout: 240_000 });
 const folders: string[] = [];
 const started: ServerProcess[] = [];
 afterEach(async () => {

@@ -106,7 +106,7 @@ test('an operator of the host makes an administrator token while the service is 
   const inbox = () =>
     api.call<{ items: { severity: string; text: string }[] }>('GET', '/api/notifications?kind=administrator.recovered');
   await expect
-    .poll(async () => (await inbox()).items, { timeout: 60_000 })
+    .poll(async () => (await inbox()).items)
     .toMatchObject([{ severity: 'critical', text: expect.stringContaining("of the service's host") as unknown }]);
   // The token expires: it does not replace the one that does not.
   const { items } = await api.call<{ items: { id: string; expiresAt: string | null }[] }>('GET', '/api/tokens');
@@ -369,7 +369,7 @@ describe('the listener', () => {
     const main = join(import.meta.dirname, '../../server/main.ts');
     const server = await start({ program: ['--import', `data:text/javascript,${encodeURIComponent(told)}`, main] });
     // What it says there arrives apart from the line that says that it listens.
-    await expect.poll(() => server.log(), { timeout: 60_000 }).toContain('set --no-parallel-scavenge');
+    await expect.poll(() => server.log()).toContain('set --no-parallel-scavenge');
     expect(server.log()).toContain('set --concurrent-marking-max-worker-num=1');
     expect(server.log()).not.toContain('unrecognized flag');
   });

@@ -18,7 +18,7 @@ beforeAll(async () => {
   place.server = await startServerProcess({
     toml: `[log]\nlevel = "debug"\ndestination = "${path}"\n[snapshots]\nrestore_second_person = false\n`,
   });
-}, 120_000);
+});
 afterAll(async () => {
   await place.server?.remove();
   if (typeof disk !== 'string') small.end();

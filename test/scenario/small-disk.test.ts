@@ -30,7 +30,7 @@ beforeAll(async () => {
   if (typeof disk === 'string') return;
   place.server = await start();
   workload = await openWorkload(place, place.server.adminToken, { seed: 29 });
-}, 120_000);
+});
 afterAll(async () => {
   if (typeof disk === 'string') return;
   small.free();
@@ -66,7 +66,6 @@ test.skipIf(typeof disk === 'string').each(faultOperations)(
       expect(await workload.check(false)).toEqual([]);
     }
   },
-  300_000,
 );
 
 test.skipIf(typeof disk === 'string')(
@@ -92,5 +91,4 @@ test.skipIf(typeof disk === 'string')(
     place.server = await start(port);
     expect(await workload.check(true)).toEqual([]);
   },
-  300_000,
 );

@@ -56,7 +56,7 @@ beforeAll(async () => {
     const { data } = await database.call('encrypt', { handle: handle ?? 0, iv, data: plain });
     wrapped.push(data ?? '');
   }
-}, 60_000);
+});
 afterAll(() => site?.end());
 
 describe('a recovery key', () => {
@@ -219,5 +219,5 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
     expect(await database.call('find', { label: labels[0] })).toEqual({ rv: 'CKR_OK', handles: [] });
     const { handle } = await database.call('generate', { label: newLabel() });
     expect(handle ?? 0).toBeGreaterThan(Math.max(...handles));
-  }, 60_000);
+  });
 });

@@ -65,19 +65,19 @@ beforeAll(async () => {
     const page = await api().call<{ items: unknown[] }>('GET', `/api/endpoints/${endpoint.endpoint.id}/requests`);
     return page.items.length > 0 ? true : undefined;
   });
-}, 300_000);
+});
 afterAll(async () => {
   await server?.stop();
   // Nothing of it is needed any more: it need not write what it has in memory.
   await postgres?.stop('SIGQUIT');
   await postgres?.remove();
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-}, 300_000);
+});
 
 test('a service that runs is not copied', async () => {
   const to = write('postgresql.toml', tomlOf(place));
   await expect(migrate(write('sqlite.toml', embedded), to)).rejects.toThrow('another server uses this data directory');
-}, 120_000);
+});
 
 test('a copy that is cut off leaves the target empty and the source as it was', async () => {
   await server.stop();
@@ -99,7 +99,7 @@ test('a copy that is cut off leaves the target empty and the source as it was', 
   await expect(migrate(from, to)).rejects.toThrow();
   expect(rowsIn('cut')).toBe('0');
   expect(digestOf(database)).toBe(before);
-}, 120_000);
+});
 
 test('everything arrives: the service starts on it, keys decrypt, the audit log goes on', async () => {
   const from = write('sqlite.toml', embedded);
@@ -124,7 +124,7 @@ test('everything arrives: the service starts on it, keys decrypt, the audit log 
   expect(items.map(({ name }) => name)).toContain('archive');
   await api().call('POST', '/api/vaults', { name: 'made on postgresql' });
   expect(await api().call('GET', '/api/status')).toMatchObject({ health: { healthy: true } });
-}, 300_000);
+});
 
 test('and comes back, with what was made meanwhile', async () => {
   const from = write('postgresql.toml', tomlOf(place));
@@ -143,4 +143,4 @@ test('and comes back, with what was made meanwhile', async () => {
   expect((await endpoint.decrypt(sealed)).body.plaintext).toBe(plain.toString('base64'));
   const { items } = await api().call<{ items: Vault[] }>('GET', '/api/vaults?limit=1000');
   expect(items.map(({ name }) => name)).toContain('made on postgresql');
-}, 300_000);
+});

@@ -6,9 +6,7 @@ import { mechanismName } from '../../provider/schema/mechanisms.ts';
 import { runStress } from '../support/stress.ts';
 import { isLong } from '../support/tiers.ts';
 
-test('no byte is wrong, no call hangs, and session keys are lost only with their agent', {
-  timeout: 600_000,
-}, async () => {
+test('no byte is wrong, no call hangs, and session keys are lost only with their agent', async () => {
   const report = await runStress({
     processes: 2,
     threads: 8,

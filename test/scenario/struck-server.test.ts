@@ -25,63 +25,55 @@ test.skipIf(reason !== undefined).each([
   ['killed in the middle of a write of a restore', 'torn', ['restore a snapshot']],
   ['told that the disk is full, refuses and serves', 'full disk', ['create', 'purge a tenant']],
   ['told that a sync failed, stops, and starts again', 'failed sync', ['make a snapshot']],
-] as const)(
-  '%s, nothing acknowledged is lost and nothing is half done',
-  async (_, blow, operations) => {
-    const report = await strikeServer({ every: false, most, seed: 7, blow, operations });
-    expect(report.findings).toEqual([]);
-    for (const operation of operations) expect(report.operations[operation]?.strikes).toBe(most);
-  },
-  300_000,
-);
+] as const)('%s, nothing acknowledged is lost and nothing is half done', async (_, blow, operations) => {
+  const report = await strikeServer({ every: false, most, seed: 7, blow, operations });
+  expect(report.findings).toEqual([]);
+  for (const operation of operations) expect(report.operations[operation]?.strikes).toBe(most);
+});
 
 const untraced = reason ?? whyNoTrace();
 if (untraced !== undefined) console.log(`skipped: ${untraced}`);
 
-test.skipIf(untraced !== undefined)(
-  'every lasting call that strace sees is one that can be struck',
-  async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'dke-traced-'));
-    const strikes = openStrikes(folder);
-    const server = await startServerProcess({
-      folder,
-      program: [builtServer],
-      environment: strikes.environment,
-      toml: '[erasure]\ngather_ms = 10\n[snapshots]\nrestore_second_person = false\n',
-    });
-    try {
-      const workload = await openWorkload({ server }, server.adminToken, { seed: 11 });
-      for (const operation of ['destroy', 'make a snapshot', 'restore a snapshot'] as const) {
-        const work = await workload.prepare(operation);
-        await workload.settle();
-        const trace = join(folder, 'trace');
-        const calls =
-          'trace=/^(p?write(v2?|64|v)?|fsync|fdatasync|sync_file_range|msync|renameat2?|rename|linkat|link|unlinkat|unlink|f?truncate|fallocate|copy_file_range|sendfile|mkdir|mkdirat|io_uring_enter)$';
-        const tracer = spawn('strace', ['-f', '-y', '-p', String(server.child.pid), '-e', calls, '-o', trace], {
-          stdio: ['ignore', 'ignore', 'pipe'],
-        });
-        // Read to its end: it tells of each new thread there.
-        await new Promise((resolve) => tracer.stderr.on('data', resolve));
-        // Files alone are made by calls that have other uses: they are counted apart.
-        strikes.arm({ mode: 'count', kinds: everyKind.filter((kind) => kind !== 'create'), number: 0 });
-        await work();
-        await workload.settle();
-        const { counted } = strikes.disarm();
-        const gone = once(tracer, 'exit');
-        tracer.kill('SIGINT');
-        await gone;
-        const seen = readFileSync(trace, 'utf8')
-          .split('\n')
-          .filter((line) => /^\d+ +\w+\(/.test(line))
-          // Sockets, pipes and what wakes threads are no files; a folder that is made is counted with the files that are.
-          .filter((line) => !/ mkdir(at)?\(|<(socket|pipe|anon_inode|TCP|UNIX|\/dev\/(?!shm\/))/.test(line));
-        expect(counted, seen.join('\n')).toBe(seen.length);
-        expect(seen.length).toBeGreaterThan(20);
-      }
-    } finally {
-      await server.stop('SIGKILL');
-      rmSync(folder, { recursive: true, force: true });
+test.skipIf(untraced !== undefined)('every lasting call that strace sees is one that can be struck', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-traced-'));
+  const strikes = openStrikes(folder);
+  const server = await startServerProcess({
+    folder,
+    program: [builtServer],
+    environment: strikes.environment,
+    toml: '[erasure]\ngather_ms = 10\n[snapshots]\nrestore_second_person = false\n',
+  });
+  try {
+    const workload = await openWorkload({ server }, server.adminToken, { seed: 11 });
+    for (const operation of ['destroy', 'make a snapshot', 'restore a snapshot'] as const) {
+      const work = await workload.prepare(operation);
+      await workload.settle();
+      const trace = join(folder, 'trace');
+      const calls =
+        'trace=/^(p?write(v2?|64|v)?|fsync|fdatasync|sync_file_range|msync|renameat2?|rename|linkat|link|unlinkat|unlink|f?truncate|fallocate|copy_file_range|sendfile|mkdir|mkdirat|io_uring_enter)$';
+      const tracer = spawn('strace', ['-f', '-y', '-p', String(server.child.pid), '-e', calls, '-o', trace], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      // Read to its end: it tells of each new thread there.
+      await new Promise((resolve) => tracer.stderr.on('data', resolve));
+      // Files alone are made by calls that have other uses: they are counted apart.
+      strikes.arm({ mode: 'count', kinds: everyKind.filter((kind) => kind !== 'create'), number: 0 });
+      await work();
+      await workload.settle();
+      const { counted } = strikes.disarm();
+      const gone = once(tracer, 'exit');
+      tracer.kill('SIGINT');
+      await gone;
+      const seen = readFileSync(trace, 'utf8')
+        .split('\n')
+        .filter((line) => /^\d+ +\w+\(/.test(line))
+        // Sockets, pipes and what wakes threads are no files; a folder that is made is counted with the files that are.
+        .filter((line) => !/ mkdir(at)?\(|<(socket|pipe|anon_inode|TCP|UNIX|\/dev\/(?!shm\/))/.test(line));
+      expect(counted, seen.join('\n')).toBe(seen.length);
+      expect(seen.length).toBeGreaterThan(20);
     }
-  },
-  300_000,
-);
+  } finally {
+    await server.stop('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -105,7 +105,7 @@ beforeAll(async () => {
   site = await startSite();
   acme = await build('acme');
   zeta = await build('zeta');
-}, 60_000);
+});
 afterAll(async () => {
   agent.destroy();
   await site?.end();
@@ -204,4 +204,4 @@ test('the whole life of one by the command, and any command in it', async () => 
   await dke('tenant', 'delete', 'lab', '--confirm', 'lab');
   expect((await dke('tenant', 'restore', 'lab')).state).toBe('suspended');
   expect((await dke('tenant', 'show', id)).name).toBe('lab');
-}, 120_000);
+});

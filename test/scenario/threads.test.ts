@@ -44,18 +44,18 @@ const check = (report: ThreadsReport, rounds: number): void => {
 };
 
 describe(`${threads} threads`, () => {
-  test('get their own answers', { timeout: 120_000 }, async () => {
+  test('get their own answers', async () => {
     check(await startHostProcess('threads', host(false), answers, threads, 25, token).finish(), 25);
   });
 
-  test('get their own answers without a data race', { timeout: 180_000 }, async () => {
+  test('get their own answers without a data race', async () => {
     const started = startHostProcess('threads', host(true), answers, threads, 6, token);
     const report = await started.finish();
     expect(started.complaints()).toBe('');
     check(report, 6);
   });
 
-  test('race for nothing either when the agent is stopped, and killed, under them', { timeout: 180_000 }, async () => {
+  test('race for nothing either when the agent is stopped, and killed, under them', async () => {
     const started = startHostProcess('threads', host(true), answers, 16, 0, token);
     // What is waited for never comes once the host has ended.
     const fromHost = <T>(what: string, ask: () => T | undefined): Promise<T> =>

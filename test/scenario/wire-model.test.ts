@@ -30,15 +30,11 @@ test.each([
         ['with messages ahead of calls', ['HELD']],
       ] as const)
     : []),
-] as const)(
-  'no message is broken, no answer goes astray, and no thread waits for ever, %s',
-  { timeout: 240_000 },
-  (_, names) => {
-    const said = explore(...names);
-    expect(said).toMatch(/errors: 0$/m);
-    expect(said).not.toMatch(/Search not completed|max search depth too small/);
-  },
-);
+] as const)('no message is broken, no answer goes astray, and no thread waits for ever, %s', (_, names) => {
+  const said = explore(...names);
+  expect(said).toMatch(/errors: 0$/m);
+  expect(said).not.toMatch(/Search not completed|max search depth too small/);
+});
 
 test.each([
   ['a call leads while its message is being sent', ['LEAD_WHILE_SENT', 'HELD'], 'invalid end state'],
@@ -55,6 +51,6 @@ test.each([
         ['the bell is silent for output that waits', ['WAIT_UNSEEN', 'CALLS=2'], 'invalid end state'],
       ] as const)
     : []),
-] as const)('it finds the defect when %s', { timeout: 240_000 }, (_, names, finding) => {
+] as const)('it finds the defect when %s', (_, names, finding) => {
   expect(explore(...names)).toContain(finding);
 });

@@ -99,4 +99,4 @@ test('a kill at any moment leaves no wrapped key without its mark, and no use of
   }
   // A kill before every answer would have shown nothing.
   expect(wraps).toBeGreaterThan(0);
-}, 120_000);
+});

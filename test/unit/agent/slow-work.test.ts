@@ -75,7 +75,7 @@ describe('calls of another process are answered during', () => {
     // On a busy machine the other process may not get its turn during one call.
     for (const [name, call] of Object.entries(slow))
       await expect.poll(() => answeredDuring(other, call), { message: name }).toBeGreaterThan(1);
-  }, 120_000);
+  });
 });
 
 test('one user with many keys to be made does not hold up another one', async () => {
@@ -90,7 +90,7 @@ test('one user with many keys to be made does not hold up another one', async ()
   const before = order.indexOf('other');
   await Promise.all(all);
   expect(before).toBeLessThan(11);
-}, 120_000);
+});
 
 test('a user who asks for too much at once is told, and only this user', async () => {
   const [greedy, other] = [await startSession(accounts.of(1001)), await startSession(accounts.of(1002))];
@@ -108,7 +108,7 @@ test('a user who asks for too much at once is told, and only this user', async (
   const codes = await Promise.all(all);
   expect(codes.filter((rv) => rv === 'CKR_DEVICE_MEMORY')).toHaveLength(3);
   expect(codes).toContain('CKR_CRYPTOKI_NOT_INITIALIZED');
-}, 120_000);
+});
 
 test('a key that is too large is refused in every way in', async () => {
   const { agent, session, generate, unwrap } = await startSession();

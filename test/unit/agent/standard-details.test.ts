@@ -219,7 +219,7 @@ describe.each(places)('attributes of an object of the %s', (_name, place) => {
     }
     const { privateKey } = await pair(CKM.RSA_PKCS_KEY_PAIR_GEN, [rsa], [place]);
     expect(await read(privateKey, CKA.DECRYPT, CKA.UNWRAP, CKA.SIGN)).toEqual([true, true, true]);
-  }, 60_000);
+  });
 
   test('a secret key that is asked to wrap or unwrap does not decrypt by default, and wraps', async () => {
     const { generate, wrap, read } = await startSession();

@@ -26,8 +26,7 @@ const openAt = (path: string, more: Partial<LogFileOptions> = {}) =>
     ...more,
   });
 const lines = (path: string): readonly string[] => readFileSync(path, 'utf8').split('\n').slice(0, -1);
-const settled = (path: string, line: string) =>
-  expect.poll(() => lines(path).at(-1), { timeout: 60_000, interval: 5 }).toBe(line);
+const settled = (path: string, line: string) => expect.poll(() => lines(path).at(-1), { interval: 5 }).toBe(line);
 
 test('is rotated before a line makes it too long, and the oldest files beyond the limit are removed', async () => {
   const path = place();
@@ -78,12 +77,12 @@ test('that another program has moved away is begun again under its name', async 
   await settled(path, 'before');
   renameSync(path, `${path}.1`);
   log.write('after\n');
-  await expect.poll(() => readdirSync(join(path, '..')).length, { timeout: 60_000 }).toBe(2);
+  await expect.poll(() => readdirSync(join(path, '..')).length).toBe(2);
   await settled(path, 'after');
   expect(lines(`${path}.1`)).toEqual(['before']);
   renameSync(path, `${path}.2`);
   log.reopen();
-  await expect.poll(() => readdirSync(join(path, '..')).includes('dke.log'), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => readdirSync(join(path, '..')).includes('dke.log')).toBe(true);
   await log.close();
 });
 
@@ -98,7 +97,7 @@ test.skipIf(typeof disk === 'string')(
     small.fill();
     const long = 'y'.repeat(10_000);
     for (let n = 0; n < 20; n += 1) log.write(`${n} ${long}\n`);
-    await expect.poll(() => log.state().failure?.message, { timeout: 60_000 }).toMatch(/ENOSPC/);
+    await expect.poll(() => log.state().failure?.message).toMatch(/ENOSPC/);
     expect(log.state().lost).toBe(0);
     small.free();
     await settled(path, `19 ${long}`);
@@ -109,7 +108,7 @@ test.skipIf(typeof disk === 'string')(
     // More than may wait.
     small.fill();
     log.write(`${long}\n`);
-    await expect.poll(() => log.state().failure, { timeout: 60_000 }).not.toBeNull();
+    await expect.poll(() => log.state().failure).not.toBeNull();
     const many = 1_000;
     for (let n = 0; n < many; n += 1) log.write(`${n} ${long}\n`);
     const { lost } = log.state();

@@ -76,7 +76,7 @@ test('callers write between the small steps of a run', async () => {
   expect(Number(last.details.records)).toBeGreaterThan(2_000);
   // A step has 32 records at most, so that the run has more than 60 steps. Callers are served between any two, several at once.
   expect(during.length).toBeGreaterThan(120);
-}, 240_000);
+});
 
 test('a run that the end of the service interrupts is finished by the next start, and every key stays', async () => {
   opened = await openTestService();
@@ -144,7 +144,7 @@ test('a key of which no copy opens holds the run back, and everybody sees it', a
   for (const { id } of [doomed, later, spoilt]) await untilAudited(opened, 'key.unrecoverable', id);
   expect(await state()).toMatchObject({ hold: null, failure: null });
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
-}, 240_000);
+});
 
 test('a backup of the damaged record that is put back ends the hold, and nothing is lost', async () => {
   const { caller, doomed, spoilt } = await start();
@@ -166,7 +166,7 @@ test('a backup of the damaged record that is put back ends the hold, and nothing
   );
   await untilAudited(opened, 'key.unrecoverable', doomed.id);
   expect(await opened.operations.tde.decrypt(caller, spoilt.handle, cbc, sealed)).toEqual(plain);
-}, 240_000);
+});
 
 test('a record that is put back under a destroyed key is not carried through the run', async () => {
   const { caller, doomed } = await start();
@@ -199,4 +199,4 @@ test('more damaged records than fit into one batch hold nothing else up', async 
   expect(left).toEqual({ n: 420 });
   opened = await openTestService({ folder: opened.folder });
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
-}, 240_000);
+});

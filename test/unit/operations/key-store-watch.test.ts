@@ -89,7 +89,7 @@ const register = (...names: readonly string[]): void =>
 /** Two more turns have begun, so that one of them is over. */
 const turn = (): Promise<void> => {
   const before = turns;
-  return vi.waitFor(() => expect(turns).toBeGreaterThan(before + 1), { timeout: 60_000, interval: 1 });
+  return vi.waitFor(() => expect(turns).toBeGreaterThan(before + 1), { timeout: 300_000, interval: 1 });
 };
 
 test('each is looked at once in its time, whoever comes later when it comes', async () => {

@@ -501,4 +501,4 @@ test('two nodes on PostgreSQL that look at the same time write one record', asyn
     for (const node of nodes) await node.close();
     await postgres.remove();
   }
-}, 60_000);
+});

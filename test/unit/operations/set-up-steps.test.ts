@@ -10,7 +10,7 @@ import { handOf } from '../../support/snapshots.ts';
 let opened: OpenedService;
 beforeAll(async () => {
   opened = await openTestService();
-}, 240_000);
+});
 afterAll(() => opened?.remove());
 
 const states = async (): Promise<Record<string, SetupStep['state']>> =>

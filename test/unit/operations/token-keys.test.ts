@@ -348,7 +348,7 @@ describe('what runs at the same time', () => {
       },
     );
     await fc.assert(orders, { numRuns: 40 });
-  }, 240_000);
+  });
 
   test('no key decrypts after it has wrapped what is sensitive, in any order of calls', async () => {
     const { caller } = await registerCaller(opened, named('app'));
@@ -384,7 +384,7 @@ describe('what runs at the same time', () => {
       }
     });
     await fc.assert(property, { numRuns: 40 });
-  }, 240_000);
+  });
 });
 
 describe('limits', () => {
@@ -397,7 +397,7 @@ describe('limits', () => {
     );
     expect(codes.filter((each) => each === 'none')).toHaveLength(17);
     expect(codes.filter((each) => each === 'rate-limited')).toHaveLength(7);
-  }, 240_000);
+  });
 
   test('an application with many RSA keys to be made does not hold up the RSA key of another one', async () => {
     const [{ caller: greedy }, { caller: other }] = [
@@ -415,7 +415,7 @@ describe('limits', () => {
     await Promise.all(all);
     // The other one is not behind those that waited already.
     expect(before).toBeLessThan(15);
-  }, 240_000);
+  });
 
   test('work that takes long leaves the event loop to the calls of others', async () => {
     const [{ caller }, { caller: other }] = [
@@ -467,7 +467,7 @@ describe('limits', () => {
     // Some of it takes ten milliseconds only: on a busy machine this thread may get no time meanwhile, and it is tried again.
     for (const [name, call] of Object.entries(slow))
       await expect.poll(() => callsBeside(call), { message: name }).toBeGreaterThan(1);
-  }, 240_000);
+  });
 
   test('a pair is refused before the long work when its label is taken or its size is none', async () => {
     const { caller } = await registerCaller(opened, named('app'));

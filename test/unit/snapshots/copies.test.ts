@@ -65,14 +65,14 @@ test('a destroyed key is not unrecoverable while a copy of it is usable, and the
 
   await destroy(await keyNow());
   // What the service has of this key is erased all the same: the copy alone is left.
-  await expect.poll(runsFinished, { timeout: 60_000 }).toBe(1);
+  await expect.poll(runsFinished).toBe(1);
   await expect.poll(async () => (await operations.status(administrator)).erasure.state).toBe('idle');
   expect((await checksOf(opened, snapshotId, hand.recovery)).get(`${keyId} 1`)).toBe('erased');
   expect(await keyNow()).toMatchObject({ state: 'destroyed', unrecoverableAt: null });
   expect((await operations.status(administrator)).erasure.pendingKeys).toBe(0);
 
   await destroy(copy);
-  await expect.poll(runsFinished, { timeout: 60_000 }).toBe(2);
+  await expect.poll(runsFinished).toBe(2);
   expect(await keyNow()).toMatchObject({ unrecoverableAt: null });
   expect((await operations.keys.use(administrator, keyId)).copies).toMatchObject({
     count: 1,
@@ -107,7 +107,7 @@ test('a tenant is not unrecoverable while another one has a copy of its key, and
   const tenantNow = async (tenantId: string) => operations.tenants.get(administrator, tenantId);
   const before = await runsFinished();
   await purge(copy.tenantId);
-  await expect.poll(runsFinished, { timeout: 60_000 }).toBeGreaterThan(before);
+  await expect.poll(runsFinished).toBeGreaterThan(before);
   await expect.poll(async () => (await operations.status(administrator)).erasure.state).toBe('idle');
   expect(await tenantNow(copy.tenantId)).toMatchObject({ state: 'purged', unrecoverableAt: null });
   await purge(other.tenantId);

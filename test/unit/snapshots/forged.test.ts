@@ -61,7 +61,7 @@ beforeEach(async () => {
     signer: (await forger.operations.audit.log()).verifierKey,
     accessGuid: issued.accessGuid,
   };
-}, 120_000);
+});
 afterEach(async () => {
   for (const each of opened.splice(0).toReversed()) await each.remove();
 });

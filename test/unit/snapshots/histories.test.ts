@@ -45,7 +45,7 @@ beforeAll(async () => {
   there = await openTestService({ toml: `${memory}${trusting}` });
   hand = await handOf(here);
   thereHand = await handOf(there, hand.recovery);
-}, 240_000);
+});
 afterAll(async () => {
   await here?.remove();
   await there?.remove();
@@ -397,4 +397,4 @@ test(`${histories} random histories`, async () => {
     }),
     { numRuns: Math.ceil(histories / lanes), endOnFailure: true },
   );
-}, 600_000);
+});

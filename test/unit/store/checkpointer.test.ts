@@ -54,9 +54,9 @@ test('what is committed reaches the database file, and the log is begun anew', a
   const log = sizeOf(`${path}-wal`);
   expect(log).toBeGreaterThan(6 * mebibyte);
   const first = generation();
-  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(5 * mebibyte), { timeout: 60_000 });
+  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(5 * mebibyte), { timeout: 300_000 });
   // Without a commit of the store's, which would wait for the disk to take the new header.
-  await vi.waitFor(() => expect(generation()).toBe(first + 1), { timeout: 60_000 });
+  await vi.waitFor(() => expect(generation()).toBe(first + 1), { timeout: 300_000 });
   await write(1);
   expect(generation()).toBe(first + 1);
   expect(sizeOf(`${path}-wal`)).toBe(log);
@@ -77,7 +77,7 @@ test('a reader that stands in the log keeps it from being begun anew, and nothin
         await write(1);
         expect(sizeOf(`${path}-wal`)).toBeGreaterThan(log + 20 * 4096);
       },
-      { timeout: 60_000 },
+      { timeout: 300_000 },
     );
     expect(generation()).toBe(first);
     standing.exec('rollback');
@@ -86,7 +86,7 @@ test('a reader that stands in the log keeps it from being begun anew, and nothin
         await write(1);
         expect(generation()).toBeGreaterThan(first);
       },
-      { timeout: 60_000 },
+      { timeout: 300_000 },
     );
   } finally {
     standing.close();
@@ -152,7 +152,7 @@ test('a thread that ends by itself leaves an erasure to the store, once it was t
 
 test('an erasure’s checkpoint leaves no log, whatever the thread is doing', async () => {
   for (let round = 0; round < 8; round++) await write(500);
-  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(mebibyte), { timeout: 60_000 });
+  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(mebibyte), { timeout: 300_000 });
   await store.checkpoint();
   expect(sizeOf(`${path}-wal`)).toBe(0);
 });
@@ -160,7 +160,7 @@ test('an erasure’s checkpoint leaves no log, whatever the thread is doing', as
 test('nothing is copied from the moment at which an erasure waits for its checkpoint', async () => {
   for (let round = 0; round < 8; round++) await write(500);
   const first = generation();
-  await vi.waitFor(() => expect(generation()).toBe(first + 1), { timeout: 60_000 });
+  await vi.waitFor(() => expect(generation()).toBe(first + 1), { timeout: 300_000 });
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     for (let round = 0; round < 8; round++) await write(500);
@@ -180,7 +180,7 @@ test('nothing is copied from the moment at which an erasure waits for its checkp
 
 test('a store is closed while its log is being copied', async () => {
   for (let round = 0; round < 8; round++) await write(500);
-  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(mebibyte), { timeout: 60_000, interval: 1 });
+  await vi.waitFor(() => expect(sizeOf(path)).toBeGreaterThan(mebibyte), { timeout: 300_000, interval: 1 });
   await store.close();
   expect(sizeOf(`${path}-wal`)).toBe(0);
   store = await openStore({ path, clock: systemClock, authenticateRow: () => '', onFatal: () => undefined });

@@ -37,5 +37,4 @@ test.skipIf(reason !== undefined)(
       rmSync(folder, { recursive: true, force: true });
     }
   },
-  120_000,
 );

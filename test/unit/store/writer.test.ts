@@ -200,7 +200,7 @@ describe('a database that gives no sign', () => {
     await Promise.all([first, second]);
     await expect(writer.submit(nothing)).rejects.toThrow('undone after 5000');
     goOn('commit');
-    await vi.waitFor(() => expect(log).toContain('late'), { timeout: 60_000 });
+    await vi.waitFor(() => expect(log).toContain('late'), { timeout: 300_000 });
     expect(log).toEqual(['begin', 'savepoint', 'release', 'prepare', 'commit', 'late']);
     await expect(writer.submit(async () => 'well again')).resolves.toBe('well again');
     expect(log.filter((what) => what === 'late')).toHaveLength(1);
@@ -223,7 +223,7 @@ describe('a database that gives no sign', () => {
       await refused;
       goOn(where);
       // Refused at once until the step has ended.
-      await vi.waitFor(() => writer.submit(async () => log.push('well again')), { timeout: 60_000 });
+      await vi.waitFor(() => writer.submit(async () => log.push('well again')), { timeout: 300_000 });
       expect(log.slice(0, log.lastIndexOf('begin'))).toEqual(ending);
     }
   });

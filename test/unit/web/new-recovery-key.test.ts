@@ -28,4 +28,4 @@ test('its file opens with the passphrase and with no other, and its public half 
   core.release(key);
   const other = await makeRecoveryKey(passphrase);
   expect(Buffer.from(other.file).equals(Buffer.from(made.file))).toBe(false);
-}, 60_000);
+});
