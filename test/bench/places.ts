@@ -17,7 +17,7 @@ export const openPlace = async (store: StoreName): Promise<Place> => {
   const postgres = await startPostgres();
   const database = postgres.createDatabase('bench');
   return {
-    toml: `[store]\ntype = "postgresql"\nhost = "${database.host}"\ndatabase = "${database.database}"\nuser = "${database.user}"\n`,
+    toml: `[store]\ntype = "postgresql"\nhost = "${database.host}"\ndatabase = "${database.database}"\nreplica_lag_seconds = 0\nuser = "${database.user}"\n`,
     postgres,
     database,
     remove: () => postgres.remove(),

@@ -8,6 +8,7 @@ import type { Node } from '../../server/fronts/contract/api/nodes.ts';
 import type { IssuedAccessGuid } from '../../server/fronts/contract/api/tde-applications.ts';
 import { type ConsoleApi, openConsoleApi, writeProviderConfig } from './console-api.ts';
 import { type Database, startDatabase } from './database.ts';
+import { type DatabaseRelay, openDatabaseRelay } from './database-relay.ts';
 import { endProcess, processesWith, until } from './host.ts';
 import { openPostgresGate, type PostgresGate } from './postgres-gate.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from './postgresql.ts';
@@ -17,7 +18,7 @@ export interface FleetMember {
   readonly name: string;
   readonly folder: string;
   readonly server: ServerProcess;
-  /** Between this node and the database. */
+  /** Between this node and the database, where there is no relay. */
   readonly gate: PostgresGate;
   /** Straight to this node. */
   readonly api: ConsoleApi;
@@ -145,6 +146,8 @@ export const startBalancer = async (): Promise<Balancer> => {
 export interface TestFleet {
   readonly folder: string;
   readonly postgres: PostgresServer;
+  /** Between the nodes and the database, where it was asked for. */
+  readonly relay: DatabaseRelay;
   readonly place: PostgresPlace;
   readonly balancer: Balancer;
   readonly members: readonly FleetMember[];
@@ -163,17 +166,26 @@ export const startFleet = async (
   names: readonly string[],
   options: {
     readonly toml?: string;
+    /** More lines of [store]. */
     readonly store?: string;
     readonly publicUrl?: string;
     /** Of the database server. */
     readonly databaseEnvironment?: NodeJS.ProcessEnv;
     /** Of a node. */
     readonly environmentOf?: (name: string) => NodeJS.ProcessEnv;
+    /** Nodes reach the database through a relay. */
+    readonly relay?: boolean;
+    /** `name=value` of postgresql.conf. */
+    readonly settings?: readonly string[];
   } = {},
 ): Promise<TestFleet> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-fleet-'));
-  const postgres = await startPostgres({ environment: options.databaseEnvironment ?? {} });
+  const postgres = await startPostgres({
+    environment: options.databaseEnvironment ?? {},
+    settings: options.settings ?? [],
+  });
   const place = postgres.createDatabase('dke');
+  const relay = await openDatabaseRelay(postgres.socket);
   const balancer = await startBalancer();
   const members: (FleetMember & { server: ServerProcess; api: ConsoleApi })[] = [];
   const databases: Database[] = [];
@@ -188,6 +200,7 @@ export const startFleet = async (
       await gate.close();
     }
     await balancer.close();
+    await relay.close();
     await postgres.remove();
     if (existsSync(folder)) rmSync(folder, { recursive: true, force: true });
   };
@@ -199,9 +212,10 @@ export const startFleet = async (
         for (const file of ['root.key', 'tls.crt', 'tls.key'])
           copyFileSync(join(folder, first ?? '', 'dke-data', file), join(own, 'dke-data', file));
       const gate = await openPostgresGate(join(own, 'gate'), place.host);
+      const { host, port: databasePort } = options.relay === true ? relay : { host: gate.host, port: place.port };
       const toml =
         `${options.toml ?? '[erasure]\ngather_ms = 20\n'}[node]\nname = "${name}"\n[store]\ntype = "postgresql"\n` +
-        `host = "${gate.host}"\ndatabase = "${place.database}"\n${options.store ?? ''}`;
+        `host = "${host}"\nport = ${databasePort}\ndatabase = "${place.database}"\nreplica_lag_seconds = 0\n${options.store ?? ''}`;
       const start = (port?: number): Promise<ServerProcess> =>
         startServerProcess({
           folder: own,
@@ -240,6 +254,7 @@ export const startFleet = async (
   return {
     folder,
     postgres,
+    relay,
     place,
     balancer,
     members,

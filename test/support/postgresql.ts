@@ -1,8 +1,10 @@
 // PostgreSQL 15 as Debian installs it, for tests that run servers of their own.
-import { execFileSync } from 'node:child_process';
+import { type ExecFileOptions, execFile, execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
 import { type Daemon, startDaemon } from './daemon.ts';
 
 export const postgresqlPrograms = '/usr/lib/postgresql/15/bin';
@@ -38,6 +40,8 @@ export interface PostgresServer {
   createDatabase(name: string): PostgresPlace;
   /** Runs SQL, as psql does; answers what it prints, without decoration. */
   run(database: string, sql: string): string;
+  /** Runs SQL in a session that stays open, with what it locks, until `end`. */
+  hold(database: string, sql: string): { readonly ready: Promise<void>; end(): Promise<void> };
   /** Stops and starts it: connections are lost, what was committed stays. */
   restart(how?: NodeJS.Signals): Promise<void>;
   stop(how?: NodeJS.Signals): Promise<void>;
@@ -46,19 +50,39 @@ export interface PostgresServer {
   keepState(): Promise<void>;
   /** As a standby that had not received what came after the state that was kept, and takes over: connections are lost. */
   failOver(): Promise<void>;
+  /** Its socket, for a relay. */
+  readonly socket: string;
+  /** A standby of this server (pg_basebackup), which receives what it stores from `from`: this server's socket, or a relay in front of it. */
+  standby(options?: StandbyOptions): Promise<PostgresServer>;
+  /** Of a standby: it takes over. */
+  promote(): void;
   /** Ends it at once and deletes its files, for a process that is ending itself. */
   drop(): void;
   /** Stops it and deletes its files. */
   remove(): Promise<void>;
 }
 
+export interface StandbyOptions {
+  /** application_name of its connection. */
+  readonly name?: string;
+  /** With a replication slot of this name. */
+  readonly slot?: string;
+  readonly from?: { readonly host: string; readonly port: number };
+}
+
 /** A server of its own in a folder of its own, on a socket in it; whoever may enter the folder is the superuser. */
 export const startPostgres = async ({
   connections = 60,
   environment = {},
+  settings = [],
+  make,
 }: {
   readonly connections?: number;
   readonly environment?: NodeJS.ProcessEnv;
+  /** `name=value` of postgresql.conf. */
+  readonly settings?: readonly string[];
+  /** Makes the data directory, instead of initdb. */
+  readonly make?: (data: string, as: ExecFileOptions) => Promise<void>;
 } = {}): Promise<PostgresServer> => {
   const folder = mkdtempSync(join(quickFolder(), 'dke-postgres-'));
   const user = postgresqlUser();
@@ -72,11 +96,13 @@ export const startPostgres = async ({
   } as const;
   const data = join(folder, 'data');
   const kept = join(folder, 'kept');
-  execFileSync(
-    join(postgresqlPrograms, 'initdb'),
-    ['-D', data, '-U', 'dke', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
-    as,
-  );
+  if (make !== undefined) await make(data, as);
+  else
+    execFileSync(
+      join(postgresqlPrograms, 'initdb'),
+      ['-D', data, '-U', 'dke', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
+      as,
+    );
   let daemon: Daemon | undefined;
   const start = async (): Promise<void> => {
     daemon = await startDaemon(
@@ -92,8 +118,9 @@ export const startPostgres = async ({
         `max_connections=${connections}`,
         '-c',
         'shared_buffers=16MB',
+        ...settings.flatMap((setting) => ['-c', setting]),
       ],
-      { folder, environment, ready: /ready to accept connections/, ...(user ?? {}) },
+      { folder, environment, ready: /ready to accept (read-only )?connections/, ...(user ?? {}) },
     );
   };
   /** SIGINT: fast, SIGQUIT: as if it had crashed. */
@@ -116,6 +143,20 @@ export const startPostgres = async ({
       return { host: folder, port: 5432, user: 'dke', database: name };
     },
     run,
+    hold: (database, sql) => {
+      const client = new pg.Client({ host: folder, user: 'dke', database });
+      const ready = client.connect().then(async () => {
+        await client.query(sql);
+      });
+      let ended: Promise<void> | undefined;
+      return {
+        ready,
+        end: () => {
+          ended ??= client.end();
+          return ended;
+        },
+      };
+    },
     start,
     stop,
     restart: async (how) => {
@@ -132,6 +173,27 @@ export const startPostgres = async ({
       rmSync(data, { recursive: true, force: true });
       execFileSync('cp', ['-a', kept, data]);
       await start();
+    },
+    socket: join(folder, '.s.PGSQL.5432'),
+    standby: ({ name = 'standby', slot, from = { host: folder, port: 5432 } } = {}) =>
+      startPostgres({
+        connections,
+        settings,
+        make: async (standbyData, standbyAs) => {
+          const source = `host=${from.host} port=${from.port} user=dke application_name=${name}`;
+          // Not synchronously: a relay in this process may stand between.
+          await promisify(execFile)(
+            join(postgresqlPrograms, 'pg_basebackup'),
+            [
+              ...['-D', standbyData, '-d', source, '-R', '-X', 'stream', '--checkpoint=fast', '--no-sync'],
+              ...(slot === undefined ? [] : ['-C', '-S', slot]),
+            ],
+            standbyAs,
+          );
+        },
+      }),
+    promote: () => {
+      run('postgres', 'select pg_promote()');
     },
     drop: () => {
       if (daemon !== undefined) process.kill(daemon.pid, 'SIGQUIT');

@@ -90,7 +90,7 @@ export const storeToml = async (folder: string, toml: string): Promise<string> =
   if (!onPostgresql || /^\[store\]/m.test(toml)) return '';
   await ensureDatabase(folder);
   const { host, database } = placeOf(folder);
-  return `[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\nreaders = 3\n`;
+  return `[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\nreaders = 3\nreplica_lag_seconds = 0\n`;
 };
 
 /** What a service that is stopped has stored, for a copy of its folder: the embedded database is in it. */
